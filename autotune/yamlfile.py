@@ -1,0 +1,110 @@
+"""Reading YAML that a person wrote: safe, bounded, no repeated keys, checked against a schema.
+
+Families, workloads and policy files all come through here, so their errors look alike: file, place,
+what is wrong, what is allowed.
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from autotune.errors import AutotuneError, suggestion
+
+__all__ = ["check", "read"]
+
+_LARGEST = 4 << 20  # bytes; a hundred times any real file, small enough to parse in seconds
+_DEEPEST = 20
+_MOST_NODES = 200_000
+
+_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_Base):  # type: ignore[misc]
+    """SafeLoader that refuses a repeated key (PyYAML keeps the last one silently)."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        seen = set()
+        for key, _ in node.value:
+            name = self.construct_object(key, deep=True)
+            if isinstance(name, (dict, list)):
+                raise yaml.constructor.ConstructorError(None, None, "a key must be a plain word", key.start_mark)
+            if name in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"key {name!r} appears twice", key.start_mark)
+            seen.add(name)
+        return super().construct_mapping(node, deep)
+
+
+def read(path: Path, error: type[AutotuneError]) -> dict[str, Any]:
+    """The mapping in the YAML file at ``path``. Raises ``error`` for anything else: missing, unreadable, not
+    UTF-8, larger than 4 MiB, malformed (with line and column), nested deeper than 20, not a mapping."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(_LARGEST + 1)
+    except OSError as problem:
+        raise error(f"cannot read {path}: {problem.strerror or problem}") from None
+    if len(raw) > _LARGEST:
+        raise error(f"{path} is larger than {_LARGEST} bytes: not a file of ours; delete it or name another")
+    try:
+        text = raw.decode()
+        _screen(text)
+        content = yaml.load(text, Loader=_Loader)  # noqa: S506 - _Loader is a SafeLoader
+    except UnicodeDecodeError:
+        raise error(f"{path} is not UTF-8 text") from None
+    except (yaml.YAMLError, RecursionError, ValueError) as problem:
+        mark = getattr(problem, "problem_mark", None)
+        place = f" line {mark.line + 1} column {mark.column + 1}" if mark else ""
+        what = getattr(problem, "problem", None) or problem
+        raise error(f"{path}{place}: malformed YAML: {what}") from None
+    if not isinstance(content, dict):
+        raise error(f"{path}: a mapping of key: value is needed, found {type(content).__name__}")
+    return content
+
+
+def _screen(text: str) -> None:
+    """Refuse what must not be built: nesting (libyaml composes recursively and overruns the stack), aliases (a few
+    nested ones expand to billions of items), tags (each has a constructor with failures of its own)."""
+    depth = nodes = 0
+    event: Any
+    for event in yaml.parse(text, Loader=_Base):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        nodes += isinstance(event, yaml.NodeEvent)
+        problem = ""
+        if isinstance(event, yaml.AliasEvent):
+            problem = "aliases (*name) are not allowed"
+        elif getattr(event, "tag", None) is not None:
+            problem = f"tags ({event.tag}) are not allowed"
+        elif depth > _DEEPEST or nodes > _MOST_NODES:
+            problem = f"nested deeper than {_DEEPEST} levels, or more than {_MOST_NODES} items"
+        if problem:
+            raise yaml.constructor.ConstructorError(None, None, problem, event.start_mark)
+
+
+@cache
+def schema(name: str) -> dict[str, Any]:
+    """The published JSON schema ``name`` (family, workload, policy)."""
+    loaded: dict[str, Any] = json.loads((Path(__file__).parent / "schemas" / f"{name}.json").read_text())
+    return loaded
+
+
+def check(content: dict[str, Any], name: str, path: Path, error: type[AutotuneError]) -> None:
+    """Raise ``error`` at the first place where ``content`` breaks schema ``name``, with a spelling suggestion for
+    an unknown key. jsonschema is imported here because run-time dispatch never needs it for valid files."""
+    import jsonschema
+
+    validator = jsonschema.Draft202012Validator(schema(name))
+    problems = list(validator.iter_errors(content))
+    # A misspelt key is also a missing one: the spelling is what helps.
+    misspelt = [p for p in problems if p.validator == "additionalProperties"]
+    problem = misspelt[0] if misspelt else jsonschema.exceptions.best_match(problems)
+    if problem is None:
+        return
+    place = ".".join(str(part) for part in problem.absolute_path) or "top level"
+    if problem.validator == "additionalProperties" and isinstance(problem.instance, dict):
+        allowed = sorted(problem.schema.get("properties", {}))
+        unknown = next(key for key in problem.instance if key not in allowed)
+        listed = ", ".join(allowed)
+        raise error(f"{path}: {place}: unknown key {str(unknown)!r}{suggestion(str(unknown), allowed)} (allowed: {listed})")
+    raise error(f"{path}: {place}: {problem.message}")
