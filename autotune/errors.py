@@ -77,7 +77,9 @@ class UnknownName(UsageError):
         names = [str(item) for item in allowed]
         listed = ", ".join(names) if names else "none"
         place = f" in {where}" if where else ""
-        super().__init__(f"unknown {kind} {str(name)!r}{place}{suggestion(str(name), names)} (allowed: {listed})")
+        super().__init__(
+            f"unknown {kind} {str(name)!r}{place}{suggestion(str(name), names)} (allowed: {listed})"
+        )
 
 
 def suggestion(name: str, allowed: Iterable[str]) -> str:

@@ -76,7 +76,9 @@ class Expression:
     @cached_property
     def _tree(self) -> ast.expr:
         if len(self.text) > _LONGEST:
-            raise FamilyError(f"{self.where}: an expression may have {_LONGEST} characters, this has {len(self.text)}")
+            raise FamilyError(
+                f"{self.where}: an expression may have {_LONGEST} characters, this has {len(self.text)}"
+            )
         try:
             return ast.parse(self.text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -86,19 +88,17 @@ class Expression:
         if depth > _DEEPEST:
             raise FamilyError(f"{self.where}: {self.text!r} is nested more than {_DEEPEST} deep")
         known = (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, (int, float, str, bool))
+            (isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str, bool)))
             or isinstance(node, (ast.Name, ast.BoolOp, ast.IfExp, ast.Tuple))
-            or isinstance(node, ast.BinOp)
-            and type(node.op) in _BINARY
-            or isinstance(node, ast.UnaryOp)
-            and type(node.op) in _UNARY
-            or isinstance(node, ast.Compare)
-            and all(type(op) in _COMPARE for op in node.ops)
-            or isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in FUNCTIONS
-            and not node.keywords
+            or (isinstance(node, ast.BinOp) and type(node.op) in _BINARY)
+            or (isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY)
+            or (isinstance(node, ast.Compare) and all(type(op) in _COMPARE for op in node.ops))
+            or (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in FUNCTIONS
+                and not node.keywords
+            )
         )
         if not known:
             what = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
@@ -114,7 +114,9 @@ class Expression:
     def names(self) -> frozenset[str]:
         """The free names the expression reads."""
         called = {id(n.func) for n in ast.walk(self._tree) if isinstance(n, ast.Call)}
-        return frozenset(n.id for n in ast.walk(self._tree) if isinstance(n, ast.Name) and id(n) not in called)
+        return frozenset(
+            n.id for n in ast.walk(self._tree) if isinstance(n, ast.Name) and id(n) not in called
+        )
 
     def require(self, known: Collection[str]) -> "Expression":
         """Return self; raise FamilyError naming the first free name that is not in ``known``."""
@@ -135,7 +137,9 @@ class Expression:
     def integer(self, names: Mapping[str, Value]) -> int:
         """As ``evaluate``, and FamilyError unless the value is a whole number."""
         value = self.evaluate(names)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value % 1:  # inf % 1 and nan % 1 are nan
+        if (
+            isinstance(value, bool) or not isinstance(value, (int, float)) or value % 1
+        ):  # inf % 1 and nan % 1 are nan
             raise FamilyError(f"{self.where}: {self.text!r} gives {value!r}, a whole number is needed")
         return int(value)
 

@@ -30,9 +30,13 @@ class _Loader(_Base):  # type: ignore[misc]
         for key, _ in node.value:
             name = self.construct_object(key, deep=True)
             if isinstance(name, (dict, list)):
-                raise yaml.constructor.ConstructorError(None, None, "a key must be a plain word", key.start_mark)
+                raise yaml.constructor.ConstructorError(
+                    None, None, "a key must be a plain word", key.start_mark
+                )
             if name in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"key {name!r} appears twice", key.start_mark)
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"key {name!r} appears twice", key.start_mark
+                )
             seen.add(name)
         return super().construct_mapping(node, deep)
 
@@ -106,5 +110,7 @@ def check(content: dict[str, Any], name: str, path: Path, error: type[AutotuneEr
         allowed = sorted(problem.schema.get("properties", {}))
         unknown = next(key for key in problem.instance if key not in allowed)
         listed = ", ".join(allowed)
-        raise error(f"{path}: {place}: unknown key {str(unknown)!r}{suggestion(str(unknown), allowed)} (allowed: {listed})")
+        raise error(
+            f"{path}: {place}: unknown key {str(unknown)!r}{suggestion(str(unknown), allowed)} (allowed: {listed})"
+        )
     raise error(f"{path}: {place}: {problem.message}")

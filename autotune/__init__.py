@@ -1,0 +1,24 @@
+"""A data-layout policy autotuner for CUDA kernels.
+
+``load(family)`` gives the tuned kernel, ready to be called; everything that tunes is imported only by the
+command line. Importing this package loads numpy and PyYAML and nothing heavier.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from autotune.dispatch import Kernel as Kernel
+    from autotune.dispatch import load as load
+    from autotune.errors import AutotuneError as AutotuneError
+
+__version__ = "0.1.0"
+__all__ = ["AutotuneError", "Kernel", "__version__", "load"]
+
+_LAZY = {"load": "autotune.dispatch", "Kernel": "autotune.dispatch", "AutotuneError": "autotune.errors"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'autotune' has no attribute {name!r}")

@@ -1,0 +1,3 @@
+from autotune.cli import entry_point
+
+entry_point()

@@ -1,0 +1,69 @@
+"""What a device backend does. Two plain modules follow the protocol: ``cuda`` and ``cpu``."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.compiler import Compiled, Toolchain
+from autotune.device import Device
+from autotune.layout import Stored
+from autotune.variant import Geometry
+
+__all__ = ["Backend", "Geometry", "LaunchError", "Module", "Placed"]
+
+
+class LaunchError(Exception):
+    """A launch or a copy that the device refused; the text is the driver's."""
+
+
+class Placed(Protocol):
+    """Data resident on a device. ``argument`` is the accessor's bytes, passed by value at each launch."""
+
+    @property
+    def argument(self) -> bytes: ...
+
+    @property
+    def stored(self) -> Stored: ...
+
+    def free(self) -> None: ...
+
+
+class Module(Protocol):
+    """A loaded binary of one variant."""
+
+    def unload(self) -> None: ...
+
+
+class Backend(Protocol):
+    """Memory, launch and timing on one device.
+
+    ``launch`` and ``fill`` are asynchronous on a cuda device; ``download`` and ``synchronize`` wait.
+    ``sample`` runs ``plan`` ``count`` times and returns each run's time in milliseconds, split by the kernels
+    launched in it when ``split`` is set; with ``cold`` the last-level cache is flushed before each run.
+    """
+
+    device: Device
+
+    def toolchain(self, compiler: str = "") -> Toolchain: ...
+
+    def load(self, compiled: Compiled) -> Module: ...
+
+    def place(self, stored: Stored, module: Module | None = None) -> Placed: ...
+
+    def fill(self, placed: Placed, byte: int) -> None: ...
+
+    def download(self, placed: Placed) -> NDArray[np.uint8]: ...
+
+    def mismatches(self, placed: Placed, expected: Placed) -> int: ...
+
+    def launch(self, module: Module, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None: ...
+
+    def synchronize(self) -> None: ...
+
+    def sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]: ...
+
+    def describe(self) -> dict[str, Any]: ...
+
+    def close(self) -> None: ...

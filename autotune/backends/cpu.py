@@ -1,0 +1,263 @@
+"""cpu: the same kernels on all cores of the host, compiled by its C++ compiler.
+
+Proves every configuration right without a GPU, and is what runs where there is none. Launches are
+synchronous. AUTOTUNE_CPU_THREADS limits the threads; without it, all that this process may run on are used.
+"""
+
+import ctypes
+import os
+import platform
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.backends import LaunchError, Placed
+from autotune.backends.cpu_native import CONSTANT_BYTES, Launch, Texture, images, runtime
+from autotune.cache import default_root
+from autotune.compiler import Compiled
+from autotune.device import Device, Limits
+from autotune.errors import CompilerError, DeviceError
+from autotune.hostcxx import HostCxx, cpu_model, find_compiler
+from autotune.layout import Stored
+from autotune.variant import Geometry
+
+__all__ = ["CpuBackend", "CpuModule", "CpuPlaced"]
+
+Bytes = NDArray[np.uint8]
+
+_ALIGNMENT = 64
+_NO_LIMIT = 2**31 - 1
+_ASSUMED_CACHE_BYTES = 64 << 20
+# kernels/include/autotune/cpu/abi.hpp: Status.
+_REASONS = {
+    1: "threads of a block wait at a barrier or a warp operation that others never reach",
+    2: "the grid is empty, or a block has no threads or more than 1024",
+    3: "the arguments are not as many, or not of the sizes, as the kernel's parameters",
+    4: "no memory for the stacks or the shared memory of a block",
+    5: "the kernel trapped",
+}
+
+
+@dataclass
+class CpuPlaced:
+    """Data in the host's memory; ``buffer`` is empty for constant memory."""
+
+    stored: Stored
+    argument: bytes
+    buffer: Bytes
+    _texture: Texture | None = None
+
+    def free(self) -> None:
+        self.buffer = np.empty(0, np.uint8)
+        self._texture = None
+
+
+@dataclass
+class CpuModule:
+    """One variant's functions, and its image until ``unload``. ``elapsed_ns`` is of its latest launch."""
+
+    functions: dict[str, Any]
+    window: Bytes
+    _unload: Callable[[], None]
+    elapsed_ns: int = 0
+
+    def unload(self) -> None:
+        """May be called more than once; the last module of a library takes the library with it."""
+        self.functions = {}
+        self.window = np.empty(0, np.uint8)
+        unload, self._unload = self._unload, lambda: None
+        unload()
+
+
+class CpuBackend:
+    """The host. ``threads`` at most work on a launch; 0 stands for AUTOTUNE_CPU_THREADS, else every core this
+    process may use. Raises DeviceError for a number of threads that is none."""
+
+    def __init__(self, threads: int = 0) -> None:
+        self.threads = threads or _threads()
+        self._compiler = ""
+        self._runtime = 0
+        self._flush: Bytes | None = None
+        self.device = Device(
+            kind="cpu",
+            name=cpu_model(),
+            arch=platform.machine(),
+            multiprocessors=self.threads,
+            driver=platform.release(),
+            limits=_limits(),
+        )
+
+    def __enter__(self) -> "CpuBackend":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def toolchain(self, compiler: str = "") -> HostCxx:
+        """``compiler`` is a command; see ``find_compiler``. Raises CompilerError."""
+        self._compiler = compiler or self._compiler
+        return HostCxx(find_compiler(compiler))
+
+    # -- modules and data -------------------------------------------------------------------------------
+
+    def load(self, compiled: Compiled) -> CpuModule:
+        """Raises LaunchError when the library cannot be loaded, and CompilerError as ``toolchain`` does."""
+        path = compiled.image.resolve()
+        try:
+            image = images.acquire(path)
+        except (OSError, AttributeError) as problem:
+            raise LaunchError(f"cannot load the binary {path}: {problem}") from None
+        functions = {kernel: getattr(image.library, symbol) for kernel, symbol in compiled.symbols.items()}
+        for function in functions.values():
+            function.argtypes = (ctypes.POINTER(Launch),)
+        return CpuModule(functions, image.window, lambda: images.release(path))
+
+    def place(self, stored: Stored, module: Any = None) -> CpuPlaced:
+        kept = replace(stored, buffer=None)
+        if stored.memory == "constant":
+            assert isinstance(module, CpuModule), "constant data needs its module"
+            assert stored.buffer is not None
+            end = stored.constant_offset + stored.nbytes
+            if end > module.window.size:
+                raise LaunchError(f"constant data end at byte {end} of a window of {module.window.size}")
+            module.window[stored.constant_offset : end] = stored.buffer
+            return CpuPlaced(kept, stored.argument(0), np.empty(0, np.uint8))
+        try:
+            buffer = _aligned(stored.nbytes)
+        except MemoryError:
+            raise LaunchError(f"cannot place {stored.nbytes} bytes: the host has no memory left") from None
+        if stored.buffer is not None:
+            buffer[:] = stored.buffer
+        if stored.memory != "texture":
+            return CpuPlaced(kept, stored.argument(buffer.ctypes.data), buffer)
+        width, height = stored.plane or (stored.texels, 1)
+        texture = Texture(buffer.ctypes.data, width, height)
+        return CpuPlaced(kept, stored.argument(ctypes.addressof(texture)), buffer, texture)
+
+    def fill(self, placed: Placed, byte: int) -> None:
+        assert isinstance(placed, CpuPlaced)
+        placed.buffer.fill(byte)
+
+    def download(self, placed: Placed) -> Bytes:
+        assert isinstance(placed, CpuPlaced)
+        return placed.buffer.copy()
+
+    def mismatches(self, placed: Placed, expected: Placed) -> int:
+        """How many 4-byte words of two buffers differ; bytes, when the size is no multiple of 4."""
+        assert isinstance(placed, CpuPlaced) and isinstance(expected, CpuPlaced)
+        nbytes = min(placed.stored.nbytes, expected.stored.nbytes)
+        word = np.uint8 if nbytes % 4 else np.uint32
+        return int(np.count_nonzero(placed.buffer[:nbytes].view(word) != expected.buffer[:nbytes].view(word)))
+
+    # -- launching and timing ---------------------------------------------------------------------------
+
+    def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
+        """Returns when the kernel has run. Raises LaunchError when it did not, or not to its end."""
+        count = len(arguments)
+        pointers = (ctypes.c_char_p * count)(*arguments)
+        sizes = (ctypes.c_ulonglong * count)(*map(len, arguments))
+        request = Launch(
+            self._runtime or self._load_runtime(),
+            geometry.grid,
+            geometry.block,
+            self.threads,
+            count,
+            geometry.shared_bytes,
+            ctypes.addressof(pointers),
+            ctypes.addressof(sizes),
+        )
+        status = module.functions[kernel](request)
+        module.elapsed_ns = request.elapsed_ns
+        if status:
+            raise LaunchError(f"{kernel}: {_REASONS.get(status, f'status {status}')} ({geometry})")
+
+    def synchronize(self) -> None:
+        """Nothing is ever under way."""
+
+    def sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]:
+        """Wall time of each run in milliseconds."""
+        times = []
+        for _ in range(count):
+            if cold:
+                self._flush_cache()
+            begin = time.perf_counter_ns()
+            plan()
+            times.append((time.perf_counter_ns() - begin) * 1e-6)
+        return times
+
+    def describe(self) -> dict[str, Any]:
+        """Processor, threads and compiler."""
+        try:
+            compiler = self.toolchain(self._compiler).identity
+        except CompilerError as problem:
+            compiler = f"not available: {problem}"
+        return {"cpu": self.device.name, "threads": self.threads, "compiler": compiler}
+
+    def close(self) -> None:
+        """Free what this backend holds. Safe to call twice."""
+        self._flush = None
+
+    def _flush_cache(self) -> None:
+        """Write more than the last-level cache holds."""
+        if self._flush is None:
+            self._flush = np.zeros(_last_level_cache_bytes() * 5 // 4, np.uint8)
+        self._flush += 1
+
+    def _load_runtime(self) -> int:
+        self._runtime = runtime.table(find_compiler(self._compiler), default_root())
+        return self._runtime
+
+
+def _threads() -> int:
+    named = os.environ.get("AUTOTUNE_CPU_THREADS", "")
+    if named:
+        if not named.isdigit() or int(named) == 0:
+            raise DeviceError(f"AUTOTUNE_CPU_THREADS is {named!r}; it is a number of threads, 1 or more")
+        return int(named)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _limits() -> Limits:
+    """The host's memory, constant memory and block size as on a GPU, and no other limit."""
+    try:
+        memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        memory_bytes = Limits.memory_bytes
+    return Limits(
+        grid_x=_NO_LIMIT,
+        grid_y=_NO_LIMIT,
+        grid_z=_NO_LIMIT,
+        shared_bytes_per_block=_NO_LIMIT,
+        constant_bytes=CONSTANT_BYTES,
+        texture_1d_texels=_NO_LIMIT,
+        texture_2d_width=_NO_LIMIT,
+        texture_2d_height=_NO_LIMIT,
+        texture_pitched_width=_NO_LIMIT,
+        texture_pitched_height=_NO_LIMIT,
+        memory_bytes=memory_bytes,
+    )
+
+
+def _aligned(nbytes: int) -> Bytes:
+    """Zeroed room for ``nbytes`` that begins with a cache line. Raises MemoryError."""
+    room = np.zeros(nbytes + _ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % _ALIGNMENT
+    return room[start : start + nbytes]
+
+
+def _last_level_cache_bytes() -> int:
+    """The largest cache the system tells of, or 64 MiB."""
+    found = []
+    for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
+        digits = re.fullmatch(r"(\d+)([KMG]?)", path.read_text().strip())
+        if digits:
+            found.append(int(digits[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[digits[2]])
+    return max(found, default=_ASSUMED_CACHE_BYTES)

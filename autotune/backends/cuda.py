@@ -1,0 +1,368 @@
+"""cuda: PyCUDA owns context, memory, modules, launches and events.
+
+The device's primary context is used, so cupy and torch in the same process share its memory. Every entry
+point makes that context current and restores what was current before: nothing is ever left pushed.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.backends import LaunchError, Placed
+from autotune.backends.cuda_texture import Texture
+from autotune.cache import Cache, default_root
+from autotune.compiler import Batch, Compiled, CompileFailure, Toolchain, VariantSource, compile_batch
+from autotune.device import Device, Limits
+from autotune.errors import CompilerError, DeviceError, UnknownName
+from autotune.layout import Stored
+from autotune.nvcc import Nvcc
+from autotune.nvrtc import Nvrtc
+from autotune.variant import Geometry
+
+__all__ = ["COMPILERS", "CudaBackend", "devices"]
+
+COMPILERS = ("nvrtc", "nvcc")
+# The one symbol behind every constant layout: memory.cuh's constant_window<65536>.
+CONSTANT_WINDOW = "_ZN8autotune15constant_windowILi65536EEE"
+_DELAY_NS_PER_SAMPLE = 20_000  # the host needs about 10 us to queue a sample
+_PROBE = VariantSource("autotune-probe-1", "Probe", "struct Probe {};\n", ("empty", "delay", "mismatches"))
+
+
+def _driver() -> Any:
+    try:
+        from pycuda import driver
+    except ImportError as problem:
+        raise DeviceError(
+            f"PyCUDA is not usable here ({problem}): install a CUDA toolkit, then pip install 'autotune[cuda]'; "
+            "or run on --device cpu"
+        ) from None
+    try:
+        driver.init()
+    except driver.Error as problem:
+        raise DeviceError(f"no usable GPU: {problem}; check nvidia-smi, or run on --device cpu") from None
+    return driver
+
+
+def devices() -> list[str]:
+    """Names of the GPUs of this machine. Raises DeviceError when there can be none."""
+    driver = _driver()
+    return [driver.Device(i).name() for i in range(driver.Device.count())]
+
+
+@dataclass
+class CudaPlaced:
+    """Data on the GPU. ``address`` is 0 for constant memory."""
+
+    stored: Stored
+    argument: bytes
+    address: int
+    _backend: "CudaBackend"
+    _owned: list[Any]
+
+    def free(self) -> None:
+        """Safe after a lost context: the driver has freed everything with it."""
+        with suppress(LaunchError, self._backend.driver_error), self._backend.current():
+            for item in self._owned:
+                item.free()
+        self._owned.clear()
+
+
+@dataclass
+class CudaModule:
+    image: Path
+    module: Any
+    functions: dict[str, Any]
+
+    def unload(self) -> None:
+        """Dropped with the backend's table of images; a cubin is shared by the variants in it."""
+
+
+class CudaBackend:
+    """One GPU. Use as a context manager, or call ``close``. Raises DeviceError when it is not there."""
+
+    def __init__(self, ordinal: int = 0) -> None:
+        self._driver = _driver()
+        self.driver_error: type[Exception] = self._driver.Error
+        count = self._driver.Device.count()
+        if not 0 <= ordinal < count:
+            raise DeviceError(f"cuda:{ordinal} is not there: this machine has {count} GPUs (cuda:0 …)")
+        self._handle = self._driver.Device(ordinal)
+        self._context = self._handle.retain_primary_context()
+        self._depth = threading.local()
+        self._images: dict[Path, Any] = {}
+        self._flush: Any = None
+        self._probe: CudaModule | None = None
+        self.device = self._describe_device(ordinal)
+
+    def __enter__(self) -> "CudaBackend":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Make this device's context current in the block; nests at no cost."""
+        depth = getattr(self._depth, "value", 0)
+        if depth == 0:
+            self._context.push()
+        self._depth.value = depth + 1
+        try:
+            yield
+        finally:
+            self._depth.value = depth
+            if depth == 0:
+                self._driver.Context.pop()
+
+    def _describe_device(self, ordinal: int) -> Device:
+        attribute = self._driver.device_attribute
+        get = self._handle.get_attribute
+        major, minor = self._handle.compute_capability()
+        limits = Limits(
+            grid_x=get(attribute.MAX_GRID_DIM_X),
+            grid_y=get(attribute.MAX_GRID_DIM_Y),
+            grid_z=get(attribute.MAX_GRID_DIM_Z),
+            threads_per_block=get(attribute.MAX_THREADS_PER_BLOCK),
+            shared_bytes_per_block=get(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+            constant_bytes=get(attribute.TOTAL_CONSTANT_MEMORY),
+            texture_1d_texels=get(attribute.MAXIMUM_TEXTURE1D_LINEAR_WIDTH),
+            texture_2d_width=get(attribute.MAXIMUM_TEXTURE2D_WIDTH),
+            texture_2d_height=get(attribute.MAXIMUM_TEXTURE2D_HEIGHT),
+            texture_pitched_width=get(attribute.MAXIMUM_TEXTURE2D_LINEAR_WIDTH),
+            texture_pitched_height=get(attribute.MAXIMUM_TEXTURE2D_LINEAR_HEIGHT),
+            memory_bytes=self._handle.total_memory(),
+        )
+        return Device(
+            kind="cuda",
+            name=self._handle.name(),
+            arch=f"sm_{major}{minor}",
+            ordinal=ordinal,
+            multiprocessors=get(attribute.MULTIPROCESSOR_COUNT),
+            driver=str(self._driver.get_driver_version()),
+            limits=limits,
+        )
+
+    def toolchain(self, compiler: str = "") -> Toolchain:
+        if compiler not in ("", *COMPILERS):
+            raise UnknownName("compiler", compiler, COMPILERS)
+        return Nvcc(self.device.arch) if compiler == "nvcc" else Nvrtc(self.device.arch)
+
+    # -- modules and data -------------------------------------------------------------------------------
+
+    def load(self, compiled: Compiled) -> CudaModule:
+        with self.current():
+            try:
+                if compiled.image not in self._images:
+                    while len(self._images) >= 16:  # a sweep walks through images in order
+                        self._images.pop(next(iter(self._images)))
+                    self._images[compiled.image] = self._driver.module_from_buffer(
+                        compiled.image.read_bytes()
+                    )
+                module = self._images[compiled.image]
+                functions = {
+                    kernel: module.get_function(symbol) for kernel, symbol in compiled.symbols.items()
+                }
+            except self._driver.Error as problem:
+                raise LaunchError(f"cannot load the binary: {problem}") from None
+        return CudaModule(compiled.image, module, functions)
+
+    def place(self, stored: Stored, module: Any = None) -> CudaPlaced:
+        with self.current():
+            try:
+                return self._place(stored, module)
+            except self._driver.Error as problem:
+                raise LaunchError(
+                    f"cannot place {stored.nbytes} bytes in {stored.memory} memory: {problem}"
+                ) from None
+
+    def _place(self, stored: Stored, module: CudaModule | None) -> CudaPlaced:
+        kept = replace(stored, buffer=None)
+        if stored.memory == "constant":
+            assert module is not None and stored.buffer is not None
+            symbol, _ = module.module.get_global(CONSTANT_WINDOW)
+            self._driver.memcpy_htod(int(symbol) + stored.constant_offset, stored.buffer)
+            return CudaPlaced(kept, stored.argument(0), 0, self, [])
+        if stored.memory == "texture" and stored.plane is not None:
+            texture = Texture.plane(self._driver, stored)
+            return CudaPlaced(kept, stored.argument(texture.handle), 0, self, [texture])
+        memory = self._driver.mem_alloc(max(stored.nbytes, 16))
+        if stored.buffer is not None:
+            self._driver.memcpy_htod(memory, stored.buffer)
+        address = int(memory)
+        if stored.memory == "texture":
+            texture = Texture.linear(address, stored)
+            return CudaPlaced(kept, stored.argument(texture.handle), address, self, [texture, memory])
+        return CudaPlaced(kept, stored.argument(address), address, self, [memory])
+
+    def fill(self, placed: Placed, byte: int) -> None:
+        assert isinstance(placed, CudaPlaced)
+        with self.current():
+            self._driver.memset_d8_async(placed.address, byte, placed.stored.nbytes)
+
+    def download(self, placed: Placed) -> NDArray[np.uint8]:
+        assert isinstance(placed, CudaPlaced)
+        buffer = np.empty(placed.stored.nbytes, np.uint8)
+        with self.current():
+            try:
+                self._driver.memcpy_dtoh(buffer, placed.address)
+            except self._driver.Error as problem:
+                raise LaunchError(str(problem)) from None
+        return buffer
+
+    def mismatches(self, placed: Placed, expected: Placed) -> int:
+        """How many 4-byte words (or tail bytes) of two buffers of one size differ, counted on the device."""
+        assert isinstance(placed, CudaPlaced) and isinstance(expected, CudaPlaced)
+        with self.current():
+            count = self._driver.mem_alloc(8)
+            try:
+                self._driver.memset_d8(count, 0, 8)
+                nbytes = min(placed.stored.nbytes, expected.stored.nbytes)
+                words = np.array([placed.address, expected.address, nbytes, int(count)], np.uint64)
+                grid = (self.device.multiprocessors * 8, 1, 1)
+                self.launch(self._probes(), "mismatches", Geometry(grid, (256, 1, 1)), [words.tobytes()])
+                found = np.zeros(1, np.uint64)
+                self._driver.memcpy_dtoh(found, count)
+            except self._driver.Error as problem:
+                raise LaunchError(str(problem)) from None
+            finally:
+                count.free()
+        return int(found[0])
+
+    # -- launching and timing ---------------------------------------------------------------------------
+
+    def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
+        function = module.functions[kernel]
+        with self.current():
+            try:
+                if geometry.shared_bytes > 48 << 10:  # more needs the kernel's consent
+                    attribute = self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+                    function.set_attribute(attribute, geometry.shared_bytes)
+                function._launch_kernel(  # noqa: SLF001 - the path PyCUDA's prepared calls take
+                    geometry.grid, geometry.block, packed(arguments), geometry.shared_bytes, None
+                )
+            except self._driver.Error as problem:
+                raise LaunchError(f"{kernel}: {problem}") from None
+
+    def synchronize(self) -> None:
+        with self.current():
+            try:
+                self._driver.Context.synchronize()
+            except self._driver.Error as problem:
+                raise LaunchError(str(problem)) from None
+
+    def sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]:
+        with self.current():
+            try:
+                return self._sample(plan, count, cold)
+            except self._driver.Error as problem:
+                raise LaunchError(str(problem)) from None
+
+    def _sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]:
+        events = [(self._driver.Event(), self._driver.Event()) for _ in range(count)]
+        wait = np.array([min(count * _DELAY_NS_PER_SAMPLE, 2_000_000)], np.uint64).tobytes()
+        self.launch(self._probes(), "delay", Geometry((1, 1, 1), (1, 1, 1)), [wait])
+        for start, end in events:
+            if cold:
+                self._flush_l2()
+            start.record()
+            plan()
+            end.record()
+        events[-1][1].synchronize()
+        return [end.time_since(start) for start, end in events]
+
+    def _flush_l2(self) -> None:
+        if self._flush is None:
+            l2 = self._handle.get_attribute(self._driver.device_attribute.L2_CACHE_SIZE)
+            self._flush_bytes = 2 * max(l2, 4 << 20)
+            self._flush = self._driver.mem_alloc(self._flush_bytes)
+        self._driver.memset_d8_async(self._flush, 0, self._flush_bytes)
+
+    def floor_ms(self, count: int = 50) -> float:
+        """The median time of an empty kernel under the same protocol: nothing can measure less."""
+        geometry = Geometry((1, 1, 1), (32, 1, 1))
+        times = self.sample(lambda: self.launch(self._probes(), "empty", geometry, []), count, False)
+        return float(np.median(times))
+
+    def active_blocks(self, compiled: Compiled, kernel: str, block_size: int, shared_bytes: int) -> int:
+        """cuOccupancyMaxActiveBlocksPerMultiprocessor: the driver's word, to check ``occupancy`` against."""
+        from cuda.bindings import driver as bindings
+
+        def call(function: str, *arguments: Any) -> Any:
+            status, *result = getattr(bindings, function)(*arguments)
+            if int(status):
+                raise LaunchError(f"{function}: {status}")
+            return result[0] if result else None
+
+        with self.current():  # PyCUDA shows no function handle, so the binary is loaded a second time
+            module = call("cuModuleLoadData", compiled.image.read_bytes())
+            function = call("cuModuleGetFunction", module, compiled.symbols[kernel].encode())
+            if shared_bytes > 48 << 10:
+                attribute = bindings.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+                call("cuFuncSetAttribute", function, attribute, shared_bytes)
+            blocks = call("cuOccupancyMaxActiveBlocksPerMultiprocessor", function, block_size, shared_bytes)
+            call("cuModuleUnload", module)
+        return int(blocks)
+
+    def attributes(self, module: Any, kernel: str) -> dict[str, int]:
+        """The driver's static figures of a loaded kernel: registers, local and shared bytes."""
+        function = module.functions[kernel]
+        with self.current():
+            return {
+                "registers": int(function.num_regs),
+                "local_bytes": int(function.local_size_bytes),
+                "static_shared_bytes": int(function.shared_size_bytes),
+            }
+
+    def _probes(self) -> CudaModule:
+        if self._probe is None:
+            batch = Batch(Path(__file__).parent / "probe.cu", (), (_PROBE,))
+            (built,) = compile_batch(batch, self.toolchain(), Cache(default_root()))
+            if isinstance(built, CompileFailure):
+                raise CompilerError(f"the measuring kernels do not compile: {built.message}")
+            self._probe = self.load(built)
+        return self._probe
+
+    def describe(self) -> dict[str, Any]:
+        """Clocks in MHz and the reasons that hold them down, where NVML is there; versions."""
+        import pycuda
+
+        about: dict[str, Any] = {"pycuda": pycuda.VERSION_TEXT, "driver": self.device.driver}
+        try:
+            import pynvml
+
+            pynvml.nvmlInit()
+            handle = pynvml.nvmlDeviceGetHandleByPciBusId(self._handle.pci_bus_id())
+            about["driver"] = pynvml.nvmlSystemGetDriverVersion()
+            about["clock_mhz"] = pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM)
+            about["clock_max_mhz"] = pynvml.nvmlDeviceGetMaxClockInfo(handle, pynvml.NVML_CLOCK_SM)
+            about["throttle_reasons"] = int(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle))
+        except Exception as problem:  # noqa: BLE001 - NVML is a courtesy: any failure only leaves its figures out
+            about["nvml"] = f"not available: {type(problem).__name__}: {problem}"
+        return about
+
+    def close(self) -> None:
+        """Free what this backend holds and release the primary context. Safe to call twice."""
+        if self._context is None:
+            return
+        with self.current():
+            if self._flush is not None:
+                self._flush.free()
+            self._probe = None
+            self._images.clear()
+        self._context.detach()
+        self._context = None
+
+
+def packed(arguments: Sequence[bytes]) -> bytes:
+    """The parameter buffer: each argument at its natural alignment (its size up to 8; accessors are 8-aligned)."""
+    buffer = bytearray()
+    for argument in arguments:
+        alignment = len(argument) if len(argument) in (1, 2, 4) else 8
+        buffer += b"\0" * (-len(buffer) % alignment) + argument
+    return bytes(buffer)

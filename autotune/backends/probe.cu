@@ -1,0 +1,28 @@
+// Kernels of the measuring itself: nothing of a family is in here.
+
+// What a launch costs when it does nothing.
+template <class Policy>
+__global__ void empty() {}
+
+// Holds the device busy for `nanoseconds`, so that everything queued behind it is there when it ends and
+// no sample contains the host's launch time.
+template <class Policy>
+__global__ void delay(unsigned long long nanoseconds) {
+  unsigned long long start, now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
+  do asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  while (now - start < nanoseconds);
+}
+
+// Adds to `count` the number of 4-byte words in which a and b differ, the tail compared by bytes.
+template <class Policy>
+__global__ void mismatches(const unsigned char* a, const unsigned char* b, unsigned long long bytes,
+                           unsigned long long* count) {
+  const unsigned long long words = bytes / 4, stride = static_cast<unsigned long long>(gridDim.x) * blockDim.x;
+  const unsigned long long first = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  unsigned long long found = 0;
+  for (unsigned long long i = first; i < words; i += stride)
+    found += reinterpret_cast<const unsigned*>(a)[i] != reinterpret_cast<const unsigned*>(b)[i];
+  if (first < bytes % 4) found += a[words * 4 + first] != b[words * 4 + first];
+  if (found) atomicAdd(count, found);
+}

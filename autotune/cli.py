@@ -1,0 +1,301 @@
+"""The command line: a thin skin over the modules, one function a command.
+
+``main`` turns every AutotuneError into one message and its exit code; the commands themselves only raise.
+"""
+
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from autotune import __version__
+from autotune.errors import AutotuneError, UsageError
+from autotune.family import families as known_families
+from autotune.family import load as load_family
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="autotune",
+    help="Tune how a CUDA kernel's data is laid out: compile every policy combination, prove it right, time it, "
+    "keep the winner in a policy file that programs use at run time.",
+    epilog="Exit codes: 0 done, 1 unexpected failure, 2 usage or unknown name, 3 family, 4 workload or input, "
+    "5 device, 6 compiler, 7 store or output folder, 8 policy file, 9 nothing could be measured, 130 interrupted.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+FamilyArgument = Annotated[
+    str, typer.Argument(metavar="FAMILY", help="A family's name, or a folder with a family.yaml.")
+]
+Workload = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--workload",
+        "-w",
+        metavar="NAME|PATH",
+        help="A workload's name or file; again for more. Default: the family's own.",
+    ),
+]
+DeviceOption = Annotated[
+    str,
+    typer.Option(
+        "--device", metavar="auto|cpu|cuda|cuda:N", help="What runs it; auto is the first GPU, else the cpu."
+    ),
+]
+Preset = Annotated[
+    str,
+    typer.Option(
+        "--preset", metavar="NAME", help="A named part of the space; `autotune list FAMILY` names them."
+    ),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="POLICY=V1,V2", help="Hold a policy to these values; again for more."),
+]
+Data = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="DIR", help="Where workloads find their data files (or AUTOTUNE_DATA)."),
+]
+Policies = Annotated[
+    Path | None,
+    typer.Option(
+        "--policies", metavar="DIR", help="Folder of policy files (or AUTOTUNE_POLICIES; else ./policies)."
+    ),
+]
+
+
+@app.callback(invoke_without_command=True)
+def _version(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+) -> None:
+    if version:
+        out.print(f"autotune {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        raise UsageError("name a command; autotune --help lists them")
+
+
+@app.command("families")
+def families_command() -> None:
+    """The kernel families that ship with autotune."""
+    table = Table("family", "about", "configurations", "presets", box=None)
+    for name in known_families():
+        family = load_family(name)
+        presets = ", ".join(family.space.preset_names)
+        table.add_row(name, family.title, str(len(family.space.configurations())), presets)
+    out.print(table)
+
+
+@app.command("list")
+def list_command(
+    family: FamilyArgument,
+    preset: Preset = "full",
+    set_: Set = None,
+    count: Annotated[bool, typer.Option("--count", help="Only the number.")] = False,
+) -> None:
+    """The ids of the configurations a sweep would visit. Runs nothing."""
+    loaded = load_family(family)
+    found = loaded.space.configurations(preset, narrowed(set_))
+    if not count:
+        for configuration in found:
+            print(configuration.id)
+    err.print(
+        f"{len(found)} configurations of {loaded.name}; presets: {', '.join(loaded.space.preset_names)}"
+    )
+
+
+@app.command("show")
+def show_command(
+    family: FamilyArgument,
+    configuration: Annotated[
+        str,
+        typer.Argument(
+            metavar="CONFIG",
+            help="A preset of one configuration, or policy=value,… (the rest take their defaults).",
+        ),
+    ],
+    arch: Annotated[
+        str, typer.Option("--arch", metavar="sm_XX", help="Target of the static profile.")
+    ] = "sm_90",
+    header: Annotated[
+        bool, typer.Option("--header", help="Only print the family's default.cuh, for its folder.")
+    ] = False,
+) -> None:
+    """One configuration: its generated code, its layouts, its static profile."""
+    from autotune.show import show
+    from autotune.variant import default_header
+
+    loaded = load_family(family)
+    if header:
+        print(default_header(loaded), end="")
+        return
+    show(loaded, loaded.space.configuration(configuration), arch, out)
+
+
+@app.command("sweep")
+def sweep_command(
+    family: FamilyArgument,
+    workload: Workload = None,
+    device: DeviceOption = "auto",
+    preset: Preset = "full",
+    set_: Set = None,
+    static: Annotated[
+        bool,
+        typer.Option(
+            "--static", help="Only compile: registers, spills, shared memory, occupancy. Needs no GPU."
+        ),
+    ] = False,
+    arch: Annotated[
+        list[str] | None, typer.Option("--arch", metavar="sm_XX", help="Target of --static; again for more.")
+    ] = None,
+    out_: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Results and record; default ./autotune-results/FAMILY."),
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option("--store", metavar="URL", help="Keep the record in an Optuna storage instead of DIR."),
+    ] = None,
+    policies: Policies = None,
+    data: Data = None,
+    compiler: Annotated[str, typer.Option("--compiler", metavar="nvrtc|nvcc", help="CUDA compiler.")] = "",
+    processes: Annotated[
+        int, typer.Option("--processes", metavar="N", min=0, help="Compiler processes; 0 is one a core.")
+    ] = 0,
+) -> None:
+    """Compile, verify and time every configuration; write results.csv, report.html and the policy file."""
+    from autotune import sweeping
+
+    request = sweeping.Request(
+        family=load_family(family),
+        workloads=tuple(workload or ()),
+        device=device,
+        preset=preset,
+        narrowed=narrowed(set_),
+        out=out_,
+        store=store,
+        policies=policies,
+        data=data,
+        compiler=compiler,
+        processes=processes,
+    )
+    if static:
+        sweeping.run_static(request, tuple(arch or ("sm_90",)), out, err)
+    elif arch:
+        raise UsageError("--arch goes with --static: a measured sweep compiles for the device it runs on")
+    else:
+        sweeping.run(request, out, err)
+
+
+@app.command("report")
+def report_command(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A sweep's --out folder, or a store URL's.")],
+) -> None:
+    """Make results.csv and report.html anew from a record. Needs no device."""
+    from autotune import sweeping
+
+    sweeping.report(folder, out)
+
+
+@app.command("run")
+def run_command(
+    family: FamilyArgument,
+    workload: Annotated[
+        str,
+        typer.Option(
+            "--workload",
+            "-w",
+            metavar="NAME|PATH",
+            help="Input from a workload; default the family's own when no -i is given.",
+        ),
+    ] = "",
+    input_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input",
+            "-i",
+            metavar="NAME=VALUE",
+            help="An input (a file), a scalar or an option; again for more.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Where the result goes: .npy, or .npz for several."
+        ),
+    ] = None,
+    device: DeviceOption = "auto",
+    policies: Policies = None,
+    data: Data = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Print why this configuration was taken.")
+    ] = False,
+) -> None:
+    """Run the tuned kernel once on given data."""
+    from autotune.running import run
+
+    run(load_family(family), workload, input_ or [], output, device, policies, data, explain, out)
+
+
+@app.command("doctor")
+def doctor_command() -> None:
+    """What is here, what is missing, and how to get it."""
+    from autotune.doctor import doctor
+
+    doctor(out)
+
+
+def narrowed(items: Sequence[str] | None) -> dict[str, list[str]]:
+    """``["a=1,2"]`` -> {"a": ["1", "2"]}. Raises UsageError."""
+    held: dict[str, list[str]] = {}
+    for item in items or ():
+        name, separator, values = item.partition("=")
+        if not separator or not name or not values:
+            raise UsageError(f"cannot read --set {item!r}: write --set policy=value or --set policy=v1,v2")
+        held.setdefault(name.strip(), []).extend(value.strip() for value in values.split(","))
+    return held
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    warnings.showwarning = lambda message, *_args, **_kwargs: err.print(f"warning: {message}", markup=False)
+    try:
+        result = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+        return int(result) if isinstance(result, int) else 0
+    except AutotuneError as problem:
+        err.print(f"error: {problem}", markup=False)
+        return problem.exit_code
+    except KeyboardInterrupt as interruption:
+        err.print(f"interrupted{': ' if str(interruption) else ''}{interruption}", markup=False)
+        return 130
+    except typer.Abort:
+        return 130
+    except typer.Exit as leaving:
+        return leaving.exit_code
+    except _click_exception() as problem:
+        problem.show()  # type: ignore[attr-defined]
+        return int(problem.exit_code)  # type: ignore[attr-defined]
+
+
+def _click_exception() -> type[Exception]:
+    """typer raises click's usage errors; where click lives differs between its versions."""
+    name = "typer._click" if find_spec("typer._click") else "click"
+    found: type[Exception] = import_module(f"{name}.exceptions").ClickException
+    return found
+
+
+def entry_point() -> None:
+    sys.exit(main())

@@ -1,0 +1,285 @@
+"""From variants to binaries: many instantiations in one compiler call, failures bisected out, results cached.
+
+Process start and front end dominate a compiler call, so a batch of variants is one translation unit. When
+a unit does not compile it is halved until the failing variants stand alone; the others are kept.
+"""
+
+import time
+import warnings
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from autotune.workers import WorkerError, Workers
+
+if TYPE_CHECKING:
+    from autotune.cache import Cache
+
+__all__ = [
+    "Batch",
+    "BuildError",
+    "Built",
+    "CompileFailure",
+    "Compiled",
+    "Toolchain",
+    "VariantSource",
+    "compile_batch",
+    "compile_many",
+    "translation_unit",
+]
+
+_MESSAGE_CHARACTERS = 4000
+
+
+@dataclass(frozen=True)
+class VariantSource:
+    """What a compiler needs of one variant. ``struct`` is C++ text that defines ``struct <name> {...};``;
+    ``kernels`` are the templates to instantiate with it. ``key`` is a sha256 over all that decides the
+    machine code except the toolchain (struct, kernels, kernel source with every header)."""
+
+    key: str
+    name: str
+    struct: str
+    kernels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Variants of one family for one compiler call. ``source`` is the family's .cu, ``include_dirs`` the
+    layout library's folders, ``options`` what the family adds to the compiler's command line."""
+
+    source: Path
+    include_dirs: tuple[Path, ...]
+    variants: tuple[VariantSource, ...]
+    options: tuple[str, ...] = ()
+
+    def of(self, variants: Sequence[VariantSource]) -> "Batch":
+        return Batch(self.source, self.include_dirs, tuple(variants), self.options)
+
+
+class BuildError(Exception):
+    """A batch did not compile; the text is the compiler's message."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """One compiler call's result: the binary, and per variant key and kernel the symbol to look up and the
+    static figures (the fields of trial.KernelProfile that the compiler knows)."""
+
+    image: bytes
+    symbols: Mapping[str, Mapping[str, str]]
+    figures: Mapping[str, Mapping[str, Mapping[str, int]]]
+
+
+class Toolchain(Protocol):
+    """A compiler for one target. ``identity`` names compiler, version, target and fixed options."""
+
+    @property
+    def identity(self) -> str: ...
+
+    @property
+    def suffix(self) -> str: ...
+
+    def build(self, batch: Batch) -> Built: ...
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """One variant in the cache. ``image`` is a file (cubin or shared library) that may hold other variants
+    too."""
+
+    key: str
+    image: Path
+    symbols: Mapping[str, str]
+    figures: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    cached: bool = False
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class CompileFailure:
+    key: str
+    message: str
+
+
+# A compiler call that succeeded, with its wall time in seconds, or a variant that does not compile. Workers
+# compile and the parent stores, so that one process alone writes, warns and owns what lies outside the cache.
+_Piece = tuple[Batch, Built, float] | CompileFailure
+
+
+def translation_unit(batch: Batch) -> str:
+    """A batch as CUDA source: the family's .cu with AUTOTUNE_VARIANTS defined, then the variants' structs."""
+    structs = "\n".join(variant.struct for variant in batch.variants)
+    return f'#define AUTOTUNE_VARIANTS\n#include "{batch.source.resolve().as_posix()}"\n{structs}\n'
+
+
+def compile_batch(batch: Batch, toolchain: Toolchain, cache: "Cache") -> list[Compiled | CompileFailure]:
+    """Every variant of the batch, in its order: from the cache, or compiled in this process and cached.
+
+    ``seconds`` is the call's wall time divided by the variants in it. Raises CompilerError when the toolchain
+    cannot be used at all.
+    """
+    found, missing = _look_up(batch, toolchain, cache)
+    return _answer(batch, found, _build(missing, toolchain), toolchain, cache)
+
+
+def compile_many(
+    batch: Batch, toolchain: Toolchain, cache: "Cache", processes: int, batch_size: int
+) -> Iterator[list[Compiled | CompileFailure]]:
+    """``compile_batch`` over consecutive chunks of ``batch_size`` variants, in up to ``processes`` processes.
+
+    Chunks come in order, each as soon as it and those before it are ready; while the caller works on one, the
+    next are compiled. With one process, or one chunk that is not cached, no process is started. Closing the
+    iterator ends the processes. A variant whose compiler takes its process down is a CompileFailure. Raises
+    CompilerError.
+    """
+    chunks = [
+        batch.of(batch.variants[start : start + batch_size])
+        for start in range(0, len(batch.variants), batch_size)
+    ]
+    looked_up = [_look_up(chunk, toolchain, cache) for chunk in chunks]
+    uncached = sum(bool(missing.variants) for _, missing in looked_up)
+    jobs = _Jobs(toolchain, min(processes, uncached))
+    waiting: deque[tuple[Batch, dict[str, Compiled], _Job]] = deque()
+
+    def first() -> list[Compiled | CompileFailure]:
+        chunk, found, job = waiting.popleft()
+        return _answer(chunk, found, jobs.result(job), toolchain, cache)
+
+    def unfinished() -> int:
+        return sum(not job.is_ready for _, _, job in waiting)
+
+    try:
+        for chunk, (found, missing) in zip(chunks, looked_up, strict=True):
+            waiting.append((chunk, found, jobs.submit(missing)))
+            while waiting and (waiting[0][2].is_ready or unfinished() >= 2 * jobs.processes):
+                yield first()
+        while waiting:
+            yield first()
+    finally:
+        jobs.stop()
+
+
+def _look_up(batch: Batch, toolchain: Toolchain, cache: "Cache") -> tuple[dict[str, Compiled], Batch]:
+    """What the cache has, by key, and a batch of the rest, each key once."""
+    variants = {variant.key: variant for variant in batch.variants}
+    cached = {key: cache.get(key, toolchain) for key in variants}
+    found = {key: compiled for key, compiled in cached.items() if compiled is not None}
+    return found, batch.of([variant for key, variant in variants.items() if key not in found])
+
+
+def _answer(
+    batch: Batch,
+    found: Mapping[str, Compiled],
+    pieces: Sequence[_Piece],
+    toolchain: Toolchain,
+    cache: "Cache",
+) -> list[Compiled | CompileFailure]:
+    results: dict[str, Compiled | CompileFailure] = dict(found)
+    for piece in pieces:
+        if isinstance(piece, CompileFailure):
+            results[piece.key] = piece
+            continue
+        part, built, seconds = piece
+        for compiled in cache.put(built, part, toolchain):
+            results[compiled.key] = replace(compiled, seconds=seconds / len(part.variants))
+    return [results[variant.key] for variant in batch.variants]
+
+
+def _build(batch: Batch, toolchain: Toolchain) -> list[_Piece]:
+    """One call for the whole batch; when it fails, one for the variants that the message names and one for
+    the others, or one for each half when the names separate nothing."""
+    variants = batch.variants
+    if not variants:
+        return []
+    start = time.perf_counter()
+    try:
+        return [(batch, toolchain.build(batch), time.perf_counter() - start)]
+    except BuildError as error:
+        message = str(error)
+    if len(variants) == 1:
+        return [CompileFailure(variants[0].key, _shortened(message))]
+    named = [variant for variant in variants if variant.name in message]
+    others = [variant for variant in variants if variant.name not in message]
+    if not named or not others:
+        middle = len(variants) // 2
+        named, others = list(variants[:middle]), list(variants[middle:])
+    return [*_build(batch.of(named), toolchain), *_build(batch.of(others), toolchain)]
+
+
+def _shortened(message: str) -> str:
+    """At most 4000 characters; a longer message loses the warnings before its first error."""
+    if len(message) <= _MESSAGE_CHARACTERS:
+        return message
+    lines = message.splitlines(keepends=True)
+    start = next((i for i, line in enumerate(lines) if "error" in line or "fatal" in line), 0)
+    return "".join(lines[start:])[:_MESSAGE_CHARACTERS]
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A batch given to the workers; without a future it is compiled here, when its turn comes."""
+
+    batch: Batch
+    future: Future[list[_Piece]] | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        return self.future is None or self.future.done()
+
+
+class _Jobs:
+    """Jobs for processes that compile. They start with the first job, if at all."""
+
+    def __init__(self, toolchain: Toolchain, processes: int) -> None:
+        self.toolchain = toolchain
+        self.processes = processes
+        self._workers: Workers | None = None
+        self._proven = False
+
+    def submit(self, batch: Batch) -> _Job:
+        if self.processes <= 1 or not batch.variants:
+            return _Job(batch)
+        self._workers = self._workers or Workers(self.processes)
+        return _Job(batch, self._workers.submit(_build, batch, self.toolchain))
+
+    def result(self, job: _Job) -> list[_Piece]:
+        if job.future is None:
+            return _build(job.batch, self.toolchain)
+        try:
+            pieces = job.future.result()
+        except WorkerError:
+            return self._bisected(job.batch) if self._workers_start() else _build(job.batch, self.toolchain)
+        self._proven = True
+        return pieces
+
+    def stop(self) -> None:
+        if self._workers:
+            self._workers.stop()
+
+    def _bisected(self, batch: Batch) -> list[_Piece]:
+        """What can be compiled of a batch whose compiler took its process down."""
+        variants = batch.variants
+        if len(variants) == 1:
+            return [CompileFailure(variants[0].key, "the compiler process died")]
+        middle = len(variants) // 2
+        halves = [self.submit(batch.of(half)) for half in (variants[:middle], variants[middle:])]
+        return [piece for half in halves for piece in self.result(half)]
+
+    def _workers_start(self) -> bool:
+        """Whether it was the compiler that died; if not, all that is left is compiled in this process."""
+        try:
+            if self._workers and self.processes > 1 and not self._proven:
+                self._workers.submit(time.sleep, 0).result()
+                self._proven = True
+        except WorkerError:
+            self.processes = 1
+            message = (
+                "worker processes do not start, so variants are compiled in this one; a script that compiles "
+                "needs 'if __name__ == \"__main__\":' around what it does"
+            )
+            warnings.warn(message, stacklevel=2)
+        return self._proven

@@ -1,0 +1,118 @@
+"""The arrays a family declares: their elements, shape and role, whatever their layout."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from autotune.errors import WorkloadError
+
+__all__ = ["SCALAR_TYPES", "Data", "Field", "canonical", "check_numbers"]
+
+SCALAR_TYPES: Mapping[str, str] = MappingProxyType(
+    {
+        "int8": "signed char",
+        "uint8": "unsigned char",
+        "int16": "short",
+        "uint16": "unsigned short",
+        "int32": "int",
+        "uint32": "unsigned int",
+        "int64": "long long",
+        "uint64": "unsigned long long",
+        "float32": "float",
+        "float64": "double",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Field:
+    """One member of a record. ``link`` names the extent whose index the field holds: when that index space is
+    reordered, the field's values are renumbered."""
+
+    name: str
+    type: str
+    link: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data:
+    """A declared array. ``shape`` names its extents; an extent is also an index space that an order can permute.
+
+    ``fields`` has one unnamed member for plain elements; otherwise ``record`` names the kernel source's struct.
+    ``packed`` is the axis along which packing and vector width join elements; ``low``/``high`` bound the values.
+    ``index_bits`` is the width of address arithmetic. ``constant_bytes`` is the share of constant memory it may
+    take; ``plane`` is (width, rows a block) of its 2D addressing, powers of two. ``fixed`` are layout choices that
+    no policy makes. ``zero`` is the condition under which a launch needs the array cleared first.
+    """
+
+    name: str
+    role: str
+    fields: tuple[Field, ...]
+    shape: tuple[str, ...]
+    record: str = ""
+    packed: str = ""
+    low: float | None = None
+    high: float | None = None
+    index_bits: int = 32
+    constant_bytes: int = 65536
+    plane: tuple[int, int] = (4096, 1)
+    fixed: Mapping[str, object] = field(default_factory=dict)
+    zero: str = ""
+    doc: str = ""
+
+    @property
+    def dtype(self) -> np.dtype[np.void] | np.dtype[np.generic]:
+        """numpy's view of one canonical element."""
+        members: DTypeLike = [(f.name, f.type) for f in self.fields] if self.record else self.fields[0].type
+        return np.dtype(members)
+
+
+def canonical(data: Data, array: Any) -> NDArray[Any]:
+    """``array`` as the declared dtype and rank, its values inside the declared range. Raises WorkloadError."""
+    try:
+        given = np.asarray(array)
+    except ValueError as problem:
+        raise WorkloadError(f"{data.name}: not an array: {problem}") from None
+    if given.ndim != len(data.shape):
+        raise WorkloadError(
+            f"{data.name}: {given.ndim} dimensions given, {len(data.shape)} needed ({', '.join(data.shape)})"
+        )
+    if 0 in given.shape:
+        raise WorkloadError(
+            f"{data.name}: shape {given.shape} is empty; every extent ({', '.join(data.shape)}) must be at least 1"
+        )
+    if not data.record:
+        check_numbers(data.name, given, data.dtype)
+    elif given.dtype.names != data.dtype.names:  # numpy would put one number into every field
+        raise WorkloadError(f"{data.name}: dtype {given.dtype} given, records of {data.dtype} needed")
+    else:
+        for member in data.fields:
+            check_numbers(f"{data.name}.{member.name}", given[member.name], np.dtype(member.type))
+    if (
+        data.low is not None
+        and data.high is not None
+        and not (given.min() >= data.low and given.max() <= data.high)
+    ):
+        bad = given.max() if given.min() >= data.low else given.min()
+        raise WorkloadError(f"{data.name}: value {bad} is outside the allowed {data.low:g}..{data.high:g}")
+    return np.ascontiguousarray(given, data.dtype)
+
+
+def check_numbers(name: str, given: NDArray[Any], dtype: np.dtype[Any]) -> None:
+    """Raise WorkloadError when ``given`` cannot be held as ``dtype``: numpy itself would wrap or cut silently."""
+    if given.dtype.kind not in "biuf":
+        raise WorkloadError(f"{name}: dtype {given.dtype} given, numbers ({dtype}) needed")
+    if dtype.kind not in "iu" or given.dtype == dtype:
+        return
+    if given.dtype.kind == "f" and not (np.isfinite(given).all() and np.array_equal(given, np.floor(given))):
+        raise WorkloadError(f"{name}: fractional or NaN values given, {dtype} needed")
+    limits = np.iinfo(dtype)
+    for value in (int(given.min()), int(given.max())):
+        if not limits.min <= value <= limits.max:
+            raise WorkloadError(
+                f"{name}: value {value} is outside the range of {dtype}, {limits.min}..{limits.max}"
+            )

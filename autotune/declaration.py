@@ -1,0 +1,331 @@
+"""From the mapping in ``family.yaml`` to frozen values, every name checked against what is declared."""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autotune.data import Data, Field
+from autotune.errors import AutotuneError, FamilyError, UnknownName
+from autotune.expression import Expression
+from autotune.layout import DIMS, GROUPINGS, MEMORIES
+from autotune.packing import PACKINGS
+from autotune.space import Constraint, Policy, PolicyValue, Preset, Space
+
+__all__ = ["Kernel", "Option", "Scalar", "parse"]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel template: its arguments in order and its launch geometry (blocks; threads; bytes)."""
+
+    name: str
+    arguments: tuple[str, ...]
+    grid: tuple[Expression, ...]
+    block: tuple[Expression, ...]
+    shared_bytes: Expression
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A plain kernel argument of numpy type ``type``; computed by ``value`` unless the workload gives it."""
+
+    name: str
+    type: str
+    value: Expression | None = None
+    default: float | None = None
+
+
+@dataclass(frozen=True)
+class Option:
+    """A choice that changes the result: made by the workload or the caller, never by the tuner."""
+
+    name: str
+    values: tuple[str | int, ...]
+    default: str | int
+    doc: str = ""
+
+
+def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The fields of ``family.Family``. ``content`` has the shape of schemas/family.json."""
+    name = content["family"]
+    where = f"family {name}"
+    source = folder / content["source"]
+    if not source.is_file():
+        raise FamilyError(f"{where}: its source {source} is not there")
+    data = {key: _data(key, value, where) for key, value in content["data"].items()}
+    policies = tuple(_policy(key, value, data, where) for key, value in content["policies"].items())
+    _one_choice_each(data, policies, where)
+    extents = _extents(content, data, where)
+    options = {key: _option(key, value, where) for key, value in content.get("options", {}).items()}
+    scalars: dict[str, Scalar] = {}
+    for key, value in content.get("scalars", {}).items():
+        scalars[key] = _scalar(key, value, {*extents, *options, *scalars}, where)
+    names = {*extents, *options, *scalars, *(p.name for p in policies)}
+    _distinct([extents, options, scalars, data, {p.name: p for p in policies}], where)
+    kernels = {
+        key: _kernel(key, value, {*data, *scalars}, names, where) for key, value in content["kernels"].items()
+    }
+    for array in data.values():
+        if array.zero:
+            Expression(array.zero, f"{where}: data {array.name}: zero").require(names)
+    space = Space(
+        policies,
+        tuple(
+            Constraint(Expression(str(c["require"]), f"{where}: constraint").require(names), c["reason"])
+            for c in content.get("constraints", [])
+        ),
+        _presets(content.get("presets", {}), policies, where),
+    )
+    try:
+        space.check()
+        if reference := content.get("reference", ""):
+            space.configuration(reference)
+    except AutotuneError as problem:
+        raise FamilyError(f"{where}: {problem}") from None
+    operations = content.get("operations", {})
+    tolerance = content.get("tolerance", {})
+    return {
+        "name": name,
+        "folder": folder,
+        "source": source,
+        "title": content.get("title", ""),
+        "doc": content.get("doc", ""),
+        "default_workload": content.get("default_workload", ""),
+        "compile_options": tuple(content.get("compile_options", ())),
+        "extents": extents,
+        "scalars": scalars,
+        "options": options,
+        "data": data,
+        "kernels": kernels,
+        "space": space,
+        "means": {key: value.get("means", {}) for key, value in content["policies"].items()},
+        "reference": content.get("reference", ""),
+        "relative_tolerance": float(tolerance.get("relative", 0.0)),
+        "absolute_tolerance": float(tolerance.get("absolute", 0.0)),
+        "bytes": _optional(content.get("bytes"), f"{where}: bytes", names),
+        "operations": _optional(operations.get("count"), f"{where}: operations", names),
+        "operation_unit": operations.get("unit", ""),
+    }
+
+
+def _optional(text: Any, where: str, names: Collection[str]) -> Expression | None:
+    return None if text is None else Expression(str(text), where).require(names)
+
+
+def _distinct(groups: list[Any], where: str) -> None:
+    seen: set[str] = set()
+    for group in groups:
+        for name in group:
+            if name in seen:
+                raise FamilyError(
+                    f"{where}: the name {name!r} is used twice; extents, options, scalars, data and policies "
+                    "share one namespace"
+                )
+            seen.add(name)
+
+
+def _data(name: str, value: Mapping[str, Any], where: str) -> Data:
+    place = f"{where}: data {name}"
+    if ("type" in value) == ("record" in value) or ("record" in value) != ("fields" in value):
+        raise FamilyError(f"{place}: give either type, or record with fields")
+    if "record" in value:
+        fields = tuple(
+            Field(
+                key, f if isinstance(f, str) else f["type"], "" if isinstance(f, str) else f.get("link", "")
+            )
+            for key, f in value["fields"].items()
+        )
+    else:
+        fields = (Field("", value["type"], value.get("link", "")),)
+    low, high = value.get("range", (None, None))
+    if value.get("packed", "") not in ("", *value["shape"]):
+        raise UnknownName("extent", value["packed"], value["shape"], f"{place}: packed")
+    if "record" in value and ("range" in value or "packed" in value):
+        raise FamilyError(f"{place}: range and packed are for plain elements, and this one holds records")
+    plane = value.get("plane", {})
+    data = Data(
+        name=name,
+        role=value["role"],
+        fields=fields,
+        shape=tuple(value["shape"]),
+        record=value.get("record", ""),
+        packed=value.get("packed", ""),
+        low=low,
+        high=high,
+        index_bits=value.get("index_bits", 32),
+        constant_bytes=value.get("constant_bytes", 65536),
+        plane=(plane.get("width", 4096), plane.get("rows", 1)),
+        fixed=dict(value.get("layout", {})),
+        zero=str(value.get("zero", "")),
+        doc=value.get("doc", ""),
+    )
+    if data.record and np.dtype([(f.name, f.type) for f in fields], align=True) != data.dtype:
+        raise FamilyError(
+            f"{place}: a C++ compiler would pad this record; order its fields by size and fill it up"
+        )
+    for layout, choice in data.fixed.items():
+        _check_choice(place, data, layout, choice)
+    return data
+
+
+def _policy(name: str, value: Mapping[str, Any], data: Mapping[str, Data], where: str) -> Policy:
+    place = f"{where}: policy {name}"
+    values: tuple[PolicyValue, ...] = tuple(value["values"])
+    layout, applies = value.get("layout", ""), tuple(value.get("data", ()))
+    texts = [str(item) for item in values]
+    if len(set(texts)) < len(texts) or not all(re.fullmatch(r"[\w.+-]+", text) for text in texts):
+        raise FamilyError(f"{place}: values {texts} must be distinct words (letters, digits, _ . + -)")
+    if value["default"] not in values:
+        raise UnknownName("default", value["default"], values, place)
+    if bool(layout) != bool(applies):
+        raise FamilyError(f"{place}: layout and data go together: which layout dimension, of which arrays")
+    spaces = {extent for d in data.values() for extent in d.shape}
+    for target in applies:
+        if target not in (spaces if layout == "order" else data):
+            raise UnknownName(
+                "extent" if layout == "order" else "data",
+                target,
+                spaces if layout == "order" else data,
+                place,
+            )
+    means = value.get("means", {})
+    for item in means:
+        if item not in values:
+            raise UnknownName("value", item, values, f"{place}: means")
+    for item in values:
+        for target in applies if layout != "order" else ():
+            _check_choice(place, data[target], layout, means.get(item, item))
+    if (
+        layout == "grouping"
+        and len({(data[target].shape, data[target].dtype.itemsize) for target in applies}) > 1
+    ):
+        raise FamilyError(
+            f"{place}: {', '.join(applies)} differ in shape or element size, so they cannot be merged"
+        )
+    return Policy(name, values, value["default"], layout, applies, value.get("doc", ""))
+
+
+def _check_choice(place: str, data: Data, layout: str, choice: Any) -> None:
+    """Raise when ``choice`` is no value of the layout dimension, or none that ``data`` can take."""
+    allowed = {"memory": MEMORIES, "dims": DIMS, "grouping": GROUPINGS, "packing": tuple(PACKINGS)}.get(
+        layout
+    )
+    if allowed and choice not in allowed:
+        raise UnknownName(f"{layout} layout", choice, allowed, place)
+    if layout == "records" and not re.fullmatch(r"aos|soa|aosoa[1-9][0-9]*", str(choice)):
+        raise UnknownName("records layout", choice, ("aos", "soa", "aosoa<lanes>"), place)
+    if layout in ("vector", "padding") and not (isinstance(choice, int) and choice >= 1):
+        raise FamilyError(f"{place}: {layout} {choice!r} is not a whole number of at least 1")
+    if layout == "memory" and choice != "global" and data.role != "input":
+        raise FamilyError(
+            f"{place}: {choice} memory cannot be written, and {data.name} has role {data.role}; only global can"
+        )
+    if layout == "axes" and not (
+        isinstance(choice, list) and sorted(map(str, choice)) == sorted(set(data.shape))
+    ):
+        raise UnknownName("axes layout", choice, [list(data.shape), "in any order"], place)
+    if layout == "axes" and len(set(data.shape)) < len(data.shape):
+        raise FamilyError(
+            f"{place}: the extents of {data.name} repeat, so their names give its axes no order"
+        )
+    if layout in ("packing", "vector"):
+        if not data.packed:
+            raise FamilyError(f"{place}: data {data.name} names no packed extent to join elements along")
+        if data.dtype.kind not in "iu":
+            raise FamilyError(
+                f"{place}: data {data.name} holds {data.dtype}, and only whole numbers can be packed"
+            )
+
+
+def _one_choice_each(data: Mapping[str, Data], policies: tuple[Policy, ...], where: str) -> None:
+    """A layout dimension of an array has one driver; a vector width joins words, so it needs a packing."""
+    drivers = {(layout, name): "its own layout" for name, array in data.items() for layout in array.fixed}
+    for policy in policies:
+        for name in policy.data:
+            driver = drivers.setdefault((policy.layout, name), f"policy {policy.name}")
+            if driver != f"policy {policy.name}":
+                raise FamilyError(
+                    f"{where}: policy {policy.name} and {driver} both choose the {policy.layout} of {name}"
+                )
+    for (layout, name), driver in drivers.items():
+        if layout == "vector" and ("packing", name) not in drivers:
+            raise FamilyError(f"{where}: {driver} sets the vector width of {name}, which has no packing")
+
+
+def _extents(
+    content: Mapping[str, Any], data: Mapping[str, Data], where: str
+) -> dict[str, Expression | None]:
+    inputs = {name for d in data.values() if d.role == "input" for name in d.shape}
+    extents: dict[str, Expression | None] = dict.fromkeys(sorted(inputs))
+    for name, value in content.get("extents", {}).items():
+        if isinstance(value, Mapping):
+            extents[name] = Expression(str(value["value"]), f"{where}: extent {name}").require(extents)
+        elif name not in inputs:
+            raise FamilyError(f"{where}: extent {name} is in no input's shape: give it a value expression")
+    for array in data.values():
+        for name in (*array.shape, *(f.link for f in array.fields if f.link)):
+            if name not in extents:
+                raise UnknownName("extent", name, extents, f"{where}: data {array.name}")
+    return extents
+
+
+def _option(name: str, value: Mapping[str, Any], where: str) -> Option:
+    if value["default"] not in value["values"]:
+        raise UnknownName("default", value["default"], value["values"], f"{where}: option {name}")
+    return Option(name, tuple(value["values"]), value["default"], value.get("doc", ""))
+
+
+def _scalar(name: str, value: Mapping[str, Any], known: Collection[str], where: str) -> Scalar:
+    parsed = _optional(value.get("value"), f"{where}: scalar {name}", known)
+    return Scalar(name, value["type"], parsed, value.get("default"))
+
+
+def _kernel(
+    name: str, value: Mapping[str, Any], known: Collection[str], names: Collection[str], where: str
+) -> Kernel:
+    place = f"{where}: kernel {name}"
+    for argument in value["arguments"]:
+        if argument not in known:
+            raise UnknownName("argument", argument, known, place)
+
+    def parsed(items: Any, what: str) -> tuple[Expression, ...]:
+        return tuple(Expression(str(item), f"{place}: {what}").require(names) for item in items)
+
+    return Kernel(
+        name,
+        tuple(value["arguments"]),
+        parsed(value["grid"], "grid"),
+        parsed(value["block"], "block"),
+        parsed([value.get("shared_bytes", 0)], "shared_bytes")[0],
+    )
+
+
+def _presets(content: Mapping[str, Any], policies: tuple[Policy, ...], where: str) -> dict[str, Preset]:
+    space = Space(policies)
+    presets: dict[str, Preset] = {}
+    for name, value in content.items():
+        place = f"{where}: preset {name}"
+        if name in ("control", "full"):
+            raise FamilyError(
+                f"{place}: every family has one of that name (all defaults; everything); take another name"
+            )
+        if value.get("presets") and ("set" in value or "all" in value):
+            raise FamilyError(f"{place}: give either presets, or set and all")
+        for other in value.get("presets", ()):
+            if other not in content or other == name or content[other].get("presets"):
+                raise UnknownName(
+                    "preset", other, [n for n in content if not content[n].get("presets")], place
+                )
+        try:
+            values = {policy: space.policy(policy).values for policy in value.get("all", ())}
+            for policy, chosen in value.get("set", {}).items():
+                listed = chosen if isinstance(chosen, list) else [chosen]
+                values[policy] = tuple(space.policy(policy).value(v) for v in listed)
+        except UnknownName as problem:
+            raise FamilyError(f"{place}: {problem}") from None
+        presets[name] = Preset(name, values, tuple(value.get("presets", ())), value.get("doc", ""))
+    return presets

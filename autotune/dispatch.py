@@ -1,0 +1,180 @@
+"""The run time: the tuned kernel as a function of arrays.
+
+``load`` picks the device and reads the policy file; a call picks the configuration for its input's sizes,
+applies the layouts, launches and gives canonical arrays back. Every choice is logged and explained.
+"""
+
+import logging
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from autotune.backends import Backend, Module
+from autotune.cache import Cache, default_root
+from autotune.compiler import CompileFailure, compile_batch
+from autotune.devices import open_backend
+from autotune.errors import CompilerError, DeviceError, UsageError
+from autotune.execution import Execution, Resident
+from autotune.family import Family
+from autotune.family import load as load_family
+from autotune.paths import policy_folders
+from autotune.selection import Candidate, candidates, choose, find
+from autotune.space import Configuration
+from autotune.variant import Variant, batch
+from autotune.workload import Inputs, bind
+
+__all__ = ["Kernel", "load", "run_once"]
+
+_log = logging.getLogger("autotune")
+
+
+def load(
+    family: str | Path,
+    device: str | None = None,
+    policies: str | Path | None = None,
+    cache: str | Path | None = None,
+) -> "Kernel":
+    """The tuned kernel of a family (a name, or a folder with a family.yaml).
+
+    ``device`` is cpu, cuda or cuda:N; None takes the first GPU, and with no GPU the cpu, with a warning that says so.
+    ``policies`` names the folder of policy files to look in first. Raises UnknownName, FamilyError, DeviceError.
+    """
+    return Kernel(
+        load_family(family, check=False), device, policies, Cache(Path(cache) if cache else default_root())
+    )
+
+
+class Kernel:
+    """A family ready to be called on one device; a context manager. Not for use from several threads at once."""
+
+    def __init__(self, family: Family, device: str | None, policies: str | Path | None, cache: Cache) -> None:
+        self.family = family
+        self._backend: Backend = open_backend(device or "auto")
+        self._cache = cache
+        self._modules: dict[tuple[Configuration, tuple[tuple[str, str | int], ...]], Module] = {}
+        self.policies, self._passed = find(family, self._backend.device, policy_folders(policies))
+        if self.policies is None:
+            where = " or ".join(str(c.origin) for c in self._passed) or "any policies folder"
+            warnings.warn(
+                f"no usable policy file for {family.name} on {self._backend.device.slug} in {where}: running its "
+                f"control configuration; `autotune sweep {family.name}` makes one",
+                stacklevel=3,
+            )
+
+    @property
+    def device(self) -> str:
+        """The device's name."""
+        return self._backend.device.name
+
+    def __enter__(self) -> "Kernel":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release modules, memory and the device."""
+        self._modules.clear()
+        self._backend.close()
+
+    def __call__(self, *arrays: Any, **named: Any) -> Any:
+        """Inputs in declared order or by name, options and scalars by name -> the output, or a dict of them when the
+        family has several. Canonical numpy arrays in and out. Raises WorkloadError for input outside the
+        declaration."""
+        outputs = self.run(self.bind(*arrays, **named))
+        return next(iter(outputs.values())) if len(outputs) == 1 else outputs
+
+    def bind(self, *arrays: Any, **named: Any) -> Inputs:
+        """The arguments of a call, checked."""
+        names = [data.name for data in self.family.inputs]
+        if len(arrays) > len(names):
+            raise UsageError(
+                f"{self.family.name} takes {len(names)} arrays ({', '.join(names)}), {len(arrays)} given"
+            )
+        given = dict(zip(names, arrays, strict=False))
+        options = {name: named.pop(name) for name in list(named) if name in self.family.options}
+        if twice := given.keys() & named.keys():
+            raise UsageError(f"{min(twice)!r} is given twice")
+        return bind(self.family, {**given, **named}, options, {})
+
+    def explain(self, inputs: Inputs) -> tuple[Candidate, list[Candidate]]:
+        """The candidate taken for ``inputs`` and those passed over, each with its reason."""
+        listed = candidates(self.family, self.policies, inputs.sizes, inputs.options)
+        chosen, passed = choose(listed, lambda configuration: self._exclusion(configuration, inputs))
+        return chosen, [*self._passed, *passed]
+
+    def _exclusion(self, configuration: Configuration, inputs: Inputs) -> str:
+        names = self.family.names(configuration, inputs.sizes, inputs.options, inputs.scalars)
+        return self._variant(configuration, inputs).exclusion(names, self._backend.device.limits)
+
+    def _variant(self, configuration: Configuration, inputs: Inputs) -> Variant:
+        return Variant(self.family, configuration, tuple(inputs.options.items()))
+
+    def run(self, inputs: Inputs) -> dict[str, NDArray[Any]]:
+        """Choose, place, launch, fetch."""
+        chosen, passed = self.explain(inputs)
+        for candidate in passed:
+            _log.info(
+                "%s passed over %s (%s): %s",
+                self.family.name,
+                candidate.match,
+                candidate.origin,
+                candidate.refusal,
+            )
+        assert chosen.configuration is not None
+        _log.info(
+            "%s runs %s (%s, %s)", self.family.name, chosen.configuration.id, chosen.match, chosen.origin
+        )
+        variant = self._variant(chosen.configuration, inputs)
+        key = chosen.configuration, variant.options
+        if key not in self._modules:
+            self._modules[key] = _module(self._backend, self._cache, variant)
+        return _outputs(self._backend, variant, self._modules[key], inputs)
+
+
+def run_once(
+    family: Family, configuration: Configuration, inputs: Inputs, backend: Backend, cache: Cache
+) -> dict[str, NDArray[Any]]:
+    """The outputs of one configuration, canonical. Raises CompilerError, LaunchError, DeviceError."""
+    variant = Variant(family, configuration, tuple(inputs.options.items()))
+    names = family.names(configuration, inputs.sizes, inputs.options, inputs.scalars)
+    if reason := variant.exclusion(names, backend.device.limits):
+        raise DeviceError(f"{configuration.id} cannot run here: {reason}")
+    return _outputs(backend, variant, _module(backend, cache, variant), inputs)
+
+
+def _module(backend: Backend, cache: Cache, variant: Variant) -> Module:
+    (compiled,) = compile_batch(batch(variant.family, (variant,)), backend.toolchain(), cache)
+    if isinstance(compiled, CompileFailure):
+        raise CompilerError(f"{variant.configuration.id} does not compile:\n{compiled.message}")
+    return backend.load(compiled)
+
+
+def _outputs(backend: Backend, variant: Variant, module: Module, inputs: Inputs) -> dict[str, NDArray[Any]]:
+    resident = Resident(backend, inputs)
+    try:
+        execution: Execution = resident.execution(variant, module)
+        execution.run()
+        fetched: dict[str, NDArray[Any]] = {}
+        for data in variant.family.outputs:
+            placed = execution.placed[data.name]
+            stored = replace(placed.stored, buffer=backend.download(placed))
+            shape = tuple(inputs.sizes[extent] for extent in data.shape)
+            fetched[data.name] = variant.layouts[data.name].restore(stored, shape)
+        return fetched
+    finally:
+        resident.close()
+
+
+def explained(chosen: Candidate, passed: Mapping[str, Any] | list[Candidate]) -> str:
+    """The chain of candidates as text, one a line."""
+    lines = [
+        f"  passed over  {c.match:8} {c.origin}: {c.refusal}" for c in passed if isinstance(c, Candidate)
+    ]
+    assert chosen.configuration is not None
+    lines.append(f"  taken        {chosen.match:8} {chosen.origin}: {chosen.configuration.id}")
+    return "\n".join(lines)

@@ -1,0 +1,161 @@
+"""A kernel family: the folder that declares data, kernels and policies, read into frozen values.
+
+``load`` is the only way in. What a family says is checked here once, so that nothing later meets a
+misspelt name.
+"""
+
+import hashlib
+import importlib.util
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+from typing import Any
+
+from autotune import yamlfile
+from autotune.data import Data
+from autotune.declaration import Kernel, Option, Scalar, parse
+from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
+from autotune.expression import Expression, Value
+from autotune.paths import bundled, include_dir
+from autotune.space import Space
+
+__all__ = ["Family", "Kernel", "Option", "Scalar", "families", "load"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    name: str
+    folder: Path
+    source: Path
+    title: str = ""
+    doc: str = ""
+    default_workload: str = ""
+    compile_options: tuple[str, ...] = ()
+    extents: Mapping[str, Expression | None]
+    scalars: Mapping[str, Scalar]
+    options: Mapping[str, Option]
+    data: Mapping[str, Data]
+    kernels: Mapping[str, Kernel]
+    space: Space
+    means: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    reference: str = ""
+    relative_tolerance: float = 0.0
+    absolute_tolerance: float = 0.0
+    bytes: Expression | None = None
+    operations: Expression | None = None
+    operation_unit: str = ""
+
+    @property
+    def inputs(self) -> tuple[Data, ...]:
+        return tuple(d for d in self.data.values() if d.role == "input")
+
+    @property
+    def outputs(self) -> tuple[Data, ...]:
+        return tuple(d for d in self.data.values() if d.role == "output")
+
+    @cached_property
+    def module(self) -> ModuleType | None:
+        """``family.py`` of the folder, loaded as a package so that it can import its neighbours; None when the
+        family has no Python."""
+        file = self.folder / "family.py"
+        if not file.is_file():
+            return None
+        name = f"autotune_family_{self.name}_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]}"
+        if name in sys.modules:
+            return sys.modules[name]
+        spec = importlib.util.spec_from_file_location(
+            name, file, submodule_search_locations=[str(self.folder)]
+        )
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except Exception as problem:
+            del sys.modules[name]
+            raise FamilyError(f"{file} cannot be imported: {type(problem).__name__}: {problem}") from problem
+        return module
+
+    @cached_property
+    def source_digest(self) -> str:
+        """sha256 over the kernel source and every header it can include: the folder's and the layout library's.
+        The cpu device's shim (``.hpp``) is part of its toolchain's identity instead."""
+        digest = hashlib.sha256()
+        for root in (self.folder, include_dir()):
+            for path in sorted(p for p in root.rglob("*") if p.suffix in {".cu", ".cuh", ".h"}):
+                digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+        return digest.hexdigest()
+
+    @cached_property
+    def space_digest(self) -> str:
+        """sha256 over the declaration: policies, data, geometry and constraints."""
+        return hashlib.sha256((self.folder / "family.yaml").read_bytes()).hexdigest()
+
+    def chosen_options(self, given: Mapping[str, Any]) -> dict[str, str | int]:
+        """Every option's value: ``given`` where named, else the default. Raises UnknownName."""
+        for name in given:
+            if name not in self.options:
+                raise UnknownName("option", name, self.options, f"family {self.name}")
+        chosen: dict[str, str | int] = {}
+        for name, option in self.options.items():
+            value = given.get(name, option.default)
+            match = [v for v in option.values if str(v) == str(value)]
+            if not match:
+                raise UnknownName(f"value of option {name}", value, option.values)
+            chosen[name] = match[0]
+        return chosen
+
+    def sizes(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+        """Every extent's value from the shapes of the inputs. Raises WorkloadError when two of them disagree."""
+        bound: dict[str, int] = {}
+        for data in self.inputs:
+            for name, size in zip(data.shape, shapes[data.name], strict=True):
+                if bound.setdefault(name, size) != size:
+                    raise WorkloadError(
+                        f"extent {name}: {data.name} gives {size}, another input gives {bound[name]}; they must agree"
+                    )
+        for name, value in self.extents.items():
+            if value is not None and bound.setdefault(name, computed := value.integer(bound)) != computed:
+                raise WorkloadError(
+                    f"extent {name}: an input gives {bound[name]}, and {value.text} is {computed}"
+                )
+        return bound
+
+    def names(self, configuration: Mapping[str, Any], sizes: Mapping[str, int], options: Mapping[str, Any],
+              scalars: Mapping[str, Any]) -> dict[str, Value]:  # fmt: skip
+        """What expressions may read: extents, policies, options and scalars."""
+        return {**sizes, **options, **scalars, **configuration}
+
+
+def families(extra: Path | None = None) -> dict[str, Path]:
+    """Folders of the known families by name: those shipped, then ``extra``'s."""
+    roots = [bundled("kernels"), *([extra] if extra else [])]
+    return {file.parent.name: file.parent for root in roots for file in sorted(root.glob("*/family.yaml"))}
+
+
+def load(name_or_folder: str | Path, check: bool = True) -> Family:
+    """The family of that name, or in that folder. With ``check`` off the declaration's schema is only consulted
+    when it cannot be read without (run-time dispatch: files that a sweep has accepted). Raises UnknownName,
+    FamilyError."""
+    known = families()
+    text = str(name_or_folder)
+    folder = known.get(text) or Path(text)
+    if text not in known and not (folder / "family.yaml").is_file():
+        if "/" in text or folder.is_dir():
+            raise FamilyError(
+                f"{folder} holds no family.yaml: name a family ({', '.join(known)}) or a folder with one"
+            )
+        raise UnknownName("family", text, known)
+    file = folder / "family.yaml"
+    content = yamlfile.read(file, FamilyError)
+    if check:
+        yamlfile.check(content, "family", file, FamilyError)
+    try:
+        declared = parse(content, folder.resolve())
+    except (AutotuneError, KeyError, TypeError, AttributeError, ValueError):
+        yamlfile.check(content, "family", file, FamilyError)
+        raise
+    return Family(**{**declared, "means": MappingProxyType(declared["means"])})

@@ -1,0 +1,92 @@
+"""packing: several small non-negative integers in one 32-bit word (host side of ``packing.cuh``)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.errors import UnknownName, WorkloadError
+
+__all__ = ["PACKINGS", "Packing", "packing"]
+
+
+@dataclass(frozen=True)
+class Packing:
+    """``elements`` of ``bits`` each in a word of ``word_bytes``. Side by side with the first in the lowest bits,
+    or, when ``planar``, bit k of plane p is bit p of element k."""
+
+    name: str
+    bits: int
+    planar: bool = False
+
+    @property
+    def elements(self) -> int:
+        return 32 if self.planar else 32 // self.bits
+
+    @property
+    def word_bytes(self) -> int:
+        return 4 * self.bits if self.planar else 4
+
+    @property
+    def cpp(self) -> str:
+        return f"autotune::{'Planes' if self.planar else 'Bits'}<{self.bits}>"
+
+    def pack(self, values: NDArray[np.integer]) -> NDArray[np.uint32]:
+        """Integers of shape (..., n), n a multiple of ``elements`` -> words (..., n / elements, word_bytes / 4).
+
+        Raises WorkloadError when a value does not fit in ``bits`` bits.
+        """
+        top = (1 << self.bits) - 1
+        if values.size and (values.min() < 0 or values.max() > top):
+            bad = values.min() if values.min() < 0 else values.max()
+            raise WorkloadError(f"packing {self.name} holds 0..{top}, found {bad}; take a wider packing")
+        grouped = values.reshape(*values.shape[:-1], -1, self.elements).astype(np.uint32)
+        if self.bits == 32:
+            return grouped
+        if not self.planar:
+            if self.bits in (8, 16):  # little-endian bytes are the words already
+                narrow = np.ascontiguousarray(grouped.astype(f"<u{self.bits // 8}"))
+                return narrow.view("<u4").reshape(*grouped.shape[:-1], 1)
+            shifts = np.arange(self.elements, dtype=np.uint32) * np.uint32(self.bits)
+            return np.bitwise_or.reduce(grouped << shifts, axis=-1, keepdims=True)
+        planes = [
+            np.packbits(
+                (grouped >> np.uint32(p) & np.uint32(1)).astype(bool), axis=-1, bitorder="little"
+            ).view("<u4")
+            for p in range(self.bits)
+        ]
+        return np.concatenate(planes, axis=-1)
+
+    def unpack(self, words: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """The inverse of ``pack``: (..., m, word_bytes / 4) -> (..., m * elements)."""
+        if self.planar:
+            bits = np.unpackbits(
+                np.ascontiguousarray(words)[..., None].view(np.uint8), axis=-1, bitorder="little"
+            )
+            weights = np.uint32(1) << np.arange(self.bits, dtype=np.uint32)[:, None]
+            grouped = (bits * weights).sum(axis=-2, dtype=np.uint32)
+        else:
+            shifts = np.arange(self.elements, dtype=np.uint32) * np.uint32(self.bits % 32)
+            grouped = (words >> shifts) & np.uint32((1 << self.bits) - 1)
+        values: NDArray[np.uint32] = grouped.reshape(*grouped.shape[:-2], -1)
+        return values
+
+
+PACKINGS = {
+    p.name: p
+    for p in (
+        Packing("int32", 32),
+        Packing("int16", 16),
+        Packing("int8", 8),
+        Packing("bits2", 2),
+        Packing("planes1", 1, planar=True),
+        Packing("planes2", 2, planar=True),
+        Packing("planes4", 4, planar=True),
+    )
+}
+
+
+def packing(name: str) -> Packing:
+    if name not in PACKINGS:
+        raise UnknownName("packing", name, PACKINGS)
+    return PACKINGS[name]

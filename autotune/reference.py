@@ -1,0 +1,84 @@
+"""What a family's outputs should be: computed once by something that is not the kernel, kept on disk.
+
+A family without a ``reference`` function names a configuration instead; it runs on the cpu device.
+"""
+
+import hashlib
+import os
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.errors import FamilyError
+from autotune.family import Family
+from autotune.workload import Inputs
+
+__all__ = ["expected_outputs"]
+
+_KEEP_BYTES = 64 << 20  # a larger reference is made again: reading it back is no faster
+
+
+def expected_outputs(
+    family: Family, inputs: Inputs, cache_root: Path
+) -> tuple[dict[str, NDArray[Any]], float]:
+    """(canonical outputs by name, milliseconds the reference took when it was computed).
+
+    Raises FamilyError when the reference does not give what the family declares.
+    """
+    python = b"".join(path.read_bytes() for path in sorted(family.folder.glob("*.py")))
+    key = hashlib.sha256(
+        python + family.source_digest.encode() + family.reference.encode() + inputs.digest.encode()
+    )
+    path = cache_root / "references" / f"{family.name}-{key.hexdigest()[:32]}.npz"
+    # Missing, torn or foreign: computed again.
+    with suppress(OSError, ValueError, KeyError, EOFError), np.load(path, allow_pickle=False) as kept:
+        return {data.name: kept[data.name] for data in family.outputs}, float(kept["milliseconds"])
+    begin = time.perf_counter()
+    reference = getattr(family.module, "reference", None)
+    if reference is not None:
+        made = reference(dict(inputs.arrays), {**inputs.options, **inputs.scalars})
+        outputs = _checked(family, inputs, made)
+    elif family.reference:
+        from autotune.backends.cpu import CpuBackend
+        from autotune.cache import Cache
+        from autotune.dispatch import run_once
+
+        configuration = family.space.configuration(family.reference)
+        outputs = run_once(family, configuration, inputs, CpuBackend(), Cache(cache_root))
+    else:
+        raise FamilyError(
+            f"family {family.name} has no reference: write reference(inputs, options) in family.py, or name a "
+            "configuration with reference: in family.yaml"
+        )
+    elapsed_ms = (time.perf_counter() - begin) * 1e3
+    if sum(array.nbytes for array in outputs.values()) <= _KEEP_BYTES:
+        _keep(path, outputs, elapsed_ms)
+    return outputs, elapsed_ms
+
+
+def _checked(family: Family, inputs: Inputs, made: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    outputs = {}
+    for data in family.outputs:
+        if data.name not in made:
+            raise FamilyError(
+                f"the reference of family {family.name} gives no {data.name!r} (it gives {sorted(made)})"
+            )
+        array = np.ascontiguousarray(made[data.name], data.dtype)
+        shape = tuple(inputs.sizes[extent] for extent in data.shape)
+        if array.shape != shape:
+            raise FamilyError(f"the reference's {data.name} has shape {array.shape}, declared is {shape}")
+        outputs[data.name] = array
+    return outputs
+
+
+def _keep(path: Path, outputs: Mapping[str, NDArray[Any]], elapsed_ms: float) -> None:
+    with suppress(OSError):  # a cache that cannot be written costs the computation next time, nothing else
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f"{path.stem}.{os.getpid()}.tmp.npz")
+        np.savez(temporary, milliseconds=np.float64(elapsed_ms), **outputs)  # type: ignore[arg-type]
+        temporary.replace(path)

@@ -1,0 +1,220 @@
+"""The record as one table: a row per trial, failures too, units in the column names.
+
+``results.csv`` is this table as text and reads back with ``pandas.read_csv(path)`` and no options.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pandas as pd
+
+from autotune.errors import StoreError
+from autotune.record import Study
+from autotune.trial import KernelProfile, Trial
+
+__all__ = ["COLUMNS", "clean", "policy_columns", "results_frame", "write_results", "write_text"]
+
+COLUMNS: Mapping[str, str] = MappingProxyType(
+    {
+        "family": "kernel family",
+        "workload": "workload",
+        "device": "device, as in the names of policy files",
+        "configuration": "id of the configuration: policy=value pairs, sorted, joined by commas",
+        "preset": "the presets that are this configuration, joined by spaces; blank when none is",
+        "<policy>": "value of that policy, a column each (policy_<policy> where the plain name is taken)",
+        "state": "measured, excluded, compile_failed, launch_failed, wrong_result, timed_out or crashed",
+        "reason": "why it was not measured; blank when it was",
+        "time_ms": "time to rank by: retimed_ms where there is one, else median_ms",
+        "median_ms": "median time of one call of the whole plan",
+        "minimum_ms": "shortest time of one call",
+        "spread_relative": "half-width of the median's 95 % interval over the median",
+        "samples": "timings taken",
+        "retimed_ms": "median when re-timed in turn with the other finalists; blank when it was not one",
+        "abandoned": "True when the first samples were so slow that sampling stopped",
+        "operations_per_s": "the workload's declared operations over time_ms",
+        "bytes_per_s": "the workload's declared bytes over time_ms",
+        "kernel_<kernel>_ms": "median time of that kernel within the plan",
+        "transform_ms": "host time to bring the inputs into this layout, once",
+        "transfer_ms": "time to copy them to the device, once",
+        "footprint_bytes": "device memory that the data takes in this layout",
+        "registers_<kernel>": "registers of a thread",
+        "local_bytes_<kernel>": "stack frame of a thread",
+        "spill_store_bytes_<kernel>": "registers spilled to memory, of a thread",
+        "spill_load_bytes_<kernel>": "spilled registers read back, of a thread",
+        "static_shared_bytes_<kernel>": "shared memory of a block, known when compiled",
+        "dynamic_shared_bytes_<kernel>": "shared memory of a block, asked for at launch",
+        "constant_bytes_<kernel>": "constant memory",
+        "block_size_<kernel>": "threads of a block",
+        "blocks_per_sm_<kernel>": "blocks that fit a multiprocessor at once",
+        "occupancy_<kernel>": "theoretical occupancy, 0 to 1: active warps over the most that fit",
+        "limited_by_<kernel>": "what limits the occupancy: registers, shared, warps, blocks or launch",
+        "compile_ms": "wall time spent compiling",
+        "place_ms": "wall time spent placing data on the device",
+        "verify_ms": "wall time spent comparing the result with the reference",
+        "measure_ms": "wall time spent measuring",
+        "notes": "remarks on the measurement, joined by ' | '",
+        "identity": "hash over sources, space, workload, compiler and device; rows that share it compare",
+    }
+)  # fmt: skip
+
+_PROFILE = (
+    "registers", "local_bytes", "spill_store_bytes", "spill_load_bytes", "static_shared_bytes",
+    "dynamic_shared_bytes", "constant_bytes", "block_size", "blocks_per_sm", "occupancy", "limited_by",
+)  # fmt: skip
+_PHASES = ("compile", "place", "verify", "measure")
+_NOT_COUNTS = ("occupancy", "limited_by")
+
+# A line feed survives CSV inside quotes. Other control characters do not (a lone carriage return ends a row
+# for pandas, a NUL ends the field), so they are written as escapes.
+_ESCAPES = {code: f"\\x{code:02x}" for code in (*range(32), 127) if code not in (9, 10)}
+
+
+def clean(text: str) -> str:
+    """``text`` with line ends as line feeds, and as escapes what cannot be written: other control characters,
+    and lone surrogates (from undecodable compiler output)."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_ESCAPES)
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def policy_columns(studies: Iterable[Study]) -> dict[str, str]:
+    """Policy name -> its column, in declared order where ``about["policies"]`` tells it."""
+    studies = tuple(studies)
+    taken = {*_head(), *_middle(), *_per_kernel(_kernels(studies)), *_tail()}
+    names = dict.fromkeys(
+        name
+        for study in studies
+        for name in (*(n for n in study.about.get("policies", ()) if n in study.control), *study.control)
+    )
+    return {name: f"policy_{name}" if name in taken else clean(name) for name in names}
+
+
+def results_frame(studies: Iterable[Study]) -> pd.DataFrame:
+    """One row per trial of ``studies``, in their order, with the columns that ``COLUMNS`` documents.
+
+    A figure that a trial does not have is blank (NA): times of a failure, registers on a cpu.
+    """
+    studies = tuple(studies)
+    policies = policy_columns(studies)
+    kernels = _kernels(studies)
+    rows = []
+    for study in studies:
+        presets: dict[str, str] = {}
+        for name, configuration in study.presets.items():
+            presets[configuration.id] = f"{presets.get(configuration.id, '')} {clean(name)}".strip()
+        rows += [_row(study, trial, presets, policies) for trial in study.trials]
+    order = [*_head(), *policies.values(), *_middle(), *_per_kernel(kernels), *_tail()]
+    frame = pd.DataFrame(rows, columns=order)
+    counts = ["samples", "footprint_bytes"]
+    counts += [f"{name}_{kernel}" for name in _PROFILE if name not in _NOT_COUNTS for kernel in kernels]
+    for column in counts:
+        frame[column] = frame[column].astype("Int64")  # a blank must not turn 32 into 32.0
+    return frame
+
+
+def write_results(studies: Iterable[Study], path: str | Path) -> Path:
+    """Write ``results_frame`` as CSV to ``path``, whole or not at all. Raises StoreError."""
+    return write_text(path, results_frame(studies).to_csv(index=False, lineterminator="\n"))
+
+
+def write_text(path: str | Path, text: str) -> Path:
+    """Write ``text`` so that ``path`` never holds half of it. Raises StoreError."""
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(text, encoding="utf-8", newline="")
+        temporary.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
+        raise StoreError(
+            f"cannot write {path}: {error.strerror or error}; name a folder you may write to"
+        ) from error
+    return path
+
+
+def _head() -> list[str]:
+    return ["family", "workload", "device", "configuration", "preset"]
+
+
+def _middle() -> list[str]:
+    names = list(COLUMNS)
+    return names[names.index("state") : names.index("kernel_<kernel>_ms")]
+
+
+def _per_kernel(kernels: Iterable[str]) -> list[str]:
+    kernels = tuple(kernels)
+    times = [f"kernel_{kernel}_ms" for kernel in kernels]
+    return times + [f"{name}_{kernel}" for kernel in kernels for name in _PROFILE]
+
+
+def _tail() -> list[str]:
+    costs = ["transform_ms", "transfer_ms", "footprint_bytes"]
+    return [*costs, *(f"{phase}_ms" for phase in _PHASES), "notes", "identity"]
+
+
+def _kernels(studies: Iterable[Study]) -> list[str]:
+    names: dict[str, None] = {}
+    for study in studies:
+        for trial in study.trials:
+            names.update(dict.fromkeys(profile.kernel for profile in trial.profiles))
+            if trial.measurement:
+                names.update(dict.fromkeys(trial.measurement.kernel_ms))
+    return list(names)
+
+
+def _row(
+    study: Study, trial: Trial, presets: Mapping[str, str], policies: Mapping[str, str]
+) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "family": clean(study.family),
+        "workload": clean(study.workload),
+        "device": clean(study.device),
+        "configuration": clean(trial.configuration.id),
+        "preset": presets.get(trial.configuration.id),
+        "state": trial.state,
+        "reason": clean(trial.reason) or None,
+        "abandoned": bool(trial.measurement and trial.measurement.abandoned),
+        "notes": clean(" | ".join(trial.notes)) or None,
+        "identity": study.identity,
+    }
+    for name, value in trial.configuration.items():
+        row[policies[name]] = clean(value) if isinstance(value, str) else value
+    if trial.measurement:
+        row |= _times(study, trial)
+    for profile in trial.profiles:
+        row |= _profile(profile)
+    for phase in _PHASES:
+        row[f"{phase}_ms"] = trial.phases_ms.get(phase)
+    return row
+
+
+def _times(study: Study, trial: Trial) -> dict[str, Any]:
+    measured = trial.measurement
+    assert measured is not None
+    row: dict[str, Any] = {f"kernel_{name}_ms": ms for name, ms in measured.kernel_ms.items()}
+    row |= {
+        "time_ms": measured.time_ms,
+        "median_ms": measured.median_ms,
+        "minimum_ms": measured.minimum_ms,
+        "spread_relative": measured.spread,
+        "samples": measured.samples,
+        "retimed_ms": measured.retimed_ms or None,
+        "transform_ms": measured.transform_ms,
+        "transfer_ms": measured.transfer_ms,
+        "footprint_bytes": measured.footprint_bytes,
+    }
+    for name in ("operations", "bytes"):
+        if (amount := study.about.get(name)) and measured.time_ms > 0:
+            row[f"{name}_per_s"] = amount / (measured.time_ms / 1000)
+    return row
+
+
+def _profile(profile: KernelProfile) -> dict[str, Any]:
+    if not profile.registers:  # a cpu: the compiler says nothing of a thread
+        return {}
+    return {f"{name}_{profile.kernel}": getattr(profile, name) for name in _PROFILE}

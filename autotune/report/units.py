@@ -1,0 +1,69 @@
+"""Figures as people read them: three significant digits and a unit."""
+
+import math
+
+__all__ = ["bare", "count", "percent", "ratio", "share", "si", "spread", "time"]
+
+_TIMES = ((1e-3, 1e6, "ns"), (1.0, 1e3, "µs"), (1e3, 1.0, "ms"), (math.inf, 1e-3, "s"))
+_PREFIXES = ("", "k", "M", "G", "T", "P", "E")
+
+
+def bare(value: float) -> str:
+    """Three significant digits, never an exponent: 0.0123, 1.23, 12.3, 123, 1230."""
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else "–"
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}"
+
+
+def time(ms: float) -> str:
+    """A time given in milliseconds, in the unit that reads best."""
+    if not math.isfinite(ms):
+        return "–"
+    rounded = float(f"{ms:.3g}")  # 0.9999 ms is 1.00 ms, not 1000 µs
+    factor, unit = next((factor, unit) for below, factor, unit in _TIMES if abs(rounded) < below)
+    return f"{bare(rounded * factor)} {unit}"
+
+
+def percent(value: float) -> str:
+    """A signed change given in percent."""
+    if not math.isfinite(value):
+        return "–"
+    digits = 0 if value >= 99.5 else 1
+    return f"{value:+,.{digits}f} %".replace("-", "−").replace("+0.0 %", "0.0 %").replace("−0.0 %", "0.0 %")
+
+
+def spread(value: float) -> str:
+    """A relative half-width (0.004) as ±0.4 %."""
+    return f"±{100 * value:.1f} %" if math.isfinite(value) else "–"
+
+
+def share(value: float) -> str:
+    """A share of one (0.5) as 50 %; what is not quite none or all does not read as such."""
+    if 0.995 <= value < 1:
+        return ">99 %"
+    if 0 < value < 0.005:
+        return "<1 %"
+    return f"{100 * value:.0f} %" if math.isfinite(value) else "–"
+
+
+def ratio(value: float) -> str:
+    """How many times: 12.3×."""
+    return f"{bare(value)}×" if math.isfinite(value) else "–"
+
+
+def count(value: float) -> str:
+    """A whole number, thousands set apart."""
+    return f"{value:,.0f}" if math.isfinite(value) else "–"
+
+
+def si(value: float) -> str:
+    """With an SI prefix: 53.1 T. The unit follows without a space."""
+    if not math.isfinite(value):
+        return "–"
+    power = (
+        min(len(_PREFIXES) - 1, max(0, math.floor(math.log10(float(f"{abs(value):.3g}")) / 3)))
+        if value
+        else 0
+    )
+    return f"{bare(value / 1000**power)} {_PREFIXES[power]}"

@@ -1,0 +1,281 @@
+"""What a study says first: the winner, by how much, against what, and what a reader should beware of."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from autotune.decision import TIE, Decision, time_ms
+from autotune.record import Study
+from autotune.report import units
+from autotune.report.charts import Bar, Chart, bars
+from autotune.report.table import (
+    CONFIGURATION,
+    OCCUPANCY,
+    OVER_WINNER,
+    SPREAD,
+    TIME,
+    Column,
+    Table,
+    without_empty,
+)  # fmt: skip
+from autotune.space import Configuration
+from autotune.trial import STATES, Trial
+
+__all__ = ["Card", "Roles", "Verdict", "facts", "ladder", "roles_of", "tie_table", "verdict"]
+
+Roles = Mapping[Configuration, tuple[str, ...]]
+_WIDE = 0.05  # a 95 % interval wider than this deserves a word
+_ELSEWHERE = (
+    "title",
+    "policies",
+    "operations",
+    "operation_unit",
+    "bytes",
+    "interrupted",
+)  # or of no use here
+_NAMES = {"floor_ms": "empty kernel", "phases_s": "wall time", "features": "workload sizes"}
+_HELD_DOWN = (
+    0x4 | 0x8 | 0x20 | 0x40 | 0x80
+)  # NVML's clock event reasons: power cap, slowdown, heat, power brake
+_NOTES = 6  # kinds of remark shown; the table of trials has them all
+
+
+@dataclass(frozen=True)
+class Card:
+    """One figure of the verdict: ``value`` is the number itself, ``key`` its name with the unit."""
+
+    key: str
+    label: str
+    value: float
+    text: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``sentences`` explain the choice, ``warnings`` what to beware of; ``cards`` hold the figures."""
+
+    headline: str
+    cards: tuple[Card, ...]
+    sentences: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def roles_of(study: Study, decision: Decision | None) -> Roles:
+    """Which configurations have a part in the verdict: winner, tied, control, and the presets' names."""
+    roles: dict[Configuration, list[str]] = {}
+    if decision:
+        roles[decision.winner.configuration] = ["winner"]
+        for trial in decision.tie_set:
+            if trial is not decision.winner:
+                roles[trial.configuration] = ["tied"]
+    roles.setdefault(study.control, []).append("control")
+    for name, configuration in study.presets.items():
+        names = roles.setdefault(configuration, [])
+        if name not in names:
+            names.append(name)
+    return {configuration: tuple(names) for configuration, names in roles.items()}
+
+
+def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> Verdict:
+    states = study.states()
+    failed: dict[str, int] = {state: states[state] for state in STATES[2:] if state in states}
+    counts = Card(
+        "trials", "configurations tried", len(study.trials), units.count(len(study.trials)),
+        ", ".join(f"{states[state]:,} {state}" for state in STATES if state in states),
+    )  # fmt: skip
+    warnings = list(_warnings(study, decision, effects, failed))
+    if decision is None:
+        return Verdict("Nothing was timed, so there is no winner.", (counts,), (), tuple(warnings))
+    winner = decision.winner
+    assert winner.measurement is not None
+    others = [
+        Card(f"margin_over_{key}", f"margin over the {label}", margin, units.ratio(margin), _timed(trial))
+        for key, label, trial, margin in (
+            ("control", "control", decision.control, decision.margin_over_control),
+            ("runner_up", "runner-up", decision.runner_up, decision.margin_over_runner_up),
+        )
+        if trial
+    ]
+    ties = len(decision.tie_set)
+    cards = (
+        Card("time_ms", "time of one call", time_ms(winner), units.time(time_ms(winner)),
+             f"{units.spread(winner.measurement.spread)} over {winner.measurement.samples:,} samples"),
+        *others,
+        Card("tie_set", "in the tie set", ties, units.count(ties), "within noise of the best, with it"),
+        *_rates(study, winner),
+        counts,
+    )  # fmt: skip
+    return Verdict("Winner", cards, tuple(_sentences(decision)), tuple(warnings))
+
+
+def ladder(study: Study, decision: Decision | None) -> tuple[Table, Chart | None]:
+    """The presets in declared order, then the winner: times, ratios and rates, as a table and as bars."""
+    columns = (
+        Column("preset", "preset"),
+        TIME,
+        SPREAD,
+        OVER_WINNER,
+        Column("operations_per_s", f"{_unit(study)}/s", "rate"),
+        Column("bytes_per_s", "bytes/s", "rate"),
+        Column("state", "not timed"),
+        CONFIGURATION,
+    )
+    names: dict[Configuration, list[str]] = {}
+    for name, configuration in (*study.presets.items(), ("control", study.control)):
+        if name not in (known := names.setdefault(configuration, [])):
+            known.append(name)
+    if decision:
+        names.setdefault(decision.winner.configuration, []).append("winner")
+    trials = {trial.configuration: trial for trial in study.trials}
+    best = time_ms(decision.winner) if decision else math.nan
+    rows: list[tuple[Any, ...]] = []
+    entries = []
+    for configuration, known in names.items():
+        trial, label = trials.get(configuration), ", ".join(known)
+        if not (trial and trial.measurement):
+            state = f"{trial.state}: {trial.reason}".strip(": ") if trial else "not tried"
+            rows.append((label, None, None, None, None, None, state, configuration))
+            continue
+        ms = time_ms(trial)
+        rates = [_rate(study, name, ms) for name in ("operations", "bytes")]
+        rows.append((label, ms, trial.measurement.spread, ms / best, *rates, None, configuration))
+        role = "winner" if "winner" in known else "control" if "control" in known else "preset"
+        entries.append(Bar(label, label, ms, role, f"{units.time(ms)}  ({units.ratio(ms / best)})"))
+    table = without_empty(
+        Table("presets", "Presets in declared order, then the winner", columns, tuple(rows))
+    )
+    if not entries:
+        return table, None
+    return table, bars("presets", "Times of the presets; the table has the figures", entries)
+
+
+def tie_table(decision: Decision) -> Table:
+    """The tie set in order of preference, with what broke the tie."""
+    columns = (TIME, SPREAD, OCCUPANCY, Column("footprint_bytes", "footprint, bytes", "count"), CONFIGURATION)
+    rows = [
+        (
+            time_ms(trial),
+            trial.measurement.spread,
+            min((p.occupancy for p in trial.profiles if p.registers), default=None),
+            trial.measurement.footprint_bytes,
+            trial.configuration,
+        )
+        for trial in decision.tie_set
+        if trial.measurement
+    ]
+    return Table("tie_set", "The tie set, the winner first", columns, tuple(rows))
+
+
+def facts(study: Study) -> tuple[tuple[str, str], ...]:
+    """What a reader needs to trust or repeat the figures: name and value, what is unknown left out."""
+    about = dict(study.about)
+    shown: dict[str, object] = {"device": about.pop("device_name", study.device), "identity": study.identity}
+    for key in _ELSEWHERE:
+        about.pop(key, None)
+    for key, value in about.items():
+        if value is not None and value not in ("", {}):
+            name = key.removesuffix("_ms").removesuffix("_mhz").replace("_", " ")
+            shown[_NAMES.get(key, name)] = _fact(key, value)
+    return tuple((name, _flat(value)) for name, value in shown.items())
+
+
+def _fact(key: str, value: Any) -> object:
+    if key == "phases_s":
+        return {phase: f"{units.bare(float(seconds))} s" for phase, seconds in value.items()}
+    if key.endswith("_ms"):
+        return units.time(float(value))
+    if key.endswith("_share"):
+        return units.share(float(value))
+    return f"{value} MHz" if key.endswith("_mhz") else value
+
+
+def _timed(trial: Trial) -> str:
+    return (
+        f"{units.time(time_ms(trial))} {units.spread(trial.measurement.spread)}" if trial.measurement else ""
+    )
+
+
+def _unit(study: Study) -> str:
+    return str(study.about.get("operation_unit") or "operations")
+
+
+def _rate(study: Study, name: str, ms: float) -> float | None:
+    amount = study.about.get(name)
+    return float(amount) / (ms / 1000) if amount and ms > 0 else None
+
+
+def _rates(study: Study, winner: Trial) -> Iterable[Card]:
+    if rate := _rate(study, "operations", time_ms(winner)):
+        moved = _rate(study, "bytes", time_ms(winner))
+        note = f"and {units.si(moved)}B/s of the workload's bytes" if moved else ""
+        yield Card("operations_per_s", f"{_unit(study)} per second", rate, units.si(rate).strip(), note)
+
+
+def _sentences(decision: Decision) -> Iterable[str]:
+    winner, control = decision.winner, decision.control
+    if len(decision.tie_set) > 1:
+        yield (
+            f"{len(decision.tie_set)} configurations are within noise of the best. Among them the higher "
+            "occupancy wins, then the smaller footprint, then fewer changes from the control."
+        )
+    if not (control and control.measurement and winner.measurement) or control is winner:
+        return
+    once, at_control = (m.transform_ms + m.transfer_ms for m in (winner.measurement, control.measurement))
+    gain = time_ms(control) - time_ms(winner)
+    if once > at_control and gain > 0:
+        calls = math.ceil((once - at_control) / gain)
+        yield (
+            f"Its layout costs {units.time(once)} once (transform and transfer; the control's costs "
+            f"{units.time(at_control)}), which pays after {calls:,} {'call' if calls == 1 else 'calls'}."
+        )
+
+
+def _warnings(
+    study: Study, decision: Decision | None, effects: pd.DataFrame, failed: Mapping[str, int]
+) -> Iterable[str]:
+    if failed:
+        kinds = ", ".join(f"{n:,} {state}" for state, n in failed.items())
+        yield (
+            f"{sum(failed.values()):,} of {len(study.trials):,} configurations failed: {kinds}. "
+            "The last table has the reasons."
+        )
+    if study.about.get("interrupted"):
+        yield "The sweep was interrupted: configurations that it did not reach are missing."
+    if int(study.about.get("throttle_reasons") or 0) & _HELD_DOWN:
+        yield "Power or heat held the clock down at the end of the sweep."
+    if decision:
+        winner = decision.winner
+        if decision.control is None:
+            control = next((t for t in study.trials if t.configuration == study.control), None)
+            state = f"{control.state}, {control.reason}" if control else "not tried"
+            yield f"The control was not measured: {state}."
+        if winner.measurement and winner.measurement.spread > _WIDE:
+            yield f"The winner's own interval is wide ({units.spread(winner.measurement.spread)})."
+        floor = float(study.about.get("floor_ms") or 0)
+        if floor and time_ms(winner) < 3 * floor:
+            yield f"The winner takes less than three empty kernels ({units.time(floor)} each)."
+        yield from (f"Of the winner: {note}" for note in winner.notes)
+    largest = effects.assign(change=effects[["minimum_percent", "maximum_percent"]].abs().max(axis=1))
+    for policy, change in largest.groupby("policy", sort=False)["change"].max().items():
+        if change < 100 * TIE:
+            yield f"Policy {policy} changed nothing beyond noise (at most {change:.1f} %)."
+    # "same code as a=1,b=2" is one kind of remark, whatever the configuration.
+    kinds_of_note = Counter(re.sub(r"\S+=\S+", "…", note) for trial in study.trials for note in trial.notes)
+    for note, n in kinds_of_note.most_common(_NOTES):
+        yield f"{note} ({n:,} {'configuration' if n == 1 else 'configurations'})"
+    if len(kinds_of_note) > _NOTES:
+        yield f"{len(kinds_of_note) - _NOTES:,} more kinds of remark are in the last table."
+
+
+def _flat(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_flat(item)}" for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_flat, value))
+    return f"{value:,}" if type(value) is int else str(value)

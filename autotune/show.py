@@ -1,0 +1,61 @@
+"""``autotune show``: one configuration as code, as layouts, and as the compiler sees it."""
+
+from rich.console import Console
+from rich.syntax import Syntax
+from rich.table import Table
+
+from autotune.cache import Cache, default_root
+from autotune.compiler import CompileFailure, compile_batch
+from autotune.device import Device
+from autotune.errors import CompilerError, FamilyError
+from autotune.family import Family
+from autotune.profile import profiles
+from autotune.space import Configuration
+from autotune.static import static_toolchain
+from autotune.variant import Variant, batch
+
+__all__ = ["show"]
+
+
+def show(family: Family, configuration: Configuration, arch: str, out: Console) -> None:
+    """Print the policy struct, each array's layout and, where a CUDA compiler is installed, the static profile."""
+    options = family.chosen_options({})
+    variant = Variant(family, configuration, tuple(options.items()))
+    out.print(f"{family.name}: {configuration.id}", markup=False)
+    out.print(f"kernel source {family.source}\n", markup=False)
+    struct = variant.source.struct.replace(">, autotune::", ">,\n      autotune::")
+    out.print(Syntax(struct, "cpp", background_color="default"))
+    table = Table(
+        "data", "role", "memory", "dims", "axes", "packing", "vector", "records", "texel bytes", box=None
+    )
+    for name, layout in variant.layouts.items():
+        data = family.data[name]
+        axes = ", ".join(data.shape[axis] for axis in layout.axes)
+        packing = layout.packing.name if layout.packing else "-"
+        table.add_row(
+            name, data.role, layout.memory, layout.dims, axes, packing, str(layout.vector), layout.records,
+            str(layout.texel_bytes),
+        )  # fmt: skip
+    out.print(table)
+    out.print("")
+    try:
+        (compiled,) = compile_batch(batch(family, (variant,)), static_toolchain(arch), Cache(default_root()))
+    except CompilerError as problem:
+        out.print(f"no static profile: {problem}", markup=False)
+        return
+    if isinstance(compiled, CompileFailure):
+        out.print(compiled.message, markup=False)
+        return
+    try:
+        static = profiles(
+            variant, compiled, {**options, **configuration}, Device(kind="cuda", name=arch, arch=arch)
+        )
+    except FamilyError as problem:
+        out.print(f"no static profile without sizes: {problem}", markup=False)
+        return
+    figures = Table("kernel", arch, box=None)
+    for profile in static:
+        for name in profile.__dataclass_fields__:
+            if name != "kernel":
+                figures.add_row(profile.kernel, f"{name} {getattr(profile, name)}")
+    out.print(figures)

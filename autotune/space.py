@@ -1,0 +1,215 @@
+"""Policies, configurations and the space they span.
+
+A policy is one axis of choice; a configuration gives every policy one value; the search space is every
+configuration that no constraint excludes. Enumeration tests each constraint as soon as its names are
+bound, so a space of a million combinations with few survivors is cheap.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from autotune.errors import FamilyError, UnknownName, UsageError
+from autotune.expression import Expression
+
+__all__ = ["Configuration", "Constraint", "Policy", "PolicyValue", "Preset", "Space"]
+
+PolicyValue = int | str
+
+
+@dataclass(frozen=True)
+class Policy:
+    """One axis. ``layout`` names the layout dimension it drives and ``data`` the arrays it applies to; both are
+    empty for a plain policy, which reaches the kernel as a compile-time constant."""
+
+    name: str
+    values: tuple[PolicyValue, ...]
+    default: PolicyValue
+    layout: str = ""
+    data: tuple[str, ...] = ()
+    doc: str = ""
+
+    def value(self, text: object) -> PolicyValue:
+        """The declared value that prints as ``text``. Raises UnknownName."""
+        for value in self.values:
+            if str(value) == str(text):
+                return value
+        raise UnknownName(f"value of policy {self.name}", text, self.values)
+
+
+class Configuration(Mapping[str, PolicyValue]):
+    """One value for every policy; immutable, hashable, ordered by policy name.
+
+    ``id`` is ``k=v`` pairs sorted by key and joined by commas: the same text in CSV, YAML, messages and URLs.
+    """
+
+    __slots__ = ("_values", "id")
+
+    def __init__(self, values: Mapping[str, PolicyValue]) -> None:
+        self._values = MappingProxyType(dict(sorted(values.items())))
+        self.id = ",".join(f"{key}={value}" for key, value in self._values.items())
+
+    def __getitem__(self, name: str) -> PolicyValue:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Configuration) and self.id == other.id
+
+    def __repr__(self) -> str:
+        return f"Configuration({self.id})"
+
+    def __reduce__(self) -> tuple[type["Configuration"], tuple[dict[str, PolicyValue]]]:
+        return Configuration, (dict(self._values),)
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """``require`` must hold for a configuration to belong to the space; ``reason`` says why."""
+
+    require: Expression
+    reason: str
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A named configuration or sub-space: the union of ``presets`` when given, else the product of ``values``
+    (a policy that is not named takes its default)."""
+
+    name: str
+    values: Mapping[str, tuple[PolicyValue, ...]]
+    presets: tuple[str, ...] = ()
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Space:
+    """The policies of one family with its constraints and presets.
+
+    ``control`` (every default) and ``full`` (everything) exist for every family.
+    """
+
+    policies: tuple[Policy, ...]
+    constraints: tuple[Constraint, ...] = ()
+    presets: Mapping[str, Preset] = field(default_factory=dict)
+
+    def policy(self, name: str) -> Policy:
+        for policy in self.policies:
+            if policy.name == name:
+                return policy
+        raise UnknownName("policy", name, [p.name for p in self.policies])
+
+    @property
+    def control(self) -> Configuration:
+        """Every policy at its default."""
+        return Configuration({p.name: p.default for p in self.policies})
+
+    @property
+    def preset_names(self) -> tuple[str, ...]:
+        return ("control", "full", *(n for n in self.presets if n not in ("control", "full")))
+
+    def exclusion(self, configuration: Mapping[str, PolicyValue]) -> str:
+        """Why ``configuration`` is outside the space: the first failing constraint's reason, else empty."""
+        for constraint in self.constraints:
+            if constraint.require.names <= configuration.keys() and not constraint.require.evaluate(
+                configuration
+            ):
+                return constraint.reason
+        return ""
+
+    def configurations(
+        self, preset: str = "full", narrowed: Mapping[str, Sequence[PolicyValue]] | None = None
+    ) -> tuple[Configuration, ...]:
+        """Every configuration of ``preset`` with the policies in ``narrowed`` held to the given values, in a
+        stable order and without repeats. Raises UnknownName, and UsageError when nothing is left."""
+        held_to = {
+            name: tuple(self.policy(name).value(v) for v in vs) for name, vs in (narrowed or {}).items()
+        }
+        found = dict.fromkeys(
+            configuration
+            for values in self._products(preset)
+            for configuration in self._enumerate({**values, **held_to})
+        )
+        if not found:
+            held = "; ".join(f"{k}={','.join(map(str, v))}" for k, v in held_to.items()) or "nothing set"
+            reasons = sorted({c.reason for c in self.constraints})
+            raise UsageError(
+                f"no configuration is left of preset {preset!r} with {held}: every combination breaks a constraint "
+                f"({' | '.join(reasons)}); widen --set or take another preset"
+            )
+        return tuple(found)
+
+    def _products(self, preset: str) -> list[dict[str, tuple[PolicyValue, ...]]]:
+        if preset == "full":
+            return [{p.name: p.values for p in self.policies}]
+        if preset == "control":
+            return [{p.name: (p.default,) for p in self.policies}]
+        if preset not in self.presets:
+            raise UnknownName("preset", preset, self.preset_names)
+        chosen = self.presets[preset]
+        if chosen.presets:
+            return [product for name in chosen.presets for product in self._products(name)]
+        return [{p.name: chosen.values.get(p.name, (p.default,)) for p in self.policies}]
+
+    def _enumerate(self, values: Mapping[str, tuple[PolicyValue, ...]]) -> Iterator[Configuration]:
+        order = [p.name for p in self.policies]
+        known = [c.require for c in self.constraints if c.require.names <= set(order)]
+        due = [
+            [r for r in known if max(map(order.index, r.names), default=0) == i] for i in range(len(order))
+        ]
+        chosen: dict[str, PolicyValue] = {}
+
+        def descend(depth: int) -> Iterator[Configuration]:
+            if depth == len(order):
+                yield Configuration(chosen)
+                return
+            for value in values[order[depth]]:
+                chosen[order[depth]] = value
+                if all(require.evaluate(chosen) for require in due[depth]):
+                    yield from descend(depth + 1)
+            chosen.pop(order[depth], None)
+
+        yield from descend(0)
+
+    def configuration(self, text: str) -> Configuration:
+        """The configuration that ``text`` names: a preset of one configuration, or ``k=v,k=v`` with defaults for
+        what is not named. Raises UnknownName, and UsageError when it is outside the space."""
+        if "=" not in text:
+            found = self.configurations(text)
+            if len(found) != 1:
+                raise UsageError(
+                    f"preset {text!r} holds {len(found)} configurations; name one as policy=value,…"
+                )
+            return found[0]
+        named: dict[str, PolicyValue] = {}
+        for pair in text.split(","):
+            name, separator, value = (part.strip() for part in pair.partition("="))
+            if not separator or name in named:
+                raise UsageError(
+                    f"cannot read {pair!r} in {text!r}; write each policy=value once, joined by commas"
+                )
+            named[name] = self.policy(name).value(value)
+        chosen = Configuration({**self.control, **named})
+        if reason := self.exclusion(chosen):
+            raise UsageError(f"{chosen.id} is outside the space: {reason}")
+        return chosen
+
+    def check(self) -> None:
+        """Raise FamilyError when the control configuration or a preset is excluded by the constraints."""
+        if reason := self.exclusion(self.control):
+            raise FamilyError(
+                f"the defaults ({self.control.id}) break a constraint: {reason}; change a default"
+            )
+        for name in self.presets:
+            try:
+                self.configurations(name)
+            except UsageError as error:
+                raise FamilyError(f"preset {name!r}: {error}") from None

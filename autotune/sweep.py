@@ -1,0 +1,373 @@
+"""The pipe: every configuration compiled, placed, verified, measured and recorded, in that order.
+
+    configurations -> compile_many -> for each: place -> verify -> measure -> record -> finalists re-timed
+
+A configuration that cannot be compiled, launched or trusted is a recorded trial with its reason, and the
+sweep goes on. A measurement of an unverified variant cannot exist: ``_measured`` is only reached from
+``_tried`` behind the verifier.
+"""
+
+import hashlib
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from autotune import __version__
+from autotune.backends import Backend, LaunchError
+from autotune.cache import Cache
+from autotune.compiler import Compiled, CompileFailure, compile_many
+from autotune.decision import time_ms
+from autotune.errors import DeviceError
+from autotune.execution import Execution, Resident
+from autotune.family import Family
+from autotune.layouts_digest import layouts_digest
+from autotune.measure import Protocol, interleave, measure
+from autotune.profile import profiles
+from autotune.record import Study
+from autotune.reference import expected_outputs
+from autotune.space import Configuration
+from autotune.store import Store, StudyStore, retimed
+from autotune.trial import KernelProfile, Measurement, State, Trial
+from autotune.variant import Variant, batch
+from autotune.verify import Verifier
+from autotune.workload import Inputs, Workload
+
+__all__ = ["Phases", "Sweep", "identity"]
+
+BATCH_SIZE = (
+    24  # variants in one compiler call: the front end is paid once, and the first batch is soon there
+)
+
+
+@dataclass
+class Phases:
+    """Wall seconds of a sweep by what they were spent on; ``sampled`` is device time inside ``measure``."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def add(self, phase: str, since: float) -> float:
+        now = time.perf_counter()
+        self.seconds[phase] = self.seconds.get(phase, 0.0) + now - since
+        return now
+
+
+@dataclass(kw_only=True)
+class Sweep:
+    """One family on one workload and one device. ``watch`` is called after each trial with (trial, trials done,
+    trials in all). ``run`` returns the study as recorded; KeyboardInterrupt leaves a usable record."""
+
+    backend: Backend
+    family: Family
+    workload: Workload
+    inputs: Inputs
+    configurations: Sequence[Configuration]
+    store: Store
+    cache: Cache
+    protocol: Protocol
+    compiler: str = ""
+    processes: int = 1
+    watch: Callable[[Trial, int, int], None] = lambda trial, done, total: None
+    phases: Phases = field(default_factory=Phases)
+    best_ms: float = math.inf
+
+    def run(self) -> Study:
+        study = self.header()
+        recorded = self.store.open(study, {p.name: p for p in self.family.space.policies})
+        known = recorded.known()
+        todo = [c for c in self._ordered() if c not in known]
+        self.best_ms = min((time_ms(t) for t in known.values()), default=math.inf)
+        done = len(self.configurations) - len(todo)
+        began = time.perf_counter()
+        resident = Resident(self.backend, self.inputs, most=self.protocol.finalists + 2)
+        verifier: Verifier | None = None
+        interrupted = False
+        try:
+            if todo:
+                expected, reference_ms = expected_outputs(self.family, self.inputs, self.cache.root)
+                self.phases.seconds["reference"] = reference_ms / 1e3
+                verifier = Verifier(self.backend, self.family, expected)
+                study = replace(study, about={**study.about, "reference_ms": reference_ms})
+                for trial in self._trials(todo, resident, verifier):
+                    self._record(recorded, known, trial)
+                    done += 1
+                    self.watch(trial, done, len(self.configurations))
+            self._finalists(recorded, known, resident)
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            if verifier:
+                verifier.close()
+            resident.close()
+        about = self._about(study.about, time.perf_counter() - began, len(todo), interrupted)
+        if todo:
+            recorded.annotate(about)
+        wanted = set(self.configurations)
+        trials = tuple(t for c, t in known.items() if c in wanted)
+        if interrupted:
+            raise Interrupted(replace(study, about=about, trials=trials))
+        return replace(study, about=about, trials=trials)
+
+    # -- one configuration after another ------------------------------------------------------------------
+
+    def _ordered(self) -> list[Configuration]:
+        """Presets first, then a thin spread over the space, then the rest: a good time to beat is found early, and
+        what follows can be abandoned early."""
+        wanted = dict.fromkeys(self.configurations)
+        first = [c for c in self._presets().values() if c in wanted]
+        thin = self.configurations[:: max(1, len(self.configurations) // 24)]
+        return list(dict.fromkeys([*first, *thin, *self.configurations]))
+
+    def _presets(self) -> dict[str, Configuration]:
+        space = self.family.space
+        single = {name: space.configurations(name) for name in space.preset_names if name != "full"}
+        return {name: found[0] for name, found in single.items() if len(found) == 1}
+
+    def _trials(self, todo: Sequence[Configuration], resident: Resident, verifier: Verifier) -> Any:
+        variants, excluded = [], []
+        for configuration in todo:
+            variant = Variant(self.family, configuration, tuple(self.inputs.options.items()))
+            reason = variant.exclusion(self._names(configuration), self.backend.device.limits)
+            if reason:
+                excluded.append((configuration, reason))
+            else:
+                variants.append(variant)
+        toolchain = self.backend.toolchain(self.compiler)
+        mark = time.perf_counter()
+        chunks = compile_many(
+            batch(self.family, tuple(variants)), toolchain, self.cache, self.processes, BATCH_SIZE
+        )
+        if self.backend.device.kind == "cpu":  # compilers would disturb the measurement
+            chunks = iter(list(chunks))
+        remaining = iter(variants)
+        for chunk in chunks:
+            mark = self.phases.add("compile", mark)
+            for compiled in chunk:
+                yield self._tried(next(remaining), compiled, resident, verifier)
+            mark = time.perf_counter()
+        for configuration, reason in excluded:
+            yield self._trial(configuration, "excluded", reason)
+
+    def _tried(
+        self, variant: Variant, compiled: Compiled | CompileFailure, resident: Resident, verifier: Verifier
+    ) -> Trial:
+        if isinstance(compiled, CompileFailure):
+            return self._trial(variant.configuration, "compile_failed", compiled.message)
+        names = self._names(variant.configuration)
+        static = profiles(variant, compiled, names, self.backend.device)
+        spent = {"compile": compiled.seconds * 1e3}
+        if unfit := [p.kernel for p in static if p.limited_by == "launch"]:
+            reason = f"kernel {unfit[0]}: one block needs more registers or shared memory than a multiprocessor has"
+            return self._trial(variant.configuration, "launch_failed", reason, static, spent)
+        mark = time.perf_counter()
+        try:
+            module = self.backend.load(compiled)
+            execution = resident.execution(variant, module)
+            mark, spent["place"] = self.phases.add("place", mark), (time.perf_counter() - mark) * 1e3
+            reason, first_ms = verifier.run(execution, self.workload.cold)
+            mark, spent["verify"] = self.phases.add("verify", mark), (time.perf_counter() - mark) * 1e3
+            if reason:
+                return self._trial(variant.configuration, "wrong_result", reason, static, spent)
+            measurement = self._measured(execution, first_ms)
+            spent["measure"] = (time.perf_counter() - mark) * 1e3
+            self.phases.add("measure", mark)
+        except LaunchError as problem:
+            return self._failed(variant.configuration, str(problem), static, spent)
+        self.best_ms = min(self.best_ms, measurement.median_ms)
+        return self._trial(variant.configuration, "measured", "", static, spent, measurement)
+
+    def _measured(self, execution: Execution, first_ms: float) -> Measurement:
+        samples = measure(
+            self.backend,
+            execution.run,
+            self.protocol,
+            cold=self.workload.cold,
+            first_ms=first_ms,
+            best_ms=self.best_ms,
+        )
+        sampled = self.phases.seconds.get("sampled", 0.0)
+        self.phases.seconds["sampled"] = sampled + sum(samples.times_ms) / 1e3
+        kernels = list(self.family.kernels)
+        return Measurement(
+            median_ms=samples.median_ms,
+            minimum_ms=min(samples.times_ms),
+            spread=samples.spread,
+            samples=len(samples.times_ms),
+            kernel_ms={kernels[0]: samples.median_ms} if len(kernels) == 1 else {},
+            transform_ms=execution.transform_ms,
+            transfer_ms=execution.transfer_ms,
+            footprint_bytes=execution.footprint_bytes,
+            abandoned=samples.abandoned,
+        )
+
+    def _failed(
+        self,
+        configuration: Configuration,
+        reason: str,
+        static: tuple[KernelProfile, ...],
+        spent: Mapping[str, float],
+    ) -> Trial:
+        """A refused launch leaves the device usable; a crashed kernel does not, and then the sweep cannot go on in
+        this process."""
+        try:
+            self.backend.synchronize()
+        except LaunchError:
+            self._lost = self._trial(configuration, "crashed", reason, static, spent)
+            return self._lost
+        return self._trial(configuration, "launch_failed", reason, static, spent)
+
+    def _record(self, recorded: StudyStore, known: dict[Configuration, Trial], trial: Trial) -> None:
+        mark = time.perf_counter()
+        recorded.record(trial)
+        known[trial.configuration] = trial
+        self.phases.add("record", mark)
+        if trial.state == "crashed":
+            raise DeviceError(
+                f"{trial.configuration.id} took the device's context with it ({trial.reason}); it is recorded as "
+                "crashed. Run the same command again: it goes on behind that configuration"
+            )
+
+    # -- the end: finalists, and what the record says of itself --------------------------------------------
+
+    def _finalists(self, recorded: StudyStore, known: dict[Configuration, Trial], resident: Resident) -> None:
+        wanted = set(self.configurations)
+        measured = [
+            t for c, t in known.items() if c in wanted and t.measurement and not t.measurement.abandoned
+        ]
+        near = sorted((t for t in measured if time_ms(t) <= self.protocol.within * self.best_ms), key=time_ms)
+        finalists = near[: self.protocol.finalists]
+        if len(finalists) < 2 or all(t.measurement and t.measurement.retimed_ms for t in finalists):
+            return
+        mark = time.perf_counter()
+        variants = tuple(
+            Variant(self.family, t.configuration, tuple(self.inputs.options.items())) for t in finalists
+        )
+        chunks = compile_many(
+            batch(self.family, variants), self.backend.toolchain(self.compiler), self.cache, 1, len(variants)
+        )
+        compiled = [c for chunk in chunks for c in chunk]
+        plans: dict[Configuration, Callable[[], None]] = {}
+        executions = []
+        for variant, binary in zip(variants, compiled, strict=True):
+            assert isinstance(binary, Compiled), "a measured configuration was compiled before"
+            execution = resident.execution(variant, self.backend.load(binary))
+            executions.append(execution)
+            plans[variant.configuration] = execution.run
+        before = {variant.configuration: e.prepare for variant, e in zip(variants, executions, strict=True)}
+        timed = interleave(
+            self.backend,
+            plans,
+            self.protocol,
+            cold=self.workload.cold,
+            before=before,
+            estimate_ms=sum(time_ms(trial) for trial in finalists),
+        )
+        for configuration, samples in timed.items():
+            trial = retimed(known[configuration], samples.median_ms, samples.spread)
+            recorded.record(trial)
+            known[configuration] = trial
+        self.phases.add("finalists", mark)
+
+    def _trial(
+        self,
+        configuration: Configuration,
+        state: State,
+        reason: str,
+        static: tuple[KernelProfile, ...] = (),
+        spent: Mapping[str, float] | None = None,
+        measurement: Measurement | None = None,
+    ) -> Trial:
+        return Trial(
+            family=self.family.name,
+            workload=self.workload.name,
+            device=self.backend.device.slug,
+            configuration=configuration,
+            state=state,
+            reason=reason,
+            profiles=static,
+            measurement=measurement,
+            phases_ms=dict(spent or {}),
+        )
+
+    def _names(self, configuration: Configuration) -> dict[str, Any]:
+        return dict(
+            self.family.names(configuration, self.inputs.sizes, self.inputs.options, self.inputs.scalars)
+        )
+
+    def header(self) -> Study:
+        """The study this sweep belongs to, without its trials."""
+        device, toolchain = self.backend.device, self.backend.toolchain(self.compiler)
+        names = {**self._names(self.family.space.control)}
+        return Study(
+            family=self.family.name,
+            workload=self.workload.name,
+            device=device.slug,
+            identity=identity(self.family, self.inputs, toolchain.identity, device.slug, device.arch),
+            control=self.family.space.control,
+            presets=self._presets(),
+            about={
+                "title": self.family.title,
+                "device_name": device.name,
+                "device_kind": device.kind,
+                "arch": device.arch,
+                "compute_capability": device.compute_capability,
+                "driver": device.driver,
+                "compiler": toolchain.identity,
+                "autotune": __version__,
+                "date": datetime.now(UTC).isoformat(timespec="seconds"),
+                "protocol": {**self.protocol.to_dict(), "cache": "cold" if self.workload.cold else "warm"},
+                "source_digest": self.family.source_digest,
+                "space_digest": self.family.space_digest,
+                "layouts_digest": layouts_digest(),
+                "workload_digest": self.inputs.digest,
+                "features": dict(self.inputs.sizes),
+                "options": dict(self.inputs.options),
+                "operations": self.family.operations.evaluate(names) if self.family.operations else None,
+                "operation_unit": self.family.operation_unit,
+                "bytes": self.family.bytes.evaluate(names) if self.family.bytes else None,
+                "policies": {
+                    p.name: {"values": list(p.values), "default": p.default, "layout": p.layout, "doc": p.doc}
+                    for p in self.family.space.policies
+                },
+            },
+        )
+
+    def _about(
+        self, about: Mapping[str, Any], wall_s: float, visited: int, interrupted: bool
+    ) -> dict[str, Any]:
+        seconds = {**self.phases.seconds, "total": wall_s}
+        measuring = seconds.get("measure", 0.0)
+        busy = seconds.get("sampled", 0.0) / measuring if measuring else 0.0
+        extra = {"phases_s": seconds, "busy_share": busy, "visited": visited, "interrupted": interrupted}
+        if floor := getattr(self.backend, "floor_ms", None):
+            extra["floor_ms"] = floor()
+        return {**about, **self.backend.describe(), **extra}
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a sweep; ``study`` is what was recorded."""
+
+    def __init__(self, study: Study) -> None:
+        super().__init__("interrupted")
+        self.study = study
+
+
+def identity(family: Family, inputs: Inputs, compiler: str, device: str, arch: str) -> str:
+    """A hash over all that must match for two trials to be comparable: source with headers, the family's Python,
+    layouts, space, workload content, compiler, device."""
+    digest = hashlib.sha256()
+    python = b"".join(path.read_bytes() for path in sorted(family.folder.glob("*.py")))
+    for part in (
+        family.source_digest,
+        family.space_digest,
+        layouts_digest(),
+        inputs.digest,
+        compiler,
+        device,
+        arch,
+    ):
+        digest.update(part.encode() + b"\0")
+    digest.update(python)
+    return digest.hexdigest()

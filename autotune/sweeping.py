@@ -1,0 +1,299 @@
+"""``autotune sweep`` and ``autotune report``: what is asked for, progress, and the files that come out."""
+
+import math
+import os
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from autotune import paths, policyfile
+from autotune.backends import Backend
+from autotune.cache import Cache, default_root
+from autotune.decision import Decision, time_ms
+from autotune.devices import open_backend
+from autotune.errors import NothingMeasured, StoreError, UsageError
+from autotune.family import Family
+from autotune.measure import CPU, CUDA
+from autotune.record import Study
+from autotune.space import Configuration
+from autotune.store import Store
+from autotune.sweep import Interrupted, Sweep
+from autotune.trial import Trial
+from autotune.workload import Inputs, Workload, load, prepare
+
+__all__ = ["Request", "report", "run", "run_static"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A sweep as asked for on the command line."""
+
+    family: Family
+    workloads: tuple[str, ...] = ()
+    device: str = "auto"
+    preset: str = "full"
+    narrowed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    out: Path | None = None
+    store: str | None = None
+    policies: Path | None = None
+    data: Path | None = None
+    compiler: str = ""
+    processes: int = 0
+
+    @property
+    def folder(self) -> Path:
+        return self.out or Path("autotune-results") / self.family.name
+
+    @property
+    def configurations(self) -> tuple[Configuration, ...]:
+        return self.family.space.configurations(self.preset, self.narrowed)
+
+    def compiler_processes(self, device_kind: str) -> int:
+        """One a core; one core is left to the measuring process where there is a GPU to keep busy."""
+        cores = len(os.sched_getaffinity(0))
+        return self.processes or (cores if device_kind == "cpu" else max(1, cores - 1))
+
+
+def run(request: Request, out: Console, err: Console) -> None:
+    """Everything that can be refused is refused first: names, data, device, folders. Then one sweep a workload."""
+    _ = request.configurations  # names and values are checked before anything is made
+    workloads = [load(request.family, name) for name in request.workloads or ("",)]
+    writable(request.folder)
+    policies = request.policies or Path(os.environ.get("AUTOTUNE_POLICIES") or "policies")
+    writable(policies)
+    root = paths.data_root(request.data)
+    store = Store(request.store or request.folder)
+    inputs = [(workload, prepare(request.family, workload, root)) for workload in workloads]
+    with closing(open_backend(request.device)) as backend:
+        studies: list[Study] = []
+        interrupted = False
+        for workload, prepared in inputs:
+            study, interrupted = _one(request, backend, workload, prepared, store, out, err)
+            studies.append(study)
+            if interrupted:
+                break
+        _publish(request, studies, store, policies, out)
+    if interrupted:
+        raise KeyboardInterrupt(
+            "what was measured is recorded; the same command goes on from there"
+        ) from None
+    if not any(study.decision for study in studies):
+        raise NothingMeasured(
+            f"no configuration could be measured: {_states(studies[-1])}; the reasons are in "
+            f"{request.folder}/results.csv"
+        )
+
+
+def _one(
+    request: Request,
+    backend: Backend,
+    workload: Workload,
+    inputs: Inputs,
+    store: Store,
+    out: Console,
+    err: Console,
+) -> tuple[Study, bool]:
+    """Sweep one workload under a progress bar: (the study, whether it was interrupted)."""
+    began = time.perf_counter()
+    configurations = request.configurations
+    sweep = Sweep(
+        backend=backend,
+        family=request.family,
+        workload=workload,
+        inputs=inputs,
+        configurations=configurations,
+        store=store,
+        cache=Cache(default_root()),
+        protocol=CPU if backend.device.kind == "cpu" else CUDA,
+        compiler=request.compiler,
+        processes=request.compiler_processes(backend.device.kind),
+    )
+    interrupted = False
+    with _progress(err) as progress:
+        task = progress.add_task(f"{request.family.name} {workload.name}", total=len(configurations), best="")
+
+        def watch(_trial: Trial, done: int, total: int) -> None:
+            progress.update(task, completed=done, total=total, best=_best(sweep.best_ms))
+
+        sweep.watch = watch
+        try:
+            study = sweep.run()
+        except Interrupted as stopped:
+            study, interrupted = stopped.study, True
+    _print_study(study, time.perf_counter() - began, backend, out)
+    return study, interrupted
+
+
+def _publish(request: Request, studies: Sequence[Study], store: Store, policies: Path, out: Console) -> None:
+    _reports(request.folder, _latest(store.studies(), studies), out)
+    won = [study for study in studies if study.decision]
+    if won:
+        same = [
+            s
+            for s in _latest(store.studies(), studies)
+            if (s.family, s.device) == (won[0].family, won[0].device)
+        ]
+        written = policyfile.update(policies, [s for s in same if s.decision])
+        out.print(f"policy file  {written}", markup=False)
+
+
+def report(folder: Path, out: Console) -> None:
+    """results.csv and report.html anew from the record in ``folder``. Raises StoreError when there is none."""
+    if "://" not in str(folder) and not (folder / "store.journal").is_file():
+        raise StoreError(f"{folder} holds no record (store.journal); name the --out folder of a sweep")
+    studies = _latest(Store(folder).studies(), ())
+    if not studies:
+        raise StoreError(f"the record in {folder} is empty")
+    writable(folder)
+    _reports(folder, studies, out)
+
+
+def _reports(folder: Path, studies: Sequence[Study], out: Console) -> None:
+    from autotune.report import write_report, write_results
+
+    try:
+        write_results(studies, folder / "results.csv")
+        write_report(studies, folder / "report.html")
+    except OSError as problem:
+        raise StoreError(f"cannot write to {folder}: {problem.strerror or problem}") from None
+    out.print(f"results      {folder / 'results.csv'}\nreport       {folder / 'report.html'}", markup=False)
+
+
+def _latest(recorded: Sequence[Study], swept: Sequence[Study]) -> list[Study]:
+    """The newest study of each family, workload and device; ``swept`` ones stand for themselves."""
+    newest = {
+        (s.family, s.workload, s.device): s
+        for s in sorted(recorded, key=lambda s: str(s.about.get("date", "")))
+    }
+    for study in swept:
+        key = study.family, study.workload, study.device
+        if key in newest and newest[key].identity != study.identity:
+            newest[key] = study
+    return list(newest.values())
+
+
+def run_static(request: Request, archs: Sequence[str], out: Console, err: Console) -> None:
+    """The static pass for each architecture: a table, and static.csv in the output folder."""
+    from autotune.static import static_sweep, write_static
+
+    if request.device != "auto" or request.workloads:
+        raise UsageError("--static runs on no device and no workload: leave --device and --workload out")
+    configurations = request.configurations
+    writable(request.folder)
+    trials: list[Trial] = []
+    for arch in archs:
+        with _progress(err) as progress:
+            task = progress.add_task(f"{request.family.name} {arch}", total=len(configurations), best="")
+            found = static_sweep(
+                request.family, configurations, arch, request.compiler, Cache(default_root()),
+                request.compiler_processes("cpu"),
+            )  # fmt: skip
+            for trial in found:
+                trials.append(trial)
+                progress.advance(task)
+    table = Table("arch", "kernel", "registers", "spills B", "shared B", "occupancy", "limited by", box=None)
+    table.add_column("configuration", overflow="fold", min_width=40)
+    for trial in trials:
+        for p in trial.profiles:
+            table.add_row(
+                trial.device, p.kernel, str(p.registers), str(p.spill_store_bytes + p.spill_load_bytes),
+                str(p.static_shared_bytes + p.dynamic_shared_bytes), f"{p.occupancy:.0%}", p.limited_by,
+                trial.configuration.id,
+            )  # fmt: skip
+        if trial.state == "compile_failed":
+            table.add_row(trial.device, "-", "-", "-", "-", "-", "does not compile", trial.configuration.id)
+    out.print(table)
+    path = request.folder / "static.csv"
+    write_static(trials, path)
+    out.print(f"static pass  {len(trials)} rows in {path}", markup=False)
+
+
+def writable(folder: Path) -> None:
+    """Raise StoreError unless files can be made in ``folder`` (made when it is not there)."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".writable-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as problem:
+        raise StoreError(
+            f"cannot write to {folder}: {problem.strerror or problem}; name another folder (--out for results, "
+            "--policies for policy files)"
+        ) from None
+
+
+# -- what a person sees -----------------------------------------------------------------------------------
+
+
+def _progress(err: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.fields[best]}"), console=err, transient=True,
+    )  # fmt: skip
+
+
+def _best(milliseconds: float) -> str:
+    return "" if math.isinf(milliseconds) else f"best {duration(milliseconds)}"
+
+
+def duration(milliseconds: float) -> str:
+    """Three significant digits in µs, ms or s."""
+    for unit, scale in (("s", 1e3), ("ms", 1.0), ("µs", 1e-3)):
+        if milliseconds >= scale or unit == "µs":
+            return f"{milliseconds / scale:.3g} {unit}"
+    raise AssertionError("unreachable")
+
+
+def _states(study: Study) -> str:
+    return ", ".join(f"{count} {state}" for state, count in sorted(study.states().items()))
+
+
+def _print_study(study: Study, wall_s: float, backend: Backend, out: Console) -> None:
+    sizes = " x ".join(str(n) for n in study.about["features"].values())
+    out.print(
+        f"\n{study.family} on {study.workload} ({sizes}), {backend.device.kind}: {backend.device.name}",
+        markup=False,
+    )
+    seconds = study.about["phases_s"]
+    names = ("compile", "reference", "place", "verify", "measure", "finalists", "record")
+    spent = ", ".join(f"{name} {seconds[name]:.1f}" for name in names if seconds.get(name, 0) >= 0.05)
+    out.print(f"{_states(study)}; {wall_s:.1f} s wall ({spent})", markup=False)
+    decision = study.decision
+    if decision is None:
+        return
+    out.print(_ladder(study, decision))
+
+
+def _ladder(study: Study, decision: Decision) -> Table:
+    measurement = decision.winner.measurement
+    assert measurement is not None
+    table = Table("", "time", "", box=None, pad_edge=False)
+    table.add_column("configuration", overflow="fold")
+
+    def row(name: str, trial: Trial, note: str) -> None:
+        table.add_row(name, duration(time_ms(trial)), note, trial.configuration.id)
+
+    row("winner", decision.winner, f"± {measurement.spread:.1%}, {len(decision.tie_set)} in the tie set")
+    if decision.runner_up:
+        row("runner-up", decision.runner_up, f"{decision.margin_over_runner_up:.2f} x the winner")
+    if decision.control:
+        row("control", decision.control, f"{decision.margin_over_control:.2f} x the winner")
+    by_configuration = {t.configuration: t for t in study.trials if t.measurement}
+    for name, configuration in study.presets.items():
+        trial = by_configuration.get(configuration)
+        if trial and name != "control":
+            row(name, trial, f"{time_ms(trial) / time_ms(decision.winner):.2f} x the winner")
+    return table

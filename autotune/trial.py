@@ -1,0 +1,105 @@
+"""One configuration tried on one workload: its state, its static profile, its measurement.
+
+Frozen values with a plain-dict form, because the same trial is a row of the store, a row of
+``results.csv`` and a row of the report.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from autotune.space import Configuration
+
+__all__ = ["STATES", "KernelProfile", "Measurement", "State", "Trial"]
+
+State = Literal[
+    "measured", "excluded", "compile_failed", "launch_failed", "wrong_result", "timed_out", "crashed"
+]
+STATES: tuple[State, ...] = (
+    "measured", "excluded", "compile_failed", "launch_failed", "wrong_result", "timed_out", "crashed",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelProfile:
+    """What the compiler says of one kernel of a variant, and the theoretical occupancy that follows.
+
+    Per thread: ``registers``, ``local_bytes`` (stack frame), ``spill_store_bytes``, ``spill_load_bytes``.
+    Per block: ``static_shared_bytes``, ``dynamic_shared_bytes``, ``block_size`` threads. ``blocks_per_sm`` and
+    ``occupancy`` (0..1, active warps over the maximum) are the documented limits' (see ``occupancy``);
+    ``limited_by`` names what binds. A cpu has no such figures: all zero, ``limited_by`` empty.
+    """
+
+    kernel: str
+    block_size: int = 0
+    registers: int = 0
+    local_bytes: int = 0
+    spill_store_bytes: int = 0
+    spill_load_bytes: int = 0
+    static_shared_bytes: int = 0
+    dynamic_shared_bytes: int = 0
+    constant_bytes: int = 0
+    blocks_per_sm: int = 0
+    occupancy: float = 0.0
+    limited_by: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """Times in milliseconds. ``median_ms`` is over ``samples`` timings of the whole plan, ``spread`` the relative
+    half-width of its 95 % interval, ``kernel_ms`` the median of each kernel. ``retimed_ms`` is the median from the
+    interleaved re-timing of the finalists (0 when the configuration was not one). ``transform_ms`` and
+    ``transfer_ms`` are what the layout costs once: host transform, and copy to the device. ``abandoned`` tells
+    that sampling stopped early because the first samples proved the configuration hopeless."""
+
+    median_ms: float
+    minimum_ms: float
+    spread: float
+    samples: int
+    kernel_ms: Mapping[str, float] = field(default_factory=dict)
+    retimed_ms: float = 0.0
+    transform_ms: float = 0.0
+    transfer_ms: float = 0.0
+    footprint_bytes: int = 0
+    abandoned: bool = False
+
+    @property
+    def time_ms(self) -> float:
+        """The figure to rank by: the interleaved re-timing where there is one, else the first median."""
+        return self.retimed_ms or self.median_ms
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """``reason`` is empty exactly when the state is ``measured``. ``phases_ms`` is wall time by phase
+    (compile, place, verify, measure). ``notes`` are remarks a reader should see (throttled, same code as …)."""
+
+    family: str
+    workload: str
+    device: str
+    configuration: Configuration
+    state: State
+    reason: str = ""
+    profiles: tuple[KernelProfile, ...] = ()
+    measurement: Measurement | None = None
+    phases_ms: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready dict; ``from_dict`` gives the same trial back."""
+        plain = asdict(self)
+        plain["configuration"] = dict(self.configuration)
+        return plain
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "Trial":
+        measurement = plain["measurement"]
+        return cls(
+            **{
+                **plain,
+                "configuration": Configuration(plain["configuration"]),
+                "profiles": tuple(KernelProfile(**p) for p in plain["profiles"]),
+                "measurement": Measurement(**measurement) if measurement else None,
+                "notes": tuple(plain["notes"]),
+            }
+        )

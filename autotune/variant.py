@@ -1,0 +1,184 @@
+"""A configuration of a family made concrete: its layouts, its policy struct, its launch geometry.
+
+The struct is all that is generated per configuration; the kernel templates themselves are never touched.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from autotune.compiler import Batch, VariantSource
+from autotune.data import SCALAR_TYPES, Data
+from autotune.declaration import Kernel
+from autotune.device import Limits
+from autotune.family import Family
+from autotune.layout import Layout
+from autotune.packing import packing
+from autotune.paths import include_dir
+from autotune.space import Configuration
+
+__all__ = ["Geometry", "Variant", "batch", "default_header", "scalar_bytes"]
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Blocks in the grid, threads in a block, dynamic shared memory in bytes."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int = 0
+
+    @property
+    def block_size(self) -> int:
+        return self.block[0] * self.block[1] * self.block[2]
+
+    def refusal(self, limits: Limits) -> str:
+        """Why a device with ``limits`` cannot launch this; empty when it can."""
+        for axis, blocks, most in zip(
+            "xyz", self.grid, (limits.grid_x, limits.grid_y, limits.grid_z), strict=True
+        ):
+            if not 0 < blocks <= most:
+                return f"a grid of {blocks} blocks in {axis} is outside 1..{most}"
+        if not 0 < self.block_size <= limits.threads_per_block:
+            return f"a block of {self.block_size} threads is outside 1..{limits.threads_per_block}"
+        if self.shared_bytes > limits.shared_bytes_per_block:
+            return f"{self.shared_bytes} bytes of shared memory a block pass {limits.shared_bytes_per_block}"
+        return ""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """``options`` are the family's options as chosen (see Family.chosen_options): part of the machine code, never
+    tuned."""
+
+    family: Family
+    configuration: Configuration
+    options: tuple[tuple[str, str | int], ...] = ()
+
+    @cached_property
+    def layouts(self) -> Mapping[str, Layout]:
+        """The layout of every declared array."""
+        choices: dict[str, dict[str, Any]] = {name: dict(d.fixed) for name, d in self.family.data.items()}
+        groups: dict[str, tuple[str, ...]] = {}
+        for policy in self.family.space.policies:
+            if policy.layout in ("", "order"):
+                continue
+            value = self.configuration[policy.name]
+            meaning = self.family.means.get(policy.name, {}).get(str(value), value)
+            for name in policy.data:
+                if policy.layout == "grouping":
+                    groups.update(dict.fromkeys(policy.data, policy.data if meaning == "merged" else ()))
+                else:
+                    choices[name][policy.layout] = meaning
+        layouts, constant_offset = {}, 0
+        for name, data in self.family.data.items():
+            layout = _layout(data, choices[name], groups.get(name, ()), constant_offset)
+            if layout.memory == "constant":
+                constant_offset += -(-data.constant_bytes // 16) * 16  # the widest texel's alignment
+            layouts[name] = layout
+        return layouts
+
+    @cached_property
+    def source(self) -> VariantSource:
+        lines = []
+        for policy in self.family.space.policies:
+            lines.append(_constant(policy.name, self.configuration[policy.name]) if not policy.layout else "")
+        lines += [_constant(name, value) for name, value in self.options]
+        lines += [f"  using {name} = {layout.cpp};" for name, layout in self.layouts.items()]
+        body = "\n".join(line for line in lines if line)
+        kernels = tuple(self.family.kernels)
+        content = "\0".join([body, *kernels, *self.family.compile_options, self.family.source_digest])
+        key = hashlib.sha256(content.encode()).hexdigest()
+        name = f"V{key[:16]}"
+        return VariantSource(key, name, f"struct {name} {{\n{body}\n}};\n", kernels)
+
+    def geometry(self, kernel: Kernel, names: Mapping[str, Any]) -> Geometry:
+        """Launch geometry with ``names`` (extents, policies, options, scalars) bound."""
+        block, shared_bytes = self.block(kernel, names)
+        return Geometry(_three([item.integer(names) for item in kernel.grid]), block, shared_bytes)
+
+    def block(self, kernel: Kernel, names: Mapping[str, Any]) -> tuple[tuple[int, int, int], int]:
+        """Threads of a block and its dynamic shared memory in bytes; often known without the extents."""
+        return _three([item.integer(names) for item in kernel.block]), kernel.shared_bytes.integer(names)
+
+    def exclusion(self, names: Mapping[str, Any], limits: Limits) -> str:
+        """Why this variant cannot run at the sizes in ``names`` on a device with ``limits``; empty when it can."""
+        if reason := self.family.space.exclusion(names):
+            return reason
+        for name, layout in self.layouts.items():
+            shape = tuple(int(names[extent]) for extent in self.family.data[name].shape)
+            if reason := layout.refusal(layout.room(shape), limits):
+                return reason
+        for kernel in self.family.kernels.values():
+            if reason := self.geometry(kernel, names).refusal(limits):
+                return f"kernel {kernel.name}: {reason}"
+        return ""
+
+
+def batch(family: Family, variants: tuple[Variant, ...]) -> Batch:
+    """The variants as one compiler request."""
+    return Batch(
+        family.source,
+        (include_dir(), family.folder),
+        tuple(v.source for v in variants),
+        family.compile_options,
+    )
+
+
+def _layout(data: Data, choice: Mapping[str, Any], group: tuple[str, ...], constant_offset: int) -> Layout:
+    named = {
+        key: value for key, value in choice.items() if key not in ("packing", "axes", "vector", "padding")
+    }
+    return Layout(
+        data=data,
+        axes=tuple(data.shape.index(name) for name in choice.get("axes", ())),
+        packing=packing(choice["packing"]) if "packing" in choice else None,
+        vector=int(choice.get("vector", 1)),
+        padding=int(choice.get("padding", 1)),
+        group=(len(group), group.index(data.name)) if group else (1, 0),
+        constant_offset=constant_offset if choice.get("memory") == "constant" else 0,
+        **named,
+    )
+
+
+def _constant(name: str, value: str | int) -> str:
+    """A compile-time member: an int, or a value of the enum class that the kernel source declares for it."""
+    if isinstance(value, int):
+        return f"  static constexpr int {name} = {value};"
+    enumeration = "".join(word.capitalize() for word in name.split("_"))
+    return f"  static constexpr {enumeration} {name} = {enumeration}::{value};"
+
+
+def _three(items: list[int]) -> tuple[int, int, int]:
+    x, y, z, *_ = [*items, 1, 1]
+    return x, y, z
+
+
+def scalar_bytes(type_name: str, value: Any) -> bytes:
+    """A scalar kernel argument's bytes."""
+    return bytes(np.dtype(type_name).type(value).tobytes())
+
+
+def default_header(family: Family) -> str:
+    """``default.cuh``: the control configuration, so that the family's .cu opens in an editor and compiles alone."""
+    options = family.chosen_options({})
+    body = Variant(family, family.space.control, tuple(options.items())).source.struct.split("\n", 1)[1]
+    lines = [
+        "// Made by `autotune show FAMILY control --header`: the default configuration, for editors and for compiling",
+        "// the kernel source on its own.",
+        "// clang-format off",
+        "#pragma once",
+        "",
+        f"struct Default {{\n{body.rstrip()}",
+    ]
+    for kernel in family.kernels.values():
+        types = [
+            SCALAR_TYPES[family.scalars[name].type] if name in family.scalars else f"Default::{name}"
+            for name in kernel.arguments
+        ]
+        lines.append(f"template __global__ void {kernel.name}<Default>({', '.join(types)});")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,91 @@
+"""Correct before fast: a variant's outputs against the family's reference, before any of its times count.
+
+Integers are compared exactly, on the device where the layout allows it; floating point by the tolerance
+that the family declares.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.backends import Backend, Placed
+from autotune.execution import Execution
+from autotune.family import Family
+from autotune.layout import Layout
+
+__all__ = ["Verifier", "difference"]
+
+POISON = 0xA5  # outputs hold it before the run, so an element that nothing wrote is seen
+
+
+@dataclass
+class Verifier:
+    """Holds the reference outputs, resident once per output layout. ``expected`` are canonical arrays."""
+
+    backend: Backend
+    family: Family
+    expected: Mapping[str, NDArray[Any]]
+    _resident: dict[str, Placed] = field(default_factory=dict)
+
+    def run(self, execution: Execution, cold: bool) -> tuple[str, float]:
+        """Run ``execution`` once on poisoned outputs: (why it is wrong or empty, milliseconds it took)."""
+        for data in self.family.outputs:
+            self.backend.fill(execution.placed[data.name], POISON)
+        elapsed = self.backend.sample(execution.run, 1, cold)[0]
+        for data in self.family.outputs:
+            if reason := self._compare(execution, data.name):
+                return reason, elapsed
+        return "", elapsed
+
+    def _compare(self, execution: Execution, name: str) -> str:
+        layout, placed, expected = (
+            execution.variant.layouts[name],
+            execution.placed[name],
+            self.expected[name],
+        )
+        if expected.dtype.kind in "iu" and _is_dense(layout):
+            if layout.cpp not in self._resident:
+                self._resident[layout.cpp] = self.backend.place(layout.apply(expected))
+            if not self.backend.mismatches(placed, self._resident[layout.cpp]):
+                return ""
+        got = layout.restore(_with_buffer(placed, self.backend), expected.shape)
+        return difference(name, got, expected, self.family.relative_tolerance, self.family.absolute_tolerance)
+
+    def close(self) -> None:
+        for placed in self._resident.values():
+            placed.free()
+        self._resident.clear()
+
+
+def _is_dense(layout: Layout) -> bool:
+    """No padding, planes or lanes: every byte of the buffer is an element, so buffers can be compared whole."""
+    return layout.dims == "1d" and layout.padding == 1 and layout.lanes <= 1 and layout.group == (1, 0)
+
+
+def _with_buffer(placed: Placed, backend: Backend) -> Any:
+    from dataclasses import replace
+
+    return replace(placed.stored, buffer=backend.download(placed))
+
+
+def difference(name: str, got: NDArray[Any], expected: NDArray[Any], relative: float, absolute: float) -> str:
+    """How ``got`` differs from ``expected`` beyond the tolerance (integers: at all); empty when it does not.
+    NaN equals only NaN."""
+    if got.dtype.names:
+        parts = (difference(f"{name}.{f}", got[f], expected[f], relative, absolute) for f in got.dtype.names)
+        return next((part for part in parts if part), "")
+    if expected.dtype.kind in "iub":
+        wrong = got != expected
+    else:
+        wrong = ~np.isclose(got, expected, rtol=relative, atol=absolute, equal_nan=True)
+    count = int(np.count_nonzero(wrong))
+    if not count:
+        return ""
+    first = tuple(int(i) for i in np.argwhere(wrong)[0])
+    return (
+        f"{name}: {count} of {expected.size} elements differ, the first at {list(first)}: "
+        f"{got[first]!s}, expected {expected[first]!s}"
+    )

@@ -1,0 +1,70 @@
+"""Inputs and reference of the all-pairs distance family."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.errors import WorkloadError
+from autotune.workload import find_data
+
+from . import plink
+
+
+def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, NDArray[Any]]:
+    """``bed: FILE`` (PLINK, individuals are instances, SNPs attributes), or generated: ``instances``, ``attributes``,
+    ``seed`` and ``missing_rate`` give uniform values 0..2 with that share of 3 (missing)."""
+    if "bed" in parameters:
+        return {"genotypes": plink.read_bed(find_data(str(parameters["bed"]), root))}
+    unknown = parameters.keys() - {"instances", "attributes", "seed", "missing_rate"}
+    if unknown or not {"instances", "attributes"} <= parameters.keys():
+        raise WorkloadError(
+            f"parameters {sorted(parameters)} do not make an input: give bed: FILE, or instances and attributes "
+            "(with seed, missing_rate)"
+        )
+    sizes = [parameters[name] for name in ("instances", "attributes")]
+    if not all(isinstance(size, int) and size > 0 for size in sizes):
+        raise WorkloadError(f"instances and attributes must be whole numbers of at least 1, found {sizes}")
+    generator = np.random.default_rng(int(parameters.get("seed", 0)))
+    genotypes = generator.integers(0, 3, sizes, dtype=np.int32)
+    rate = float(parameters.get("missing_rate", 0.0))
+    if rate:
+        genotypes[generator.random(sizes) < rate] = plink.MISSING
+    return {"genotypes": genotypes}
+
+
+def reference(arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """D by matrix products of 0/1 indicators: equal pairs of a value are counted by ``one_hot @ one_hot.T``.
+
+    Shares nothing with the kernels. Exact: float32 sums of ones are integers below 2**24.
+    """
+    genotypes = arrays["genotypes"]
+    instances, attributes = genotypes.shape
+    equal = np.zeros((instances, instances), np.float32)
+    known = np.zeros((instances, instances), np.float32)
+    masked = options["missing"] == "masked"
+    step = 1 << 14  # attributes at a time, so that sums stay far below 2**24 and temporaries small
+    total = np.zeros((instances, instances), np.int32)
+    for start in range(0, attributes, step):
+        part = genotypes[:, start : start + step]
+        equal[:] = 0
+        for value in range(3 if masked else 4):
+            indicator = (part == value).astype(np.float32)
+            equal += indicator @ indicator.T
+        if masked:
+            indicator = (part != plink.MISSING).astype(np.float32)
+            np.matmul(indicator, indicator.T, out=known)
+        else:
+            known[:] = part.shape[1]
+        total += (known - equal).astype(np.int32)
+    return {"distance": total}
+
+
+def read(_name: str, text: str) -> Any:
+    """``-i genotypes=FILE``: a PLINK .bed or a .npy array."""
+    path = Path(text)
+    if path.suffix == ".bed" or plink.looks_like_bed(path):
+        return plink.read_bed(path)
+    return None

@@ -1,0 +1,65 @@
+// The accessor a kernel receives for each declared array: load, store and add by logical index, whatever
+// the policies chose for memory, dims, axes, records, grouping, packing and padding.
+#pragma once
+#include "autotune/device.cuh"
+#include "autotune/dims.cuh"
+#include "autotune/mapping.cuh"
+#include "autotune/memory.cuh"
+#include "autotune/packing.cuh"
+#include "autotune/records.cuh"
+
+namespace autotune {
+
+// Value: what the kernel reads (a number, a record struct, a Packed). Memory: one of memory.cuh, which fixes
+// the texel. A value is `parts` texels, placed by Records; Grouping places the element among its group.
+template <class Value, class Memory, class Mapping, class Dims = Dims1D, class Records = Aos, class Grouping = Split>
+struct Array {
+  using value_type = Value;
+  using Texel = typename Memory::texel_type;
+  using Index = typename Mapping::index_type;
+  static constexpr int parts = sizeof(Value) / sizeof(Texel);
+  static_assert(sizeof(Value) % sizeof(Texel) == 0, "a value is a whole number of texels");
+
+  Memory memory;
+  Mapping mapping;
+  Index part_stride;
+
+  AUTOTUNE_DEVICE unsigned extent(int axis) const { return mapping.extents[axis]; }
+
+  template <class... Indices>
+  AUTOTUNE_DEVICE Value load(Indices... indices) const {
+    struct Parts {
+      Texel texel[parts];
+    } read;
+    const Index element = Grouping::element(mapping.offset(indices...));
+#pragma unroll
+    for (int p = 0; p < parts; ++p) read.texel[p] = memory.template load<Dims>(place(element, p));
+    return bit_cast<Value>(read);
+  }
+
+  template <class... Indices>
+  AUTOTUNE_DEVICE void store(const Value& value, Indices... indices) const {
+    struct Parts {
+      Texel texel[parts];
+    };
+    const Parts written = bit_cast<Parts>(value);
+    const Index element = Grouping::element(mapping.offset(indices...));
+#pragma unroll
+    for (int p = 0; p < parts; ++p) memory.template store<Dims>(place(element, p), written.texel[p]);
+  }
+
+  // Atomic; global memory and one-texel values only.
+  template <class... Indices>
+  AUTOTUNE_DEVICE void add(Value value, Indices... indices) const {
+    static_assert(parts == 1, "add needs a value of one texel");
+    const Index element = Grouping::element(mapping.offset(indices...));
+    atomicAdd(reinterpret_cast<Value*>(memory.template address<Dims>(place(element, 0))), value);
+  }
+
+ private:
+  AUTOTUNE_DEVICE Index place(Index element, int part) const {
+    return Records::template offset<parts>(element, static_cast<Index>(part), part_stride);
+  }
+};
+
+}  // namespace autotune

@@ -1,0 +1,36 @@
+// CUDA C++ for the host compiler: with AUTOTUNE_CPU defined, a kernel is an ordinary function template, its
+// blocks are spread over the cores, and the threads of a block are fibres that switch at barriers only.
+//
+// What differs from a GPU:
+//  - Threads run one after the other between barriers. A thread that spins until another one writes never ends.
+//  - Lanes of a warp meet at the _sync functions only; code that relies on lock step without __syncwarp is wrong.
+//  - __activemask() is every lane of the warp that has not returned.
+//  - A kernel's stack is 128 KiB, its static and dynamic shared memory whatever the host has.
+#pragma once
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define __host__
+#define __device__
+#define __constant__
+#define __managed__
+#define __grid_constant__
+#define __global__ inline __attribute__((always_inline))
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __launch_bounds__(...)
+// A block runs on one thread of the pool from its start to its end, and all its fibres with it.
+#define __shared__ static thread_local
+
+#include "autotune/cpu/vectors.hpp"
+// After the vector types.
+#include "autotune/cpu/abi.hpp"
+// After the types it shares with the runtime.
+#include "autotune/cpu/arithmetic.hpp"
+#include "autotune/cpu/atomics.hpp"
+#include "autotune/cpu/launch.hpp"
+#include "autotune/cpu/texture.hpp"
+#include "autotune/cpu/threads.hpp"

@@ -1,0 +1,241 @@
+// The runtime library of kernels on a cpu, one for each process: the pool of threads and the workers in it.
+// Compiled once and loaded beside any number of kernel libraries; autotune_runtime() is its one symbol.
+//
+// It needs the C library only. A C++ library would be one more thing to be missing, or to be compiled first.
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <new>
+
+#include "autotune/cpu/worker.hpp"
+
+namespace autotune::cpu {
+namespace {
+
+// Waking the pool takes the caller about this long, so less work than that is done alone.
+constexpr double worth_sharing_ns = 20000;
+// A thread looks for the next job, or for the end of one, this long before it sleeps: launches come in a row.
+constexpr long long patience_ns = 50000;
+
+long long now_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000000000ll + now.tv_nsec;
+}
+
+template <class Condition>
+void spin_while(Condition condition) {
+  for (const long long until = now_ns() + patience_ns; condition() && now_ns() < until;)
+    for (int i = 0; i < 16; ++i) {
+#ifdef __x86_64__
+      __builtin_ia32_pause();
+#elif defined(__aarch64__)
+      asm volatile("yield");
+#endif
+    }
+}
+
+pthread_key_t worker_key;
+pthread_once_t worker_key_once = PTHREAD_ONCE_INIT;
+
+void make_worker_key() {
+  pthread_key_create(&worker_key, [](void* worker) {
+    static_cast<Worker*>(worker)->~Worker();
+    free(worker);
+  });
+}
+
+// Of this thread, made when first wanted; null when there is no memory.
+Worker* this_worker() {
+  pthread_once(&worker_key_once, &make_worker_key);
+  if (void* const made = pthread_getspecific(worker_key)) return static_cast<Worker*>(made);
+  void* const memory = malloc(sizeof(Worker));
+  if (!memory) return nullptr;
+  pthread_setspecific(worker_key, memory);
+  return new (memory) Worker;
+}
+
+void work(Job& job) {
+  if (Worker* const worker = this_worker())
+    worker->run(job);
+  else
+    job.fail(out_of_memory);
+}
+
+// Threads that help with one job at a time. They are started when first wanted and live as long as the process.
+class Pool {
+ public:
+  // True when the pool now helps, and end() has to be called; false when it is busy with another caller's job.
+  bool begin(Job& job, unsigned helpers) {
+    if (pthread_mutex_trylock(&owner_) != 0) return false;
+    pthread_mutex_lock(&mutex_);
+    for (; started_ < helpers; ++started_) {
+      pthread_t thread;
+      if (pthread_create(&thread, nullptr, &Pool::help, this) != 0) break;  // as many as the system gives
+      pthread_detach(thread);
+    }
+    job_ = &job;
+    wanted_ = helpers;
+    generation_.fetch_add(1, std::memory_order_release);
+    for (unsigned i = 0; i < helpers; ++i) pthread_cond_signal(&wake_);
+    pthread_mutex_unlock(&mutex_);
+    return true;
+  }
+
+  // Returns when no thread of the pool works on the job any more.
+  void end() {
+    pthread_mutex_lock(&mutex_);
+    job_ = nullptr;
+    pthread_mutex_unlock(&mutex_);
+    spin_while([this] { return busy_.load(std::memory_order_relaxed) != 0; });
+    pthread_mutex_lock(&mutex_);
+    while (busy_.load(std::memory_order_relaxed) != 0) pthread_cond_wait(&done_, &mutex_);
+    pthread_mutex_unlock(&mutex_);
+    pthread_mutex_unlock(&owner_);
+  }
+
+ private:
+  static void* help(void* self) {
+    static_cast<Pool*>(self)->help();
+    return nullptr;
+  }
+
+  void help() {
+    pthread_mutex_lock(&mutex_);
+    for (unsigned seen = 0;;) {
+      pthread_mutex_unlock(&mutex_);
+      spin_while([&] { return generation_.load(std::memory_order_relaxed) == seen; });
+      pthread_mutex_lock(&mutex_);
+      while (generation_.load(std::memory_order_relaxed) == seen) pthread_cond_wait(&wake_, &mutex_);
+      seen = generation_.load(std::memory_order_relaxed);
+      if (!job_ || wanted_ == 0) continue;
+      --wanted_;
+      busy_.fetch_add(1, std::memory_order_relaxed);
+      Job& job = *job_;
+      pthread_mutex_unlock(&mutex_);
+      work(job);
+      pthread_mutex_lock(&mutex_);
+      if (busy_.fetch_sub(1, std::memory_order_relaxed) == 1) pthread_cond_signal(&done_);
+    }
+  }
+
+  // owner_ is held by the caller whose job it is, mutex_ guards what follows. Both counts change under mutex_ and
+  // are watched without it.
+  pthread_mutex_t owner_ = PTHREAD_MUTEX_INITIALIZER, mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  pthread_cond_t wake_ = PTHREAD_COND_INITIALIZER, done_ = PTHREAD_COND_INITIALIZER;
+  std::atomic<unsigned> generation_{0}, busy_{0};
+  Job* job_ = nullptr;
+  unsigned started_ = 0, wanted_ = 0;
+};
+
+// Never destroyed: its threads use it to the end of the process.
+std::atomic<Pool*> the_pool{nullptr};
+pthread_once_t pool_once = PTHREAD_ONCE_INIT;
+
+void make_pool() {
+  void* const memory = malloc(sizeof(Pool));
+  if (memory) the_pool.store(new (memory) Pool);
+}
+
+// Null when there is no memory.
+Pool* pool() {
+  pthread_once(&pool_once, [] {
+    make_pool();
+    pthread_atfork(nullptr, nullptr, &make_pool);  // a fork's child has none of the threads
+  });
+  return the_pool.load();
+}
+
+// Divides the blocks that are left among the caller and the pool; false when the pool is not to be had.
+bool share(Job& job, unsigned long long left) {
+  job.workers = left < job.launch.workers ? static_cast<unsigned>(left) : job.launch.workers;
+  job.chunk = left / (16ull * job.workers);
+  if (job.chunk == 0) job.chunk = 1;
+  job.shared = true;  // before the pool sees the job
+  if (job.workers > 1 && pool() && pool()->begin(job, job.workers - 1)) return true;
+  job.shared = false;
+  job.workers = 1;
+  return false;
+}
+
+// What is left in [begin, blocks) is done alone when it is little, as far as the blocks before it, or the last
+// launch of the same kernel, tell. Otherwise the pool is asked; while it is busy, some blocks are done alone.
+bool take_alone(Job& job, unsigned long long& begin, unsigned long long& end) {
+  begin = job.next_block.load(std::memory_order_relaxed);
+  const unsigned long long left = job.blocks - begin;
+  end = job.blocks;
+  if (left > 0 && job.launch.workers > 1) {
+    float last_ns;
+    __atomic_load(job.program.block_nanoseconds, &last_ns, __ATOMIC_RELAXED);
+    const double so_far = static_cast<double>(now_ns() - job.begin_ns);
+    const double block_ns = begin ? so_far / static_cast<double>(begin) : last_ns;
+    const bool little = block_ns > 0 && block_ns * static_cast<double>(left) < worth_sharing_ns;
+    if (!little && left > 1 && share(job, left)) return take_blocks(job, begin, end);
+    const double some = block_ns > 0 ? worth_sharing_ns / 2 / block_ns : 0;
+    if (some < static_cast<double>(left)) end = begin + 1 + static_cast<unsigned long long>(some);
+  }
+  job.next_block.store(end, std::memory_order_relaxed);
+  return left > 0;
+}
+
+bool is_launchable(const Launch& launch) {
+  unsigned long long threads = 1;
+  for (const unsigned extent : launch.block) threads *= extent <= most_threads ? extent : most_threads + 1;
+  const bool has_blocks = launch.grid[0] && launch.grid[1] && launch.grid[2];
+  return has_blocks && threads > 0 && threads <= most_threads && launch.workers > 0;
+}
+
+bool fits(const Launch& launch, const Program& program) {
+  if (launch.arguments_count != program.parameters) return false;
+  for (unsigned i = 0; i < program.parameters; ++i)
+    if (launch.argument_bytes[i] != program.parameter_bytes[i]) return false;
+  return true;
+}
+
+int run(Launch& launch, const Program& program) noexcept {
+  launch.elapsed_ns = 0;
+  if (!is_launchable(launch)) return bad_geometry;
+  if (!fits(launch, program)) return bad_arguments;
+  const unsigned long long blocks = 1ull * launch.grid[0] * launch.grid[1] * launch.grid[2];
+  Job job{launch, program, blocks, launch.block[0] * launch.block[1] * launch.block[2], now_ns()};
+  work(job);
+  if (job.shared) the_pool.load()->end();
+  launch.elapsed_ns = now_ns() - job.begin_ns;
+  float block_ns = static_cast<float>(launch.elapsed_ns) * static_cast<float>(job.workers) / static_cast<float>(blocks);
+  __atomic_store(program.block_nanoseconds, &block_ns, __ATOMIC_RELAXED);
+  return job.status.load();
+}
+
+void next(Worker* worker) noexcept { worker->next(); }
+
+BarrierCount barrier(Worker* worker, uint3 thread, bool predicate) noexcept {
+  return worker->barrier(thread, predicate);
+}
+
+unsigned long long warp(Worker* worker, uint3 thread, WarpOperation operation, unsigned mask, unsigned long long value,
+                        unsigned operand, unsigned width) noexcept {
+  return worker->warp(thread, operation, mask, value, operand, width);
+}
+
+unsigned active(Worker* worker, uint3 thread) noexcept { return worker->active(thread); }
+
+void fail(Worker* worker, Status status) noexcept { worker->fail(status); }
+
+}  // namespace
+
+bool take_blocks(Job& job, unsigned long long& begin, unsigned long long& end) {
+  if (job.status.load(std::memory_order_relaxed) != ok) return false;
+  if (!job.shared) return take_alone(job, begin, end);
+  begin = job.next_block.fetch_add(job.chunk, std::memory_order_relaxed);
+  end = begin + job.chunk < job.blocks ? begin + job.chunk : job.blocks;
+  return begin < job.blocks;
+}
+
+}  // namespace autotune::cpu
+
+extern "C" __attribute__((visibility("default"))) const autotune::cpu::Runtime* autotune_runtime() {
+  static constexpr autotune::cpu::Runtime runtime{&autotune::cpu::run,  &autotune::cpu::next,   &autotune::cpu::barrier,
+                                                  &autotune::cpu::warp, &autotune::cpu::active, &autotune::cpu::fail};
+  return &runtime;
+}

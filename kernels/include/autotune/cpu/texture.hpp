@@ -1,0 +1,48 @@
+// Textures as plain memory: un-normalised coordinates, the nearest texel. Read-only loads with them.
+#pragma once
+
+// What a cudaTextureObject_t points to, mirrored by autotune/backends/cpu.py. A plane's rows lie without gaps;
+// a linear texture is one row.
+struct autotune_texture {
+  const unsigned char* data;
+  unsigned long long width, height;  // texels
+};
+
+using cudaTextureObject_t = unsigned long long;
+
+namespace autotune::cpu {
+
+template <class T>
+inline T texel(const autotune_texture& texture, unsigned long long index) {
+  T value;
+  memcpy(&value, texture.data + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+// Towards zero is as good as down: what lies below zero is clamped to it.
+inline unsigned long long clamped(float coordinate, unsigned long long extent) {
+  const long long nearest = static_cast<long long>(coordinate), last = static_cast<long long>(extent) - 1;
+  return static_cast<unsigned long long>(nearest < 0 ? 0 : nearest > last ? last : nearest);
+}
+
+}  // namespace autotune::cpu
+
+// Outside the texture: zero.
+template <class T>
+inline T tex1Dfetch(cudaTextureObject_t object, int x) {
+  const auto& texture = *reinterpret_cast<const autotune_texture*>(object);
+  return static_cast<unsigned>(x) < texture.width ? autotune::cpu::texel<T>(texture, static_cast<unsigned>(x)) : T{};
+}
+
+// Outside the texture: the nearest edge.
+template <class T>
+inline T tex2D(cudaTextureObject_t object, float x, float y) {
+  const auto& texture = *reinterpret_cast<const autotune_texture*>(object);
+  const auto column = autotune::cpu::clamped(x, texture.width), row = autotune::cpu::clamped(y, texture.height);
+  return autotune::cpu::texel<T>(texture, row * texture.width + column);
+}
+
+template <class T>
+inline T __ldg(const T* address) {
+  return *address;
+}

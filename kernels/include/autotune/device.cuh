@@ -1,0 +1,51 @@
+// One header for both compilers: what a device function is, and bit-exact casts.
+// Under NVRTC and nvcc the CUDA built-ins are there; the host compiler gets them from cpu.hpp.
+#pragma once
+
+#ifdef AUTOTUNE_CPU
+#include "autotune/cpu.hpp"
+#define AUTOTUNE_DEVICE inline __attribute__((always_inline))
+#else
+#define AUTOTUNE_DEVICE __device__ __forceinline__
+#endif
+
+namespace autotune {
+
+// The bytes of `from` read as a To. memcpy compiles to register moves; a union or a pointer cast would
+// be undefined behaviour on the host.
+template <class To, class From>
+AUTOTUNE_DEVICE To bit_cast(const From& from) {
+  static_assert(sizeof(To) == sizeof(From), "bit_cast needs types of one size");
+  To to;
+  memcpy(&to, &from, sizeof(To));
+  return to;
+}
+
+template <int BYTES>
+struct TexelOf;
+template <>
+struct TexelOf<1> {
+  using type = unsigned char;
+};
+template <>
+struct TexelOf<2> {
+  using type = unsigned short;
+};
+template <>
+struct TexelOf<4> {
+  using type = unsigned int;
+};
+template <>
+struct TexelOf<8> {
+  using type = uint2;
+};
+template <>
+struct TexelOf<16> {
+  using type = uint4;
+};
+
+// The unit of one memory instruction: 1, 2, 4, 8 or 16 bytes.
+template <int BYTES>
+using Texel = typename TexelOf<BYTES>::type;
+
+}  // namespace autotune

@@ -1,0 +1,27 @@
+// axes and padding: which index is contiguous, and how far apart the others lie.
+#pragma once
+#include "autotune/device.cuh"
+
+namespace autotune {
+
+// offset(i0, i1, …) = sum of i_k * strides[k]; the CONTIGUOUS axis has stride 1 known at compile time.
+// Index is unsigned, or unsigned long long for arrays past 2^32 elements.
+template <int RANK, int CONTIGUOUS, class Index = unsigned>
+struct Strided {
+  using index_type = Index;
+  unsigned extents[RANK];
+  Index strides[RANK];
+
+  template <class... Indices>
+  AUTOTUNE_DEVICE Index offset(Indices... indices) const {
+    static_assert(sizeof...(Indices) == RANK, "one index for each axis");
+    const Index index[] = {static_cast<Index>(indices)...};
+    Index sum = index[CONTIGUOUS];
+#pragma unroll
+    for (int axis = 0; axis < RANK; ++axis)
+      if (axis != CONTIGUOUS) sum += index[axis] * strides[axis];
+    return sum;
+  }
+};
+
+}  // namespace autotune

@@ -1,0 +1,42 @@
+// records and grouping: where part `part` of element `element` lies. A record is PARTS texels.
+#pragma once
+#include "autotune/device.cuh"
+
+namespace autotune {
+
+// Array of structures: a record's parts are adjacent.
+struct Aos {
+  template <int PARTS, class Index>
+  AUTOTUNE_DEVICE static Index offset(Index element, Index part, Index) {
+    return element * PARTS + part;
+  }
+};
+
+// Structure of arrays: each part has its own run, `part_stride` texels long.
+struct Soa {
+  template <int PARTS, class Index>
+  AUTOTUNE_DEVICE static Index offset(Index element, Index part, Index part_stride) {
+    return part * part_stride + element;
+  }
+};
+
+// Array of structures of arrays: runs of LANES elements.
+template <int LANES>
+struct Aosoa {
+  template <int PARTS, class Index>
+  AUTOTUNE_DEVICE static Index offset(Index element, Index part, Index) {
+    return ((element / LANES) * PARTS + part) * LANES + element % LANES;
+  }
+};
+
+// Arrays over one index space, side by side (split) or interleaved (merged): member MEMBER of MEMBERS.
+template <int MEMBERS, int MEMBER>
+struct Merged {
+  template <class Index>
+  AUTOTUNE_DEVICE static Index element(Index index) {
+    return index * MEMBERS + MEMBER;
+  }
+};
+using Split = Merged<1, 0>;
+
+}  // namespace autotune

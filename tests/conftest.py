@@ -1,0 +1,72 @@
+"""The one place where a test may be left out: when the machine lacks what its marker names.
+
+``--require-gpu`` (and ``--require-all``) turn that into a failure, for machines that must have it.
+"""
+
+import os
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from fakes import write_family
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--require-gpu", action="store_true", help="fail, instead of skip, tests that need a GPU"
+    )
+    parser.addoption(
+        "--require-all", action="store_true", help="fail, instead of skip, every test that lacks something"
+    )
+
+
+def _has_gpu() -> bool:
+    if find_spec("pycuda") is None:
+        return False
+    import pycuda.driver as driver
+
+    try:
+        driver.init()
+    except driver.Error:  # the one failure that means: no device here
+        return False
+    return bool(driver.Device.count())
+
+
+def _has_nvcc() -> bool:
+    return bool(shutil.which("nvcc")) or Path("/usr/local/cuda/bin/nvcc").exists()
+
+
+_NEEDS = {
+    "gpu": (_has_gpu, "a CUDA device and PyCUDA"),
+    "nvcc": (_has_nvcc, "nvcc"),
+    "nvrtc": (lambda: bool(find_spec("cuda") and find_spec("cuda.bindings")), "cuda-bindings with NVRTC"),
+    "zig": (lambda: find_spec("ziglang") is not None, "ziglang"),
+}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for name, (has, what) in _NEEDS.items():
+        marked = [item for item in items if item.get_closest_marker(name)]
+        required = config.getoption("--require-all") or (name == "gpu" and config.getoption("--require-gpu"))
+        if marked and not required and not has():
+            for item in marked:
+                item.add_marker(pytest.mark.skip(reason=f"needs {what}"))
+
+
+@pytest.fixture(autouse=True)
+def _own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests share one compile cache, and see no policy files or data of the user's."""
+    cache = Path(os.environ.get("AUTOTUNE_TEST_CACHE") or tmp_path_factory.getbasetemp() / "cache")
+    monkeypatch.setenv("AUTOTUNE_CACHE", str(cache))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path_factory.getbasetemp() / "data-home"))
+    for name in ("AUTOTUNE_POLICIES", "AUTOTUNE_DATA"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A small family whose reference is Python, so that it needs no compiler."""
+    made = write_family(tmp_path / "doubler")
+    (made / "family.py").write_text("def reference(arrays, options):\n    return {'y': 2 * arrays['x']}\n")
+    return made

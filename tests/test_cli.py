@@ -1,0 +1,229 @@
+"""The command line as a user meets it: every refusal, its message and its exit code."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from fakes import FAMILY, write_family
+
+from autotune.cli import main
+
+CPU = ["--device", "cpu"]
+
+
+def refused(capsys: pytest.CaptureFixture[str], code: int, *arguments: str) -> str:
+    assert main(list(arguments)) == code
+    return capsys.readouterr().err
+
+
+def places(tmp_path: Path) -> list[str]:
+    return ["--out", str(tmp_path / "out"), "--policies", str(tmp_path / "policies")]
+
+
+def test_families_and_list_run_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["families"]) == 0
+    assert "allpairs" in capsys.readouterr().out
+    assert main(["list", "allpairs", "--preset", "ladder"]) == 0
+    shown = capsys.readouterr()
+    assert len(shown.out.splitlines()) == 6
+    assert "6 configurations" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["sweep", "alpairs"], 2, "unknown family 'alpairs'; did you mean 'allpairs'?"),
+        (["sweep", "allpairs", "--set", "memry=global"], 2, "unknown policy 'memry'; did you mean 'memory'?"),
+        (["sweep", "allpairs", "--set", "memory=textur"], 2, "policy memory 'textur'; did you mean 'texture'?"),
+        (["sweep", "allpairs", "--set", "memory"], 2, "write --set policy=value"),
+        (["sweep", "allpairs", "--preset", "nave"], 2, "unknown preset 'nave'; did you mean 'naive'?"),
+        (["sweep", "allpairs", "--workload", "hapmap"], 2, "unknown workload 'hapmap'"),
+        (["sweep", "allpairs", "--workload", "nowhere.yaml"], 4, "workload file nowhere.yaml is not there"),
+        (["sweep", "allpairs", "--device", "gpu"], 2, "unknown device 'gpu'"),
+        (["sweep", "allpairs", "--arch", "sm_90"], 2, "--arch goes with --static"),
+        (["sweep", "allpairs", "--set", "accumulate=warp_shuffle", "--set", "tile=8"], 2, "no configuration is left"),
+        (["show", "allpairs", "tile=3"], 2, "unknown value of policy tile '3'"),
+        (["show", "allpairs", "full"], 2, "holds 1072 configurations"),
+        (["sweep", "/"], 3, "holds no family.yaml"),
+        (["report", "/nowhere"], 7, "holds no record"),
+        (["sweep", "allpairs", "--workload", "hapmap3"], 4, "name the folder that holds it with --data"),
+        (["run", "allpairs", "-i", "genotype=x.npy"], 2, "did you mean 'genotypes'?"),
+        (["run", "allpairs", "-i", "genotypes=/nowhere.npy"], 4, "cannot be read"),
+        (["run", "allpairs", "-i", "genotypes"], 2, "write -i name=value"),
+        (["run", "allpairs", "-o", "d.txt"], 2, "must end in .npy"),
+    ],
+)  # fmt: skip
+def test_names_and_usage_are_refused_with_what_is_allowed(
+    arguments: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said in refused(capsys, code, *arguments)
+
+
+def test_unknown_commands_and_options_are_usage_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["swep"]) == 2
+    assert main(["sweep", "allpairs", "--presett", "naive"]) == 2
+    assert main([]) in (0, 2)  # the help
+    assert main(["--version"]) == 0
+
+
+def test_no_gpu_when_one_is_asked_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "pycuda", None)
+    said = refused(capsys, 5, "sweep", "allpairs", "--device", "cuda", *places(tmp_path))
+    assert "PyCUDA is not usable here" in said
+    assert "--device cpu" in said
+
+
+def test_malformed_yaml_and_bad_input_are_refused_before_any_work(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = write_family(tmp_path / "doubler", FAMILY.replace("policies:", "policies: ["))
+    said = refused(capsys, 3, "sweep", str(folder), *places(tmp_path))
+    assert "malformed YAML" in said and "line" in said
+    folder = write_family(tmp_path / "doubler", FAMILY.replace("kernels:", "kernel:"))
+    assert "unknown key 'kernel'; did you mean 'kernels'?" in refused(
+        capsys, 3, "sweep", str(folder), *places(tmp_path)
+    )
+    for name, array, what in (
+        ("outside", np.full((4, 5), 4), "value 4 is outside the allowed 0..3"),
+        ("negative", np.full((4, 5), -1), "value -1 is outside the allowed 0..3"),
+        ("none", np.zeros((0, 5)), "shape (0, 5) is empty"),
+        ("flat", np.zeros(5), "1 dimensions given, 2 needed (instances, attributes)"),
+        ("half", np.full((4, 5), 0.5), "fractional or NaN"),
+        ("nan", np.full((4, 5), np.nan), "fractional or NaN"),
+    ):
+        np.save(tmp_path / f"{name}.npy", array)
+        said = refused(capsys, 4, "run", "allpairs", *CPU, "-i", f"genotypes={tmp_path / name}.npy")
+        assert what in said
+    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").glob("*.csv"))
+
+
+def test_an_unwritable_folder_is_refused_before_any_work(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    said = refused(capsys, 7, "sweep", "allpairs", *CPU, "--out", str(tmp_path / "file" / "out"))
+    assert "cannot write to" in said and "--out" in said
+    said = refused(
+        capsys,
+        7,
+        "sweep",
+        "allpairs",
+        *CPU,
+        "--out",
+        str(tmp_path / "o"),
+        "--policies",
+        str(tmp_path / "file"),
+    )
+    assert "--policies" in said
+
+
+def test_show_prints_code_layouts_and_profile(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "allpairs", "shared"]) == 0
+    shown = capsys.readouterr().out
+    assert "Accumulate::shared_memory" in shown
+    assert "instances, attributes" in shown
+
+
+@pytest.mark.nvrtc
+def test_a_static_sweep_needs_no_gpu(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["sweep", "allpairs", "--static", "--arch", "sm_90", "--arch", "sm_80", "--preset", "ladder",
+                 "--out", str(tmp_path)]) == 0  # fmt: skip
+    frame = pd.read_csv(tmp_path / "static.csv")
+    assert len(frame) == 12
+    assert set(frame["arch"]) == {"sm_90", "sm_80"}
+    assert (frame["registers"] > 0).all()
+    assert frame["occupancy"].between(0.1, 1).all()
+    assert "sm_80" in capsys.readouterr().out
+
+
+def test_doctor_names_every_part(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor"]) == 0
+    shown = capsys.readouterr().out
+    for part in ("C++ compiler", "NVRTC", "PyCUDA", "GPU", "Optuna"):
+        assert part in shown
+
+
+def test_a_sweep_leaves_results_report_and_policy_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    arguments = [
+        "sweep",
+        "allpairs",
+        *CPU,
+        "--preset",
+        "ladder",
+        "--workload",
+        "ragged",
+        "--workload",
+        "primer",
+    ]
+    assert main([*arguments, *places(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    for word in ("winner", "runner-up", "control", "report.html", "results.csv", "policy file"):
+        assert word in shown
+    frame = pd.read_csv(tmp_path / "out" / "results.csv")
+    assert len(frame) == 12
+    assert set(frame["state"]) == {"measured"}
+    assert len(list((tmp_path / "policies" / "allpairs").glob("cpu-*.yaml"))) == 1
+    assert main(["report", str(tmp_path / "out")]) == 0
+    assert (
+        main(
+            [
+                "run",
+                "allpairs",
+                *CPU,
+                "-w",
+                "ragged",
+                "-o",
+                str(tmp_path / "d.npy"),
+                "--explain",
+                *places(tmp_path)[2:],
+            ]
+        )
+        == 0
+    )
+    assert "exact" in capsys.readouterr().out
+    distance = np.load(tmp_path / "d.npy")
+    assert distance.shape == (37, 37)
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_python_dash_m_is_the_same() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "autotune", "list", "allpairs", "--count"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "1072 configurations" in done.stderr
+
+
+def test_importing_the_package_and_the_dispatcher_is_light() -> None:
+    program = (
+        "import sys, json, autotune, autotune.dispatch, autotune.backends.cpu, autotune.backends.cuda;"
+        "print(json.dumps(sorted(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={**os.environ}
+    )
+    loaded = {name.partition(".")[0] for name in json.loads(done.stdout)}
+    heavy = {
+        "optuna",
+        "pandas",
+        "plotly",
+        "jinja2",
+        "typer",
+        "rich",
+        "jsonschema",
+        "sqlalchemy",
+        "scipy",
+        "filelock",
+    }
+    assert not loaded & heavy

@@ -1,0 +1,119 @@
+"""On a real CUDA device: every memory, every configuration, the occupancy table, and what is left behind."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fakes import write_family
+
+import autotune
+from autotune import family as families
+from autotune import workload as workloads
+from autotune.cache import Cache, default_root
+from autotune.compiler import Compiled, compile_many
+from autotune.data import Data, Field
+from autotune.layout import Layout
+from autotune.measure import Protocol
+from autotune.store import Store
+from autotune.sweep import Sweep
+from autotune.variant import Variant, batch
+
+pytestmark = pytest.mark.gpu
+
+QUICK = Protocol(least=2, most=2, seconds=0.01, finalists=2, rounds=1, round_samples=1)
+
+
+@pytest.mark.parametrize("workload", ["primer", "ragged", "ragged-masked"])
+def test_every_configuration_is_exact(workload: str, tmp_path: Path) -> None:
+    from autotune.backends.cuda import CudaBackend
+
+    family = families.load("allpairs")
+    loaded = workloads.load(family, workload)
+    inputs = workloads.prepare(family, loaded, tmp_path)
+    with CudaBackend(0) as backend:
+        study = Sweep(
+            backend=backend, family=family, workload=loaded, inputs=inputs, protocol=QUICK, processes=8,
+            configurations=family.space.configurations(), store=Store(tmp_path), cache=Cache(default_root()),
+        ).run()  # fmt: skip
+    assert set(study.states()) <= {"measured", "excluded"}
+    excluded = {t.reason for t in study.trials if t.state == "excluded"}
+    assert all("constant memory" in reason for reason in excluded)
+
+
+def test_occupancy_and_registers_are_the_drivers(tmp_path: Path) -> None:
+    from autotune.backends.cuda import CudaBackend
+    from autotune.profile import profiles
+
+    family = families.load("allpairs")
+    variants = tuple(Variant(family, c, (("missing", "category"),)) for c in family.space.configurations())
+    with CudaBackend(0) as backend:
+        chunks = compile_many(batch(family, variants), backend.toolchain(), Cache(default_root()), 8, 24)
+        for variant, compiled in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
+            assert isinstance(compiled, Compiled)
+            names = {**variant.configuration, **dict(variant.options)}
+            (profile,) = profiles(variant, compiled, names, backend.device)
+            module = backend.load(compiled)
+            assert backend.attributes(module, "allpairs")["registers"] == profile.registers
+            blocks = backend.active_blocks(
+                compiled, "allpairs", profile.block_size, profile.dynamic_shared_bytes
+            )
+            assert blocks == profile.blocks_per_sm, variant.configuration.id
+
+
+@pytest.mark.parametrize("dims", ["1d", "2d", "2d_pitched"])
+@pytest.mark.parametrize("memory", ["global", "readonly", "texture"])
+@pytest.mark.parametrize("kind", ["uint8", "uint16", "float32", "float64"])
+def test_every_memory_and_plane_reads_what_was_stored(
+    memory: str, dims: str, kind: str, tmp_path: Path
+) -> None:
+    source = """\
+#include "autotune/array.cuh"
+template <class Policy>
+__global__ void doubler(typename Policy::x x, typename Policy::y y) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < x.extent(0)) y.store(x.load(i) + x.load(i), i);
+}
+"""
+    declaration = f"""\
+schema: 1
+family: doubler
+source: doubler.cu
+data:
+  x: {{role: input, type: {kind}, shape: [n], plane: {{width: 64, rows: 4}}}}
+  y: {{role: output, type: {kind}, shape: [n]}}
+kernels:
+  doubler: {{arguments: [x, y], grid: ["ceil_div(n, 128)"], block: [128]}}
+policies:
+  memory: {{layout: memory, data: [x], values: [{memory}], default: {memory}}}
+  dims: {{layout: dims, data: [x], values: ["{dims}"], default: "{dims}"}}
+"""
+    folder = write_family(tmp_path / "doubler", declaration, source)
+    x = (np.arange(1000) % 100).astype(kind)
+    with pytest.warns(UserWarning, match="no usable policy file"):
+        kernel = autotune.load(folder, device="cuda")
+    with kernel:
+        np.testing.assert_array_equal(kernel(x), x + x)
+
+
+def test_the_layouts_type_and_size_agree_on_the_device() -> None:
+    data = Data(name="x", role="input", fields=(Field("", "float32"),), shape=("n",))
+    assert "Global<autotune::Texel<4>>" in Layout(data=data).cpp
+
+
+def test_dispatch_leaves_no_context_and_no_abort() -> None:
+    program = """
+import numpy as np, warnings, autotune
+warnings.simplefilter("ignore")
+x = np.random.default_rng(0).integers(0, 3, (50, 77))
+kernel = autotune.load("allpairs", device="cuda")
+d = kernel(x)
+assert (d == (x[:, None] != x[None]).sum(-1)).all()
+import pycuda.driver as driver
+assert driver.Context.get_current() is None if hasattr(driver.Context, "get_current") else True
+print("fine")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "fine"

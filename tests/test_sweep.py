@@ -1,0 +1,152 @@
+"""The pipe on a fake device: states, order, record, resume, interruption."""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes import FakeBackend, FakeToolchain, cost, sweep
+
+from autotune.backends import LaunchError
+from autotune.errors import DeviceError
+from autotune.measure import Protocol
+from autotune.record import Study
+from autotune.store import Store
+from autotune.sweep import Interrupted
+from autotune.trial import Trial
+
+
+def states(study: Study) -> dict[str, int]:
+    return study.states()
+
+
+def test_every_configuration_is_measured_and_the_cheapest_wins(folder: Path, tmp_path: Path) -> None:
+    study = sweep(folder, tmp_path).run()
+    assert states(study) == {"measured": 12}
+    assert study.decision is not None
+    assert study.decision.winner.configuration.id == "block_size=64,memory=readonly"
+    assert study.decision.margin_over_control == pytest.approx(cost(study.control) / 1.0)
+
+
+def test_presets_come_first_and_hopeless_ones_are_abandoned(folder: Path, tmp_path: Path) -> None:
+    seen: list[Trial] = []
+    tried = sweep(
+        folder, tmp_path, watch=lambda trial, done, total: seen.append(trial), protocol=Protocol(abandon=1.5)
+    )
+    tried.run()
+    assert seen[0].configuration == tried.family.space.control
+    abandoned = {t.configuration.id for t in seen if t.measurement and t.measurement.abandoned}
+    assert "block_size=256,memory=global" in abandoned
+    assert "block_size=64,memory=readonly" not in abandoned
+
+
+def test_each_failure_is_a_trial_with_its_state_and_reason(folder: Path, tmp_path: Path) -> None:
+    def costs(configuration: Mapping[str, Any]) -> float:
+        if configuration["memory"] == "texture" and configuration["block_size"] == 32:
+            raise LaunchError("too many resources requested")
+        return cost(configuration)
+
+    backend = FakeBackend(
+        costs=costs,
+        wrong=lambda c: c["memory"] == "readonly" and c["block_size"] == 256,
+        tools=FakeToolchain(broken=("block_size = 128",)),
+    )
+    study = sweep(folder, tmp_path, backend).run()
+    assert states(study) == {"measured": 7, "compile_failed": 3, "launch_failed": 1, "wrong_result": 1}
+    reasons = {t.state: t.reason for t in study.trials}
+    assert "is broken by block_size = 128" in reasons["compile_failed"]
+    assert reasons["launch_failed"] == "too many resources requested"
+    assert "y: 1000 of 1000 elements differ, the first at [0]" in reasons["wrong_result"]
+
+
+def test_a_wrong_configuration_is_never_timed(folder: Path, tmp_path: Path) -> None:
+    backend = FakeBackend(wrong=lambda c: c["memory"] == "readonly")
+    study = sweep(folder, tmp_path, backend).run()
+    wrong = [t for t in study.trials if t.state == "wrong_result"]
+    assert len(wrong) == 4
+    assert all(t.measurement is None for t in wrong)
+    assert all(backend.launched.count(t.configuration.id) == 1 for t in wrong)
+
+
+def test_what_the_device_cannot_hold_is_excluded_before_any_work(folder: Path, tmp_path: Path) -> None:
+    backend = FakeBackend()
+    limits = backend.device.limits.__class__(texture_1d_texels=999)
+    backend.device = backend.device.__class__(kind="cuda", name="Fake GPU", arch="sm_90", limits=limits)
+    study = sweep(folder, tmp_path, backend).run()
+    assert states(study) == {"measured": 8, "excluded": 4}
+    reason = next(t.reason for t in study.trials if t.state == "excluded")
+    assert reason == "x: 1000 texels pass the 1D texture limit of 999"
+    assert not any("texture" in launched for launched in backend.launched)
+
+
+def test_resume_measures_nothing_twice(folder: Path, tmp_path: Path) -> None:
+    first = sweep(folder, tmp_path).run()
+    backend = FakeBackend()
+    second = sweep(folder, tmp_path, backend).run()
+    assert backend.launched == []
+    assert second.decision is not None and first.decision is not None
+    assert second.decision.winner == first.decision.winner
+    assert len(second.trials) == 12
+
+
+def test_an_interrupted_sweep_keeps_what_it_has_and_goes_on(folder: Path, tmp_path: Path) -> None:
+    def stop(trial: Trial, done: int, total: int) -> None:
+        if done == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted) as caught:
+        sweep(folder, tmp_path, watch=stop).run()
+    assert len(caught.value.study.trials) == 5
+    assert caught.value.study.decision is not None
+    backend = FakeBackend()
+    finished = sweep(folder, tmp_path, backend).run()
+    assert states(finished) == {"measured": 12}
+    known = {t.configuration.id for t in caught.value.study.trials}
+    first_launches = dict.fromkeys(backend.launched)
+    assert not known & set(list(first_launches)[:7])  # the seven that were missing come before any re-timing
+
+
+@pytest.mark.parametrize("edited", ["doubler.cu", "family.py", "family.yaml", "extra.cuh"])
+def test_an_edited_family_is_never_a_stale_hit(folder: Path, tmp_path: Path, edited: str) -> None:
+    sweep(folder, tmp_path).run()
+    path = folder / edited
+    comment = "// edited\n" if path.suffix in (".cu", ".cuh") else "# edited\n"
+    path.write_text((path.read_text() if path.exists() else "") + comment)
+    backend = FakeBackend()
+    sweep(folder, tmp_path, backend).run()
+    assert len(set(backend.launched)) == 12
+
+
+def test_another_workload_content_or_compiler_is_never_a_stale_hit(folder: Path, tmp_path: Path) -> None:
+    sweep(folder, tmp_path).run()
+    backend = FakeBackend(tools=FakeToolchain(identity="fake 2"))
+    sweep(folder, tmp_path, backend).run()
+    assert len(set(backend.launched)) == 12
+    small = folder / "workloads" / "small.yaml"
+    small.write_text(small.read_text().replace("seed: 1", "seed: 2"))
+    backend = FakeBackend()
+    sweep(folder, tmp_path, backend).run()
+    assert len(set(backend.launched)) == 12
+
+
+def test_a_lost_context_is_recorded_and_the_next_run_passes_it_by(folder: Path, tmp_path: Path) -> None:
+    def costs(configuration: Mapping[str, Any]) -> float:
+        if configuration["block_size"] == 256:
+            raise LaunchError("illegal memory access")
+        return cost(configuration)
+
+    with pytest.raises(DeviceError, match=r"block_size=256.*illegal memory access"):
+        sweep(folder, tmp_path, FakeBackend(costs=costs, lost=True)).run()
+    study = sweep(folder, tmp_path).run()
+    assert states(study) == {"measured": 11, "crashed": 1}
+
+
+def test_the_record_comes_back_as_it_was(folder: Path, tmp_path: Path) -> None:
+    study = sweep(folder, tmp_path).run()
+    (read,) = Store(tmp_path / "out").studies()
+    assert {t.configuration: t for t in read.trials} == {t.configuration: t for t in study.trials}
+    assert read.identity == study.identity
+    assert read.presets == study.presets
+    assert read.about["features"] == {"n": 1000}
+    assert not math.isnan(read.about["busy_share"])
