@@ -1,7 +1,7 @@
 """A data-layout policy autotuner for CUDA kernels.
 
 ``load(family)`` gives the tuned kernel, ready to be called; everything that tunes is imported only by the
-command line. Importing this package loads numpy and PyYAML and nothing heavier.
+command line. Importing this package loads nothing; the dispatcher loads numpy and PyYAML and nothing heavier.
 """
 
 from importlib import import_module

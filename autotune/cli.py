@@ -33,8 +33,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+out = Console(highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
+err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
 FamilyArgument = Annotated[
     str, typer.Argument(metavar="FAMILY", help="A family's name, or a folder with a family.yaml.")
@@ -202,12 +202,17 @@ def sweep_command(
 
 @app.command("report")
 def report_command(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A sweep's --out folder, or a store URL's.")],
+    record: Annotated[
+        str, typer.Argument(metavar="DIR", help="A sweep's --out folder, or the URL of its --store.")
+    ],
+    out_: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Where the files go; default DIR itself.")
+    ] = None,
 ) -> None:
     """Make results.csv and report.html anew from a record. Needs no device."""
     from autotune import sweeping
 
-    sweeping.report(folder, out)
+    sweeping.report(record, out_, out)
 
 
 @app.command("run")

@@ -22,7 +22,7 @@ MOST = 0.05  # and none further apart than this is one, however noisy: more samp
 @dataclass(frozen=True)
 class Decision:
     """The outcome of one study. Margins are ratios of times: control over winner, runner-up over winner; NaN when
-    the other was not measured, over the interleaved times where both have them, else over the first medians.
+    the other was not measured; winner, control and runner-up are timed again side by side, so the ratios hold.
     ``runner_up`` is the fastest outside the tie set, or the next in it."""
 
     winner: Trial
@@ -39,11 +39,13 @@ def decide(trials: Sequence[Trial], control: Configuration) -> Decision | None:
     if not ranked:
         return None
     retimed = [t for t in ranked if t.measurement and t.measurement.retimed_ms]
-    finalists = retimed or ranked
+    fastest = min(ranked, key=lambda t: t.measurement.median_ms if t.measurement else math.inf)
+    finalists = retimed if fastest in retimed else ranked  # a record may hold an older sweep's finalists only
     best = finalists[0]
     ties = [t for t in finalists if time_ms(t) <= time_ms(best) * (1 + noise(best, t))]
     winner = min(ties, key=lambda t: _preference(t, control))
-    slower = [t for t in finalists if t not in ties] or [t for t in ranked if t not in ties]
+    slower = [t for t in finalists if t not in ties and t.configuration != control]
+    slower = slower or [t for t in ranked if t not in ties]
     runner_up = min(slower or [t for t in ties if t is not winner], key=time_ms, default=None)
     by_id = {t.configuration: t for t in ranked}
     control_trial = by_id.get(control)
@@ -76,11 +78,7 @@ def _preference(trial: Trial, control: Configuration) -> tuple[float, int, int, 
 
 
 def _ratio(other: Trial | None, winner: Trial) -> float:
-    if other is None or other.measurement is None or winner.measurement is None:
-        return math.nan
-    if other.measurement.retimed_ms and winner.measurement.retimed_ms:
-        return other.measurement.retimed_ms / winner.measurement.retimed_ms
-    return other.measurement.median_ms / winner.measurement.median_ms
+    return time_ms(other) / time_ms(winner) if other else math.nan
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     names = {*extents, *options, *scalars, *(p.name for p in policies)}
     _distinct([extents, options, scalars, data, {p.name: p for p in policies}], where)
     kernels = {
-        key: _kernel(key, value, {*data, *scalars}, names, where) for key, value in content["kernels"].items()
+        key: _kernel(key, value, (*data, *scalars), names, where) for key, value in content["kernels"].items()
     }
     for array in data.values():
         if array.zero:
@@ -102,7 +102,7 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "data": data,
         "kernels": kernels,
         "space": space,
-        "means": {key: value.get("means", {}) for key, value in content["policies"].items()},
+        "means": {key: _means(value) for key, value in content["policies"].items()},
         "reference": content.get("reference", ""),
         "relative_tolerance": float(tolerance.get("relative", 0.0)),
         "absolute_tolerance": float(tolerance.get("absolute", 0.0)),
@@ -183,7 +183,7 @@ def _policy(name: str, value: Mapping[str, Any], data: Mapping[str, Data], where
         raise UnknownName("default", value["default"], values, place)
     if bool(layout) != bool(applies):
         raise FamilyError(f"{place}: layout and data go together: which layout dimension, of which arrays")
-    spaces = {extent for d in data.values() for extent in d.shape}
+    spaces = sorted({extent for d in data.values() for extent in d.shape})
     for target in applies:
         if target not in (spaces if layout == "order" else data):
             raise UnknownName(
@@ -192,13 +192,15 @@ def _policy(name: str, value: Mapping[str, Any], data: Mapping[str, Data], where
                 spaces if layout == "order" else data,
                 place,
             )
-    means = value.get("means", {})
-    for item in means:
-        if item not in values:
-            raise UnknownName("value", item, values, f"{place}: means")
+    if layout == "grouping" and (len(applies) < 2 or any(data[name].role != "input" for name in applies)):
+        raise FamilyError(f"{place}: grouping merges two or more inputs; data names {', '.join(applies)}")
+    means = _means(value)
+    for text in means:
+        if text not in texts:
+            raise UnknownName("value", text, values, f"{place}: means")
     for item in values:
         for target in applies if layout != "order" else ():
-            _check_choice(place, data[target], layout, means.get(item, item))
+            _check_choice(place, data[target], layout, means.get(str(item), item))
     if (
         layout == "grouping"
         and len({(data[target].shape, data[target].dtype.itemsize) for target in applies}) > 1
@@ -207,6 +209,11 @@ def _policy(name: str, value: Mapping[str, Any], data: Mapping[str, Data], where
             f"{place}: {', '.join(applies)} differ in shape or element size, so they cannot be merged"
         )
     return Policy(name, values, value["default"], layout, applies, value.get("doc", ""))
+
+
+def _means(policy: Mapping[str, Any]) -> dict[str, Any]:
+    """What each value stands for, by its text: a YAML key may be a number."""
+    return {str(value): meaning for value, meaning in policy.get("means", {}).items()}
 
 
 def _check_choice(place: str, data: Data, layout: str, choice: Any) -> None:

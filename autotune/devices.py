@@ -24,7 +24,7 @@ def open_backend(name: str = "auto") -> Backend:
     except DeviceError as problem:
         if kind == "cuda":
             raise
-        warnings.warn(f"running on the cpu: {problem}", stacklevel=2)
+        warnings.warn(f"running on the cpu: {problem}", stacklevel=4)
         return _cpu()
 
 

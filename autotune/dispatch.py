@@ -7,7 +7,6 @@ applies the layouts, launches and gives canonical arrays back. Every choice is l
 import logging
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +54,14 @@ class Kernel:
         self.family = family
         self._backend: Backend = open_backend(device or "auto")
         self._cache = cache
+        self._closed = False
         self._modules: dict[tuple[Configuration, tuple[tuple[str, str | int], ...]], Module] = {}
         self.policies, self._passed = find(family, self._backend.device, policy_folders(policies))
         if self.policies is None:
-            where = " or ".join(str(c.origin) for c in self._passed) or "any policies folder"
+            why = "".join(f"; {c.origin}: {c.refusal}" for c in self._passed)
             warnings.warn(
-                f"no usable policy file for {family.name} on {self._backend.device.slug} in {where}: running its "
-                f"control configuration; `autotune sweep {family.name}` makes one",
+                f"no usable policy file for {family.name} on {self._backend.device.slug}: running its control "
+                f"configuration; `autotune sweep {family.name}` makes one{why}",
                 stacklevel=3,
             )
 
@@ -77,8 +77,12 @@ class Kernel:
         self.close()
 
     def close(self) -> None:
-        """Release modules, memory and the device."""
-        self._modules.clear()
+        """Release modules, memory and the device. Safe to call twice."""
+        if self._closed:
+            return
+        self._closed = True
+        with self._backend.current():
+            self._modules.clear()
         self._backend.close()
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
@@ -155,16 +159,19 @@ def _module(backend: Backend, cache: Cache, variant: Variant) -> Module:
 
 
 def _outputs(backend: Backend, variant: Variant, module: Module, inputs: Inputs) -> dict[str, NDArray[Any]]:
+    with backend.current():
+        return _run(backend, variant, module, inputs)
+
+
+def _run(backend: Backend, variant: Variant, module: Module, inputs: Inputs) -> dict[str, NDArray[Any]]:
     resident = Resident(backend, inputs)
     try:
         execution: Execution = resident.execution(variant, module)
         execution.run()
         fetched: dict[str, NDArray[Any]] = {}
         for data in variant.family.outputs:
-            placed = execution.placed[data.name]
-            stored = replace(placed.stored, buffer=backend.download(placed))
             shape = tuple(inputs.sizes[extent] for extent in data.shape)
-            fetched[data.name] = variant.layouts[data.name].restore(stored, shape)
+            fetched[data.name] = execution.restore(data.name, shape)
         return fetched
     finally:
         resident.close()

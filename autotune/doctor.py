@@ -24,10 +24,10 @@ def doctor(out: Console) -> None:
             found, advice = "", str(problem)
         table.add_row(part, "ok" if found else "missing", found, "" if found else advice)
     out.print(table)
-    out.print(f"\nkernels   {bundled('kernels')}", markup=False)
-    out.print(f"data      {data_root()}", markup=False)
-    out.print(f"cache     {default_root()}", markup=False)
-    out.print("policies  " + ", ".join(str(folder) for folder in policy_folders()), markup=False)
+    out.print(f"\nkernels   {bundled('kernels')}")
+    out.print(f"data      {data_root()}")
+    out.print(f"cache     {default_root()}")
+    out.print("policies  " + ", ".join(str(folder) for folder in policy_folders()))
 
 
 def _compiler() -> str:

@@ -5,18 +5,36 @@ The default plan clears the outputs that ask for it and launches every kernel on
 """
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from numpy.typing import NDArray
 
 from autotune.backends import Backend, Module, Placed
 from autotune.expression import Expression
 from autotune.layout import Stored
-from autotune.order import merged, reordered
+from autotune.order import merged, reordered, restored
 from autotune.variant import Geometry, Variant, scalar_bytes
 from autotune.workload import Inputs
 
-__all__ = ["Execution", "Resident", "layout_key", "store"]
+__all__ = ["Execution", "Resident", "Shared", "layout_key", "orders_of", "store"]
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Another accessor onto data that ``owner`` holds (grouping: merged)."""
+
+    owner: Placed
+    stored: Stored
+
+    @property
+    def argument(self) -> bytes:
+        handle = int.from_bytes(self.owner.argument[:8], "little")  # an accessor begins with its handle
+        return self.stored.argument(handle)
+
+    def free(self) -> None:
+        """The owner does."""
 
 
 @dataclass
@@ -29,6 +47,7 @@ class Execution:
     placed: Mapping[str, Placed]
     names: Mapping[str, Any]
     windows: Mapping[str, Stored] = field(default_factory=dict)
+    orders: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     transform_ms: float = 0.0
     transfer_ms: float = 0.0
     _launches: list[tuple[str, Geometry, list[bytes]]] = field(default_factory=list)
@@ -61,7 +80,14 @@ class Execution:
     @property
     def footprint_bytes(self) -> int:
         """Device memory the call's arrays take."""
-        return sum(placed.stored.nbytes for placed in self.placed.values())
+        return sum(p.stored.nbytes for p in self.placed.values() if not isinstance(p, Shared))
+
+    def restore(self, name: str, shape: Sequence[int]) -> NDArray[Any]:
+        """The canonical content of one array as the device has it now: layout and order undone."""
+        placed = self.placed[name]
+        stored = replace(placed.stored, buffer=self.backend.download(placed))
+        array = self.variant.layouts[name].restore(stored, shape)
+        return restored(self.variant.family.data[name], array, self.orders)
 
     def prepare(self) -> None:
         """Fill the constant windows again: another variant in the same binary may have used them since."""
@@ -85,24 +111,20 @@ class Execution:
 
 
 def store(variant: Variant, inputs: Inputs) -> dict[str, Stored]:
-    """The host transform of every input: data name -> Stored. Reorders, merges, packs, transposes."""
+    """The host transform of every input: data name -> Stored. Reorders, merges, packs, transposes. The members of
+    a merged group share one buffer."""
     family, layouts = variant.family, variant.layouts
-    orders = _orders(variant, inputs)
+    orders = orders_of(variant, inputs)
     arrays = {name: reordered(family.data[name], array, orders) for name, array in inputs.arrays.items()}
     stored: dict[str, Stored] = {}
-    for name, layout in layouts.items():
-        if name in stored or name not in arrays:
-            continue
-        if layout.group == (1, 0):
-            stored[name] = layout.apply(arrays[name])
-        else:
-            members = [other for other in layouts if layouts[other].group[0] > 1 and other in arrays]
-            joined = merged([layouts[m] for m in members], [arrays[m] for m in members])
-            stored.update(zip(members, joined, strict=True))
-    return stored
+    for group in variant.groups:
+        joined = merged([layouts[m] for m in group], [arrays[m] for m in group])
+        stored.update(zip(group, joined, strict=True))
+    alone = [name for name in arrays if name not in stored]
+    return stored | {name: layouts[name].apply(arrays[name]) for name in alone}
 
 
-def _orders(variant: Variant, inputs: Inputs) -> dict[str, Any]:
+def orders_of(variant: Variant, inputs: Inputs) -> dict[str, Any]:
     """Permutation of each index space that an order policy moves: ``orders`` in family.py, by policy value."""
     orders: dict[str, Any] = {}
     for policy in variant.family.space.policies:
@@ -139,7 +161,7 @@ class Resident:
             begin = time.perf_counter()
             stored = store(variant, self.inputs)
             middle = time.perf_counter()
-            placed = {n: self.backend.place(s) for n, s in stored.items() if s.memory != "constant"}
+            placed = self._placed(stored)
             self.backend.synchronize()
             end = time.perf_counter()
             self._inputs[key] = stored, placed, (middle - begin) * 1e3, (end - middle) * 1e3
@@ -155,7 +177,23 @@ class Resident:
         names = family.names(
             variant.configuration, self.inputs.sizes, self.inputs.options, self.inputs.scalars
         )
-        return Execution(self.backend, variant, module, bound, names, windows, transform_ms, transfer_ms)
+        orders = orders_of(variant, self.inputs)
+        return Execution(
+            self.backend, variant, module, bound, names, windows, orders, transform_ms, transfer_ms
+        )
+
+    def _placed(self, stored: Mapping[str, Stored]) -> dict[str, Placed]:
+        """Every input but the constant ones on the device, a shared buffer once."""
+        owners: dict[int, Placed] = {}
+        placed: dict[str, Placed] = {}
+        for name, item in stored.items():
+            if item.memory == "constant":
+                continue
+            if id(item.buffer) in owners:
+                placed[name] = Shared(owners[id(item.buffer)], item)
+            else:
+                placed[name] = owners[id(item.buffer)] = self.backend.place(item)
+        return placed
 
     def _free(self, key: str) -> None:
         for placed in self._inputs.pop(key)[1].values():

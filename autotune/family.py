@@ -6,12 +6,13 @@ misspelt name.
 
 import hashlib
 import importlib.util
+import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from autotune import yamlfile
@@ -47,6 +48,7 @@ class Family:
     bytes: Expression | None = None
     operations: Expression | None = None
     operation_unit: str = ""
+    space_digest: str = ""
 
     @property
     def inputs(self) -> tuple[Data, ...]:
@@ -88,11 +90,6 @@ class Family:
             for path in sorted(p for p in root.rglob("*") if p.suffix in {".cu", ".cuh", ".h"}):
                 digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
         return digest.hexdigest()
-
-    @cached_property
-    def space_digest(self) -> str:
-        """sha256 over the declaration: policies, data, geometry and constraints."""
-        return hashlib.sha256((self.folder / "family.yaml").read_bytes()).hexdigest()
 
     def chosen_options(self, given: Mapping[str, Any]) -> dict[str, str | int]:
         """Every option's value: ``given`` where named, else the default. Raises UnknownName."""
@@ -158,4 +155,19 @@ def load(name_or_folder: str | Path, check: bool = True) -> Family:
     except (AutotuneError, KeyError, TypeError, AttributeError, ValueError):
         yamlfile.check(content, "family", file, FamilyError)
         raise
-    return Family(**{**declared, "means": MappingProxyType(declared["means"])})
+    return Family(**declared, space_digest=_space_digest(content))
+
+
+def _space_digest(content: Mapping[str, Any]) -> str:
+    """sha256 over what decides a measurement: data, geometry, policies, constraints. Not over what only explains or
+    names: docs, titles, presets, the default workload."""
+
+    def kept(item: Any) -> Any:
+        if isinstance(item, dict):
+            return {str(key): kept(value) for key, value in item.items() if key != "doc"}
+        return [kept(value) for value in item] if isinstance(item, list) else item
+
+    told = {
+        key: value for key, value in content.items() if key not in ("title", "presets", "default_workload")
+    }
+    return hashlib.sha256(json.dumps(kept(told), sort_keys=True).encode()).hexdigest()

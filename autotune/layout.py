@@ -65,8 +65,8 @@ class Layout:
 
     ``axes`` lists the axes of ``data.shape`` by position, from slowest to contiguous. ``records`` is ``aos``,
     ``soa`` or ``aosoa<lanes>``. ``group`` is (members, member) when merged with others over the same index space.
-    ``padding`` rounds the contiguous extent up to a multiple. ``order`` names a permutation per index space (applied to the arrays
-    before they come here; see ``reordered``).
+    ``padding`` rounds the contiguous extent up to a multiple. Orders are applied to the arrays before they come
+    here (see ``order.reordered``).
     """
 
     data: Data

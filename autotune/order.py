@@ -14,7 +14,7 @@ from autotune.data import Data
 from autotune.errors import WorkloadError
 from autotune.layout import Layout, Stored
 
-__all__ = ["merged", "reordered"]
+__all__ = ["merged", "reordered", "restored"]
 
 
 def reordered(data: Data, array: NDArray[Any], orders: Mapping[str, NDArray[np.integer]]) -> NDArray[Any]:
@@ -27,14 +27,27 @@ def reordered(data: Data, array: NDArray[Any], orders: Mapping[str, NDArray[np.i
             array = array.take(orders[space], axis=axis)
     for field in data.fields:
         if field.link in orders:
-            order = orders[field.link]
-            renumber = np.empty(len(order), np.int64)
-            renumber[order] = np.arange(len(order))
             array = array.copy()
-            column = array[field.name] if data.record else array
-            inside = (column >= 0) & (column < len(order))
-            column[inside] = renumber[column[inside]]
+            _renumber(array[field.name] if data.record else array, np.argsort(orders[field.link]))
     return array
+
+
+def restored(data: Data, array: NDArray[Any], orders: Mapping[str, NDArray[np.integer]]) -> NDArray[Any]:
+    """The inverse of ``reordered``: index spaces back in place, links back to the old numbers."""
+    for axis, space in enumerate(data.shape):
+        if space in orders:
+            array = array.take(np.argsort(orders[space]), axis=axis)
+    for field in data.fields:
+        if field.link in orders:
+            array = array.copy()
+            _renumber(array[field.name] if data.record else array, np.asarray(orders[field.link]))
+    return array
+
+
+def _renumber(links: NDArray[Any], numbers: NDArray[np.integer]) -> None:
+    """Replace each link by ``numbers[link]`` in place; a value outside the space (a null) stays."""
+    inside = (links >= 0) & (links < len(numbers))
+    links[inside] = numbers[links[inside]]
 
 
 def merged(layouts: Sequence[Layout], arrays: Sequence[NDArray[Any]]) -> list[Stored]:

@@ -40,22 +40,19 @@ class Packing:
         if values.size and (values.min() < 0 or values.max() > top):
             bad = values.min() if values.min() < 0 else values.max()
             raise WorkloadError(f"packing {self.name} holds 0..{top}, found {bad}; take a wider packing")
-        grouped = values.reshape(*values.shape[:-1], -1, self.elements).astype(np.uint32)
+        grouped = values.reshape(*values.shape[:-1], -1, self.elements)
         if self.bits == 32:
-            return grouped
-        if not self.planar:
-            if self.bits in (8, 16):  # little-endian bytes are the words already
-                narrow = np.ascontiguousarray(grouped.astype(f"<u{self.bits // 8}"))
-                return narrow.view("<u4").reshape(*grouped.shape[:-1], 1)
-            shifts = np.arange(self.elements, dtype=np.uint32) * np.uint32(self.bits)
-            return np.bitwise_or.reduce(grouped << shifts, axis=-1, keepdims=True)
-        planes = [
-            np.packbits(
-                (grouped >> np.uint32(p) & np.uint32(1)).astype(bool), axis=-1, bitorder="little"
-            ).view("<u4")
-            for p in range(self.bits)
-        ]
-        return np.concatenate(planes, axis=-1)
+            return grouped.astype(np.uint32)
+        narrow = np.ascontiguousarray(grouped, "<u2" if self.bits == 16 else "u1")  # the words' bytes, nearly
+        if self.planar:
+            # packbits takes any non-zero for a one, and keeps 32 elements of a row in 4 bytes
+            planes = [np.packbits(narrow & (1 << p), axis=-1, bitorder="little") for p in range(self.bits)]
+            return np.concatenate([plane.view("<u4") for plane in planes], axis=-1)
+        for shift in (self.bits << k for k in range(8)):  # join neighbours until a byte is full
+            if shift >= 8:
+                break
+            narrow = narrow[..., 0::2] | narrow[..., 1::2] << shift
+        return np.ascontiguousarray(narrow).view("<u4").reshape(*grouped.shape[:-1], 1)
 
     def unpack(self, words: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """The inverse of ``pack``: (..., m, word_bytes / 4) -> (..., m * elements)."""

@@ -40,17 +40,17 @@ def run(
         outputs = kernel.run(inputs)
         elapsed = time.perf_counter() - begin
         if explain:
-            out.print(explained(chosen, passed), markup=False)
+            out.print(explained(chosen, passed))
         assert chosen.configuration is not None
         out.print(
             f"{family.name} on {kernel.device}: {chosen.configuration.id} ({chosen.match}), {elapsed:.3f} s",
             markup=False,
         )
     for name, array in outputs.items():
-        out.print(f"{name}: {array.dtype} {array.shape}", markup=False)
+        out.print(f"{name}: {array.dtype} {array.shape}")
     if output is not None:
         _write(family, outputs, output)
-        out.print(f"written      {output}", markup=False)
+        out.print(f"written      {output}")
 
 
 def _given(family: Family, items: Sequence[str]) -> Inputs:

@@ -51,6 +51,10 @@ def find(
                 Candidate("file", None, str(path), refusal=f"it is for {found.family} on {found.device}")
             )
             continue
+        stale = [_stale(family, item) for item in found.entries.values()]
+        if stale and all(stale):
+            passed.append(Candidate("file", None, str(path), refusal=f"every entry is {stale[0]}"))
+            continue
         return found, passed
     return None, passed
 

@@ -21,8 +21,8 @@ def show(family: Family, configuration: Configuration, arch: str, out: Console) 
     """Print the policy struct, each array's layout and, where a CUDA compiler is installed, the static profile."""
     options = family.chosen_options({})
     variant = Variant(family, configuration, tuple(options.items()))
-    out.print(f"{family.name}: {configuration.id}", markup=False)
-    out.print(f"kernel source {family.source}\n", markup=False)
+    out.print(f"{family.name}: {configuration.id}")
+    out.print(f"kernel source {family.source}\n")
     struct = variant.source.struct.replace(">, autotune::", ">,\n      autotune::")
     out.print(Syntax(struct, "cpp", background_color="default"))
     table = Table(
@@ -41,17 +41,17 @@ def show(family: Family, configuration: Configuration, arch: str, out: Console) 
     try:
         (compiled,) = compile_batch(batch(family, (variant,)), static_toolchain(arch), Cache(default_root()))
     except CompilerError as problem:
-        out.print(f"no static profile: {problem}", markup=False)
+        out.print(f"no static profile: {problem}")
         return
     if isinstance(compiled, CompileFailure):
-        out.print(compiled.message, markup=False)
+        out.print(compiled.message)
         return
     try:
         static = profiles(
             variant, compiled, {**options, **configuration}, Device(kind="cuda", name=arch, arch=arch)
         )
     except FamilyError as problem:
-        out.print(f"no static profile without sizes: {problem}", markup=False)
+        out.print(f"no static profile without sizes: {problem}")
         return
     figures = Table("kernel", arch, box=None)
     for profile in static:

@@ -2,30 +2,41 @@
 architecture, with no GPU and no driver."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from autotune.cache import Cache
-from autotune.compiler import Compiled, Toolchain, compile_many
+from autotune.compiler import CompileFailure, Toolchain, compile_many
 from autotune.device import Device
 from autotune.errors import FamilyError, UnknownName
 from autotune.family import Family
+from autotune.nvcc import Nvcc
+from autotune.nvrtc import Nvrtc
 from autotune.profile import profiles
 from autotune.space import Configuration
-from autotune.trial import Trial
+from autotune.trial import KernelProfile
 from autotune.variant import Variant, batch
 
-__all__ = ["static_sweep", "static_toolchain", "write_static"]
+__all__ = ["StaticProfile", "static_sweep", "static_toolchain", "write_static"]
 
 _COMPILERS = ("nvrtc", "nvcc")
+_BATCH_SIZE = 24
+
+
+@dataclass(frozen=True)
+class StaticProfile:
+    """What the compiler says of one configuration for one architecture: a profile a kernel, or why it does not
+    compile."""
+
+    arch: str
+    configuration: Configuration
+    kernels: tuple[KernelProfile, ...] = ()
+    message: str = ""
 
 
 def static_toolchain(arch: str, compiler: str = "") -> Toolchain:
     """NVRTC where it is installed, else nvcc. Raises UnknownName, CompilerError."""
-    from importlib.util import find_spec
-
-    from autotune.nvcc import Nvcc
-    from autotune.nvrtc import Nvrtc
-
     if compiler not in ("", *_COMPILERS):
         raise UnknownName("compiler", compiler, _COMPILERS)
     has_nvrtc = find_spec("cuda") is not None and find_spec("cuda.bindings") is not None
@@ -33,49 +44,42 @@ def static_toolchain(arch: str, compiler: str = "") -> Toolchain:
 
 
 def static_sweep(
-    family: Family, configurations: Sequence[Configuration], arch: str, compiler: str, cache: Cache, processes: int,
-) -> Iterator[Trial]:  # fmt: skip
-    """One trial per configuration: ``measured`` never, ``compile_failed`` with the compiler's message, else state
-    ``excluded`` with the reason "static pass" and its profiles. Sizes of the inputs are not known here, so a
-    family's block shape may depend on policies and options only."""
+    family: Family, configurations: Sequence[Configuration], toolchain: Toolchain, arch: str, cache: Cache,
+    processes: int,
+) -> Iterator[StaticProfile]:  # fmt: skip
+    """Compile everything, run nothing. Sizes of inputs are not known here, so a family's block shape may depend on
+    policies and options only. Raises FamilyError when it does not, CompilerError."""
     options = family.chosen_options({})
     variants = tuple(Variant(family, c, tuple(options.items())) for c in configurations)
     device = Device(kind="cuda", name=arch, arch=arch)
-    remaining = iter(variants)
-    for chunk in compile_many(
-        batch(family, variants), static_toolchain(arch, compiler), cache, processes, 24
-    ):
-        for compiled in chunk:
-            variant = next(remaining)
-            if not isinstance(compiled, Compiled):
-                yield _trial(family, variant, arch, "compile_failed", compiled.message)
-                continue
-            names = {**options, **variant.configuration}
-            try:
-                static = profiles(variant, compiled, names, device)
-            except FamilyError as problem:
-                raise FamilyError(f"{problem}: a static pass knows policies and options, not sizes") from None
-            yield _trial(family, variant, arch, "excluded", "static pass", static)
+    chunks = compile_many(batch(family, variants), toolchain, cache, processes, _BATCH_SIZE)
+    for variant, compiled in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
+        if isinstance(compiled, CompileFailure):
+            yield StaticProfile(arch, variant.configuration, message=compiled.message)
+            continue
+        try:
+            found = profiles(variant, compiled, {**options, **variant.configuration}, device)
+        except FamilyError as problem:
+            raise FamilyError(f"{problem}: a static pass knows policies and options, not sizes") from None
+        yield StaticProfile(arch, variant.configuration, found)
 
 
-def _trial(family: Family, variant: Variant, arch: str, state: str, reason: str, static: tuple = ()) -> Trial:  # type: ignore[type-arg]
-    return Trial(
-        family=family.name, workload="", device=arch, configuration=variant.configuration,
-        state=state, reason=reason, profiles=static,  # type: ignore[arg-type]
-    )  # fmt: skip
-
-
-def write_static(trials: Sequence[Trial], path: Path) -> None:
-    """``static.csv``: a row per configuration and kernel."""
+def write_static(family: Family, rows: Sequence[StaticProfile], path: Path) -> None:
+    """``static.csv``: a row per architecture, configuration and kernel."""
     import pandas as pd
 
-    rows = []
-    for trial in trials:
-        base = {"family": trial.family, "arch": trial.device, "configuration": trial.configuration.id}
-        base |= {name: str(value) for name, value in trial.configuration.items()}
-        if not trial.profiles:
-            rows.append({**base, "state": trial.state, "reason": trial.reason})
-        for p in trial.profiles:
-            figures = {name: getattr(p, name) for name in p.__dataclass_fields__}
-            rows.append({**base, "state": "compiled", "reason": "", **figures})
-    pd.DataFrame(rows).to_csv(path, index=False)
+    figures = list(KernelProfile.__dataclass_fields__)
+    taken = {"family", "arch", "configuration", "state", "reason", *figures}
+    table = []
+    for row in rows:
+        base: dict[str, object] = {
+            "family": family.name,
+            "arch": row.arch,
+            "configuration": row.configuration.id,
+        }
+        for name, value in row.configuration.items():
+            base[f"policy_{name}" if name in taken else name] = value
+        if row.message:
+            table.append({**base, "state": "compile_failed", "reason": row.message})
+        table += [{**base, "state": "compiled", "reason": "", **asdict(kernel)} for kernel in row.kernels]
+    pd.DataFrame(table).to_csv(path, index=False)

@@ -15,6 +15,7 @@ import optuna
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 
 from autotune.errors import StoreError
+from autotune.measure import Samples
 from autotune.record import Study
 from autotune.space import Configuration, Policy
 from autotune.trial import Trial
@@ -149,7 +150,13 @@ def _trials(study: optuna.Study) -> list[Trial]:
     return list(latest.values())
 
 
-def retimed(trial: Trial, median_ms: float, spread: float) -> Trial:
-    """``trial`` with the figures of the interleaved re-timing."""
+def retimed(trial: Trial, samples: Samples) -> Trial:
+    """``trial`` with the figures of the interleaved re-timing in place of the first sampling's spread and count."""
     assert trial.measurement is not None
-    return replace(trial, measurement=replace(trial.measurement, retimed_ms=median_ms, spread=spread))
+    measurement = replace(
+        trial.measurement,
+        retimed_ms=samples.median_ms,
+        spread=samples.spread,
+        samples=len(samples.times_ms),
+    )
+    return replace(trial, measurement=measurement)

@@ -8,6 +8,7 @@ sweep goes on. A measurement of an unverified variant cannot exist: ``_measured`
 """
 
 import hashlib
+import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,7 @@ from autotune.backends import Backend, LaunchError
 from autotune.cache import Cache
 from autotune.compiler import Compiled, CompileFailure, compile_many
 from autotune.decision import time_ms
+from autotune.device import Device
 from autotune.errors import DeviceError
 from autotune.execution import Execution, Resident
 from autotune.family import Family
@@ -74,6 +76,10 @@ class Sweep:
     best_ms: float = math.inf
 
     def run(self) -> Study:
+        with self.backend.current():  # what the pipe makes on the device is also dropped there
+            return self._run()
+
+    def _run(self) -> Study:
         study = self.header()
         recorded = self.store.open(study, {p.name: p for p in self.family.space.policies})
         known = recorded.known()
@@ -81,9 +87,9 @@ class Sweep:
         self.best_ms = min((time_ms(t) for t in known.values()), default=math.inf)
         done = len(self.configurations) - len(todo)
         began = time.perf_counter()
-        resident = Resident(self.backend, self.inputs, most=self.protocol.finalists + 2)
+        resident = Resident(self.backend, self.inputs, most=self.protocol.finalists + 3)
         verifier: Verifier | None = None
-        interrupted = False
+        interrupted, lost = False, ""
         try:
             if todo:
                 expected, reference_ms = expected_outputs(self.family, self.inputs, self.cache.root)
@@ -97,11 +103,13 @@ class Sweep:
             self._finalists(recorded, known, resident)
         except KeyboardInterrupt:
             interrupted = True
+        except DeviceLost as problem:
+            lost = str(problem)
         finally:
             if verifier:
                 verifier.close()
             resident.close()
-        about = self._about(study.about, time.perf_counter() - began, len(todo), interrupted)
+        about = self._about(study.about, time.perf_counter() - began, len(todo), interrupted, lost)
         if todo:
             recorded.annotate(about)
         wanted = set(self.configurations)
@@ -224,7 +232,7 @@ class Sweep:
         known[trial.configuration] = trial
         self.phases.add("record", mark)
         if trial.state == "crashed":
-            raise DeviceError(
+            raise DeviceLost(
                 f"{trial.configuration.id} took the device's context with it ({trial.reason}); it is recorded as "
                 "crashed. Run the same command again: it goes on behind that configuration"
             )
@@ -238,6 +246,9 @@ class Sweep:
         ]
         near = sorted((t for t in measured if time_ms(t) <= self.protocol.within * self.best_ms), key=time_ms)
         finalists = near[: self.protocol.finalists]
+        control = known.get(self.family.space.control)
+        if control and control.measurement and control.configuration in wanted and control not in finalists:
+            finalists.append(control)  # so that the margin over it is measured side by side
         if len(finalists) < 2 or all(t.measurement and t.measurement.retimed_ms for t in finalists):
             return
         mark = time.perf_counter()
@@ -265,7 +276,7 @@ class Sweep:
             estimate_ms=sum(time_ms(trial) for trial in finalists),
         )
         for configuration, samples in timed.items():
-            trial = retimed(known[configuration], samples.median_ms, samples.spread)
+            trial = retimed(known[configuration], samples)
             recorded.record(trial)
             known[configuration] = trial
         self.phases.add("finalists", mark)
@@ -304,7 +315,9 @@ class Sweep:
             family=self.family.name,
             workload=self.workload.name,
             device=device.slug,
-            identity=identity(self.family, self.inputs, toolchain.identity, device.slug, device.arch),
+            identity=identity(
+                self.family, self.inputs, toolchain.identity, device, self.workload.cold, self.protocol
+            ),
             control=self.family.space.control,
             presets=self._presets(),
             about={
@@ -335,15 +348,21 @@ class Sweep:
         )
 
     def _about(
-        self, about: Mapping[str, Any], wall_s: float, visited: int, interrupted: bool
+        self, about: Mapping[str, Any], wall_s: float, visited: int, interrupted: bool, lost: str
     ) -> dict[str, Any]:
         seconds = {**self.phases.seconds, "total": wall_s}
         measuring = seconds.get("measure", 0.0)
         busy = seconds.get("sampled", 0.0) / measuring if measuring else 0.0
         extra = {"phases_s": seconds, "busy_share": busy, "visited": visited, "interrupted": interrupted}
+        if lost:
+            return {**about, **extra, "lost": lost}
         if floor := getattr(self.backend, "floor_ms", None):
             extra["floor_ms"] = floor()
         return {**about, **self.backend.describe(), **extra}
+
+
+class DeviceLost(DeviceError):
+    """A configuration took the device's context with it."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -354,9 +373,11 @@ class Interrupted(KeyboardInterrupt):
         self.study = study
 
 
-def identity(family: Family, inputs: Inputs, compiler: str, device: str, arch: str) -> str:
+def identity(
+    family: Family, inputs: Inputs, compiler: str, device: Device, cold: bool, protocol: Protocol
+) -> str:
     """A hash over all that must match for two trials to be comparable: source with headers, the family's Python,
-    layouts, space, workload content, compiler, device."""
+    layouts, space, workload content, compiler, device (on a cpu its threads too), cache state and protocol."""
     digest = hashlib.sha256()
     python = b"".join(path.read_bytes() for path in sorted(family.folder.glob("*.py")))
     for part in (
@@ -365,8 +386,8 @@ def identity(family: Family, inputs: Inputs, compiler: str, device: str, arch: s
         layouts_digest(),
         inputs.digest,
         compiler,
-        device,
-        arch,
+        f"{device.slug} {device.arch} {device.multiprocessors}",
+        json.dumps([cold, protocol.to_dict()], sort_keys=True),
     ):
         digest.update(part.encode() + b"\0")
     digest.update(python)

@@ -24,7 +24,7 @@ from autotune.backends import Backend
 from autotune.cache import Cache, default_root
 from autotune.decision import Decision, time_ms
 from autotune.devices import open_backend
-from autotune.errors import NothingMeasured, StoreError, UsageError
+from autotune.errors import DeviceError, NothingMeasured, StoreError, UsageError
 from autotune.family import Family
 from autotune.measure import CPU, CUDA
 from autotune.record import Study
@@ -83,13 +83,15 @@ def run(request: Request, out: Console, err: Console) -> None:
         for workload, prepared in inputs:
             study, interrupted = _one(request, backend, workload, prepared, store, out, err)
             studies.append(study)
-            if interrupted:
+            if interrupted or study.about.get("lost"):
                 break
         _publish(request, studies, store, policies, out)
     if interrupted:
         raise KeyboardInterrupt(
             "what was measured is recorded; the same command goes on from there"
         ) from None
+    if lost := studies[-1].about.get("lost"):
+        raise DeviceError(lost)
     if not any(study.decision for study in studies):
         raise NothingMeasured(
             f"no configuration could be measured: {_states(studies[-1])}; the reasons are in "
@@ -147,16 +149,21 @@ def _publish(request: Request, studies: Sequence[Study], store: Store, policies:
             if (s.family, s.device) == (won[0].family, won[0].device)
         ]
         written = policyfile.update(policies, [s for s in same if s.decision])
-        out.print(f"policy file  {written}", markup=False)
+        out.print(f"policy file  {written}")
 
 
-def report(folder: Path, out: Console) -> None:
-    """results.csv and report.html anew from the record in ``folder``. Raises StoreError when there is none."""
-    if "://" not in str(folder) and not (folder / "store.journal").is_file():
-        raise StoreError(f"{folder} holds no record (store.journal); name the --out folder of a sweep")
-    studies = _latest(Store(folder).studies(), ())
+def report(record: str, folder: Path | None, out: Console) -> None:
+    """results.csv and report.html anew from a record: a sweep's folder, or a storage URL with the folder to write
+    to. Raises StoreError when there is none."""
+    if "://" in record:
+        if folder is None:
+            raise UsageError("a record behind a URL needs --out DIR, where results.csv and report.html go")
+    elif not (Path(record) / "store.journal").is_file():
+        raise StoreError(f"{record} holds no record (store.journal); name the --out folder of a sweep")
+    studies = _latest(Store(record).studies(), ())
     if not studies:
-        raise StoreError(f"the record in {folder} is empty")
+        raise StoreError(f"the record in {record} is empty")
+    folder = folder or Path(record)
     writable(folder)
     _reports(folder, studies, out)
 
@@ -169,7 +176,7 @@ def _reports(folder: Path, studies: Sequence[Study], out: Console) -> None:
         write_report(studies, folder / "report.html")
     except OSError as problem:
         raise StoreError(f"cannot write to {folder}: {problem.strerror or problem}") from None
-    out.print(f"results      {folder / 'results.csv'}\nreport       {folder / 'report.html'}", markup=False)
+    out.print(f"results      {folder / 'results.csv'}\nreport       {folder / 'report.html'}")
 
 
 def _latest(recorded: Sequence[Study], swept: Sequence[Study]) -> list[Study]:
@@ -187,38 +194,39 @@ def _latest(recorded: Sequence[Study], swept: Sequence[Study]) -> list[Study]:
 
 def run_static(request: Request, archs: Sequence[str], out: Console, err: Console) -> None:
     """The static pass for each architecture: a table, and static.csv in the output folder."""
-    from autotune.static import static_sweep, write_static
+    from autotune.static import StaticProfile, static_sweep, static_toolchain, write_static
 
     if request.device != "auto" or request.workloads:
         raise UsageError("--static runs on no device and no workload: leave --device and --workload out")
     configurations = request.configurations
     writable(request.folder)
-    trials: list[Trial] = []
+    rows: list[StaticProfile] = []
     for arch in archs:
+        toolchain = static_toolchain(arch, request.compiler)
         with _progress(err) as progress:
             task = progress.add_task(f"{request.family.name} {arch}", total=len(configurations), best="")
             found = static_sweep(
-                request.family, configurations, arch, request.compiler, Cache(default_root()),
+                request.family, configurations, toolchain, arch, Cache(default_root()),
                 request.compiler_processes("cpu"),
             )  # fmt: skip
-            for trial in found:
-                trials.append(trial)
+            for row in found:
+                rows.append(row)
                 progress.advance(task)
     table = Table("arch", "kernel", "registers", "spills B", "shared B", "occupancy", "limited by", box=None)
     table.add_column("configuration", overflow="fold", min_width=40)
-    for trial in trials:
-        for p in trial.profiles:
+    for row in rows:
+        for p in row.kernels:
             table.add_row(
-                trial.device, p.kernel, str(p.registers), str(p.spill_store_bytes + p.spill_load_bytes),
+                row.arch, p.kernel, str(p.registers), str(p.spill_store_bytes + p.spill_load_bytes),
                 str(p.static_shared_bytes + p.dynamic_shared_bytes), f"{p.occupancy:.0%}", p.limited_by,
-                trial.configuration.id,
+                row.configuration.id,
             )  # fmt: skip
-        if trial.state == "compile_failed":
-            table.add_row(trial.device, "-", "-", "-", "-", "-", "does not compile", trial.configuration.id)
+        if row.message:
+            table.add_row(row.arch, "-", "-", "-", "-", "-", "does not compile", row.configuration.id)
     out.print(table)
     path = request.folder / "static.csv"
-    write_static(trials, path)
-    out.print(f"static pass  {len(trials)} rows in {path}", markup=False)
+    write_static(request.family, rows, path)
+    out.print(f"static pass  {len(rows)} configurations in {path}")
 
 
 def writable(folder: Path) -> None:
@@ -269,8 +277,11 @@ def _print_study(study: Study, wall_s: float, backend: Backend, out: Console) ->
     )
     seconds = study.about["phases_s"]
     names = ("compile", "reference", "place", "verify", "measure", "finalists", "record")
-    spent = ", ".join(f"{name} {seconds[name]:.1f}" for name in names if seconds.get(name, 0) >= 0.05)
-    out.print(f"{_states(study)}; {wall_s:.1f} s wall ({spent})", markup=False)
+    seconds = {**seconds, "overhead": seconds["total"] - sum(seconds.get(name, 0.0) for name in names)}
+    spent = ", ".join(f"{name} {seconds[name]:.1f}" for name in (*names, "overhead") if seconds.get(name, 0) >= 0.05)
+    out.print(
+        f"{_states(study)}; {wall_s:.1f} s wall ({spent}); kernels ran {study.about['busy_share']:.0%} of measure"
+    )
     decision = study.decision
     if decision is None:
         return

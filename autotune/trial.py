@@ -48,7 +48,8 @@ class KernelProfile:
 class Measurement:
     """Times in milliseconds. ``median_ms`` is over ``samples`` timings of the whole plan, ``spread`` the relative
     half-width of its 95 % interval, ``kernel_ms`` the median of each kernel. ``retimed_ms`` is the median from the
-    interleaved re-timing of the finalists (0 when the configuration was not one). ``transform_ms`` and
+    interleaved re-timing of the finalists (0 when the configuration was not one); ``spread`` and ``samples`` are
+    then of that re-timing. ``transform_ms`` and
     ``transfer_ms`` are what the layout costs once: host transform, and copy to the device. ``abandoned`` tells
     that sampling stopped early because the first samples proved the configuration hopeless."""
 

@@ -19,7 +19,7 @@ from autotune.family import Family
 from autotune.layout import Layout
 from autotune.packing import packing
 from autotune.paths import include_dir
-from autotune.space import Configuration
+from autotune.space import Configuration, Policy
 
 __all__ = ["Geometry", "Variant", "batch", "default_header", "scalar_bytes"]
 
@@ -63,17 +63,11 @@ class Variant:
     def layouts(self) -> Mapping[str, Layout]:
         """The layout of every declared array."""
         choices: dict[str, dict[str, Any]] = {name: dict(d.fixed) for name, d in self.family.data.items()}
-        groups: dict[str, tuple[str, ...]] = {}
         for policy in self.family.space.policies:
-            if policy.layout in ("", "order"):
-                continue
-            value = self.configuration[policy.name]
-            meaning = self.family.means.get(policy.name, {}).get(str(value), value)
-            for name in policy.data:
-                if policy.layout == "grouping":
-                    groups.update(dict.fromkeys(policy.data, policy.data if meaning == "merged" else ()))
-                else:
-                    choices[name][policy.layout] = meaning
+            if policy.layout not in ("", "order", "grouping"):
+                for name in policy.data:
+                    choices[name][policy.layout] = self._meaning(policy)
+        groups = {name: group for group in self.groups for name in group}
         layouts, constant_offset = {}, 0
         for name, data in self.family.data.items():
             layout = _layout(data, choices[name], groups.get(name, ()), constant_offset)
@@ -81,6 +75,17 @@ class Variant:
                 constant_offset += -(-data.constant_bytes // 16) * 16  # the widest texel's alignment
             layouts[name] = layout
         return layouts
+
+    @cached_property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """The arrays that a grouping policy merges, a tuple for each buffer."""
+        grouping = [p for p in self.family.space.policies if p.layout == "grouping"]
+        return tuple(p.data for p in grouping if self._meaning(p) == "merged")
+
+    def _meaning(self, policy: Policy) -> Any:
+        """What the policy's value stands for in the layout library."""
+        value = self.configuration[policy.name]
+        return self.family.means.get(policy.name, {}).get(str(value), value)
 
     @cached_property
     def source(self) -> VariantSource:

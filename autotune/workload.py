@@ -1,7 +1,6 @@
 """A workload: the input that a family is tuned on, read from YAML and turned into canonical arrays."""
 
 import hashlib
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -144,6 +143,9 @@ def bind(
     for name in given:
         if name not in names and name not in family.scalars:
             raise UnknownName("input", name, [*names, *family.scalars], f"family {family.name}")
+    for name in scalars:
+        if name not in family.scalars:
+            raise UnknownName("scalar", name, family.scalars, f"family {family.name}")
     missing = [name for name in names if name not in given]
     if missing:
         raise WorkloadError(
@@ -154,9 +156,10 @@ def bind(
     sizes = family.sizes({name: array.shape for name, array in arrays.items()})
     values: dict[str, float] = {}
     for name, scalar in family.scalars.items():
-        value = scalars.get(name, given.get(name, scalar.default))
-        if scalar.value is not None:
+        value = scalars.get(name, given.get(name))
+        if value is None and scalar.value is not None:
             value = scalar.value.evaluate({**sizes, **chosen, **values})
+        value = scalar.default if value is None else value
         if value is None:
             raise WorkloadError(f"scalar {name!r} of family {family.name} is not given and has no default")
         number = np.asarray(value)
@@ -170,13 +173,21 @@ def _array(name: str, spec: Mapping[str, Any], workload: Workload, root: Path) -
     if "npy" in spec:
         path = find_data(spec["npy"], root, workload.path)
         try:
-            return np.asarray(np.load(path, allow_pickle=False))
-        except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as problem:
+            with path.open("rb") as file:
+                return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+        except (OSError, ValueError, EOFError, MemoryError) as problem:
             raise WorkloadError(f"{place}: {path} is not a .npy array: {problem}") from None
     if "random" not in spec or "shape" not in spec:
         raise WorkloadError(f"{place}: give npy: FILE, or random: integers|uniform|normal with a shape")
-    generator = np.random.default_rng(spec.get("seed", 0))
-    low, high, shape = spec.get("low", 0), spec.get("high", 1), tuple(spec["shape"])
+    try:
+        return _random(spec, place)
+    except (TypeError, ValueError, OverflowError, MemoryError) as problem:
+        raise WorkloadError(f"{place}: numpy cannot make it: {problem}") from None
+
+
+def _random(spec: Mapping[str, Any], place: str) -> NDArray[Any]:
+    generator = np.random.default_rng(int(spec.get("seed", 0)))
+    low, high, shape = spec.get("low", 0), spec.get("high", 1), tuple(int(n) for n in spec["shape"])
     match spec["random"]:
         case "integers":
             if int(high) <= int(low):

@@ -4,6 +4,7 @@ Kernels are Python functions of the configuration: a cost in milliseconds, or a 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,9 @@ class FakeBackend:
     launched: list[str] = field(default_factory=list)
     clock_ms: float = 0.0
     device: Device = field(default_factory=lambda: Device(kind="cuda", name="Fake GPU", arch="sm_90"))
+
+    def current(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def toolchain(self, compiler: str = "") -> FakeToolchain:
         return self.tools

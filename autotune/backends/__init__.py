@@ -1,6 +1,7 @@
 """What a device backend does. Two plain modules follow the protocol: ``cuda`` and ``cpu``."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
@@ -45,6 +46,10 @@ class Backend(Protocol):
     """
 
     device: Device
+
+    def current(self) -> AbstractContextManager[None]:
+        """Make the device the calling thread's for a block; nests at no cost."""
+        ...
 
     def toolchain(self, compiler: str = "") -> Toolchain: ...
 

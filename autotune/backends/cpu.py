@@ -10,6 +10,7 @@ import platform
 import re
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ Bytes = NDArray[np.uint8]
 _ALIGNMENT = 64
 _NO_LIMIT = 2**31 - 1
 _ASSUMED_CACHE_BYTES = 64 << 20
+_MOST_FLUSHED = 32 << 20
 # kernels/include/autotune/cpu/abi.hpp: Status.
 _REASONS = {
     1: "threads of a block wait at a barrier or a warp operation that others never reach",
@@ -89,7 +91,6 @@ class CpuBackend:
             name=cpu_model(),
             arch=platform.machine(),
             multiprocessors=self.threads,
-            driver=platform.release(),
             limits=_limits(),
         )
 
@@ -99,6 +100,10 @@ class CpuBackend:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def current(self) -> AbstractContextManager[None]:
+        """Nothing to do: the host is every thread's."""
+        return nullcontext()
+
     def toolchain(self, compiler: str = "") -> HostCxx:
         """``compiler`` is a command; see ``find_compiler``. Raises CompilerError."""
         self._compiler = compiler or self._compiler
@@ -107,7 +112,7 @@ class CpuBackend:
     # -- modules and data -------------------------------------------------------------------------------
 
     def load(self, compiled: Compiled) -> CpuModule:
-        """Raises LaunchError when the library cannot be loaded, and CompilerError as ``toolchain`` does."""
+        """Raises LaunchError when the library cannot be loaded."""
         path = compiled.image.resolve()
         try:
             image = images.acquire(path)
@@ -158,7 +163,8 @@ class CpuBackend:
     # -- launching and timing ---------------------------------------------------------------------------
 
     def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
-        """Returns when the kernel has run. Raises LaunchError when it did not, or not to its end."""
+        """Returns when the kernel has run. Raises LaunchError when it did not, or not to its end; the first
+        launch in a process raises CompilerError when the runtime library cannot be compiled."""
         count = len(arguments)
         pointers = (ctypes.c_char_p * count)(*arguments)
         sizes = (ctypes.c_ulonglong * count)(*map(len, arguments))
@@ -204,9 +210,10 @@ class CpuBackend:
         self._flush = None
 
     def _flush_cache(self) -> None:
-        """Write more than the last-level cache holds."""
+        """Write more than the caches hold, but never more than _MOST_FLUSHED: a server's shared last level takes
+        longer to fill than the kernels that are timed, and other programs keep most of it anyway."""
         if self._flush is None:
-            self._flush = np.zeros(_last_level_cache_bytes() * 5 // 4, np.uint8)
+            self._flush = np.zeros(min(_last_level_cache_bytes() * 5 // 4, _MOST_FLUSHED), np.uint8)
         self._flush += 1
 
     def _load_runtime(self) -> int:

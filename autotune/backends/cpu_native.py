@@ -46,6 +46,7 @@ class Texture(ctypes.Structure):
 class Image:
     """A loaded library, its constant window, and how many modules use them."""
 
+    handle: int
     library: ctypes.CDLL
     window: NDArray[np.uint8]
     users: int = 0
@@ -61,11 +62,12 @@ class _Images:
     def acquire(self, path: Path) -> Image:
         with self.lock:
             if path not in self.loaded:
-                library = ctypes.CDLL(str(path))
+                handle = _ctypes.dlopen(str(path), ctypes.DEFAULT_MODE)
+                library = ctypes.CDLL(str(path), handle=handle)
                 library.autotune_constant_window.restype = ctypes.c_void_p
                 address = library.autotune_constant_window()
                 raw = (ctypes.c_ubyte * CONSTANT_BYTES).from_address(address)
-                self.loaded[path] = Image(library, np.frombuffer(raw, np.uint8))
+                self.loaded[path] = Image(handle, library, np.frombuffer(memoryview(raw), np.uint8))
             image = self.loaded[path]
             image.users += 1
             return image
@@ -76,7 +78,7 @@ class _Images:
             image.users -= 1
             if image.users == 0:
                 del self.loaded[path]
-                _ctypes.dlclose(image.library._handle)
+                _ctypes.dlclose(image.handle)
 
 
 images = _Images()

@@ -110,6 +110,8 @@ class CudaBackend:
     def current(self) -> Iterator[None]:
         """Make this device's context current in the block; nests at no cost."""
         depth = getattr(self._depth, "value", 0)
+        if self._context is None:
+            raise DeviceError(f"{self.device.name} was closed; load the kernel again")
         if depth == 0:
             self._context.push()
         self._depth.value = depth + 1

@@ -12,6 +12,8 @@ from autotune.workload import find_data
 
 from . import plink
 
+_ATTRIBUTES, _ROWS = 4096, 1024
+
 
 def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, NDArray[Any]]:
     """``bed: FILE`` (PLINK, individuals are instances, SNPs attributes), or generated: ``instances``, ``attributes``,
@@ -42,23 +44,17 @@ def reference(arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]) ->
     """
     genotypes = arrays["genotypes"]
     instances, attributes = genotypes.shape
-    equal = np.zeros((instances, instances), np.float32)
-    known = np.zeros((instances, instances), np.float32)
     masked = options["missing"] == "masked"
-    step = 1 << 14  # attributes at a time, so that sums stay far below 2**24 and temporaries small
+    values = range(3 if masked else 4)
     total = np.zeros((instances, instances), np.int32)
-    for start in range(0, attributes, step):
-        part = genotypes[:, start : start + step]
-        equal[:] = 0
-        for value in range(3 if masked else 4):
-            indicator = (part == value).astype(np.float32)
-            equal += indicator @ indicator.T
-        if masked:
-            indicator = (part != plink.MISSING).astype(np.float32)
-            np.matmul(indicator, indicator.T, out=known)
-        else:
-            known[:] = part.shape[1]
-        total += (known - equal).astype(np.int32)
+    for start in range(0, attributes, _ATTRIBUTES):  # so that sums stay below 2**24 and temporaries small
+        part = genotypes[:, start : start + _ATTRIBUTES]
+        one_hot = np.concatenate([part == value for value in values], axis=1).astype(np.float32)
+        known = (part != plink.MISSING).astype(np.float32)
+        for row in range(0, instances, _ROWS):
+            rows = slice(row, row + _ROWS)
+            compared = known[rows] @ known.T if masked else np.float32(part.shape[1])
+            total[rows] += (compared - one_hot[rows] @ one_hot.T).astype(np.int32)
     return {"distance": total}
 
 

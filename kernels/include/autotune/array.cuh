@@ -16,13 +16,13 @@ template <class Value, class Memory, class Mapping, class Dims = Dims1D, class R
 struct Array {
   using value_type = Value;
   using Texel = typename Memory::texel_type;
-  using Index = typename Mapping::index_type;
+  using Offset = typename Mapping::Offset;
   static constexpr int parts = sizeof(Value) / sizeof(Texel);
   static_assert(sizeof(Value) % sizeof(Texel) == 0, "a value is a whole number of texels");
 
   Memory memory;
   Mapping mapping;
-  Index part_stride;
+  typename Mapping::Stride part_stride;
 
   AUTOTUNE_DEVICE unsigned extent(int axis) const { return mapping.extents[axis]; }
 
@@ -31,7 +31,7 @@ struct Array {
     struct Parts {
       Texel texel[parts];
     } read;
-    const Index element = Grouping::element(mapping.offset(indices...));
+    const Offset element = Grouping::element(mapping.offset(indices...));
 #pragma unroll
     for (int p = 0; p < parts; ++p) read.texel[p] = memory.template load<Dims>(place(element, p));
     return bit_cast<Value>(read);
@@ -43,7 +43,7 @@ struct Array {
       Texel texel[parts];
     };
     const Parts written = bit_cast<Parts>(value);
-    const Index element = Grouping::element(mapping.offset(indices...));
+    const Offset element = Grouping::element(mapping.offset(indices...));
 #pragma unroll
     for (int p = 0; p < parts; ++p) memory.template store<Dims>(place(element, p), written.texel[p]);
   }
@@ -52,13 +52,13 @@ struct Array {
   template <class... Indices>
   AUTOTUNE_DEVICE void add(Value value, Indices... indices) const {
     static_assert(parts == 1, "add needs a value of one texel");
-    const Index element = Grouping::element(mapping.offset(indices...));
+    const Offset element = Grouping::element(mapping.offset(indices...));
     atomicAdd(reinterpret_cast<Value*>(memory.template address<Dims>(place(element, 0))), value);
   }
 
  private:
-  AUTOTUNE_DEVICE Index place(Index element, int part) const {
-    return Records::template offset<parts>(element, static_cast<Index>(part), part_stride);
+  AUTOTUNE_DEVICE Offset place(Offset element, int part) const {
+    return Records::template offset<parts>(element, static_cast<Offset>(part), static_cast<Offset>(part_stride));
   }
 };
 

@@ -4,11 +4,14 @@
 // What differs from a GPU:
 //  - Threads run one after the other between barriers. A thread that spins until another one writes never ends.
 //  - Lanes of a warp meet at the _sync functions only; code that relies on lock step without __syncwarp is wrong.
-//  - __activemask() is every lane of the warp that has not returned.
+//  - __activemask() waits until no other thread of the block can go on, and is the lanes that are there by then.
 //  - A kernel's stack is 128 KiB, its static and dynamic shared memory whatever the host has.
+// C++ standard headers are not searched: a kernel has none on a GPU either, and a compiler without a C++ library
+// will do. The overloads that CUDA has of C's functions are in arithmetic.hpp.
 #pragma once
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 

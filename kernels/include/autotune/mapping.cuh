@@ -8,15 +8,20 @@ namespace autotune {
 // Index is unsigned, or unsigned long long for arrays past 2^32 elements.
 template <int RANK, int CONTIGUOUS, class Index = unsigned>
 struct Strided {
-  using index_type = Index;
+  using Stride = Index;
+#ifdef AUTOTUNE_CPU
+  using Offset = unsigned long long;  // host compilers vectorise only offsets that cannot wrap
+#else
+  using Offset = Index;
+#endif
   unsigned extents[RANK];
-  Index strides[RANK];
+  Stride strides[RANK];
 
   template <class... Indices>
-  AUTOTUNE_DEVICE Index offset(Indices... indices) const {
+  AUTOTUNE_DEVICE Offset offset(Indices... indices) const {
     static_assert(sizeof...(Indices) == RANK, "one index for each axis");
-    const Index index[] = {static_cast<Index>(indices)...};
-    Index sum = index[CONTIGUOUS];
+    const Offset index[] = {static_cast<Offset>(indices)...};
+    Offset sum = index[CONTIGUOUS];
 #pragma unroll
     for (int axis = 0; axis < RANK; ++axis)
       if (axis != CONTIGUOUS) sum += index[axis] * strides[axis];

@@ -7,11 +7,11 @@ namespace autotune::cpu {
 
 enum Status : int {
   ok = 0,
-  deadlock = 1,        // some threads of a block wait for others that never come
-  bad_geometry = 2,    // no threads, more than most_threads in a block, or no blocks
-  bad_arguments = 3,   // not as many as the kernel has parameters, or of other sizes
-  out_of_memory = 4,   // for stacks or dynamic shared memory
-  trapped = 5,         // the kernel called __trap()
+  deadlock = 1,       // some threads of a block wait for others that never come
+  bad_geometry = 2,   // no threads, more than most_threads in a block, or no blocks
+  bad_arguments = 3,  // not as many as the kernel has parameters, or of other sizes
+  out_of_memory = 4,  // for stacks or dynamic shared memory
+  trapped = 5,        // the kernel called __trap()
 };
 
 constexpr unsigned lanes = 32, most_warps = 32, most_threads = lanes * most_warps;
@@ -24,7 +24,8 @@ enum WarpOperation : unsigned char {
   shuffle_down,
   shuffle_xor,
   ballot,
-  reduce_add,  // the reductions are of 32-bit words
+  active_lanes,  // waits for the whole warp as long as it may come
+  reduce_add,    // the reductions are of 32-bit words
   reduce_min,
   reduce_max,
   reduce_and,
@@ -38,6 +39,11 @@ struct BarrierCount {
 
 class Worker;  // a thread of the pool at work, the runtime's own
 struct Runtime;
+
+// Where a fibre goes on; see fibre.hpp.
+struct Resumable {
+  void *stack_pointer, *resume_at, *frame_pointer;
+};
 
 // Which thread of the launch runs. As long as none of its block waits, those after it in its row, up to
 // straight_end, may run right after it in the same fibre.
@@ -55,10 +61,16 @@ struct Setting {
   Worker* worker;
 };
 
-// A kernel as the runtime sees it. `threads` runs the thread at `place`, asks for the next, and does not return.
-// `block_nanoseconds` remembers what a block cost in the last launch.
+// What a new fibre is told: it begins with the thread at `place`, asks for the next, and does not return.
+struct Start : Resumable {
+  const void* const* arguments;
+  const Setting* setting;
+  const Place* place;
+};
+
+// A kernel as the runtime sees it. `block_nanoseconds` remembers what a block cost in the last launch.
 struct Program {
-  void (*threads)(const void* const* arguments, const Setting* setting, const Place* place);
+  void (*threads)(const Start*);
   const unsigned long long* parameter_bytes;
   unsigned parameters;
   float* block_nanoseconds;
@@ -78,13 +90,12 @@ struct Launch {
 // What may wait is told which thread it is; the runtime does not count threads that go straight.
 struct Runtime {
   int (*run)(Launch&, const Program&) noexcept;
-  // All threads up to straight_end have returned, or the one thread that ran since something waited. Comes back with
-  // another place.
-  void (*next)(Worker*) noexcept;
+  // All threads up to straight_end have returned. Comes back with another place, or says which fibre goes on in
+  // place of this one.
+  const Resumable* (*next)(Worker*) noexcept;
   BarrierCount (*barrier)(Worker*, uint3 thread, bool predicate) noexcept;
   unsigned long long (*warp)(Worker*, uint3 thread, WarpOperation, unsigned mask, unsigned long long value,
                              unsigned operand, unsigned width) noexcept;
-  unsigned (*active)(Worker*, uint3 thread) noexcept;
   // Does not return.
   void (*fail)(Worker*, Status) noexcept;
 };

@@ -1,8 +1,8 @@
 // CUDA's built-in functions on numbers that <math.h> does not have.
 #pragma once
 
-#define AUTOTUNE_MIN_MAX(T)                               \
-  constexpr T min(T a, T b) { return b < a ? b : a; }     \
+#define AUTOTUNE_MIN_MAX(T)                           \
+  constexpr T min(T a, T b) { return b < a ? b : a; } \
   constexpr T max(T a, T b) { return a < b ? b : a; }
 AUTOTUNE_MIN_MAX(int)
 AUTOTUNE_MIN_MAX(unsigned)
@@ -20,6 +20,39 @@ inline float min(float a, float b) { return __builtin_fminf(a, b); }
 inline float max(float a, float b) { return __builtin_fmaxf(a, b); }
 inline double min(double a, double b) { return __builtin_fmin(a, b); }
 inline double max(double a, double b) { return __builtin_fmax(a, b); }
+
+// C has these for double only, under this name.
+#define AUTOTUNE_OVERLOAD(NAME) \
+  inline float NAME(float x) { return NAME##f(x); }
+AUTOTUNE_OVERLOAD(sqrt)
+AUTOTUNE_OVERLOAD(cbrt)
+AUTOTUNE_OVERLOAD(fabs)
+AUTOTUNE_OVERLOAD(floor)
+AUTOTUNE_OVERLOAD(ceil)
+AUTOTUNE_OVERLOAD(trunc)
+AUTOTUNE_OVERLOAD(round)
+AUTOTUNE_OVERLOAD(rint)
+AUTOTUNE_OVERLOAD(exp)
+AUTOTUNE_OVERLOAD(exp2)
+AUTOTUNE_OVERLOAD(log)
+AUTOTUNE_OVERLOAD(log2)
+AUTOTUNE_OVERLOAD(log10)
+AUTOTUNE_OVERLOAD(sin)
+AUTOTUNE_OVERLOAD(cos)
+AUTOTUNE_OVERLOAD(tan)
+AUTOTUNE_OVERLOAD(tanh)
+AUTOTUNE_OVERLOAD(atan)
+#undef AUTOTUNE_OVERLOAD
+inline float pow(float x, float y) { return powf(x, y); }
+inline float fmod(float x, float y) { return fmodf(x, y); }
+inline float atan2(float y, float x) { return atan2f(y, x); }
+inline float fma(float a, float b, float c) { return fmaf(a, b, c); }
+inline float fmin(float a, float b) { return fminf(a, b); }
+inline float fmax(float a, float b) { return fmaxf(a, b); }
+inline float abs(float x) { return fabsf(x); }
+inline double abs(double x) { return fabs(x); }
+inline long abs(long x) { return labs(x); }
+inline long long abs(long long x) { return llabs(x); }
 
 inline int __popc(unsigned word) { return __builtin_popcount(word); }
 inline int __popcll(unsigned long long word) { return __builtin_popcountll(word); }

@@ -3,7 +3,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <atomic>
+#include "autotune/cpu/abi.hpp"
+#include "autotune/cpu/atomic_variable.hpp"
 
 #if !defined(__x86_64__) && !defined(__aarch64__) && !defined(AUTOTUNE_UCONTEXT)
 #define AUTOTUNE_UCONTEXT
@@ -19,29 +20,24 @@ constexpr unsigned long stack_bytes = 128 << 10;
 // without. All run the same kernel: one that overflows its stack meets a guard page in the first fibres.
 constexpr int most_guards = 16384;
 
-struct Fibre {
-  void* stack_pointer;
-  void* resume_at;
-  void* frame_pointer;
+struct Fibre : Start {
   Fibre* next;      // in the list it is in
   unsigned thread;  // of the block, the one it runs
-  void (*entry)(void*);
-  void* argument;
-  char* top;
-  char* mapping;
+  char *top, *mapping;
 #ifdef AUTOTUNE_UCONTEXT
+  void (*entry)(const Start*);
   ucontext_t context;
 #endif
 };
 
 // A stack for fibre number `number` of its thread; false when there is no memory.
 inline bool map_stack(Fibre& fibre, unsigned number) {
-  static std::atomic<int> guards{0};
+  static Atomic<int> guards{0};
   const unsigned long page = static_cast<unsigned long>(sysconf(_SC_PAGESIZE));
   void* const mapping =
       mmap(nullptr, stack_bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) return false;
-  if (guards.fetch_add(1) < most_guards) mprotect(mapping, page, PROT_NONE);
+  if (guards.add(1) < most_guards) mprotect(mapping, page, PROT_NONE);
   fibre.mapping = static_cast<char*>(mapping);
   // Stacks that all began at the same offset in a page would compete for the same lines of the cache.
   fibre.top = fibre.mapping + page + stack_bytes - number % 16 * 256;
@@ -91,23 +87,15 @@ __attribute__((always_inline)) inline void switch_fibre(Fibre* from, Fibre* to) 
 #ifndef __APPLE__
         "x18",
 #endif
-        "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "v0", "v1", "v2", "v3", "v4",
-        "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20",
-        "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc", "memory");
+        "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "v0", "v1", "v2", "v3", "v4", "v5",
+        "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21",
+        "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc", "memory");
 #endif
 }
 
-// Jumped to with the fibre in the register of the first argument.
-inline void enter_fibre(Fibre* self) {
-  self->entry(self->argument);
-  __builtin_trap();
-}
-
-// The next switch to `fibre` calls entry(argument) on its empty stack.
-inline void reset_fibre(Fibre& fibre, void (*entry)(void*), void* argument) {
-  fibre.entry = entry;
-  fibre.argument = argument;
-  fibre.resume_at = reinterpret_cast<void*>(&enter_fibre);
+// The next switch to `fibre` jumps to `entry` on its empty stack, with the fibre in the register of the first argument.
+inline void reset_fibre(Fibre& fibre, void (*entry)(const Start*)) {
+  fibre.resume_at = reinterpret_cast<void*>(entry);
   fibre.frame_pointer = nullptr;
 #ifdef __x86_64__
   fibre.stack_pointer = fibre.top - 8;  // as after a call
@@ -123,12 +111,11 @@ inline void switch_fibre(Fibre* from, Fibre* to) { swapcontext(&from->context, &
 // makecontext passes ints only.
 inline void enter_fibre(unsigned high, unsigned low) {
   auto* const self = reinterpret_cast<Fibre*>(static_cast<unsigned long>(high) << 16 << 16 | low);
-  self->entry(self->argument);
+  self->entry(self);
 }
 
-inline void reset_fibre(Fibre& fibre, void (*entry)(void*), void* argument) {
+inline void reset_fibre(Fibre& fibre, void (*entry)(const Start*)) {
   fibre.entry = entry;
-  fibre.argument = argument;
   getcontext(&fibre.context);
   fibre.context.uc_stack.ss_sp = fibre.top - (stack_bytes - 4096);
   fibre.context.uc_stack.ss_size = stack_bytes - 4096;

@@ -1,7 +1,5 @@
 // From a kernel template to a function that a host program can call.
 #pragma once
-#include <utility>
-
 #include "autotune/cpu/abi.hpp"
 
 namespace autotune::cpu {
@@ -11,6 +9,13 @@ namespace autotune::cpu {
 // the lanes of a vector. An access is an offset from an address that is computed once for a whole kernel.
 static thread_local Place here{};
 static thread_local Setting setting{};
+
+// Word by word, as they were written a moment ago: one wide load would have to wait for the narrow stores.
+inline void go_to(const volatile Place* place) {
+  here.thread = {place->thread.x, place->thread.y, place->thread.z};
+  here.straight_end = place->straight_end;
+  here.block = {place->block.x, place->block.y, place->block.z};
+}
 
 // Calls suspend(worker, thread), which may run any number of other threads before it returns.
 template <class Suspend>
@@ -22,11 +27,32 @@ inline __attribute__((always_inline)) auto suspended(Suspend suspend) {
   return result;
 }
 
+// Leaves this fibre for ever. The runtime could do it too, but a processor foresees the returns of functions by their
+// calls, and this way there is a return for each call.
+[[noreturn]] inline void resume(const Resumable* fibre) {
+#if defined(__x86_64__)
+  asm volatile("movq 0(%0), %%rsp\n movq 16(%0), %%rbp\n jmpq *8(%0)" : : "D"(fibre) : "memory");
+#elif defined(__aarch64__)
+  register const Resumable* x0 asm("x0") = fibre;
+  asm volatile("ldp x10, x9, [x0]\n ldr x29, [x0, #16]\n mov sp, x10\n br x9" : : "r"(x0) : "memory");
+#endif
+  __builtin_unreachable();
+}
+
 template <class Parameter>
 struct Copied {
   alignas(Parameter) unsigned char bytes[sizeof(Parameter)];
   explicit Copied(const void* from) { memcpy(bytes, from, sizeof(Parameter)); }
   const Parameter& value() const { return reinterpret_cast<const Parameter&>(bytes); }
+};
+
+template <unsigned... I>
+struct Numbers {};
+template <unsigned N, unsigned... I>
+struct FirstNumbers : FirstNumbers<N - 1, N - 1, I...> {};
+template <unsigned... I>
+struct FirstNumbers<0, I...> {
+  using type = Numbers<I...>;
 };
 
 template <auto Kernel>
@@ -38,23 +64,23 @@ struct Entry<Kernel> {
 
   static void loop(const Place* place, Parameters... parameters) {
     for (;;) {
-      here = *place;
+      go_to(place);
       for (unsigned x = here.thread.x; x < here.straight_end; ++x) {
         here.thread.x = x;
         Kernel(parameters...);
       }
-      setting.runtime->next(setting.worker);
+      if (const Resumable* other = setting.runtime->next(setting.worker)) resume(other);
     }
   }
 
-  template <size_t... I>
-  static void unpack(const void* const* arguments, const Place* place, std::index_sequence<I...>) {
+  template <unsigned... I>
+  static void unpack(const void* const* arguments, const Place* place, Numbers<I...>) {
     loop(place, Copied<Parameters>(arguments[I]).value()...);
   }
 
-  static void threads(const void* const* arguments, const Setting* shared, const Place* place) {
-    setting = *shared;
-    unpack(arguments, place, std::make_index_sequence<sizeof...(Parameters)>());
+  static void threads(const Start* start) {
+    setting = *start->setting;
+    unpack(start->arguments, start->place, typename FirstNumbers<sizeof...(Parameters)>::type());
   }
 };
 

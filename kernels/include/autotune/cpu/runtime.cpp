@@ -6,9 +6,20 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include <new>
-
 #include "autotune/cpu/worker.hpp"
+
+namespace autotune::cpu {
+namespace {
+
+// Where `new` makes an object. The C++ library's way to say so is not there.
+struct At {
+  void* memory;
+};
+
+}  // namespace
+}  // namespace autotune::cpu
+
+inline void* operator new(size_t, autotune::cpu::At at) noexcept { return at.memory; }
 
 namespace autotune::cpu {
 namespace {
@@ -53,14 +64,16 @@ Worker* this_worker() {
   void* const memory = malloc(sizeof(Worker));
   if (!memory) return nullptr;
   pthread_setspecific(worker_key, memory);
-  return new (memory) Worker;
+  return new (At{memory}) Worker;
 }
 
 void work(Job& job) {
+  const long long begin = now_ns();
   if (Worker* const worker = this_worker())
     worker->run(job);
   else
     job.fail(out_of_memory);
+  job.busy_ns.add(now_ns() - begin);
 }
 
 // Threads that help with one job at a time. They are started when first wanted and live as long as the process.
@@ -77,7 +90,7 @@ class Pool {
     }
     job_ = &job;
     wanted_ = helpers;
-    generation_.fetch_add(1, std::memory_order_release);
+    generation_.add(1);
     for (unsigned i = 0; i < helpers; ++i) pthread_cond_signal(&wake_);
     pthread_mutex_unlock(&mutex_);
     return true;
@@ -88,9 +101,9 @@ class Pool {
     pthread_mutex_lock(&mutex_);
     job_ = nullptr;
     pthread_mutex_unlock(&mutex_);
-    spin_while([this] { return busy_.load(std::memory_order_relaxed) != 0; });
+    spin_while([this] { return busy_.load() != 0; });
     pthread_mutex_lock(&mutex_);
-    while (busy_.load(std::memory_order_relaxed) != 0) pthread_cond_wait(&done_, &mutex_);
+    while (busy_.load() != 0) pthread_cond_wait(&done_, &mutex_);
     pthread_mutex_unlock(&mutex_);
     pthread_mutex_unlock(&owner_);
   }
@@ -103,20 +116,20 @@ class Pool {
 
   void help() {
     pthread_mutex_lock(&mutex_);
-    for (unsigned seen = 0;;) {
+    for (int seen = 0;;) {
       pthread_mutex_unlock(&mutex_);
-      spin_while([&] { return generation_.load(std::memory_order_relaxed) == seen; });
+      spin_while([&] { return generation_.load() == seen; });
       pthread_mutex_lock(&mutex_);
-      while (generation_.load(std::memory_order_relaxed) == seen) pthread_cond_wait(&wake_, &mutex_);
-      seen = generation_.load(std::memory_order_relaxed);
+      while (generation_.load() == seen) pthread_cond_wait(&wake_, &mutex_);
+      seen = generation_.load();
       if (!job_ || wanted_ == 0) continue;
       --wanted_;
-      busy_.fetch_add(1, std::memory_order_relaxed);
+      busy_.add(1);
       Job& job = *job_;
       pthread_mutex_unlock(&mutex_);
       work(job);
       pthread_mutex_lock(&mutex_);
-      if (busy_.fetch_sub(1, std::memory_order_relaxed) == 1) pthread_cond_signal(&done_);
+      if (busy_.add(-1) == 1) pthread_cond_signal(&done_);
     }
   }
 
@@ -124,18 +137,18 @@ class Pool {
   // are watched without it.
   pthread_mutex_t owner_ = PTHREAD_MUTEX_INITIALIZER, mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t wake_ = PTHREAD_COND_INITIALIZER, done_ = PTHREAD_COND_INITIALIZER;
-  std::atomic<unsigned> generation_{0}, busy_{0};
+  Atomic<int> generation_{0}, busy_{0};
   Job* job_ = nullptr;
   unsigned started_ = 0, wanted_ = 0;
 };
 
 // Never destroyed: its threads use it to the end of the process.
-std::atomic<Pool*> the_pool{nullptr};
+Atomic<Pool*> the_pool{nullptr};
 pthread_once_t pool_once = PTHREAD_ONCE_INIT;
 
 void make_pool() {
   void* const memory = malloc(sizeof(Pool));
-  if (memory) the_pool.store(new (memory) Pool);
+  if (memory) the_pool.store(new (At{memory}) Pool);
 }
 
 // Null when there is no memory.
@@ -149,20 +162,20 @@ Pool* pool() {
 
 // Divides the blocks that are left among the caller and the pool; false when the pool is not to be had.
 bool share(Job& job, unsigned long long left) {
-  job.workers = left < job.launch.workers ? static_cast<unsigned>(left) : job.launch.workers;
-  job.chunk = left / (16ull * job.workers);
+  const unsigned workers = left < job.launch.workers ? static_cast<unsigned>(left) : job.launch.workers;
+  job.chunk = left / (16ull * workers);
   if (job.chunk == 0) job.chunk = 1;
   job.shared = true;  // before the pool sees the job
-  if (job.workers > 1 && pool() && pool()->begin(job, job.workers - 1)) return true;
-  job.shared = false;
-  job.workers = 1;
-  return false;
+  const long long begin = now_ns();
+  if (!pool() || !pool()->begin(job, workers - 1)) job.shared = false;
+  job.busy_ns.add(begin - now_ns());  // waking others is no work
+  return job.shared;
 }
 
 // What is left in [begin, blocks) is done alone when it is little, as far as the blocks before it, or the last
 // launch of the same kernel, tell. Otherwise the pool is asked; while it is busy, some blocks are done alone.
 bool take_alone(Job& job, unsigned long long& begin, unsigned long long& end) {
-  begin = job.next_block.load(std::memory_order_relaxed);
+  begin = job.next_block.load();
   const unsigned long long left = job.blocks - begin;
   end = job.blocks;
   if (left > 0 && job.launch.workers > 1) {
@@ -175,7 +188,7 @@ bool take_alone(Job& job, unsigned long long& begin, unsigned long long& end) {
     const double some = block_ns > 0 ? worth_sharing_ns / 2 / block_ns : 0;
     if (some < static_cast<double>(left)) end = begin + 1 + static_cast<unsigned long long>(some);
   }
-  job.next_block.store(end, std::memory_order_relaxed);
+  job.next_block.store(end);
   return left > 0;
 }
 
@@ -202,12 +215,12 @@ int run(Launch& launch, const Program& program) noexcept {
   work(job);
   if (job.shared) the_pool.load()->end();
   launch.elapsed_ns = now_ns() - job.begin_ns;
-  float block_ns = static_cast<float>(launch.elapsed_ns) * static_cast<float>(job.workers) / static_cast<float>(blocks);
+  float block_ns = static_cast<float>(job.busy_ns.load()) / static_cast<float>(blocks);
   __atomic_store(program.block_nanoseconds, &block_ns, __ATOMIC_RELAXED);
   return job.status.load();
 }
 
-void next(Worker* worker) noexcept { worker->next(); }
+const Resumable* next(Worker* worker) noexcept { return worker->next(); }
 
 BarrierCount barrier(Worker* worker, uint3 thread, bool predicate) noexcept {
   return worker->barrier(thread, predicate);
@@ -218,16 +231,14 @@ unsigned long long warp(Worker* worker, uint3 thread, WarpOperation operation, u
   return worker->warp(thread, operation, mask, value, operand, width);
 }
 
-unsigned active(Worker* worker, uint3 thread) noexcept { return worker->active(thread); }
-
 void fail(Worker* worker, Status status) noexcept { worker->fail(status); }
 
 }  // namespace
 
 bool take_blocks(Job& job, unsigned long long& begin, unsigned long long& end) {
-  if (job.status.load(std::memory_order_relaxed) != ok) return false;
+  if (job.status.load() != ok) return false;
   if (!job.shared) return take_alone(job, begin, end);
-  begin = job.next_block.fetch_add(job.chunk, std::memory_order_relaxed);
+  begin = job.next_block.add(job.chunk);
   end = begin + job.chunk < job.blocks ? begin + job.chunk : job.blocks;
   return begin < job.blocks;
 }
@@ -235,7 +246,7 @@ bool take_blocks(Job& job, unsigned long long& begin, unsigned long long& end) {
 }  // namespace autotune::cpu
 
 extern "C" __attribute__((visibility("default"))) const autotune::cpu::Runtime* autotune_runtime() {
-  static constexpr autotune::cpu::Runtime runtime{&autotune::cpu::run,  &autotune::cpu::next,   &autotune::cpu::barrier,
-                                                  &autotune::cpu::warp, &autotune::cpu::active, &autotune::cpu::fail};
+  using namespace autotune::cpu;
+  static constexpr Runtime runtime{&run, &next, &barrier, &warp, &fail};
   return &runtime;
 }

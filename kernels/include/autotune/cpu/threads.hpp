@@ -28,7 +28,9 @@ T exchange(WarpOperation operation, unsigned mask, T value, unsigned operand, in
 }  // namespace autotune::cpu
 
 inline void __syncthreads() { autotune::cpu::barrier(false); }
-inline int __syncthreads_count(int predicate) { return static_cast<int>(autotune::cpu::barrier(predicate != 0).holding); }
+inline int __syncthreads_count(int predicate) {
+  return static_cast<int>(autotune::cpu::barrier(predicate != 0).holding);
+}
 inline int __syncthreads_or(int predicate) { return autotune::cpu::barrier(predicate != 0).holding != 0; }
 inline int __syncthreads_and(int predicate) { return autotune::cpu::barrier(predicate == 0).holding == 0; }
 
@@ -57,14 +59,14 @@ inline unsigned __ballot_sync(unsigned mask, int predicate) {
 inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
 inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate == 0) == 0; }
 
+// The lanes that meet here: the whole warp, or those that are here when no thread of the block can go on otherwise.
 inline unsigned __activemask() {
-  using namespace autotune::cpu;
-  return suspended([](Worker* worker, uint3 thread) { return setting.runtime->active(worker, thread); });
+  return static_cast<unsigned>(autotune::cpu::warp(autotune::cpu::active_lanes, ~0u, 0));
 }
 
-#define AUTOTUNE_REDUCE(NAME)                                                                            \
-  inline unsigned __reduce_##NAME##_sync(unsigned mask, unsigned value) {                                \
-    return static_cast<unsigned>(autotune::cpu::warp(autotune::cpu::reduce_##NAME, mask, value));        \
+#define AUTOTUNE_REDUCE(NAME)                                                                     \
+  inline unsigned __reduce_##NAME##_sync(unsigned mask, unsigned value) {                         \
+    return static_cast<unsigned>(autotune::cpu::warp(autotune::cpu::reduce_##NAME, mask, value)); \
   }
 AUTOTUNE_REDUCE(add)
 AUTOTUNE_REDUCE(min)

@@ -13,25 +13,17 @@ struct dim3 {
 };
 
 // A type of two or four is aligned to its size up to 16 bytes, one of three like its member.
-#define AUTOTUNE_VECTORS_1_2_4(NAME, MEMBER)                                                                         \
-  struct NAME##1 {                                                                                                   \
-    MEMBER x;                                                                                                        \
-  };                                                                                                                 \
-  struct alignas(2 * sizeof(MEMBER)) NAME##2 {                                                                       \
-    MEMBER x, y;                                                                                                     \
-  };                                                                                                                 \
-  struct alignas(4 * sizeof(MEMBER) < 16 ? 4 * sizeof(MEMBER) : 16) NAME##4 {                                        \
-    MEMBER x, y, z, w;                                                                                               \
-  };                                                                                                                 \
-  constexpr NAME##1 make_##NAME##1(MEMBER x) { return {x}; }                                                         \
-  constexpr NAME##2 make_##NAME##2(MEMBER x, MEMBER y) { return {x, y}; }                                            \
+#define AUTOTUNE_VECTORS_1_2_4(NAME, MEMBER)                                                        \
+  struct NAME##1 { MEMBER x; };                                                                     \
+  struct alignas(2 * sizeof(MEMBER)) NAME##2 { MEMBER x, y; };                                      \
+  struct alignas(4 * sizeof(MEMBER) < 16 ? 4 * sizeof(MEMBER) : 16) NAME##4 { MEMBER x, y, z, w; }; \
+  constexpr NAME##1 make_##NAME##1(MEMBER x) { return {x}; }                                        \
+  constexpr NAME##2 make_##NAME##2(MEMBER x, MEMBER y) { return {x, y}; }                           \
   constexpr NAME##4 make_##NAME##4(MEMBER x, MEMBER y, MEMBER z, MEMBER w) { return {x, y, z, w}; }
 
-#define AUTOTUNE_VECTORS(NAME, MEMBER)                                                                               \
-  AUTOTUNE_VECTORS_1_2_4(NAME, MEMBER)                                                                               \
-  struct NAME##3 {                                                                                                   \
-    MEMBER x, y, z;                                                                                                  \
-  };                                                                                                                 \
+#define AUTOTUNE_VECTORS(NAME, MEMBER) \
+  AUTOTUNE_VECTORS_1_2_4(NAME, MEMBER) \
+  struct NAME##3 { MEMBER x, y, z; };  \
   constexpr NAME##3 make_##NAME##3(MEMBER x, MEMBER y, MEMBER z) { return {x, y, z}; }
 
 AUTOTUNE_VECTORS(char, signed char)

@@ -25,6 +25,14 @@ inline bool agree(const Lane* lane, unsigned need) {
   return true;
 }
 
+// The lanes of `waiting` that only ask who is there.
+inline unsigned asking(const Lane* lane, unsigned waiting) {
+  unsigned found = 0;
+  for (unsigned left = waiting; left; left &= left - 1)
+    if (lane[lowest(left)].operation == active_lanes) found |= left & (0u - left);
+  return found;
+}
+
 // The lane whose value `own` gets: itself when the one it names lies outside its section of `width` lanes or takes
 // no part.
 inline unsigned source(const Lane& lane, unsigned own, unsigned need) {
@@ -73,7 +81,7 @@ inline void exchange(Lane* lane, unsigned need) {
   const WarpOperation operation = lane[lowest(need)].operation;
   if (operation == synchronise) return;
   const bool is_shuffle = operation >= shuffle && operation <= shuffle_xor;
-  const unsigned total = is_shuffle ? 0 : reduced(lane, need);
+  const unsigned total = is_shuffle ? 0 : operation == active_lanes ? need : reduced(lane, need);
   for (unsigned left = need; left; left &= left - 1) {
     const unsigned own = lowest(left);
     lane[own].result = is_shuffle ? lane[source(lane[own], own, need)].value : total;

@@ -6,36 +6,12 @@
 #pragma once
 #include <stdlib.h>
 
-#include <atomic>
-
 #include "autotune/cpu/abi.hpp"
 #include "autotune/cpu/fibre.hpp"
+#include "autotune/cpu/job.hpp"
 #include "autotune/cpu/warp.hpp"
 
 namespace autotune::cpu {
-
-// One launch. Until it is shared with the pool only its caller takes blocks, afterwards each worker takes `chunk`
-// of them at a time.
-struct Job {
-  const Launch& launch;
-  const Program& program;
-  unsigned long long blocks;
-  unsigned threads;  // of a block
-  long long begin_ns;
-  std::atomic<int> status{ok};
-  std::atomic<unsigned long long> next_block{0};
-  unsigned long long chunk = 1;
-  unsigned workers = 1;
-  bool shared = false;
-
-  void fail(Status reason) {
-    int expected = ok;
-    status.compare_exchange_strong(expected, reason);
-  }
-};
-
-// The next blocks of the job, [begin, end); false when there are none left.
-bool take_blocks(Job& job, unsigned long long& begin, unsigned long long& end);
 
 // The place after this one, x first; false when it was the last.
 inline bool advance(uint3& place, const dim3& extent) {
@@ -72,10 +48,11 @@ class Worker {
     switch_fibre(&main_, running_);
   }
 
-  void next() {
+  const Resumable* next() {
     if (parking_) return end_thread();
     place_.thread.x = setting_.block_dim.x - 1;
     if (!advance(place_.thread, setting_.block_dim)) next_block();
+    return nullptr;
   }
 
   BarrierCount barrier(uint3 thread, bool predicate) {
@@ -106,22 +83,12 @@ class Worker {
     return lane.result;
   }
 
-  unsigned active(uint3 thread) {
-    if (!parking_) begin_parking(thread);
-    return live_[running_->thread / lanes];
-  }
-
   void fail(Status reason) {
     job_->fail(reason);
     leave();
   }
 
  private:
-  static void enter(void* self) {
-    const Worker& worker = *static_cast<Worker*>(self);
-    worker.job_->program.threads(worker.job_->launch.arguments, &worker.setting_, &worker.place_);
-  }
-
   void spare(Fibre* fibre) {
     fibre->next = spare_;
     spare_ = fibre;
@@ -137,7 +104,10 @@ class Worker {
       if (!map_stack(*fibre, fibre_count_)) return nullptr;
       ++fibre_count_;
     }
-    reset_fibre(*fibre, &enter, this);
+    reset_fibre(*fibre, job_->program.threads);
+    fibre->arguments = job_->launch.arguments;
+    fibre->setting = &setting_;
+    fibre->place = &place_;
     return fibre;
   }
 
@@ -212,39 +182,50 @@ class Worker {
   // Another thread goes on, and the current one when it is its turn again.
   void park() {
     Fibre* const self = running_;
+    if (!ready_ && started_ == job_->threads && !release_asking()) return fail(deadlock);
     Fibre* other = ready_;
     if (other) {
       ready_ = other->next;
       if (other == self) return;
       running_ = other;
-    } else if (started_ < job_->threads) {
+    } else {
       other = new_fibre();
       if (!other) return fail(out_of_memory);
       start_thread(other);
-    } else {
-      return fail(deadlock);
     }
     switch_fibre(self, other);
   }
 
   // The current thread has returned while others wait, or have waited.
-  void end_thread() {
+  const Resumable* end_thread() {
     const unsigned w = running_->thread / lanes;
     live_[w] &= ~(1u << running_->thread % lanes);
-    if (--live_count_ == 0) return next_block();
+    if (--live_count_ == 0) {
+      next_block();
+      return nullptr;
+    }
     release_barrier();
     // Each lane that waits may have waited for this one only.
     for (unsigned left = waiting_[w]; left; left &= left - 1)
       if (waiting_[w] >> lowest(left) & 1) release_lanes(w, lane_[w * lanes + lowest(left)].mask);
-    if (ready_) {
-      Fibre* const self = running_;
-      spare(self);
-      running_ = ready_;
-      ready_ = running_->next;
-      switch_fibre(self, running_);  // for ever
+    if (!ready_ && started_ < job_->threads) {
+      start_thread(running_);
+      return nullptr;
     }
-    if (started_ == job_->threads) return fail(deadlock);
-    start_thread(running_);
+    if (!ready_ && !release_asking()) fail(deadlock);
+    return end_fibre();
+  }
+
+  // The current fibre has no more to do, and one that is ready goes on.
+  const Resumable* end_fibre() {
+    Fibre* const self = running_;
+    spare(self);
+    running_ = ready_;
+    ready_ = running_->next;
+#ifdef AUTOTUNE_UCONTEXT
+    switch_fibre(self, running_);  // for ever
+#endif
+    return running_;
   }
 
   // Once all threads that live are at the barrier, they are ready, and nobody else.
@@ -262,8 +243,11 @@ class Worker {
   // any other thread.
   void release_lanes(unsigned w, unsigned mask) {
     const unsigned need = mask & live_[w];
+    if ((waiting_[w] & need) == need && agree(&lane_[w * lanes], need)) resume_lanes(w, need);
+  }
+
+  void resume_lanes(unsigned w, unsigned need) {
     Lane* const lane = &lane_[w * lanes];
-    if ((waiting_[w] & need) != need || !agree(lane, need)) return;
     exchange(lane, need);
     waiting_[w] &= ~need;
     Fibre* first = nullptr;
@@ -274,6 +258,13 @@ class Worker {
     }
     *end = ready_;
     ready_ = first;
+  }
+
+  // Nobody can go on: those who only ask which lanes are there are told. False when there are none.
+  bool release_asking() {
+    for (unsigned w = 0; w * lanes < job_->threads; ++w)
+      if (const unsigned found = asking(&lane_[w * lanes], waiting_[w])) resume_lanes(w, found);
+    return ready_;
   }
 
   Job* job_ = nullptr;

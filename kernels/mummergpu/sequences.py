@@ -1,0 +1,120 @@
+"""References and reads as codes (A, C, G, T = 0..3, anything else 4), from FASTA and FASTQ, plain, gzip or xz."""
+
+import itertools
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.errors import WorkloadError
+
+from .fastx import OTHER, ReadBlock, first_word, join, records
+
+__all__ = [
+    "MAX_READ_LENGTH",
+    "OTHER",
+    "ReadBlock",
+    "Reference",
+    "read_blocks",
+    "read_reference",
+    "reverse_complement",
+]
+
+MAX_READ_LENGTH = 2**16 - 1
+
+# Positions take 8 bytes a base: so many bases are turned round at a time.
+_TURNED_AT_ONCE = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Records one after another, each followed by one OTHER. `names` are the first words of the headers,
+    `codes` uint8, `starts` the position in `codes` of each record's first base, `lengths` in bases."""
+
+    names: list[str]
+    codes: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+
+
+def read_reference(path: Path) -> Reference:
+    """All records of `path`.
+
+    Raises WorkloadError: no such file, empty, neither FASTA nor FASTQ, damaged or cut short, a record without
+    sequence, no A, C, G or T at all.
+    """
+    whole = join(list(records(path, sys.maxsize)))
+    if int(whole.codes.min()) == OTHER:
+        raise WorkloadError(
+            f"{path} has none of A, C, G and T in its {len(whole.codes)} bases; a reference needs at least one. "
+            "Give the path of a DNA sequence that is not masked."
+        )
+    return Reference(
+        names=[first_word(header) for header in whole.headers],
+        codes=np.insert(whole.codes, whole.offsets[1:], np.uint8(OTHER)),
+        starts=whole.offsets[:-1] + np.arange(len(whole.headers)),
+        lengths=np.diff(whole.offsets),
+    )
+
+
+def read_blocks(
+    path: Path, bases_per_block: int, max_read_length: int = MAX_READ_LENGTH
+) -> Iterator[ReadBlock]:
+    """The reads of `path` in order, in blocks of at most `bases_per_block` bases; a longer read is a block.
+
+    The first block is read by the call itself, so that a file that is unusable from its start is refused
+    there; what is wrong further on can only be seen on the way.
+    Raises WorkloadError: no such file, empty, neither FASTA nor FASTQ, damaged or cut short, a read without
+    sequence or of more than `max_read_length` bases, a quality line of another length than its sequence.
+    """
+    blocks = _blocks(records(path, max_read_length), bases_per_block)
+    return itertools.chain([next(blocks)], blocks)
+
+
+def reverse_complement(codes: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Each read `codes[offsets[i]:offsets[i + 1]]` reversed and complemented in its place; OTHER stays OTHER."""
+    result = np.empty_like(codes)
+    first = 0
+    while first < len(offsets) - 1:
+        last = int(np.searchsorted(offsets, offsets[first] + _TURNED_AT_ONCE, side="right")) - 1
+        last = max(last, first + 1)
+        begin, end = int(offsets[first]), int(offsets[last])
+        mirror = np.repeat(
+            offsets[first:last] + offsets[first + 1 : last + 1] - 1, np.diff(offsets[first : last + 1])
+        )
+        mirror -= np.arange(begin, end)
+        # 0 and 3, 1 and 2 change places; 4 becomes 7 and is brought back.
+        np.minimum(codes[mirror] ^ 3, OTHER, out=result[begin:end])
+        first = last
+    return result
+
+
+# ---- blocks of records
+
+
+def _blocks(parts: Iterator[ReadBlock], bases_per_block: int) -> Iterator[ReadBlock]:
+    held: list[ReadBlock] = []
+    bases = 0
+    for part in parts:
+        first = 0
+        while first < len(part.headers):
+            room = part.offsets[first] + bases_per_block - bases
+            last = int(np.searchsorted(part.offsets, room, side="right")) - 1
+            if last <= first and not held:
+                last = first + 1
+            if last > first:
+                held.append(_slice(part, first, last))
+                bases += int(held[-1].offsets[-1])
+                first = last
+            if first < len(part.headers):
+                yield join(held)
+                held, bases = [], 0
+    yield join(held)
+
+
+def _slice(part: ReadBlock, first: int, last: int) -> ReadBlock:
+    begin, end = part.offsets[first], part.offsets[last]
+    return ReadBlock(part.headers[first:last], part.codes[begin:end], part.offsets[first : last + 1] - begin)

@@ -1,0 +1,170 @@
+"""The host's C++ compiler as a toolchain: which one is taken, what it makes, how it fails."""
+
+import os
+import struct
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from autotune import hostcxx
+from autotune.backends import Geometry
+from autotune.backends.cpu import CpuBackend
+from autotune.compiler import Batch, BuildError, Compiled, VariantSource
+from autotune.errors import CompilerError, DeviceError
+from autotune.hostcxx import HostCxx, RuntimeCxx, find_compiler, runtime_batch
+from autotune.paths import include_dir
+
+SOURCE = """
+#include "autotune/array.cuh"
+namespace scaling {
+template <class V>
+__global__ void scale(int* out, int by) {
+  __shared__ int total;
+  if (threadIdx.x == 0) total = 0;
+  __syncthreads();
+  atomicAdd(&total, __shfl_xor_sync(~0u, static_cast<int>(threadIdx.x), 1));
+  __syncthreads();
+  out[threadIdx.x] = total * by * V::factor * FACTOR;
+}
+}  // namespace scaling
+"""
+
+
+@pytest.fixture
+def batch(tmp_path: Path) -> Batch:
+    source = tmp_path / "scale.cu"
+    source.write_text(SOURCE)
+    variants = tuple(
+        VariantSource(
+            f"key{f}", f"V{f}", f"struct V{f} {{ static constexpr int factor = {f}; }};\n", (KERNEL,)
+        )
+        for f in (1, 2)
+    )
+    return Batch(source, (include_dir(),), variants, ("--use_fast_math", "-DFACTOR=10"))
+
+
+KERNEL = "scaling::scale"
+
+
+def run(image: bytes, symbol: str, folder: Path) -> list[int]:
+    path = folder / f"{symbol}.so"
+    path.write_bytes(image)
+    backend = CpuBackend()
+    module = backend.load(Compiled("key", path, {KERNEL: symbol}))
+    out = np.zeros(64, np.int32)
+    arguments = [struct.pack("P", out.ctypes.data), struct.pack("i", 3)]
+    backend.launch(module, KERNEL, Geometry((1, 1, 1), (64, 1, 1)), arguments)
+    module.unload()
+    return list(set(out.tolist()))
+
+
+def test_a_batch_is_one_library_with_a_symbol_for_each_variant(batch, tmp_path):
+    built = HostCxx(find_compiler()).build(batch)
+    assert built.symbols == {f"key{f}": {KERNEL: f"scaling_scale_V{f}"} for f in (1, 2)}
+    assert built.figures == {f"key{f}": {KERNEL: {}} for f in (1, 2)}
+    assert run(built.image, "scaling_scale_V1", tmp_path) == [2016 * 3 * 10]
+    assert run(built.image, "scaling_scale_V2", tmp_path) == [2016 * 3 * 2 * 10]
+
+
+def test_equal_sources_give_equal_bytes(batch):
+    toolchain = HostCxx(find_compiler())
+    assert toolchain.build(batch).image == toolchain.build(batch).image
+
+
+def test_a_variant_that_does_not_compile_is_named(batch):
+    broken = replace(batch.variants[0], struct="struct V1 {};\n")
+    with pytest.raises(BuildError, match=r"error: .factor. is not a member of .V1.|no member named 'factor'"):
+        HostCxx(find_compiler()).build(batch.of([broken]))
+
+
+@pytest.mark.zig
+def test_ziglang_compiles_kernels(batch, tmp_path):
+    toolchain = HostCxx((sys.executable, "-m", "ziglang", "c++"))
+    assert "clang version" in toolchain.identity
+    assert run(toolchain.build(batch).image, "scaling_scale_V2", tmp_path) == [2016 * 3 * 2 * 10]
+
+
+def test_the_runtime_needs_no_cxx_library(tmp_path):
+    image = RuntimeCxx(find_compiler()).build(runtime_batch()).image
+    assert b"_ZSt" not in image
+    assert b"autotune_runtime" in image
+
+
+def executable(path: Path, text: str = "#!/bin/sh\nexit 0\n") -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def test_compilers_are_looked_for_in_order(tmp_path, monkeypatch):
+    folder = tmp_path / "bin"
+    environment = {"PATH": str(folder)}
+    monkeypatch.setattr(hostcxx, "find_spec", lambda name: object() if name == "ziglang" else None)
+    assert find_compiler(environment=environment) == (sys.executable, "-m", "ziglang", "c++")
+    clang = executable(folder / "clang++")
+    assert find_compiler(environment=environment) == (str(clang),)
+    gcc = executable(folder / "g++")
+    assert find_compiler(environment=environment) == (str(gcc),)
+    asked = {**environment, "CXX": "clang++ -stdlib=libc++"}
+    assert find_compiler(environment=asked) == ("clang++", "-stdlib=libc++")
+    assert find_compiler("g++ -m64", asked) == ("g++", "-m64")
+    with pytest.raises(CompilerError, match="compiler asks for 'icpx -O1', and 'icpx' is not an executable"):
+        find_compiler("icpx -O1", environment)
+    with pytest.raises(CompilerError, match="CXX asks for 'icpx'"):
+        find_compiler(environment={**environment, "CXX": "icpx"})
+
+
+def test_no_compiler_at_all(monkeypatch, tmp_path):
+    monkeypatch.setattr(hostcxx, "find_spec", lambda name: None)
+    with pytest.raises(CompilerError, match=r"no C\+\+ compiler: CXX is not set.*, or pip install ziglang"):
+        find_compiler(environment={"PATH": str(tmp_path)})
+
+
+def test_a_compiler_that_does_not_run(tmp_path):
+    broken = executable(tmp_path / "g++", "#!/bin/sh\necho no licence >&2\nexit 3\n")
+    with pytest.raises(CompilerError, match=r"g\+\+ --version failed: no licence"):
+        HostCxx((str(broken),)).identity  # noqa: B018
+    with pytest.raises(CompilerError, match=r"cannot run .*: No such file"):
+        HostCxx((str(tmp_path / "missing"),)).identity  # noqa: B018
+
+
+def test_the_identity_names_what_decides_the_code(monkeypatch):
+    toolchain = HostCxx(find_compiler())
+    before = toolchain.identity
+    assert "-O3" in before
+    assert before == toolchain.identity
+    monkeypatch.setattr(hostcxx, "_features", lambda: "flags: none")
+    other_processor = toolchain.identity
+    monkeypatch.setattr(hostcxx, "_shim_digest", lambda: "other headers")
+    assert (
+        len({before, other_processor, toolchain.identity, HostCxx((*toolchain.command, "-g")).identity}) == 4
+    )
+
+
+def test_threads_are_what_the_user_says(monkeypatch):
+    monkeypatch.setenv("AUTOTUNE_CPU_THREADS", "3")
+    assert CpuBackend().device.multiprocessors == 3
+    monkeypatch.setenv("AUTOTUNE_CPU_THREADS", "many")
+    with pytest.raises(DeviceError, match="AUTOTUNE_CPU_THREADS is 'many'"):
+        CpuBackend()
+    monkeypatch.delenv("AUTOTUNE_CPU_THREADS")
+    assert CpuBackend().threads >= 1
+
+
+def test_a_backend_describes_and_times_itself():
+    with CpuBackend(1) as backend:
+        assert (backend.device.kind, backend.device.arch) == ("cpu", os.uname().machine)
+        about = backend.describe()
+        assert (about["threads"], about["cpu"]) == (1, backend.device.name)
+        runs = []
+        for cold in (False, True):
+            times = backend.sample(lambda: runs.append(1), 3, cold)
+            assert len(times) == 3
+            assert all(0 <= milliseconds < 1000 for milliseconds in times)
+        assert len(runs) == 6
+        backend.synchronize()
+    backend.close()
