@@ -11,8 +11,7 @@ import numpy as np
 from autotune.data import Data, Field
 from autotune.errors import AutotuneError, FamilyError, UnknownName
 from autotune.expression import Expression
-from autotune.layout import DIMS, GROUPINGS, MEMORIES
-from autotune.packing import PACKINGS
+from autotune.layout_choice import check_choice, one_choice_each
 from autotune.space import Constraint, Policy, PolicyValue, Preset, Space
 
 __all__ = ["Kernel", "Option", "Scalar", "parse"]
@@ -58,7 +57,7 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         raise FamilyError(f"{where}: its source {source} is not there")
     data = {key: _data(key, value, where) for key, value in content["data"].items()}
     policies = tuple(_policy(key, value, data, where) for key, value in content["policies"].items())
-    _one_choice_each(data, policies, where)
+    one_choice_each(data, policies, where)
     extents = _extents(content, data, where)
     options = {key: _option(key, value, where) for key, value in content.get("options", {}).items()}
     scalars: dict[str, Scalar] = {}
@@ -168,7 +167,7 @@ def _data(name: str, value: Mapping[str, Any], where: str) -> Data:
             f"{place}: a C++ compiler would pad this record; order its fields by size and fill it up"
         )
     for layout, choice in data.fixed.items():
-        _check_choice(place, data, layout, choice)
+        check_choice(place, data, layout, choice)
     return data
 
 
@@ -200,7 +199,7 @@ def _policy(name: str, value: Mapping[str, Any], data: Mapping[str, Data], where
             raise UnknownName("value", text, values, f"{place}: means")
     for item in values:
         for target in applies if layout != "order" else ():
-            _check_choice(place, data[target], layout, means.get(str(item), item))
+            check_choice(place, data[target], layout, means.get(str(item), item))
     if (
         layout == "grouping"
         and len({(data[target].shape, data[target].dtype.itemsize) for target in applies}) > 1
@@ -214,53 +213,6 @@ def _policy(name: str, value: Mapping[str, Any], data: Mapping[str, Data], where
 def _means(policy: Mapping[str, Any]) -> dict[str, Any]:
     """What each value stands for, by its text: a YAML key may be a number."""
     return {str(value): meaning for value, meaning in policy.get("means", {}).items()}
-
-
-def _check_choice(place: str, data: Data, layout: str, choice: Any) -> None:
-    """Raise when ``choice`` is no value of the layout dimension, or none that ``data`` can take."""
-    allowed = {"memory": MEMORIES, "dims": DIMS, "grouping": GROUPINGS, "packing": tuple(PACKINGS)}.get(
-        layout
-    )
-    if allowed and choice not in allowed:
-        raise UnknownName(f"{layout} layout", choice, allowed, place)
-    if layout == "records" and not re.fullmatch(r"aos|soa|aosoa[1-9][0-9]*", str(choice)):
-        raise UnknownName("records layout", choice, ("aos", "soa", "aosoa<lanes>"), place)
-    if layout in ("vector", "padding") and not (isinstance(choice, int) and choice >= 1):
-        raise FamilyError(f"{place}: {layout} {choice!r} is not a whole number of at least 1")
-    if layout == "memory" and choice != "global" and data.role != "input":
-        raise FamilyError(
-            f"{place}: {choice} memory cannot be written, and {data.name} has role {data.role}; only global can"
-        )
-    if layout == "axes" and not (
-        isinstance(choice, list) and sorted(map(str, choice)) == sorted(set(data.shape))
-    ):
-        raise UnknownName("axes layout", choice, [list(data.shape), "in any order"], place)
-    if layout == "axes" and len(set(data.shape)) < len(data.shape):
-        raise FamilyError(
-            f"{place}: the extents of {data.name} repeat, so their names give its axes no order"
-        )
-    if layout in ("packing", "vector"):
-        if not data.packed:
-            raise FamilyError(f"{place}: data {data.name} names no packed extent to join elements along")
-        if data.dtype.kind not in "iu":
-            raise FamilyError(
-                f"{place}: data {data.name} holds {data.dtype}, and only whole numbers can be packed"
-            )
-
-
-def _one_choice_each(data: Mapping[str, Data], policies: tuple[Policy, ...], where: str) -> None:
-    """A layout dimension of an array has one driver; a vector width joins words, so it needs a packing."""
-    drivers = {(layout, name): "its own layout" for name, array in data.items() for layout in array.fixed}
-    for policy in policies:
-        for name in policy.data:
-            driver = drivers.setdefault((policy.layout, name), f"policy {policy.name}")
-            if driver != f"policy {policy.name}":
-                raise FamilyError(
-                    f"{where}: policy {policy.name} and {driver} both choose the {policy.layout} of {name}"
-                )
-    for (layout, name), driver in drivers.items():
-        if layout == "vector" and ("packing", name) not in drivers:
-            raise FamilyError(f"{where}: {driver} sets the vector width of {name}, which has no packing")
 
 
 def _extents(

@@ -80,6 +80,7 @@ class Store:
         )
         if "study" not in made.user_attrs:
             made.set_user_attr("study", _header(study))
+            made.set_user_attr("about", json.loads(json.dumps(study.about)))
         return StudyStore(made, policies)
 
     def studies(self) -> list[Study]:

@@ -7,25 +7,20 @@ sweep goes on. A measurement of an unverified variant cannot exist: ``_measured`
 ``_tried`` behind the verifier.
 """
 
-import hashlib
-import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Any
 
-from autotune import __version__
 from autotune.backends import Backend, LaunchError
 from autotune.cache import Cache
 from autotune.compiler import Compiled, CompileFailure, compile_many
 from autotune.decision import time_ms
-from autotune.device import Device
 from autotune.errors import DeviceError
 from autotune.execution import Execution, Resident
 from autotune.family import Family
-from autotune.layouts_digest import layouts_digest
+from autotune.identity import header, single_presets
 from autotune.measure import Protocol, interleave, measure
 from autotune.profile import profiles
 from autotune.record import Study
@@ -37,7 +32,7 @@ from autotune.variant import Variant, batch
 from autotune.verify import Verifier
 from autotune.workload import Inputs, Workload
 
-__all__ = ["Phases", "Sweep", "identity"]
+__all__ = ["DeviceLost", "Interrupted", "Phases", "Sweep"]
 
 BATCH_SIZE = (
     24  # variants in one compiler call: the front end is paid once, and the first batch is soon there
@@ -80,7 +75,10 @@ class Sweep:
             return self._run()
 
     def _run(self) -> Study:
-        study = self.header()
+        study = header(
+            self.family, self.workload, self.inputs, self.backend.device,
+            self.backend.toolchain(self.compiler).identity, self.protocol,
+        )  # fmt: skip
         recorded = self.store.open(study, {p.name: p for p in self.family.space.policies})
         known = recorded.known()
         todo = [c for c in self._ordered() if c not in known]
@@ -124,14 +122,9 @@ class Sweep:
         """Presets first, then a thin spread over the space, then the rest: a good time to beat is found early, and
         what follows can be abandoned early."""
         wanted = dict.fromkeys(self.configurations)
-        first = [c for c in self._presets().values() if c in wanted]
+        first = [c for c in single_presets(self.family.space).values() if c in wanted]
         thin = self.configurations[:: max(1, len(self.configurations) // 24)]
         return list(dict.fromkeys([*first, *thin, *self.configurations]))
-
-    def _presets(self) -> dict[str, Configuration]:
-        space = self.family.space
-        single = {name: space.configurations(name) for name in space.preset_names if name != "full"}
-        return {name: found[0] for name, found in single.items() if len(found) == 1}
 
     def _trials(self, todo: Sequence[Configuration], resident: Resident, verifier: Verifier) -> Any:
         variants, excluded = [], []
@@ -307,46 +300,6 @@ class Sweep:
             self.family.names(configuration, self.inputs.sizes, self.inputs.options, self.inputs.scalars)
         )
 
-    def header(self) -> Study:
-        """The study this sweep belongs to, without its trials."""
-        device, toolchain = self.backend.device, self.backend.toolchain(self.compiler)
-        names = {**self._names(self.family.space.control)}
-        return Study(
-            family=self.family.name,
-            workload=self.workload.name,
-            device=device.slug,
-            identity=identity(
-                self.family, self.inputs, toolchain.identity, device, self.workload.cold, self.protocol
-            ),
-            control=self.family.space.control,
-            presets=self._presets(),
-            about={
-                "title": self.family.title,
-                "device_name": device.name,
-                "device_kind": device.kind,
-                "arch": device.arch,
-                "compute_capability": device.compute_capability,
-                "driver": device.driver,
-                "compiler": toolchain.identity,
-                "autotune": __version__,
-                "date": datetime.now(UTC).isoformat(timespec="seconds"),
-                "protocol": {**self.protocol.to_dict(), "cache": "cold" if self.workload.cold else "warm"},
-                "source_digest": self.family.source_digest,
-                "space_digest": self.family.space_digest,
-                "layouts_digest": layouts_digest(),
-                "workload_digest": self.inputs.digest,
-                "features": dict(self.inputs.sizes),
-                "options": dict(self.inputs.options),
-                "operations": self.family.operations.evaluate(names) if self.family.operations else None,
-                "operation_unit": self.family.operation_unit,
-                "bytes": self.family.bytes.evaluate(names) if self.family.bytes else None,
-                "policies": {
-                    p.name: {"values": list(p.values), "default": p.default, "layout": p.layout, "doc": p.doc}
-                    for p in self.family.space.policies
-                },
-            },
-        )
-
     def _about(
         self, about: Mapping[str, Any], wall_s: float, visited: int, interrupted: bool, lost: str
     ) -> dict[str, Any]:
@@ -371,24 +324,3 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, study: Study) -> None:
         super().__init__("interrupted")
         self.study = study
-
-
-def identity(
-    family: Family, inputs: Inputs, compiler: str, device: Device, cold: bool, protocol: Protocol
-) -> str:
-    """A hash over all that must match for two trials to be comparable: source with headers, the family's Python,
-    layouts, space, workload content, compiler, device (on a cpu its threads too), cache state and protocol."""
-    digest = hashlib.sha256()
-    python = b"".join(path.read_bytes() for path in sorted(family.folder.glob("*.py")))
-    for part in (
-        family.source_digest,
-        family.space_digest,
-        layouts_digest(),
-        inputs.digest,
-        compiler,
-        f"{device.slug} {device.arch} {device.multiprocessors}",
-        json.dumps([cold, protocol.to_dict()], sort_keys=True),
-    ):
-        digest.update(part.encode() + b"\0")
-    digest.update(python)
-    return digest.hexdigest()

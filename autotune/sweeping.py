@@ -22,7 +22,6 @@ from rich.table import Table
 from autotune import paths, policyfile
 from autotune.backends import Backend
 from autotune.cache import Cache, default_root
-from autotune.decision import Decision, time_ms
 from autotune.devices import open_backend
 from autotune.errors import DeviceError, NothingMeasured, StoreError, UsageError
 from autotune.family import Family
@@ -30,6 +29,7 @@ from autotune.measure import CPU, CUDA
 from autotune.record import Study
 from autotune.space import Configuration
 from autotune.store import Store
+from autotune.summary import duration, print_study, states
 from autotune.sweep import Interrupted, Sweep
 from autotune.trial import Trial
 from autotune.workload import Inputs, Workload, load, prepare
@@ -94,7 +94,7 @@ def run(request: Request, out: Console, err: Console) -> None:
         raise DeviceError(lost)
     if not any(study.decision for study in studies):
         raise NothingMeasured(
-            f"no configuration could be measured: {_states(studies[-1])}; the reasons are in "
+            f"no configuration could be measured: {states(studies[-1])}; the reasons are in "
             f"{request.folder}/results.csv"
         )
 
@@ -135,7 +135,7 @@ def _one(
             study = sweep.run()
         except Interrupted as stopped:
             study, interrupted = stopped.study, True
-    _print_study(study, time.perf_counter() - began, backend, out)
+    print_study(study, time.perf_counter() - began, backend, out)
     return study, interrupted
 
 
@@ -255,56 +255,3 @@ def _progress(err: Console) -> Progress:
 
 def _best(milliseconds: float) -> str:
     return "" if math.isinf(milliseconds) else f"best {duration(milliseconds)}"
-
-
-def duration(milliseconds: float) -> str:
-    """Three significant digits in µs, ms or s."""
-    for unit, scale in (("s", 1e3), ("ms", 1.0), ("µs", 1e-3)):
-        if milliseconds >= scale or unit == "µs":
-            return f"{milliseconds / scale:.3g} {unit}"
-    raise AssertionError("unreachable")
-
-
-def _states(study: Study) -> str:
-    return ", ".join(f"{count} {state}" for state, count in sorted(study.states().items()))
-
-
-def _print_study(study: Study, wall_s: float, backend: Backend, out: Console) -> None:
-    sizes = " x ".join(str(n) for n in study.about["features"].values())
-    out.print(
-        f"\n{study.family} on {study.workload} ({sizes}), {backend.device.kind}: {backend.device.name}",
-        markup=False,
-    )
-    seconds = study.about["phases_s"]
-    names = ("compile", "reference", "place", "verify", "measure", "finalists", "record")
-    seconds = {**seconds, "overhead": seconds["total"] - sum(seconds.get(name, 0.0) for name in names)}
-    spent = ", ".join(f"{name} {seconds[name]:.1f}" for name in (*names, "overhead") if seconds.get(name, 0) >= 0.05)
-    out.print(
-        f"{_states(study)}; {wall_s:.1f} s wall ({spent}); kernels ran {study.about['busy_share']:.0%} of measure"
-    )
-    decision = study.decision
-    if decision is None:
-        return
-    out.print(_ladder(study, decision))
-
-
-def _ladder(study: Study, decision: Decision) -> Table:
-    measurement = decision.winner.measurement
-    assert measurement is not None
-    table = Table("", "time", "", box=None, pad_edge=False)
-    table.add_column("configuration", overflow="fold")
-
-    def row(name: str, trial: Trial, note: str) -> None:
-        table.add_row(name, duration(time_ms(trial)), note, trial.configuration.id)
-
-    row("winner", decision.winner, f"± {measurement.spread:.1%}, {len(decision.tie_set)} in the tie set")
-    if decision.runner_up:
-        row("runner-up", decision.runner_up, f"{decision.margin_over_runner_up:.2f} x the winner")
-    if decision.control:
-        row("control", decision.control, f"{decision.margin_over_control:.2f} x the winner")
-    by_configuration = {t.configuration: t for t in study.trials if t.measurement}
-    for name, configuration in study.presets.items():
-        trial = by_configuration.get(configuration)
-        if trial and name != "control":
-            row(name, trial, f"{time_ms(trial) / time_ms(decision.winner):.2f} x the winner")
-    return table

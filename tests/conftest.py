@@ -1,6 +1,6 @@
 """The one place where a test may be left out: when the machine lacks what its marker names.
 
-``--require-gpu`` (and ``--require-all``) turn that into a failure, for machines that must have it.
+``--require-gpu`` (and ``--require MARKER``) turn that into a failure, for machines that must have it.
 """
 
 import os
@@ -16,9 +16,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--require-gpu", action="store_true", help="fail, instead of skip, tests that need a GPU"
     )
-    parser.addoption(
-        "--require-all", action="store_true", help="fail, instead of skip, every test that lacks something"
-    )
+    parser.addoption("--require", action="append", default=[], help="as --require-gpu, for another marker")
 
 
 def _has_gpu() -> bool:
@@ -39,6 +37,7 @@ def _has_nvcc() -> bool:
 
 _NEEDS = {
     "gpu": (_has_gpu, "a CUDA device and PyCUDA"),
+    "mummer": (lambda: shutil.which("mummer") is not None, "the mummer program"),
     "nvcc": (_has_nvcc, "nvcc"),
     "nvrtc": (lambda: bool(find_spec("cuda") and find_spec("cuda.bindings")), "cuda-bindings with NVRTC"),
     "zig": (lambda: find_spec("ziglang") is not None, "ziglang"),
@@ -48,7 +47,9 @@ _NEEDS = {
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for name, (has, what) in _NEEDS.items():
         marked = [item for item in items if item.get_closest_marker(name)]
-        required = config.getoption("--require-all") or (name == "gpu" and config.getoption("--require-gpu"))
+        required = name in config.getoption("--require") or (
+            name == "gpu" and config.getoption("--require-gpu")
+        )
         if marked and not required and not has():
             for item in marked:
                 item.add_marker(pytest.mark.skip(reason=f"needs {what}"))

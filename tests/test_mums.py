@@ -188,6 +188,8 @@ def test_programs_that_write_it_differently(tmp_path: Path) -> None:
         ">b with words  Len = 7\r\n\t9\t1\t4\r\n               5               1               4\r\n\r\n"
     )
     assert mums.parse(mummer) == mums.parse(other) != []
+    other.write_bytes(b"> \xff\xc2\xa0c\n  \xc2\xa0r  1  2  3\n")
+    assert mums.parse(other) == [mums.Match("\udcff\xa0c", False, "\xa0r", 1, 2, 3)]
     (tmp_path / "nothing").write_text("")
     assert mums.parse(tmp_path / "nothing") == []
 

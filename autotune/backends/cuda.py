@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.backends import LaunchError, Placed
+from autotune.backends.cuda_query import active_blocks, clocks, describe_device
 from autotune.backends.cuda_texture import Texture
 from autotune.cache import Cache, default_root
 from autotune.compiler import Batch, Compiled, CompileFailure, Toolchain, VariantSource, compile_batch
-from autotune.device import Device, Limits
 from autotune.errors import CompilerError, DeviceError, UnknownName
 from autotune.layout import Stored
 from autotune.nvcc import Nvcc
@@ -98,7 +98,7 @@ class CudaBackend:
         self._images: dict[Path, Any] = {}
         self._flush: Any = None
         self._probe: CudaModule | None = None
-        self.device = self._describe_device(ordinal)
+        self.device = describe_device(self._driver, self._handle, ordinal)
 
     def __enter__(self) -> "CudaBackend":
         return self
@@ -121,34 +121,6 @@ class CudaBackend:
             self._depth.value = depth
             if depth == 0:
                 self._driver.Context.pop()
-
-    def _describe_device(self, ordinal: int) -> Device:
-        attribute = self._driver.device_attribute
-        get = self._handle.get_attribute
-        major, minor = self._handle.compute_capability()
-        limits = Limits(
-            grid_x=get(attribute.MAX_GRID_DIM_X),
-            grid_y=get(attribute.MAX_GRID_DIM_Y),
-            grid_z=get(attribute.MAX_GRID_DIM_Z),
-            threads_per_block=get(attribute.MAX_THREADS_PER_BLOCK),
-            shared_bytes_per_block=get(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
-            constant_bytes=get(attribute.TOTAL_CONSTANT_MEMORY),
-            texture_1d_texels=get(attribute.MAXIMUM_TEXTURE1D_LINEAR_WIDTH),
-            texture_2d_width=get(attribute.MAXIMUM_TEXTURE2D_WIDTH),
-            texture_2d_height=get(attribute.MAXIMUM_TEXTURE2D_HEIGHT),
-            texture_pitched_width=get(attribute.MAXIMUM_TEXTURE2D_LINEAR_WIDTH),
-            texture_pitched_height=get(attribute.MAXIMUM_TEXTURE2D_LINEAR_HEIGHT),
-            memory_bytes=self._handle.total_memory(),
-        )
-        return Device(
-            kind="cuda",
-            name=self._handle.name(),
-            arch=f"sm_{major}{minor}",
-            ordinal=ordinal,
-            multiprocessors=get(attribute.MULTIPROCESSOR_COUNT),
-            driver=str(self._driver.get_driver_version()),
-            limits=limits,
-        )
 
     def toolchain(self, compiler: str = "") -> Toolchain:
         if compiler not in ("", *COMPILERS):
@@ -292,24 +264,9 @@ class CudaBackend:
         return float(np.median(times))
 
     def active_blocks(self, compiled: Compiled, kernel: str, block_size: int, shared_bytes: int) -> int:
-        """cuOccupancyMaxActiveBlocksPerMultiprocessor: the driver's word, to check ``occupancy`` against."""
-        from cuda.bindings import driver as bindings
-
-        def call(function: str, *arguments: Any) -> Any:
-            status, *result = getattr(bindings, function)(*arguments)
-            if int(status):
-                raise LaunchError(f"{function}: {status}")
-            return result[0] if result else None
-
-        with self.current():  # PyCUDA shows no function handle, so the binary is loaded a second time
-            module = call("cuModuleLoadData", compiled.image.read_bytes())
-            function = call("cuModuleGetFunction", module, compiled.symbols[kernel].encode())
-            if shared_bytes > 48 << 10:
-                attribute = bindings.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-                call("cuFuncSetAttribute", function, attribute, shared_bytes)
-            blocks = call("cuOccupancyMaxActiveBlocksPerMultiprocessor", function, block_size, shared_bytes)
-            call("cuModuleUnload", module)
-        return int(blocks)
+        """How many blocks the driver keeps on a multiprocessor: its word, to check ``occupancy`` against."""
+        with self.current():
+            return active_blocks(compiled, kernel, block_size, shared_bytes)
 
     def attributes(self, module: Any, kernel: str) -> dict[str, int]:
         """The driver's static figures of a loaded kernel: registers, local and shared bytes."""
@@ -335,17 +292,7 @@ class CudaBackend:
         import pycuda
 
         about: dict[str, Any] = {"pycuda": pycuda.VERSION_TEXT, "driver": self.device.driver}
-        try:
-            import pynvml
-
-            pynvml.nvmlInit()
-            handle = pynvml.nvmlDeviceGetHandleByPciBusId(self._handle.pci_bus_id())
-            about["driver"] = pynvml.nvmlSystemGetDriverVersion()
-            about["clock_mhz"] = pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM)
-            about["clock_max_mhz"] = pynvml.nvmlDeviceGetMaxClockInfo(handle, pynvml.NVML_CLOCK_SM)
-            about["throttle_reasons"] = int(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle))
-        except Exception as problem:  # noqa: BLE001 - NVML is a courtesy: any failure only leaves its figures out
-            about["nvml"] = f"not available: {type(problem).__name__}: {problem}"
+        about |= clocks(self._handle.pci_bus_id())
         return about
 
     def close(self) -> None:

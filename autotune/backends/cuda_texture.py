@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from autotune.backends import LaunchError
+from autotune.backends.cuda_query import call
 from autotune.layout import Stored
 
 __all__ = ["Texture"]
@@ -25,7 +25,7 @@ class Texture:
     _owned: list[Any] = field(default_factory=list)
 
     def free(self) -> None:
-        _call("cuTexObjectDestroy", self.handle)
+        call("cuTexObjectDestroy", self.handle)
         for item in self._owned:
             item.free()
         self._owned.clear()
@@ -95,13 +95,4 @@ def _create(resource: Any) -> int:
     texture.addressMode = [bindings.CUaddress_mode(_CLAMP)] * 3
     texture.filterMode = bindings.CUfilter_mode(_POINT)
     texture.flags = _READ_AS_INTEGER
-    return int(_call("cuTexObjectCreate", resource, texture, None))
-
-
-def _call(function: str, *arguments: Any) -> Any:
-    from cuda.bindings import driver as bindings
-
-    status, *result = getattr(bindings, function)(*arguments)
-    if int(status):
-        raise LaunchError(f"{function}: {status}")
-    return result[0] if result else None
+    return int(call("cuTexObjectCreate", resource, texture, None))

@@ -110,30 +110,36 @@ def parse(path: Path) -> list[Match]:
     matches: list[Match] = []
     read: tuple[str, bool] | None = None
     for number, line in enumerate(lines, start=1):
-        words = line.decode("utf-8", "surrogateescape").split()
+        # Bytes are split at ASCII blanks only, as MUMmer ends names.
+        words = line.split()
         if line.startswith(b">"):
-            read = _read_of(line.decode("utf-8", "surrogateescape"))
+            read = _read_of(line)
         elif words:
             if (
                 read is None
-                or len(words) not in (_COLUMNS, _COLUMNS + 1)
-                or not "".join(words[-3:]).isdecimal()
+                or len(words) - _COLUMNS not in (0, 1)
+                or not b"".join(words[-_COLUMNS:]).isdigit()
             ):
                 raise WorkloadError(
                     f"{path} line {number} is {line[:80]!r}; allowed are '> name' and, after it, rows of 3 numbers, "
                     "or a name and 3 numbers. Give a file that mummer or autotune run wrote."
                 )
-            record = words[0] if len(words) > _COLUMNS else ""
-            matches.append(Match(*read, record, *(int(word) for word in words[-3:])))
+            record = _text(words[0]) if len(words) > _COLUMNS else ""
+            position, start, length = map(int, words[-_COLUMNS:])
+            matches.append(Match(*read, record, position, start, length))
     return sorted(matches)
 
 
-def _read_of(line: str) -> tuple[str, bool]:
+def _read_of(line: bytes) -> tuple[str, bool]:
     """Name and strand from a header line; programs differ in what they put around the name."""
     words = line[1:].split()
-    if line.startswith(">  ") and words[:1] == ["Reverse"]:
+    if line.startswith(b">  ") and words[:1] == [b"Reverse"]:
         return "", True
-    return (words[0] if words else ""), words[1:2] == ["Reverse"]
+    return (_text(words[0]) if words else ""), words[1:2] == [b"Reverse"]
+
+
+def _text(name: bytes) -> str:
+    return name.decode("utf-8", "surrogateescape")
 
 
 def _bounds(mems: Mems, reads: int) -> NDArray[np.int64]:

@@ -1,0 +1,86 @@
+"""What a study is: the identity that decides whether two trials are comparable, and the description that
+lets a reader trust its figures."""
+
+import hashlib
+import json
+from datetime import UTC, datetime
+
+from autotune import __version__
+from autotune.device import Device
+from autotune.family import Family
+from autotune.layouts_digest import layouts_digest
+from autotune.measure import Protocol
+from autotune.record import Study
+from autotune.space import Configuration, Space
+from autotune.workload import Inputs, Workload
+
+__all__ = ["header", "identity", "single_presets"]
+
+
+def header(
+    family: Family, workload: Workload, inputs: Inputs, device: Device, compiler: str, protocol: Protocol
+) -> Study:
+    """The study of ``family`` on ``workload`` and ``device``, without its trials. ``compiler`` is the toolchain's
+    identity."""
+    control = family.space.control
+    names = family.names(control, inputs.sizes, inputs.options, inputs.scalars)
+    return Study(
+        family=family.name,
+        workload=workload.name,
+        device=device.slug,
+        identity=identity(family, inputs, compiler, device, workload.cold, protocol),
+        control=control,
+        presets=single_presets(family.space),
+        about={
+            "title": family.title,
+            "device_name": device.name,
+            "device_kind": device.kind,
+            "arch": device.arch,
+            "compute_capability": device.compute_capability,
+            "driver": device.driver,
+            "compiler": compiler,
+            "autotune": __version__,
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "protocol": {**protocol.to_dict(), "cache": "cold" if workload.cold else "warm"},
+            "source_digest": family.source_digest,
+            "space_digest": family.space_digest,
+            "layouts_digest": layouts_digest(),
+            "workload_digest": inputs.digest,
+            "features": dict(inputs.sizes),
+            "options": dict(inputs.options),
+            "operations": family.operations.evaluate(names) if family.operations else None,
+            "operation_unit": family.operation_unit,
+            "bytes": family.bytes.evaluate(names) if family.bytes else None,
+            "policies": {
+                p.name: {"values": list(p.values), "default": p.default, "layout": p.layout, "doc": p.doc}
+                for p in family.space.policies
+            },
+        },
+    )
+
+
+def single_presets(space: Space) -> dict[str, Configuration]:
+    """The presets that hold one configuration, in declared order."""
+    found = {name: space.configurations(name) for name in space.preset_names if name != "full"}
+    return {name: configurations[0] for name, configurations in found.items() if len(configurations) == 1}
+
+
+def identity(
+    family: Family, inputs: Inputs, compiler: str, device: Device, cold: bool, protocol: Protocol
+) -> str:
+    """A hash over all that must match for two trials to be comparable: source with headers, the family's Python,
+    layouts, space, workload content, compiler, device (on a cpu its threads too), cache state and protocol."""
+    digest = hashlib.sha256()
+    python = b"".join(path.read_bytes() for path in sorted(family.folder.glob("*.py")))
+    for part in (
+        family.source_digest,
+        family.space_digest,
+        layouts_digest(),
+        inputs.digest,
+        compiler,
+        f"{device.slug} {device.arch} {device.multiprocessors}",
+        json.dumps([cold, protocol.to_dict()], sort_keys=True),
+    ):
+        digest.update(part.encode() + b"\0")
+    digest.update(python)
+    return digest.hexdigest()
