@@ -61,8 +61,7 @@ class Execution:
         for kernel in family.kernels.values():
             geometry = self.variant.geometry(kernel, self.names)
             self._launches.append((kernel.name, geometry, self._arguments(kernel.arguments, self.names)))
-        plan = getattr(family.module, "plan", None)
-        self.run = (lambda: plan(self)) if plan else self._run
+        self._plan = getattr(family.module, "plan", None)
 
     def _arguments(self, arguments: tuple[str, ...], names: Mapping[str, Any]) -> list[bytes]:
         scalars = self.variant.family.scalars
@@ -71,7 +70,11 @@ class Execution:
             for name in arguments
         ]
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        """One call: the family's own plan, or every kernel once."""
+        if self._plan is not None:
+            self._plan(self)
+            return
         for placed in self._zeroed:
             self.backend.fill(placed, 0)
         for kernel, geometry, arguments in self._launches:

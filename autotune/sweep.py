@@ -41,7 +41,8 @@ BATCH_SIZE = (
 
 @dataclass
 class Phases:
-    """Wall seconds of a sweep by what they were spent on; ``sampled`` is device time inside ``measure``."""
+    """Wall seconds of a sweep by what they were spent on; ``kernels`` is the device time of the
+    plans run in ``verify`` and ``measure``; the rest of those is comparing, flushing caches and queueing."""
 
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -168,6 +169,7 @@ class Sweep:
             execution = resident.execution(variant, module)
             mark, spent["place"] = self.phases.add("place", mark), (time.perf_counter() - mark) * 1e3
             reason, first_ms = verifier.run(execution, self.workload.cold)
+            self.phases.seconds["kernels"] = self.phases.seconds.get("kernels", 0.0) + first_ms / 1e3
             mark, spent["verify"] = self.phases.add("verify", mark), (time.perf_counter() - mark) * 1e3
             if reason:
                 return self._trial(variant.configuration, "wrong_result", reason, static, spent)
@@ -188,8 +190,9 @@ class Sweep:
             first_ms=first_ms,
             best_ms=self.best_ms,
         )
-        sampled = self.phases.seconds.get("sampled", 0.0)
-        self.phases.seconds["sampled"] = sampled + sum(samples.times_ms) / 1e3
+        # The verified run is counted already, and is among the samples of what was abandoned at once.
+        new = sum(samples.times_ms) - (first_ms if first_ms in samples.times_ms else 0.0)
+        self.phases.seconds["kernels"] += new / 1e3
         kernels = list(self.family.kernels)
         return Measurement(
             median_ms=samples.median_ms,
@@ -304,8 +307,8 @@ class Sweep:
         self, about: Mapping[str, Any], wall_s: float, visited: int, interrupted: bool, lost: str
     ) -> dict[str, Any]:
         seconds = {**self.phases.seconds, "total": wall_s}
-        measuring = seconds.get("measure", 0.0)
-        busy = seconds.get("sampled", 0.0) / measuring if measuring else 0.0
+        running = seconds.get("verify", 0.0) + seconds.get("measure", 0.0)
+        busy = seconds.get("kernels", 0.0) / running if running else 0.0
         extra = {"phases_s": seconds, "busy_share": busy, "visited": visited, "interrupted": interrupted}
         if lost:
             return {**about, **extra, "lost": lost}

@@ -58,6 +58,11 @@ COLUMNS: Mapping[str, str] = MappingProxyType(
         "measure_ms": "wall time spent measuring",
         "notes": "remarks on the measurement, joined by ' | '",
         "identity": "hash over sources, space, workload, compiler and device; rows that share it compare",
+        "device_name": "the device's own name",
+        "driver": "its driver's version",
+        "clock_mhz": "clock of its multiprocessors at the end of the sweep; blank where nothing tells it",
+        "compiler": "compiler, version, target and fixed options",
+        "date": "when the sweep began, UTC",
     }
 )  # fmt: skip
 
@@ -66,6 +71,7 @@ _PROFILE = (
     "dynamic_shared_bytes", "constant_bytes", "block_size", "blocks_per_sm", "occupancy", "limited_by",
 )  # fmt: skip
 _PHASES = ("compile", "place", "verify", "measure")
+_STUDY = ("device_name", "driver", "clock_mhz", "compiler", "date")
 _NOT_COUNTS = ("occupancy", "limited_by")
 
 # A line feed survives CSV inside quotes. Other control characters do not (a lone carriage return ends a row
@@ -154,7 +160,7 @@ def _per_kernel(kernels: Iterable[str]) -> list[str]:
 
 def _tail() -> list[str]:
     costs = ["transform_ms", "transfer_ms", "footprint_bytes"]
-    return [*costs, *(f"{phase}_ms" for phase in _PHASES), "notes", "identity"]
+    return [*costs, *(f"{phase}_ms" for phase in _PHASES), "notes", "identity", *_STUDY]
 
 
 def _kernels(studies: Iterable[Study]) -> list[str]:
@@ -165,6 +171,11 @@ def _kernels(studies: Iterable[Study]) -> list[str]:
             if trial.measurement:
                 names.update(dict.fromkeys(trial.measurement.kernel_ms))
     return list(names)
+
+
+def _said(study: Study, name: str) -> Any:
+    value = study.about.get(name)
+    return clean(value) if isinstance(value, str) else value
 
 
 def _row(
@@ -181,6 +192,7 @@ def _row(
         "abandoned": bool(trial.measurement and trial.measurement.abandoned),
         "notes": clean(" | ".join(trial.notes)) or None,
         "identity": study.identity,
+        **{name: _said(study, name) for name in _STUDY},
     }
     for name, value in trial.configuration.items():
         row[policies[name]] = clean(value) if isinstance(value, str) else value
