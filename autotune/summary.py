@@ -35,9 +35,8 @@ def print_study(study: Study, wall_s: float, backend: Backend, out: Console) -> 
     spent = ", ".join(
         f"{name} {seconds[name]:.1f}" for name in (*names, "overhead") if seconds.get(name, 0) >= 0.05
     )
-    out.print(
-        f"{states(study)}; {wall_s:.1f} s wall ({spent}); kernels ran {study.about['busy_share']:.0%} of verify and measure"
-    )
+    busy = f"kernels ran {study.about['busy_share']:.0%} of verify and measure"
+    out.print(f"{states(study)}; {wall_s:.1f} s wall ({spent}); {busy}")
     decision = study.decision
     if decision is None:
         return
