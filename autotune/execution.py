@@ -70,6 +70,11 @@ class Execution:
             for name in arguments
         ]
 
+    @property
+    def has_own_plan(self) -> bool:
+        """Whether the family drives the launches itself."""
+        return self._plan is not None
+
     def run(self) -> None:
         """One call: the family's own plan, or every kernel once."""
         if self._plan is not None:

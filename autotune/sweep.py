@@ -21,7 +21,7 @@ from autotune.errors import DeviceError
 from autotune.execution import Execution, Resident
 from autotune.family import Family
 from autotune.identity import header, single_presets
-from autotune.measure import Protocol, interleave, measure
+from autotune.measure import Protocol, interleave, measure, median
 from autotune.profile import profiles
 from autotune.record import Study
 from autotune.reference import expected_outputs
@@ -34,9 +34,8 @@ from autotune.workload import Inputs, Workload
 
 __all__ = ["DeviceLost", "Interrupted", "Phases", "Sweep"]
 
-BATCH_SIZE = (
-    24  # variants in one compiler call: the front end is paid once, and the first batch is soon there
-)
+BATCH_SIZE = 24  # the front end is paid once a call, and the first batch is soon there
+_SPLIT_RUNS = 5  # runs that share out a plan's time among its kernels
 
 
 @dataclass
@@ -194,17 +193,25 @@ class Sweep:
         new = sum(samples.times_ms) - (first_ms if first_ms in samples.times_ms else 0.0)
         self.phases.seconds["kernels"] += new / 1e3
         kernels = list(self.family.kernels)
+        split = len(kernels) > 1 or execution.has_own_plan
         return Measurement(
             median_ms=samples.median_ms,
             minimum_ms=min(samples.times_ms),
             spread=samples.spread,
             samples=len(samples.times_ms),
-            kernel_ms={kernels[0]: samples.median_ms} if len(kernels) == 1 else {},
+            kernel_ms=self._kernel_ms(execution, samples.abandoned)
+            if split
+            else {kernels[0]: samples.median_ms},
             transform_ms=execution.transform_ms,
             transfer_ms=execution.transfer_ms,
             footprint_bytes=execution.footprint_bytes,
             abandoned=samples.abandoned,
         )
+
+    def _kernel_ms(self, execution: Execution, hurried: bool) -> dict[str, float]:
+        """The median time of each kernel of the plan, over a few runs of their own."""
+        runs = [self.backend.kernel_times(execution.run) for _ in range(1 if hurried else _SPLIT_RUNS)]
+        return {kernel: median([run.get(kernel, 0.0) for run in runs]) for kernel in runs[0]}
 
     def _failed(
         self,

@@ -180,6 +180,9 @@ class FakeBackend:
             times.append((self.clock_ms - before) * (1 + self.noise * ((i * 7) % 5 - 2)))
         return times
 
+    def kernel_times(self, plan: Callable[[], None]) -> dict[str, float]:
+        return {"doubler": self.sample(plan, 1, False)[0]}
+
     def describe(self) -> dict[str, Any]:
         return {"clock_mhz": 1980}
 

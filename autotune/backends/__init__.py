@@ -41,8 +41,8 @@ class Backend(Protocol):
     """Memory, launch and timing on one device.
 
     ``launch`` and ``fill`` are asynchronous on a cuda device; ``download`` and ``synchronize`` wait.
-    ``sample`` runs ``plan`` ``count`` times and returns each run's time in milliseconds, split by the kernels
-    launched in it when ``split`` is set; with ``cold`` the last-level cache is flushed before each run.
+    ``sample`` runs ``plan`` ``count`` times and returns each run's time in milliseconds; with ``cold`` the
+    last-level cache is flushed before each run.
     """
 
     device: Device
@@ -68,6 +68,10 @@ class Backend(Protocol):
     def synchronize(self) -> None: ...
 
     def sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]: ...
+
+    def kernel_times(self, plan: Callable[[], None]) -> dict[str, float]:
+        """Run ``plan`` once: milliseconds by kernel, a kernel's launches added up."""
+        ...
 
     def describe(self) -> dict[str, Any]: ...
 

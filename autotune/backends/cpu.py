@@ -86,6 +86,7 @@ class CpuBackend:
         self._compiler = ""
         self._runtime = 0
         self._flush: Bytes | None = None
+        self._kernel_ms: dict[str, float] = {}
         self.device = Device(
             kind="cpu",
             name=cpu_model(),
@@ -180,6 +181,7 @@ class CpuBackend:
         )
         status = module.functions[kernel](request)
         module.elapsed_ns = request.elapsed_ns
+        self._kernel_ms[kernel] = self._kernel_ms.get(kernel, 0.0) + request.elapsed_ns * 1e-6
         if status:
             raise LaunchError(f"{kernel}: {_REASONS.get(status, f'status {status}')} ({geometry})")
 
@@ -196,6 +198,12 @@ class CpuBackend:
             plan()
             times.append((time.perf_counter_ns() - begin) * 1e-6)
         return times
+
+    def kernel_times(self, plan: Callable[[], None]) -> dict[str, float]:
+        """Milliseconds inside each kernel during one run of ``plan``."""
+        self._kernel_ms = {}
+        plan()
+        return dict(self._kernel_ms)
 
     def describe(self) -> dict[str, Any]:
         """Processor, threads and compiler."""

@@ -30,6 +30,7 @@ __all__ = ["COMPILERS", "CudaBackend", "devices"]
 COMPILERS = ("nvrtc", "nvcc")
 # The one symbol behind every constant layout: memory.cuh's constant_window<65536>.
 CONSTANT_WINDOW = "_ZN8autotune15constant_windowILi65536EEE"
+_TRACE_DELAY_NS = 200_000  # a plan of a few launches is queued by then
 _DELAY_NS_PER_SAMPLE = 20_000  # the host needs about 10 us to queue a sample
 _PROBE = VariantSource("autotune-probe-1", "Probe", "struct Probe {};\n", ("empty", "delay", "mismatches"))
 
@@ -98,6 +99,7 @@ class CudaBackend:
         self._images: dict[Path, Any] = {}
         self._flush: Any = None
         self._probe: CudaModule | None = None
+        self._traced: list[tuple[str, Any, Any]] | None = None
         self.device = describe_device(self._driver, self._handle, ordinal)
 
     def __enter__(self) -> "CudaBackend":
@@ -214,14 +216,33 @@ class CudaBackend:
         function = module.functions[kernel]
         with self.current():
             try:
+                start = self._driver.Event().record() if self._traced is not None else None
                 if geometry.shared_bytes > 48 << 10:  # more needs the kernel's consent
                     attribute = self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
                     function.set_attribute(attribute, geometry.shared_bytes)
                 function._launch_kernel(  # noqa: SLF001 - the path PyCUDA's prepared calls take
                     geometry.grid, geometry.block, packed(arguments), geometry.shared_bytes, None
                 )
+                if self._traced is not None:
+                    self._traced.append((kernel, start, self._driver.Event().record()))
             except self._driver.Error as problem:
                 raise LaunchError(f"{kernel}: {problem}") from None
+
+    def kernel_times(self, plan: Callable[[], None]) -> dict[str, float]:
+        """Run ``plan`` once, queued behind a delay, with events around each launch: milliseconds by kernel."""
+        with self.current():
+            wait = np.array([_TRACE_DELAY_NS], np.uint64).tobytes()
+            self.launch(self._probes(), "delay", Geometry((1, 1, 1), (1, 1, 1)), [wait])
+        self._traced = []
+        try:
+            plan()
+            self.synchronize()
+            times: dict[str, float] = {}
+            for kernel, start, end in self._traced:
+                times[kernel] = times.get(kernel, 0.0) + end.time_since(start)
+            return times
+        finally:
+            self._traced = None
 
     def synchronize(self) -> None:
         with self.current():
