@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,10 @@ def expected_outputs(
     )
     path = cache_root / "references" / f"{family.name}-{key.hexdigest()[:32]}.npz"
     # Missing, torn or foreign: computed again.
-    with suppress(OSError, ValueError, KeyError, EOFError), np.load(path, allow_pickle=False) as kept:
+    with (
+        suppress(OSError, ValueError, KeyError, EOFError, BadZipFile),
+        np.load(path, allow_pickle=False) as kept,
+    ):
         return {data.name: kept[data.name] for data in family.outputs}, float(kept["milliseconds"])
     begin = time.perf_counter()
     reference = getattr(family.module, "reference", None)

@@ -13,9 +13,9 @@ from rich.console import Console
 from autotune import paths
 from autotune.cache import Cache, default_root
 from autotune.dispatch import Kernel, explained
-from autotune.errors import StoreError, UnknownName, UsageError, WorkloadError
+from autotune.errors import StoreError, UnknownName, UsageError
 from autotune.family import Family
-from autotune.workload import Inputs, bind, load, prepare
+from autotune.workload import Inputs, bind, load, prepare, read_npy
 
 __all__ = ["run"]
 
@@ -86,12 +86,7 @@ def _array(family: Family, name: str, text: str) -> NDArray[Any]:
     array = reader(name, text) if reader else None
     if array is not None:
         return np.asarray(array)
-    try:
-        return np.asarray(np.load(text, allow_pickle=False))
-    except OSError as problem:
-        raise WorkloadError(f"-i {name}={text}: cannot be read: {problem.strerror or problem}") from None
-    except (ValueError, EOFError) as problem:
-        raise WorkloadError(f"-i {name}={text}: not a .npy array: {problem}") from None
+    return read_npy(Path(text), f"-i {name}")
 
 
 def _check_output(family: Family, output: Path) -> None:

@@ -16,7 +16,7 @@ from autotune.errors import AutotuneError, UnknownName, UsageError, WorkloadErro
 from autotune.family import Family
 from autotune.paths import bundled
 
-__all__ = ["Inputs", "Workload", "find_data", "load", "prepare", "workloads"]
+__all__ = ["Inputs", "Workload", "bind", "find_data", "load", "prepare", "read_npy", "workloads"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,18 +171,24 @@ def bind(
 def _array(name: str, spec: Mapping[str, Any], workload: Workload, root: Path) -> NDArray[Any]:
     place = f"workload {workload.name}: array {name}"
     if "npy" in spec:
-        path = find_data(spec["npy"], root, workload.path)
-        try:
-            with path.open("rb") as file:
-                return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
-        except (OSError, ValueError, EOFError, MemoryError) as problem:
-            raise WorkloadError(f"{place}: {path} is not a .npy array: {problem}") from None
+        return read_npy(find_data(spec["npy"], root, workload.path), place)
     if "random" not in spec or "shape" not in spec:
         raise WorkloadError(f"{place}: give npy: FILE, or random: integers|uniform|normal with a shape")
     try:
         return _random(spec, place)
     except (TypeError, ValueError, OverflowError, MemoryError) as problem:
         raise WorkloadError(f"{place}: numpy cannot make it: {problem}") from None
+
+
+def read_npy(path: Path, place: str) -> NDArray[Any]:
+    """The array in a .npy file. Raises WorkloadError, naming ``place``, when it cannot be read or is none."""
+    try:
+        with path.open("rb") as file:
+            return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+    except OSError as problem:
+        raise WorkloadError(f"{place}: {path} cannot be read: {problem.strerror or problem}") from None
+    except (ValueError, EOFError, MemoryError) as problem:
+        raise WorkloadError(f"{place}: {path} is not a .npy array: {problem}") from None
 
 
 def _random(spec: Mapping[str, Any], place: str) -> NDArray[Any]:
