@@ -60,7 +60,7 @@ class Kernel:
         if self.policies is None:
             why = "".join(f"; {c.origin}: {c.refusal}" for c in self._passed)
             warnings.warn(
-                f"no usable policy file for {family.name} on {self._backend.device.slug}: running its control "
+                f"no usable policy file for {family.name} on {self._backend.device.slug}: running an untuned "
                 f"configuration; `autotune sweep {family.name}` makes one{why}",
                 stacklevel=3,
             )
@@ -107,7 +107,9 @@ class Kernel:
 
     def explain(self, inputs: Inputs) -> tuple[Candidate, list[Candidate]]:
         """The candidate taken for ``inputs`` and those passed over, each with its reason."""
-        listed = candidates(self.family, self.policies, inputs.sizes, inputs.options)
+        listed = candidates(
+            self.family, self.policies, inputs.sizes, inputs.options, self._backend.device.kind
+        )
         chosen, passed = choose(listed, lambda configuration: self._exclusion(configuration, inputs))
         return chosen, [*self._passed, *passed]
 

@@ -43,6 +43,8 @@ CPU = Protocol(
 )
 CUDA = Protocol()
 
+_FEW_ROUNDS = 3
+
 
 @dataclass(frozen=True)
 class Samples:
@@ -121,9 +123,11 @@ def interleave(
     cold: bool,
     before: Mapping[Any, Callable[[], None]],
     estimate_ms: float,
+    few: frozenset[Any] = frozenset(),
 ) -> dict[Any, Samples]:
     """Time every plan in turn, round after round, forwards and backwards, so that drift favours none. ``before``
-    is called untimed ahead of each turn; ``estimate_ms`` is what one sample of all plans together takes."""
+    is called untimed ahead of each turn; ``estimate_ms`` is what one sample of all plans but ``few`` takes
+    together; those are in the first 3 rounds only, one sample each."""
     most = protocol.finalist_seconds * 1e3 / max(estimate_ms, 1e-6)
     samples = max(1, min(protocol.round_samples, int(most / 3)))
     rounds = max(3, min(protocol.rounds, int(most / samples)))
@@ -131,6 +135,8 @@ def interleave(
     for round_number in range(rounds):
         order = list(plans) if round_number % 2 == 0 else list(plans)[::-1]
         for key in order:
+            if key in few and round_number >= _FEW_ROUNDS:
+                continue
             before[key]()
-            times[key] += backend.sample(plans[key], samples, cold)
+            times[key] += backend.sample(plans[key], 1 if key in few else samples, cold)
     return {key: Samples(tuple(values)) for key, values in times.items()}

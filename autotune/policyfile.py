@@ -140,8 +140,9 @@ def _check_entry(item: Entry) -> None:
 
 def update(folder: Path, studies: list[Study]) -> Path:
     """Merge the winners of ``studies`` (one family, one device) into their policy file below ``folder`` and return
-    its path. An entry of another workload stays; one of the same workload is replaced. Raises PolicyFileError
-    when the file or folder cannot be written."""
+    its path. An entry of another workload stays; one of the same workload is replaced, unless it is faster, was
+    measured with the same sources and input, and is of a configuration that the new sweep did not measure. Raises
+    PolicyFileError when the file or folder cannot be written."""
     import filelock
 
     first = studies[-1]
@@ -155,16 +156,29 @@ def update(folder: Path, studies: list[Study]) -> Path:
                     entries = dict(read(path).entries)
                 except PolicyFileError:
                     path.replace(path.with_suffix(".yaml.unreadable"))
+            kept = False
             for study in studies:
                 if decision := study.decision:
-                    entries[study.workload] = entry(study, decision)
+                    new, old = entry(study, decision), entries.get(study.workload)
+                    kept = kept or (old is not None and _stays(old, new, study))
+                    entries[study.workload] = old if old is not None and _stays(old, new, study) else new
             chosen = _default(studies, entries)
+            if kept and path.exists():  # a partial sweep knows too little to choose the default anew
+                chosen = Minimax(Configuration(read(path).default), read(path).default_regret)
             _write(path, _content(first, entries, chosen))
     except OSError as problem:
         raise PolicyFileError(
             f"cannot write {path}: {problem.strerror or problem}; name a folder you may write with --policies"
         ) from None
     return path
+
+
+def _stays(old: Entry, new: Entry, study: Study) -> bool:
+    """Whether a sweep of part of the space must not replace the better entry of a wider one."""
+    same = ("options", "source_digest", "layouts_digest", "space_digest", "workload_digest", "compiler")
+    alike = all(getattr(old, name) == getattr(new, name) for name in same)
+    measured = {t.configuration for t in study.trials if t.measurement}
+    return alike and old.median_ms < new.median_ms and Configuration(old.configuration) not in measured
 
 
 def _default(studies: list[Study], entries: Mapping[str, Entry]) -> Minimax:

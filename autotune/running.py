@@ -93,6 +93,8 @@ def _check_output(family: Family, output: Path) -> None:
     allowed = (".npy",) if len(family.outputs) == 1 else (".npz",)
     if getattr(family.module, "write", None) is None and output.suffix not in allowed:
         raise UsageError(f"-o {output}: the name must end in {allowed[0]}")
+    if output.is_dir():
+        raise StoreError(f"-o {output} is a folder; name a file in it")
     if not (output.parent if str(output.parent) else Path()).is_dir():
         raise StoreError(f"-o {output}: the folder {output.parent} is not there")
 

@@ -60,9 +60,11 @@ def find(
 
 
 def candidates(
-    family: Family, policies: PolicyFile | None, sizes: Mapping[str, int], options: Mapping[str, Any]
-) -> list[Candidate]:
-    """Every configuration worth considering, best first, stale and foreign ones refused; control is last and stands."""
+    family: Family, policies: PolicyFile | None, sizes: Mapping[str, int], options: Mapping[str, Any],
+    kind: str = "",
+) -> list[Candidate]:  # fmt: skip
+    """Every configuration worth considering, best first, stale and foreign ones refused; control is last and stands.
+    A preset named after the device's kind (cpu, cuda) comes before it."""
     listed: list[Candidate] = []
     if policies is not None:
         origin = str(policies.path)
@@ -77,6 +79,9 @@ def candidates(
         fresh = any(not _stale(family, e) for e in policies.entries.values())
         stale = "" if fresh else "stale: every entry it was chosen over is"
         listed.append(Candidate("default", configuration, f"{origin}: default", 0.0, stale or wrong))
+    if kind in family.space.presets:  # what the family would have an untuned device of this kind run
+        for configuration in family.space.configurations(kind)[:1]:
+            listed.append(Candidate("preset", configuration, f"the family's preset {kind}"))
     listed.append(Candidate("control", family.space.control, "the family's defaults"))
     return listed
 

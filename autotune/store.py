@@ -59,6 +59,11 @@ class StudyStore:
                     "free space or name another --out and run the same command to go on"
                 ) from None
 
+    def about(self) -> dict[str, Any]:
+        """The study's description as recorded."""
+        found: dict[str, Any] = self._study.user_attrs.get("about", {})
+        return found
+
     def annotate(self, about: Mapping[str, Any]) -> None:
         """Replace the study's description."""
         self._study.set_user_attr("about", json.loads(json.dumps(about)))
@@ -107,12 +112,39 @@ def _storage(where: str | Path) -> Any:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "store.journal"
         path.touch()
-        backend = JournalFileBackend(str(path), lock_obj=JournalFileOpenLock(str(path)))
+        lock = JournalFileOpenLock(str(path))
+        _mend(path, lock)
+        backend = JournalFileBackend(str(path), lock_obj=lock)
         return optuna.storages.JournalStorage(backend)
     except OSError as problem:
         raise StoreError(
             f"cannot write to {folder}: {problem.strerror or problem}; name a folder you may write with --out"
         ) from None
+
+
+def _mend(path: Path, lock: JournalFileOpenLock) -> None:
+    """Cut off a last line that has no end: what kill -9, power loss or a full disk leave. Under the journal's own
+    lock, so that no writer is in the middle of one. Raises StoreError for a line that is no record."""
+    lock.acquire()
+    try:
+        content = path.read_bytes()
+        if content and not content.endswith(b"\n"):
+            whole = content.rfind(b"\n") + 1
+            warnings.warn(
+                f"{path}: its last line was torn and is cut off; the trial in it is lost", stacklevel=5
+            )
+            with path.open("r+b") as file:
+                file.truncate(whole)
+            content = content[:whole]
+    finally:
+        lock.release()
+    for number, line in enumerate(content.splitlines(), 1):
+        try:
+            json.loads(line)
+        except ValueError:
+            raise StoreError(
+                f"{path} line {number} is not a record: the file is damaged; move it away, or name another --out"
+            ) from None
 
 
 def _header(study: Study) -> dict[str, Any]:

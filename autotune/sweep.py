@@ -10,6 +10,7 @@ sweep goes on. A measurement of an unverified variant cannot exist: ``_measured`
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,13 +21,14 @@ from autotune.decision import time_ms
 from autotune.errors import DeviceError
 from autotune.execution import Execution, Resident
 from autotune.family import Family
+from autotune.finalists import Finalists
 from autotune.identity import header, single_presets
-from autotune.measure import Protocol, interleave, measure, median
+from autotune.measure import Protocol, measure, median
 from autotune.profile import profiles
 from autotune.record import Study
 from autotune.reference import expected_outputs
 from autotune.space import Configuration
-from autotune.store import Store, StudyStore, retimed
+from autotune.store import Store, StudyStore
 from autotune.trial import KernelProfile, Measurement, State, Trial
 from autotune.variant import Variant, batch
 from autotune.verify import Verifier
@@ -35,6 +37,7 @@ from autotune.workload import Inputs, Workload
 __all__ = ["DeviceLost", "Interrupted", "Phases", "Sweep"]
 
 BATCH_SIZE = 24  # the front end is paid once a call, and the first batch is soon there
+_TRIED_AGAIN = ("compile_failed", "launch_failed")
 _SPLIT_RUNS = 5  # runs that share out a plan's time among its kernels
 
 
@@ -81,13 +84,14 @@ class Sweep:
         )  # fmt: skip
         recorded = self.store.open(study, {p.name: p for p in self.family.space.policies})
         known = recorded.known()
-        todo = [c for c in self._ordered() if c not in known]
+        # A failed compile or launch may have been the machine's fault (no memory, full disk), and is cheap to repeat.
+        todo = [c for c in self._ordered() if c not in known or known[c].state in _TRIED_AGAIN]
         self.best_ms = min((time_ms(t) for t in known.values()), default=math.inf)
         done = len(self.configurations) - len(todo)
         began = time.perf_counter()
         resident = Resident(self.backend, self.inputs, most=self.protocol.finalists + 3)
         verifier: Verifier | None = None
-        interrupted, lost = False, ""
+        interrupted, lost, trouble = False, "", ""
         try:
             if todo:
                 expected, reference_ms = expected_outputs(self.family, self.inputs, self.cache.root)
@@ -98,7 +102,8 @@ class Sweep:
                     self._record(recorded, known, trial)
                     done += 1
                     self.watch(trial, done, len(self.configurations))
-            self._finalists(recorded, known, resident)
+            if todo or recorded.about().get("interrupted"):
+                trouble = self._finalists(recorded, known, resident, verifier)
         except KeyboardInterrupt:
             interrupted = True
         except DeviceLost as problem:
@@ -107,9 +112,10 @@ class Sweep:
             if verifier:
                 verifier.close()
             resident.close()
-        about = self._about(study.about, time.perf_counter() - began, len(todo), interrupted, lost)
-        if todo:
-            recorded.annotate(about)
+        about = self._about(study.about, recorded.about(), time.perf_counter() - began, len(todo))
+        about |= {"interrupted": interrupted, **({"lost": lost} if lost else {})}
+        about |= {"warning": trouble} if trouble else {}
+        recorded.annotate(about)
         wanted = set(self.configurations)
         trials = tuple(t for c, t in known.items() if c in wanted)
         if interrupted:
@@ -181,13 +187,16 @@ class Sweep:
         return self._trial(variant.configuration, "measured", "", static, spent, measurement)
 
     def _measured(self, execution: Execution, first_ms: float) -> Measurement:
+        # A preset is there to be compared with, so it is always sampled properly.
+        is_preset = execution.variant.configuration in single_presets(self.family.space).values()
+        best_ms = math.inf if is_preset else self.best_ms
         samples = measure(
             self.backend,
             execution.run,
             self.protocol,
             cold=self.workload.cold,
             first_ms=first_ms,
-            best_ms=self.best_ms,
+            best_ms=best_ms,
         )
         # The verified run is counted already, and is among the samples of what was abandoned at once.
         new = sum(samples.times_ms) - (first_ms if first_ms in samples.times_ms else 0.0)
@@ -242,47 +251,38 @@ class Sweep:
 
     # -- the end: finalists, and what the record says of itself --------------------------------------------
 
-    def _finalists(self, recorded: StudyStore, known: dict[Configuration, Trial], resident: Resident) -> None:
+    def _finalists(
+        self,
+        recorded: StudyStore,
+        known: dict[Configuration, Trial],
+        resident: Resident,
+        verifier: Verifier | None,
+    ) -> str:
+        """Re-time the best; why it could not be done, or empty."""
         wanted = set(self.configurations)
-        measured = [
-            t for c, t in known.items() if c in wanted and t.measurement and not t.measurement.abandoned
-        ]
-        near = sorted((t for t in measured if time_ms(t) <= self.protocol.within * self.best_ms), key=time_ms)
-        finalists = near[: self.protocol.finalists]
-        control = known.get(self.family.space.control)
-        if control and control.measurement and control.configuration in wanted and control not in finalists:
-            finalists.append(control)  # so that the margin over it is measured side by side
-        if len(finalists) < 2 or all(t.measurement and t.measurement.retimed_ms for t in finalists):
-            return
         mark = time.perf_counter()
-        variants = tuple(
-            Variant(self.family, t.configuration, tuple(self.inputs.options.items())) for t in finalists
-        )
-        chunks = compile_many(
-            batch(self.family, variants), self.backend.toolchain(self.compiler), self.cache, 1, len(variants)
-        )
-        compiled = [c for chunk in chunks for c in chunk]
-        plans: dict[Configuration, Callable[[], None]] = {}
-        executions = []
-        for variant, binary in zip(variants, compiled, strict=True):
-            assert isinstance(binary, Compiled), "a measured configuration was compiled before"
-            execution = resident.execution(variant, self.backend.load(binary))
-            executions.append(execution)
-            plans[variant.configuration] = execution.run
-        before = {variant.configuration: e.prepare for variant, e in zip(variants, executions, strict=True)}
-        timed = interleave(
-            self.backend,
-            plans,
-            self.protocol,
-            cold=self.workload.cold,
-            before=before,
-            estimate_ms=sum(time_ms(trial) for trial in finalists),
-        )
-        for configuration, samples in timed.items():
-            trial = retimed(known[configuration], samples)
+
+        def record(trial: Trial) -> None:
             recorded.record(trial)
-            known[configuration] = trial
-        self.phases.add("finalists", mark)
+            known[trial.configuration] = trial
+
+        finalists = Finalists(
+            self.backend, resident, self.cache, self.protocol, self.workload.cold, self.compiler
+        )
+        options = tuple(self.inputs.options.items())
+        try:
+            finalists.run(
+                {c: t for c, t in known.items() if c in wanted},
+                self.family.space.control,
+                lambda configuration: Variant(self.family, configuration, options),
+                verifier,
+                record,
+            )
+        except LaunchError as problem:
+            return f"the finalists could not be timed again: {problem}"
+        finally:
+            self.phases.add("finalists", mark)
+        return ""
 
     def _trial(
         self,
@@ -311,17 +311,25 @@ class Sweep:
         )
 
     def _about(
-        self, about: Mapping[str, Any], wall_s: float, visited: int, interrupted: bool, lost: str
+        self, about: Mapping[str, Any], before: Mapping[str, Any], wall_s: float, visited: int
     ) -> dict[str, Any]:
-        seconds = {**self.phases.seconds, "total": wall_s}
+        """The study's description: this run's, with the seconds of the runs before it added up."""
+        seconds = dict(before.get("phases_s", {}))
+        for phase, spent in {**self.phases.seconds, "total": wall_s}.items():
+            seconds[phase] = seconds.get(phase, 0.0) + spent
         running = seconds.get("verify", 0.0) + seconds.get("measure", 0.0)
-        busy = seconds.get("kernels", 0.0) / running if running else 0.0
-        extra = {"phases_s": seconds, "busy_share": busy, "visited": visited, "interrupted": interrupted}
-        if lost:
-            return {**about, **extra, "lost": lost}
-        if floor := getattr(self.backend, "floor_ms", None):
-            extra["floor_ms"] = floor()
-        return {**about, **self.backend.describe(), **extra}
+        extra: dict[str, Any] = {
+            "phases_s": seconds,
+            "busy_share": seconds.get("kernels", 0.0) / running if running else 0.0,
+            "visited": visited + int(before.get("visited", 0)),
+        }
+        if "reference_ms" in before:
+            extra["reference_ms"] = before["reference_ms"]
+        with suppress(LaunchError):  # after a lost context there is nothing to ask
+            extra |= self.backend.describe()
+            if floor := getattr(self.backend, "floor_ms", None):
+                extra["floor_ms"] = floor()
+        return {**about, **extra}
 
 
 class DeviceLost(DeviceError):

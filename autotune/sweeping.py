@@ -80,6 +80,8 @@ def run(request: Request, out: Console, err: Console) -> None:
     with closing(open_backend(request.device)) as backend:
         studies: list[Study] = []
         interrupted = False
+        if request.compiler and backend.device.kind == "cpu":
+            raise UsageError("--compiler chooses a CUDA compiler; on the cpu the environment's CXX names one")
         for workload, prepared in inputs:
             study, interrupted = _one(request, backend, workload, prepared, store, out, err)
             studies.append(study)
@@ -150,6 +152,12 @@ def _publish(request: Request, studies: Sequence[Study], store: Store, policies:
         ]
         written = policyfile.update(policies, [s for s in same if s.decision])
         out.print(f"policy file  {written}")
+        entries = policyfile.read(written).entries
+        for study in (s for s in studies if s.decision):
+            entry = entries[study.workload]
+            if study.decision and Configuration(entry.configuration) != study.decision.winner.configuration:
+                better = f"{Configuration(entry.configuration).id}, {duration(entry.median_ms)}"
+                out.print(f"             keeps for {study.workload} what an earlier sweep found: {better}")
 
 
 def report(record: str, folder: Path | None, out: Console) -> None:
@@ -196,8 +204,10 @@ def run_static(request: Request, archs: Sequence[str], out: Console, err: Consol
     """The static pass for each architecture: a table, and static.csv in the output folder."""
     from autotune.static import StaticProfile, static_sweep, static_toolchain, write_static
 
-    if request.device != "auto" or request.workloads:
-        raise UsageError("--static runs on no device and no workload: leave --device and --workload out")
+    if request.device != "auto" or request.workloads or request.store:
+        raise UsageError(
+            "--static runs nothing and records nothing: leave --device, --workload and --store out"
+        )
     configurations = request.configurations
     writable(request.folder)
     rows: list[StaticProfile] = []

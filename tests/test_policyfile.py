@@ -14,6 +14,7 @@ from autotune.policyfile import PolicyFile, read, update
 from autotune.record import Study
 from autotune.selection import candidates, choose, find
 from autotune.space import Configuration
+from autotune.store import Store
 
 
 @pytest.fixture
@@ -65,6 +66,17 @@ def test_a_second_workload_is_merged_and_the_first_stays(
     ).run()
     update(tmp_path / "policies", [second])
     assert list(read(written).entries) == ["large", "small"]
+
+
+def test_a_sweep_of_part_of_the_space_does_not_replace_a_better_entry(
+    folder: Path, study: Study, written: Path, tmp_path: Path
+) -> None:
+    before = read(written)
+    few = families.load(folder).space.configurations(narrowed={"memory": ["global"]})
+    part = sweep(folder, tmp_path, configurations=few, store=Store(tmp_path / "other")).run()
+    update(tmp_path / "policies", [part])
+    assert read(written).entries["small"] == before.entries["small"]
+    assert read(written).default == before.default
 
 
 def test_eight_writers_leave_one_whole_file(study: Study, written: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from fakes import FakeBackend, FakeToolchain, cost, sweep
 
 from autotune import family as families
 from autotune.backends import LaunchError
+from autotune.errors import StoreError
 from autotune.measure import Protocol
 from autotune.record import Study
 from autotune.store import Store
@@ -176,6 +177,76 @@ def test_a_lost_context_is_recorded_and_the_next_run_passes_it_by(folder: Path, 
     assert stopped.states()["crashed"] == 1
     study = sweep(folder, tmp_path).run()
     assert states(study) == {"measured": 11, "crashed": 1}
+
+
+def test_a_torn_last_line_is_mended_and_the_rest_kept(folder: Path, tmp_path: Path) -> None:
+    sweep(folder, tmp_path).run()
+    journal = tmp_path / "out" / "store.journal"
+    for cut in (20, 1, 300):
+        journal.write_bytes(journal.read_bytes()[:-cut])
+        with pytest.warns(UserWarning, match="torn"):
+            study = sweep(folder, tmp_path).run()
+        assert states(study) == {"measured": 12}
+        assert len(Store(tmp_path / "out").studies()[0].trials) == 12
+
+
+def test_a_damaged_record_is_an_error_that_names_the_line(folder: Path, tmp_path: Path) -> None:
+    sweep(folder, tmp_path).run()
+    journal = tmp_path / "out" / "store.journal"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([*lines[:2], b"rubbish\n", *lines[2:]]))
+    with pytest.raises(StoreError, match=r"line 3 is not a record"):
+        Store(tmp_path / "out")
+
+
+def test_a_failed_compile_is_tried_again_and_a_wrong_result_is_not(folder: Path, tmp_path: Path) -> None:
+    broken = FakeBackend(
+        tools=FakeToolchain(broken=("block_size = 128",)), wrong=lambda c: c["block_size"] == 32
+    )
+    assert states(sweep(folder, tmp_path, broken).run()) == {
+        "measured": 6,
+        "compile_failed": 3,
+        "wrong_result": 3,
+    }
+    mended = FakeBackend()
+    assert states(sweep(folder, tmp_path, mended).run()) == {"measured": 9, "wrong_result": 3}
+    assert not any("block_size=32," in launched for launched in mended.launched)
+
+
+def test_configurations_ahead_of_the_best_retimed_one_are_called_in(folder: Path, tmp_path: Path) -> None:
+    calls: dict[str, int] = {}
+
+    def costs(configuration: Mapping[str, Any]) -> float:  # the best when first sampled, slower ever after
+        key = str(dict(configuration))
+        calls[key] = calls.get(key, 0) + 1
+        slower = configuration["memory"] == "readonly" and calls[key] > 8
+        return cost(configuration) * (3 if slower else 1)
+
+    study = sweep(
+        folder, tmp_path, FakeBackend(costs=costs), protocol=Protocol(finalists=2, least=3, most=5)
+    ).run()
+    assert study.decision is not None
+    assert study.decision.winner.configuration["memory"] != "readonly"
+    ahead = [
+        t
+        for t in study.trials
+        if t.measurement and t.measurement.time_ms < study.decision.winner.measurement.time_ms
+    ]  # type: ignore[union-attr]
+    assert all(t.measurement and t.measurement.retimed_ms for t in ahead) or not ahead
+
+
+def test_a_kernel_that_turns_wrong_after_it_was_timed_has_no_time(folder: Path, tmp_path: Path) -> None:
+    runs: dict[str, int] = {}
+
+    def wrong(configuration: Mapping[str, Any]) -> bool:
+        key = str(dict(configuration))
+        runs[key] = runs.get(key, 0) + 1
+        return configuration["block_size"] == 64 and configuration["memory"] == "readonly" and runs[key] > 6
+
+    study = sweep(folder, tmp_path, FakeBackend(wrong=wrong)).run()
+    bad = [t for t in study.trials if t.state == "wrong_result"]
+    assert [t.configuration.id for t in bad] == ["block_size=64,memory=readonly"]
+    assert "right when first verified" in bad[0].reason
 
 
 def test_the_record_comes_back_as_it_was(folder: Path, tmp_path: Path) -> None:

@@ -235,12 +235,15 @@ class CudaBackend:
             self.launch(self._probes(), "delay", Geometry((1, 1, 1), (1, 1, 1)), [wait])
         self._traced = []
         try:
-            plan()
-            self.synchronize()
-            times: dict[str, float] = {}
-            for kernel, start, end in self._traced:
-                times[kernel] = times.get(kernel, 0.0) + end.time_since(start)
-            return times
+            with self.current():
+                plan()
+                self.synchronize()
+                times: dict[str, float] = {}
+                for kernel, start, end in self._traced:
+                    times[kernel] = times.get(kernel, 0.0) + end.time_since(start)
+                return times
+        except self._driver.Error as problem:
+            raise LaunchError(str(problem)) from None
         finally:
             self._traced = None
 

@@ -221,8 +221,9 @@ def _sentences(decision: Decision) -> Iterable[str]:
     winner, control = decision.winner, decision.control
     if len(decision.tie_set) > 1:
         yield (
-            f"{len(decision.tie_set)} configurations are within noise of the best. Among them the higher "
-            "occupancy wins, then the smaller footprint, then fewer changes from the control."
+            f"{len(decision.tie_set)} configurations are within noise of the best. Among them "
+            f"{'the higher occupancy wins, then ' if winner.profiles[0:1] and winner.profiles[0].occupancy else ''}"
+            "the smaller footprint wins, then fewer changes from the control."
         )
     if not (control and control.measurement and winner.measurement) or control is winner:
         return
