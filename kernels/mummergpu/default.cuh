@@ -1,0 +1,26 @@
+// Made by `autotune show FAMILY control --header`: the default configuration, for editors and for compiling
+// the kernel source on its own.
+// clang-format off
+#pragma once
+
+struct Default {
+  static constexpr int block_size = 256;
+  using nodes = autotune::Array<Node, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using children = autotune::Array<Children, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using tails = autotune::Array<Tail, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using reference = autotune::Array<unsigned char, autotune::Global<autotune::Texel<1>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using queries = autotune::Array<unsigned char, autotune::Global<autotune::Texel<1>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using offsets = autotune::Array<Offset, autotune::Global<autotune::Texel<8>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using slot_high = autotune::Array<unsigned char, autotune::Global<autotune::Texel<1>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using slot_low = autotune::Array<unsigned char, autotune::Global<autotune::Texel<1>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using mem_high = autotune::Array<unsigned char, autotune::Global<autotune::Texel<1>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using mem_low = autotune::Array<unsigned char, autotune::Global<autotune::Texel<1>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using matches = autotune::Array<Match, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using counts = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using tile_sums = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using mems = autotune::Array<Mem, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+};
+template __global__ void match<Default>(Default::nodes, Default::children, Default::reference, Default::queries, Default::offsets, Default::matches, unsigned int);
+template __global__ void print_count<Default>(Default::nodes, Default::children, Default::tails, Default::queries, Default::offsets, Default::matches, Default::counts, Default::tile_sums, unsigned int);
+template __global__ void scan<Default>(Default::matches, Default::tile_sums, Default::mems);
+template __global__ void print_emit<Default>(Default::nodes, Default::children, Default::tails, Default::queries, Default::offsets, Default::matches, Default::counts, Default::tile_sums, Default::mems, unsigned int);

@@ -1,0 +1,205 @@
+"""Inputs, node orders and reference of the mummergpu family."""
+
+import weakref
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.errors import WorkloadError
+from autotune.workload import find_data
+
+from . import suffix_tree
+from .mem_search import count_mems, find_mems
+from .sequences import OTHER, read_blocks, read_reference, reverse_complement
+
+_MOST = 2**32 - 1
+_DIGIT = 1 << 16
+_BASES_PER_BLOCK = 1 << 24
+_FROM_FILES = {"reference", "queries", "min_match_length", "reads"}
+_SIMULATED = {"reference", "min_match_length", "reads", "read_length", "substitutions", "seed"}
+
+_OFFSET = np.dtype([("base", np.uint32), ("slot", np.uint32)])
+_MEM = np.dtype([(name, np.uint32) for name in ("query", "position", "start", "length")])
+
+Codes = NDArray[np.uint8]
+Positions = NDArray[np.int64]
+
+
+# ---- inputs
+
+
+def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, Any]:
+    """``reference: FILE``, ``min_match_length: N`` and either ``queries: FILE`` with at most ``reads: N`` of it, or
+    N ``reads`` cut out of the reference: ``read_length: [low, high]``, a share of ``substitutions``, ``seed``. Files
+    are FASTA or FASTQ, plain, gzip or xz."""
+    allowed = _FROM_FILES if "queries" in parameters else _SIMULATED
+    needed = {"reference", "min_match_length", "queries" if "queries" in parameters else "read_length"}
+    if parameters.keys() - allowed or needed - parameters.keys():
+        raise WorkloadError(
+            f"parameters {sorted(parameters)} do not make an input: give reference, min_match_length and either "
+            "queries (with reads, at most so many) or reads and read_length: [low, high] (with substitutions, seed)"
+        )
+    codes = read_reference(find_data(str(parameters["reference"]), root)).codes
+    reads = _whole(parameters.get("reads", _MOST if "queries" in parameters else 1), "reads")
+    if "queries" in parameters:
+        queries, offsets = _from_file(find_data(str(parameters["queries"]), root), reads)
+    else:
+        queries, offsets = _simulated(codes, reads, parameters)
+    return arrays_of(codes, queries, offsets, _whole(parameters["min_match_length"], "min_match_length"))
+
+
+def arrays_of(codes: Codes, queries: Codes, offsets: Positions, min_match_length: int) -> dict[str, Any]:
+    """Everything the kernels take, from codes of a reference and of reads. Raises WorkloadError."""
+    lengths = np.diff(offsets)
+    if int(lengths.max()) < min_match_length:
+        raise WorkloadError(
+            f"min_match_length {min_match_length} is longer than every read (the longest has {lengths.max()} bases), "
+            "so nothing can match: take a smaller one"
+        )
+    slots = np.concatenate(([0], np.cumsum(np.maximum(0, lengths - min_match_length + 1))))
+    if queries.size > _MOST:
+        raise WorkloadError(f"reads of {queries.size:,} bases: at most {_MOST:,} at once; take fewer reads")
+    found = count_mems(codes, queries, offsets, min_match_length)
+    if found > _MOST:
+        raise WorkloadError(
+            f"{found:,} matches: at most {_MOST:,} at once; take fewer reads or a longer match"
+        )
+    bounds = np.empty(offsets.size, _OFFSET)
+    bounds["base"], bounds["slot"] = offsets, slots
+    return {
+        **_tree_arrays(suffix_tree.build(codes)),
+        "reference": codes,
+        "queries": queries,
+        "offsets": bounds,
+        **_digits("slot", int(slots[-1])),
+        **_digits("mem", found),
+        "min_match_length": min_match_length,
+    }
+
+
+def _tree_arrays(tree: suffix_tree.SuffixTree) -> dict[str, NDArray[Any]]:
+    def joined(**fields: NDArray[Any]) -> NDArray[Any]:
+        records = np.empty(tree.parent.size, [(name, np.uint32) for name in fields])
+        for name, values in fields.items():
+            records[name] = values
+        return records
+
+    # A leaf of a chain spells the same as its parent, and only from there the search can go on.
+    links = tree.suffix_link
+    is_chained = tree.edge_length == 0
+    links = np.where(is_chained[links], tree.parent[links], links)
+    a, c, g, t, end = tree.children.T
+    return {
+        "nodes": joined(
+            suffix_link=links,
+            edge_start=tree.edge_start,
+            edge_length=tree.edge_length,
+            parent=tree.parent,
+        ),
+        "children": joined(a=a, c=c, g=g, t=t),
+        "tails": joined(
+            end_child=end, depth=tree.depth, leaf_position=tree.leaf_position, preceding=tree.preceding
+        ),
+    }
+
+
+def _digits(name: str, count: int) -> dict[str, NDArray[np.uint8]]:
+    """Two arrays whose lengths tell ``count``: see family.yaml."""
+    high, low = divmod(count, _DIGIT)
+    return {f"{name}_high": np.zeros(high + 1, np.uint8), f"{name}_low": np.zeros(low + 1, np.uint8)}
+
+
+def _from_file(path: Path, most: int) -> tuple[Codes, Positions]:
+    codes, lengths = [], []
+    for block in read_blocks(path, _BASES_PER_BLOCK):
+        taken = min(most, len(block.headers))
+        codes.append(block.codes[: block.offsets[taken]])
+        lengths.append(np.diff(block.offsets[: taken + 1]))
+        most -= taken
+        if not most:
+            break
+    return np.concatenate(codes), np.concatenate(([0], np.cumsum(np.concatenate(lengths))))
+
+
+def _simulated(codes: Codes, reads: int, parameters: Mapping[str, Any]) -> tuple[Codes, Positions]:
+    """Pieces of the reference, every other one of the other strand, with letters changed at random."""
+    try:
+        low, high = (_whole(length, "read_length") for length in parameters["read_length"])
+    except (TypeError, ValueError):
+        raise WorkloadError("read_length must be [low, high], two whole numbers") from None
+    if not low <= high <= codes.size:
+        raise WorkloadError(
+            f"read_length [{low}, {high}] must ascend and end within the reference ({codes.size})"
+        )
+    generator = np.random.default_rng(int(parameters.get("seed", 0)))
+    lengths = generator.integers(low, high + 1, reads)
+    starts = generator.integers(0, codes.size - lengths + 1)
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    queries = codes[np.arange(offsets[-1]) - np.repeat(offsets[:-1] - starts, lengths)]
+    turned = np.repeat(np.arange(reads) % 2 == 1, lengths)
+    queries = np.where(turned, reverse_complement(queries, offsets), queries)
+    changed = (generator.random(queries.size) < float(parameters.get("substitutions", 0.0))) & (
+        queries != OTHER
+    )
+    queries[changed] = (queries[changed] + generator.integers(1, 4, int(changed.sum()))) % 4
+    return queries.astype(np.uint8), offsets
+
+
+def _whole(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise WorkloadError(f"{name} must be a whole number of at least 1, found {value!r}")
+    return value
+
+
+# ---- node orders
+
+_kept: dict[str, tuple[weakref.ref[NDArray[Any]], Positions]] = {}
+
+
+def _ordered(
+    order: Callable[[suffix_tree.SuffixTree], Positions], arrays: Mapping[str, NDArray[Any]]
+) -> Positions:
+    """The order of the tree in ``arrays``. The latest is kept: it is asked for with every configuration."""
+    children, nodes, tails = arrays["children"], arrays["nodes"], arrays["tails"]
+    kept = _kept.get(order.__name__)
+    if kept is not None and kept[0]() is children:
+        return kept[1]
+    tree = suffix_tree.SuffixTree(
+        text=arrays["reference"],
+        children=np.stack([*(children[letter] for letter in "acgt"), tails["end_child"]], axis=1),
+        parent=nodes["parent"],
+        suffix_link=nodes["suffix_link"],
+        edge_start=nodes["edge_start"],
+        edge_length=nodes["edge_length"],
+        depth=tails["depth"],
+        leaf_position=tails["leaf_position"],
+        preceding=tails["preceding"].astype(np.uint8),
+    )
+    made = order(tree)
+    _kept[order.__name__] = weakref.ref(children), made
+    return made
+
+
+orders = {
+    "construction": partial(_ordered, suffix_tree.insertion),
+    "reordered": partial(_ordered, suffix_tree.breadth_first_blocks),
+}
+
+
+# ---- reference
+
+
+def reference(arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """The MEMs by equal words; shares nothing with the kernels or the tree."""
+    offsets = arrays["offsets"]["base"].astype(np.int64)
+    found = find_mems(arrays["reference"], arrays["queries"], offsets, int(options["min_match_length"]))
+    mems = np.full(max(1, found.reads.size), _MOST, _MEM)
+    if found.reads.size:
+        columns = (found.reads, found.positions, found.starts, found.lengths)
+        for name, values in zip(_MEM.names or (), columns, strict=True):
+            mems[name] = values
+    return {"mems": mems}

@@ -1,0 +1,45 @@
+// What the kernels read and write: the records of the suffix tree, of reads, matches and MEMs. family.yaml declares
+// the same fields; suffix_tree.py says what those of the tree hold.
+#pragma once
+#include "autotune/array.cuh"
+
+constexpr unsigned root = 0;   // and, as a child, none
+constexpr unsigned other = 4;  // the code that matches nothing: any letter but A, C, G, T, and the end of a record
+constexpr unsigned no_position = 0xFFFFFFFFu;
+
+// What matching reads of a node, in two records of one access each. A suffix link never leads to a leaf of a chain,
+// from which no search could go on, but to the node that spells the same.
+struct Node {
+  unsigned suffix_link, edge_start, edge_length, parent;
+};
+
+struct Children {
+  unsigned a, c, g, t;
+  // Not an array: an index that is known only at run time would send it to local memory.
+  AUTOTUNE_DEVICE unsigned at(unsigned letter) const {
+    if (letter >= other) return root;
+    return letter & 2 ? (letter & 1 ? t : g) : (letter & 1 ? c : a);
+  }
+  // The letter after that of `child`, which is one of them.
+  AUTOTUNE_DEVICE unsigned after(unsigned child) const { return child == a ? 1 : child == c ? 2 : child == g ? 3 : 4; }
+};
+
+// What only printing needs of a node. A chain of leaves that end at a node begins with its end_child and goes on
+// with theirs.
+struct Tail {
+  unsigned end_child, depth, leaf_position, preceding;
+};
+
+// Where a read's bases and its slots begin.
+struct Offset {
+  unsigned base, slot;
+};
+
+// The longest match of a read from `start` on: it ends at `node` or on the edge into it. The root where there is none.
+struct Match {
+  unsigned node, length, query, start;
+};
+
+struct Mem {
+  unsigned query, position, start, length;
+};
