@@ -1,4 +1,4 @@
-"""What each policy value changes by itself: main effects, as in the MUMmerGPU policy paper."""
+"""What each policy value changes by itself: main effects over pairs that differ in one policy."""
 
 from collections.abc import Sequence
 from itertools import combinations
