@@ -32,7 +32,7 @@ _COMMON = (
     "-s",
 )
 _NATIVE = {"x86_64": "-march=native", "aarch64": "-mcpu=native", "arm64": "-mcpu=native"}
-# With g++ 12, -O3 takes 0.05 s for a variant of a small family and -O2 0.035 s; what -O3 makes is up to 1.5 times as fast.
+# With g++ 12, -O3 takes 0.05 s for a small variant and -O2 0.035 s; what -O3 makes is up to 1.5 times as fast.
 # Memory may be read as another type, as nvcc lets it be. Rounding is as written: with fused multiply-add a result
 # would depend on the compiler.
 _KERNELS = (
