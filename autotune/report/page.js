@@ -28,7 +28,7 @@
     return rounded < 1e3 ? bare(rounded) + " ms" : bare(rounded / 1e3) + " s";
   }
   const show = {
-    time, count: (v) => v.toLocaleString("en"), spread: (v) => "±" + (100 * v).toFixed(1) + " %",
+    time, count: (v) => v.toLocaleString("en"), spread: (v) => v === 1 ? "one sample" : "±" + (100 * v).toFixed(1) + " %",
     share: (v) => Math.round(100 * v) + " %",
   };
 

@@ -34,7 +34,9 @@ def percent(value: float) -> str:
 
 
 def spread(value: float) -> str:
-    """A relative half-width (0.004) as ±0.4 %."""
+    """A relative half-width (0.004) as ±0.4 %; exactly 1 is what measure says of a single sample."""
+    if value == 1.0:
+        return "one sample"
     return f"±{100 * value:.1f} %" if math.isfinite(value) else "–"
 
 
