@@ -6,7 +6,6 @@ applies the layouts, launches and gives canonical arrays back. Every choice is l
 
 import logging
 import warnings
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -179,11 +178,9 @@ def _run(backend: Backend, variant: Variant, module: Module, inputs: Inputs) -> 
         resident.close()
 
 
-def explained(chosen: Candidate, passed: Mapping[str, Any] | list[Candidate]) -> str:
+def explained(chosen: Candidate, passed: list[Candidate]) -> str:
     """The chain of candidates as text, one a line."""
-    lines = [
-        f"  passed over  {c.match:8} {c.origin}: {c.refusal}" for c in passed if isinstance(c, Candidate)
-    ]
+    lines = [f"  passed over  {c.match:8} {c.origin}: {c.refusal}" for c in passed]
     assert chosen.configuration is not None
     lines.append(f"  taken        {chosen.match:8} {chosen.origin}: {chosen.configuration.id}")
     return "\n".join(lines)

@@ -15,7 +15,6 @@ from autotune.backends import Backend, Module, Placed
 from autotune.expression import Expression
 from autotune.layout import Stored
 from autotune.order import merged, reordered, restored
-from autotune.space import Configuration
 from autotune.variant import Geometry, Variant, scalar_bytes
 from autotune.workload import Inputs
 
@@ -148,15 +147,13 @@ def orders_of(variant: Variant, inputs: Inputs) -> dict[str, Any]:
 class Resident:
     """Arrays on one device for many variants: variants of one layout share their inputs, all share their outputs.
 
-    Keeps the ``most`` latest input layouts, and in ``latest`` the executions that are timed in turn. ``transform_ms``
-    and ``transfer_ms`` are what a layout cost when it was first made: the host transform, and allocation with the
-    copy to the device.
+    Keeps the ``most`` latest input layouts. ``transform_ms`` and ``transfer_ms`` are what a layout cost when it was
+    first made: the host transform, and allocation with the copy to the device.
     """
 
     backend: Backend
     inputs: Inputs
     most: int = 10
-    latest: dict[Configuration, "Execution"] = field(default_factory=dict)
     _inputs: dict[str, tuple[dict[str, Stored], dict[str, Placed], float, float]] = field(
         default_factory=dict
     )
@@ -212,7 +209,6 @@ class Resident:
 
     def close(self) -> None:
         """Free everything; what ``execution`` gave is of no use afterwards."""
-        self.latest.clear()
         for key in list(self._inputs):
             self._free(key)
         for placed in self._outputs.values():

@@ -1,14 +1,14 @@
 """The last word: the configurations near the best, timed again in turn, checked again, with the control beside
 them so that its margin is measured and not pieced together."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from autotune.backends import Backend
 from autotune.cache import Cache
 from autotune.compiler import Compiled, compile_batch
 from autotune.execution import Execution, Resident
-from autotune.measure import Protocol, Samples, interleave
+from autotune.measure import Protocol, interleave
 from autotune.space import Configuration
 from autotune.store import retimed
 from autotune.trial import Trial
@@ -55,12 +55,22 @@ class Finalists:
         for _ in range(1 + _EXTENSIONS):
             if len(chosen) + len(beside) < 2:
                 return
-            for configuration, samples in self._timed(chosen, beside, variant, trials).items():
+            bound = self._bound([variant(c) for c in (*chosen, *beside)])
+            timed = interleave(
+                self.backend,
+                {c: e.run for c, e in bound.items()},
+                self.protocol,
+                cold=self.cold,
+                before={c: e.prepare for c, e in bound.items()},
+                estimate_ms=sum(_first_ms(trials[c]) for c in chosen),
+                few=frozenset(beside),
+            )
+            for configuration, samples in timed.items():
                 trial, reason = retimed(trials[configuration], samples), ""
-                if verifier and configuration in self._bound:
-                    reason, _ = verifier.run(self._bound[configuration], self.cold)
+                if verifier:
+                    reason, _ = verifier.run(bound[configuration], self.cold)
                 record(_wrong(trial, reason) if reason else trial)
-                if not reason and configuration != control:
+                if not reason and configuration not in beside:
                     times[configuration] = samples.median_ms
             if not times:
                 return
@@ -70,36 +80,16 @@ class Finalists:
                 return
             chosen, beside = [best, *ahead[: self.protocol.finalists - 1]], []
 
-    @property
-    def _bound(self) -> dict[Configuration, Execution]:
-        return self.resident.latest
-
-    def _timed(
-        self,
-        chosen: Collection[Configuration],
-        beside: Collection[Configuration],
-        variant: Callable[[Configuration], Variant],
-        trials: Mapping[Configuration, Trial],
-    ) -> dict[Configuration, Samples]:
-        variants = [variant(c) for c in (*chosen, *beside)]
+    def _bound(self, variants: Sequence[Variant]) -> dict[Configuration, Execution]:
+        """Each variant loaded and bound to resident data."""
         binaries = compile_batch(
             batch(variants[0].family, tuple(variants)), self.backend.toolchain(self.compiler), self.cache
         )
-        self.resident.latest.clear()
-        for one, binary in zip(variants, binaries, strict=True):
+        bound = {}
+        for variant, binary in zip(variants, binaries, strict=True):
             assert isinstance(binary, Compiled), "a measured configuration was compiled before"
-            execution = self.resident.execution(one, self.backend.load(binary))
-            self.resident.latest[one.configuration] = execution
-        bound = self.resident.latest
-        return interleave(
-            self.backend,
-            {c: e.run for c, e in bound.items()},
-            self.protocol,
-            cold=self.cold,
-            before={c: e.prepare for c, e in bound.items()},
-            estimate_ms=sum(_first_ms(trials[c]) for c in chosen),
-            few=frozenset(beside),
-        )
+            bound[variant.configuration] = self.resident.execution(variant, self.backend.load(binary))
+        return bound
 
 
 def _first_ms(trial: Trial) -> float:

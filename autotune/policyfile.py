@@ -150,21 +150,25 @@ def update(folder: Path, studies: list[Study]) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(f"{path}.lock", timeout=60):
-            entries: dict[str, Entry] = {}
+            before: PolicyFile | None = None
             if path.exists():
                 try:
-                    entries = dict(read(path).entries)
+                    before = read(path)
                 except PolicyFileError:
                     path.replace(path.with_suffix(".yaml.unreadable"))
+            entries = dict(before.entries) if before else {}
             kept = False
             for study in studies:
                 if decision := study.decision:
                     new, old = entry(study, decision), entries.get(study.workload)
-                    kept = kept or (old is not None and _stays(old, new, study))
-                    entries[study.workload] = old if old is not None and _stays(old, new, study) else new
-            chosen = _default(studies, entries)
-            if kept and path.exists():  # a partial sweep knows too little to choose the default anew
-                chosen = Minimax(Configuration(read(path).default), read(path).default_regret)
+                    if old is not None and _stays(old, new, study):
+                        kept = True
+                    else:
+                        entries[study.workload] = new
+            if before and kept:  # a partial sweep knows too little to choose the default anew
+                chosen = Minimax(Configuration(before.default), before.default_regret)
+            else:
+                chosen = _default(studies, entries)
             _write(path, _content(first, entries, chosen))
     except OSError as problem:
         raise PolicyFileError(

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from autotune.backends import Backend, LaunchError
@@ -73,6 +74,11 @@ class Sweep:
     phases: Phases = field(default_factory=Phases)
     best_ms: float = math.inf
 
+    @cached_property
+    def presets(self) -> dict[Configuration, None]:
+        """The presets of one configuration, in declared order; found once, asked for at every trial."""
+        return dict.fromkeys(single_presets(self.family.space).values())
+
     def run(self) -> Study:
         with self.backend.current():  # what the pipe makes on the device is also dropped there
             return self._run()
@@ -128,7 +134,7 @@ class Sweep:
         """Presets first, then a thin spread over the space, then the rest: a good time to beat is found early, and
         what follows can be abandoned early."""
         wanted = dict.fromkeys(self.configurations)
-        first = [c for c in single_presets(self.family.space).values() if c in wanted]
+        first = [c for c in self.presets if c in wanted]
         thin = self.configurations[:: max(1, len(self.configurations) // 24)]
         return list(dict.fromkeys([*first, *thin, *self.configurations]))
 
@@ -188,8 +194,7 @@ class Sweep:
 
     def _measured(self, execution: Execution, first_ms: float) -> Measurement:
         # A preset is there to be compared with, so it is always sampled properly.
-        is_preset = execution.variant.configuration in single_presets(self.family.space).values()
-        best_ms = math.inf if is_preset else self.best_ms
+        best_ms = math.inf if execution.variant.configuration in self.presets else self.best_ms
         samples = measure(
             self.backend,
             execution.run,
@@ -234,8 +239,7 @@ class Sweep:
         try:
             self.backend.synchronize()
         except LaunchError:
-            self._lost = self._trial(configuration, "crashed", reason, static, spent)
-            return self._lost
+            return self._trial(configuration, "crashed", reason, static, spent)
         return self._trial(configuration, "launch_failed", reason, static, spent)
 
     def _record(self, recorded: StudyStore, known: dict[Configuration, Trial], trial: Trial) -> None:
