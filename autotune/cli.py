@@ -239,7 +239,7 @@ def run_command(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Where the result goes: .npy, or .npz for several."
+            "--output", "-o", metavar="FILE", help="Where the result goes: .npy, .npz or the family's own."
         ),
     ] = None,
     device: DeviceOption = "auto",

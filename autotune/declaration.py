@@ -58,7 +58,8 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     data = {key: _data(key, value, where) for key, value in content["data"].items()}
     policies = tuple(_policy(key, value, data, where) for key, value in content["policies"].items())
     one_choice_each(data, policies, where)
-    extents = _extents(content, data, where)
+    given = [key for key, value in content.get("scalars", {}).items() if "value" not in value]
+    extents = _extents(content, data, given, where)
     options = {key: _option(key, value, where) for key, value in content.get("options", {}).items()}
     scalars: dict[str, Scalar] = {}
     for key, value in content.get("scalars", {}).items():
@@ -216,13 +217,16 @@ def _means(policy: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _extents(
-    content: Mapping[str, Any], data: Mapping[str, Data], where: str
+    content: Mapping[str, Any], data: Mapping[str, Data], given: Collection[str], where: str
 ) -> dict[str, Expression | None]:
+    """``given`` names the scalars that are not computed: an extent may be made of them."""
     inputs = {name for d in data.values() if d.role == "input" for name in d.shape}
     extents: dict[str, Expression | None] = dict.fromkeys(sorted(inputs))
     for name, value in content.get("extents", {}).items():
         if isinstance(value, Mapping):
-            extents[name] = Expression(str(value["value"]), f"{where}: extent {name}").require(extents)
+            extents[name] = Expression(str(value["value"]), f"{where}: extent {name}").require(
+                {*extents, *given}
+            )
         elif name not in inputs:
             raise FamilyError(f"{where}: extent {name} is in no input's shape: give it a value expression")
     for array in data.values():

@@ -6,6 +6,7 @@ applies the layouts, launches and gives canonical arrays back. Every choice is l
 
 import logging
 import warnings
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +15,20 @@ from numpy.typing import NDArray
 from autotune.backends import Backend, Module
 from autotune.cache import Cache, default_root
 from autotune.compiler import CompileFailure, compile_batch
+from autotune.data import canonical
 from autotune.devices import open_backend
-from autotune.errors import CompilerError, DeviceError, UsageError
-from autotune.execution import Execution, Resident
+from autotune.errors import CompilerError, DeviceError, UsageError, WorkloadError
+from autotune.execution import Execution
 from autotune.family import Family
 from autotune.family import load as load_family
 from autotune.paths import policy_folders
+from autotune.resident import Resident
 from autotune.selection import Candidate, candidates, choose, find
 from autotune.space import Configuration
 from autotune.variant import Variant, batch
 from autotune.workload import Inputs, bind
 
-__all__ = ["Kernel", "load", "run_once"]
+__all__ = ["Kernel", "Prepared", "load", "run_once"]
 
 _log = logging.getLogger("autotune")
 
@@ -68,6 +71,16 @@ class Kernel:
     def device(self) -> str:
         """The device's name."""
         return self._backend.device.name
+
+    @property
+    def kind(self) -> str:
+        """cpu or cuda."""
+        return self._backend.device.kind
+
+    @property
+    def memory_bytes(self) -> int:
+        """The device's memory."""
+        return self._backend.device.limits.memory_bytes
 
     def __enter__(self) -> "Kernel":
         return self
@@ -121,6 +134,17 @@ class Kernel:
 
     def run(self, inputs: Inputs) -> dict[str, NDArray[Any]]:
         """Choose, place, launch, fetch."""
+        variant, module, _ = self._chosen(inputs)
+        return _outputs(self._backend, variant, module, inputs)
+
+    def prepare(self, inputs: Inputs) -> "Prepared":
+        """Choose, and place ``inputs`` to stay. Close what is returned before this kernel."""
+        variant, module, match = self._chosen(inputs)
+        with self._backend.current():
+            resident = Resident(self._backend, inputs)
+            return Prepared(self._backend, variant, module, resident, match)
+
+    def _chosen(self, inputs: Inputs) -> tuple[Variant, Module, str]:
         chosen, passed = self.explain(inputs)
         for candidate in passed:
             _log.info(
@@ -138,7 +162,52 @@ class Kernel:
         key = chosen.configuration, variant.options
         if key not in self._modules:
             self._modules[key] = _module(self._backend, self._cache, variant)
-        return _outputs(self._backend, variant, self._modules[key], inputs)
+        return variant, self._modules[key], chosen.match
+
+
+class Prepared:
+    """Inputs that stay on the device, under the configuration chosen for them; ``execution`` runs on them. One thread
+    at a time; another has its own ``beside``."""
+
+    def __init__(
+        self, backend: Backend, variant: Variant, module: Module, resident: Resident, match: str
+    ) -> None:
+        self._backend = backend
+        self._module = module
+        self._resident = resident
+        self.variant = variant
+        self.match = match
+        try:
+            self.execution = resident.execution(variant, module)
+        except BaseException:
+            resident.close()
+            raise
+
+    def beside(self, inputs: Inputs) -> "Prepared":
+        """The same configuration on ``inputs`` of the same sizes; arrays that are the same objects are shared. Close
+        it before this one."""
+        with self._backend.current():
+            resident = Resident(self._backend, inputs, parent=self._resident)
+            return Prepared(self._backend, self.variant, self._module, resident, self.match)
+
+    def stream(self) -> AbstractContextManager[None]:
+        """For a thread of its own: see Backend.stream."""
+        return self._backend.stream()
+
+    def refill(self, **arrays: Any) -> None:
+        """New content for inputs, of the same shape. Raises WorkloadError."""
+        given: dict[str, NDArray[Any]] = {}
+        for name, array in arrays.items():
+            given[name] = canonical(self.variant.family.data[name], array)
+            held = self._resident.inputs.arrays[name].shape
+            if given[name].shape != held:
+                raise WorkloadError(f"{name}: shape {given[name].shape} given, prepared for {held}")
+        self._resident.refill(self.variant, given)
+
+    def close(self) -> None:
+        """Free what is on the device. Safe to call twice."""
+        with self._backend.current():
+            self._resident.close()
 
 
 def run_once(

@@ -105,8 +105,12 @@ class Family:
             chosen[name] = match[0]
         return chosen
 
-    def sizes(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
-        """Every extent's value from the shapes of the inputs. Raises WorkloadError when two of them disagree."""
+    def sizes(
+        self, shapes: Mapping[str, tuple[int, ...]], scalars: Mapping[str, float] | None = None
+    ) -> dict[str, int]:
+        """Every extent's value from the shapes of the inputs and the scalars that are not computed. Raises
+        WorkloadError when two inputs disagree."""
+        scalars = scalars or {}
         bound: dict[str, int] = {}
         for data in self.inputs:
             for name, size in zip(data.shape, shapes[data.name], strict=True):
@@ -115,7 +119,10 @@ class Family:
                         f"extent {name}: {data.name} gives {size}, another input gives {bound[name]}; they must agree"
                     )
         for name, value in self.extents.items():
-            if value is not None and bound.setdefault(name, computed := value.integer(bound)) != computed:
+            if (
+                value is not None
+                and bound.setdefault(name, computed := value.integer({**scalars, **bound})) != computed
+            ):
                 raise WorkloadError(
                     f"extent {name}: an input gives {bound[name]}, and {value.text} is {computed}"
                 )

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from autotune.backends import Backend
 from autotune.cache import Cache
 from autotune.compiler import Compiled, compile_batch
-from autotune.execution import Execution, Resident
+from autotune.execution import Execution
 from autotune.measure import Protocol, interleave
+from autotune.resident import Resident
 from autotune.space import Configuration
 from autotune.store import retimed
 from autotune.trial import Trial

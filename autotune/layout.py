@@ -183,38 +183,67 @@ class Layout:
             constant_offset=self.constant_offset,
         )
 
-    def apply(self, array: NDArray[Any], into: Bytes | None = None) -> Stored:
-        """Store ``array`` (canonical shape and dtype). ``into`` is the shared buffer of a merged group."""
-        room = self.room(array.shape)
-        values = self._values(array)
-        buffer = np.zeros(room.nbytes, np.uint8) if into is None else into
-        texels = buffer.reshape(-1, self.texel_bytes)
-        if self._is_plain():
-            texels[: len(values) * self.parts] = values.reshape(-1, self.texel_bytes)
-        else:
-            addresses = self._addresses(room)
-            for part in range(self.parts):
-                texels[addresses(part)] = values[:, part]
-        return replace(room, buffer=buffer)
+    def apply(self, array: NDArray[Any]) -> Stored:
+        """Store ``array`` (canonical shape and dtype)."""
+        line = self.line(array.shape)
+        self.write(array, line)
+        return replace(self.room(array.shape), buffer=self.plane(line))
 
     def restore(self, stored: Stored, shape: Sequence[int]) -> NDArray[Any]:
         """The canonical array of ``shape`` back from ``stored``: the inverse of ``apply``."""
         assert stored.buffer is not None, "only a stored buffer can be restored"
-        texels = stored.buffer.reshape(-1, self.texel_bytes)
+        texels = stored.buffer.view(self._texel)
+        if self.dims != "1d":
+            width, rows = self.data.plane
+            texels = texels.reshape(-1, rows, width).transpose(0, 2, 1).reshape(-1)
         elements = self.strides(stored.extents)[1]
-        if self._is_plain():
-            values = texels[: elements * self.parts].reshape(elements, self.parts, self.texel_bytes)
-        else:
-            addresses = self._addresses(stored)
-            values = np.stack([texels[addresses(part)] for part in range(self.parts)], axis=1)
-        return self._array(values, stored.extents, shape)
+        values = np.empty((elements, self.parts), self._texel)
+        self._move(values, texels, stored.part_stride, out=False)
+        return self._array(values.view(np.uint8), stored.extents, shape)
 
-    def _is_plain(self) -> bool:
-        return self.dims == "1d" and self.lanes == 1 and self.group == (1, 0)
+    def line(self, shape: Sequence[int]) -> NDArray[Any]:
+        """Room for an array of canonical ``shape`` and its group, in texels, zeroed: all steps but dims."""
+        return np.zeros(self.room(shape).texels, self._texel)
 
-    def _addresses(self, stored: Stored) -> Any:
-        elements = np.arange(self.strides(stored.extents)[1], dtype=np.int64)
-        return lambda part: self.address(elements, part, stored.part_stride)
+    def write(self, array: NDArray[Any], line: NDArray[Any]) -> None:
+        """Put ``array`` where it belongs in ``line``, which the members of a group share."""
+        values = self._values(array).reshape(-1).view(self._texel).reshape(-1, self.parts)
+        self._move(values, line, self.room(array.shape).part_stride, out=True)
+
+    def plane(self, line: NDArray[Any]) -> Bytes:
+        """The buffer of a ``line``: the last step, dims."""
+        if self.dims != "1d":
+            width, rows = self.data.plane
+            line = np.ascontiguousarray(line.reshape(-1, width, rows).transpose(0, 2, 1)).reshape(-1)
+        return line.view(np.uint8)
+
+    @property
+    def _texel(self) -> Any:
+        """A numpy type of a texel's size that moves in one piece; its values are never looked at."""
+        return {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}[self.texel_bytes]
+
+    def _move(self, values: NDArray[Any], line: NDArray[Any], part_stride: int, *, out: bool) -> None:
+        """Texels between ``values`` (elements, parts) and their places in ``line``, by ``address`` for 1d: slices
+        where the places of a part are evenly spaced, one by one in runs (aosoa)."""
+        members, member = self.group
+        for part in range(self.parts):
+            if self.lanes == 1:
+                places: Any = slice(member * self.parts + part, None, members * self.parts)
+            elif self.lanes == 0:
+                places = slice(part * part_stride + member, (part + 1) * part_stride, members)
+            else:
+                elements = np.arange(len(values), dtype=np.int64) * members + member
+                places = (elements // self.lanes * self.parts + part) * self.lanes + elements % self.lanes
+            if isinstance(places, slice):
+                line_part = line[places][: len(values)]
+                if out:
+                    line_part[...] = values[:, part]
+                else:
+                    values[:, part] = line_part
+            elif out:
+                line[places] = values[:, part]
+            else:
+                values[:, part] = line[places]
 
     def _padded(self, extents: Sequence[int]) -> tuple[int, ...]:
         """Extents in storage order with the contiguous one padded."""
@@ -222,7 +251,7 @@ class Layout:
         return (*(extents[axis] for axis in self.axes[:-1]), last)
 
     def _values(self, array: NDArray[Any]) -> Bytes:
-        """Canonical array -> (elements in storage order, parts, texel bytes)."""
+        """Canonical array -> (elements in storage order, value bytes)."""
         extents = self.extents(array.shape)
         if self.packing:
             axis = self.data.shape.index(self.data.packed)
@@ -239,7 +268,7 @@ class Layout:
         ordered = np.transpose(raw, [*self.axes, raw.ndim - 1])
         gap = self._padded(extents)[-1] - ordered.shape[-2]
         padded = np.pad(ordered, [(0, 0)] * (ordered.ndim - 2) + [(0, gap), (0, 0)]) if gap else ordered
-        return np.ascontiguousarray(padded).reshape(-1, self.parts, self.texel_bytes)
+        return np.ascontiguousarray(padded).reshape(-1, self.parts * self.texel_bytes)
 
     def _array(self, values: Bytes, extents: Sequence[int], shape: Sequence[int]) -> NDArray[Any]:
         raw = np.ascontiguousarray(values).reshape(*self._padded(extents), self.value_bytes)

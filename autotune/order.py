@@ -5,49 +5,80 @@ interleaves arrays over one index space in one buffer.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from autotune.data import Data
-from autotune.errors import WorkloadError
+from autotune.errors import FamilyError, WorkloadError
 from autotune.layout import Layout, Stored
 
-__all__ = ["merged", "reordered", "restored"]
+__all__ = ["Order", "merged", "reordered", "restored"]
 
 
-def reordered(data: Data, array: NDArray[Any], orders: Mapping[str, NDArray[np.integer]]) -> NDArray[Any]:
+@dataclass(frozen=True, eq=False)
+class Order:
+    """A permutation of an index space and its inverse: ``old[new]`` and ``new[old]``, both of the space's extent."""
+
+    old: NDArray[np.integer]
+    new: NDArray[np.integer]
+
+    @staticmethod
+    def of(permutation: Any, extent: int, where: str = "order") -> "Order":
+        """From ``permutation[new] = old``. Raises FamilyError when it is no permutation of ``extent`` numbers."""
+        old: Any = np.asarray(permutation)
+        if old.shape != (extent,) or old.dtype.kind not in "iu":
+            raise FamilyError(
+                f"{where}: {extent} whole numbers needed, found {old.dtype} of shape {old.shape}"
+            )
+        new: Any = np.full(extent, -1, np.int64 if extent > np.iinfo(np.int32).max else np.int32)
+        if extent and int(old.min()) >= 0 and int(old.max()) < extent:
+            new[old] = np.arange(extent, dtype=new.dtype)
+        if extent and int(new.min()) < 0:
+            raise FamilyError(f"{where}: not every number from 0 to {extent - 1} is in it once")
+        return Order(old, new)
+
+
+def reordered(data: Data, array: NDArray[Any], orders: Mapping[str, Order]) -> NDArray[Any]:
     """``array`` with each index space in ``orders`` permuted, and links into those spaces renumbered.
 
-    ``orders[space][new] = old``. A link value outside the space (a null) stays as it is.
+    A link value outside the space (a null) stays as it is.
     """
+    moved = array
     for axis, space in enumerate(data.shape):
         if space in orders:
-            array = array.take(orders[space], axis=axis)
-    for field in data.fields:
-        if field.link in orders:
-            array = array.copy()
-            _renumber(array[field.name] if data.record else array, np.argsort(orders[field.link]))
-    return array
+            moved = moved.take(orders[space].old, axis=axis)
+    return _renumbered(data, moved, {space: order.new for space, order in orders.items()}, moved is not array)
 
 
-def restored(data: Data, array: NDArray[Any], orders: Mapping[str, NDArray[np.integer]]) -> NDArray[Any]:
+def restored(data: Data, array: NDArray[Any], orders: Mapping[str, Order]) -> NDArray[Any]:
     """The inverse of ``reordered``: index spaces back in place, links back to the old numbers."""
+    moved = array
     for axis, space in enumerate(data.shape):
         if space in orders:
-            array = array.take(np.argsort(orders[space]), axis=axis)
+            moved = moved.take(orders[space].new, axis=axis)
+    return _renumbered(data, moved, {space: order.old for space, order in orders.items()}, moved is not array)
+
+
+def _renumbered(
+    data: Data, array: NDArray[Any], numbers: Mapping[str, NDArray[np.integer]], is_own: bool
+) -> NDArray[Any]:
+    """``array`` with each link into a space of ``numbers`` replaced by ``numbers[space][link]``; a value outside
+    the space stays. The caller's array is copied unless it ``is_own``."""
     for field in data.fields:
-        if field.link in orders:
-            array = array.copy()
-            _renumber(array[field.name] if data.record else array, np.asarray(orders[field.link]))
+        if field.link in numbers:
+            if not is_own:
+                array, is_own = array.copy(), True
+            links = array[field.name] if data.record else array
+            known = numbers[field.link]
+            if links.size and int(links.min()) >= 0 and int(links.max()) < len(known):
+                links[...] = known[links]
+            else:
+                inside = (links >= 0) & (links < len(known))
+                links[inside] = known[links[inside]]
     return array
-
-
-def _renumber(links: NDArray[Any], numbers: NDArray[np.integer]) -> None:
-    """Replace each link by ``numbers[link]`` in place; a value outside the space (a null) stays."""
-    inside = (links >= 0) & (links < len(numbers))
-    links[inside] = numbers[links[inside]]
 
 
 def merged(layouts: Sequence[Layout], arrays: Sequence[NDArray[Any]]) -> list[Stored]:
@@ -58,5 +89,11 @@ def merged(layouts: Sequence[Layout], arrays: Sequence[NDArray[Any]]) -> list[St
     if len({(layout.value_bytes, layout.texel_bytes) for layout in layouts}) != 1:
         sizes = {layout.data.name: layout.value_bytes for layout in layouts}
         raise WorkloadError(f"grouping merged needs records of one size, these have {sizes} bytes")
-    buffer = np.zeros(layouts[0].room(arrays[0].shape).nbytes, np.uint8)
-    return [layout.apply(array, into=buffer) for layout, array in zip(layouts, arrays, strict=True)]
+    line = layouts[0].line(arrays[0].shape)
+    for layout, array in zip(layouts, arrays, strict=True):
+        layout.write(array, line)
+    buffer = layouts[0].plane(line)
+    return [
+        replace(layout.room(array.shape), buffer=buffer)
+        for layout, array in zip(layouts, arrays, strict=True)
+    ]

@@ -75,6 +75,7 @@ PACKINGS = {
         Packing("int32", 32),
         Packing("int16", 16),
         Packing("int8", 8),
+        Packing("bits4", 4),
         Packing("bits2", 2),
         Packing("planes1", 1, planar=True),
         Packing("planes2", 2, planar=True),

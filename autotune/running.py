@@ -1,8 +1,9 @@
-"""``autotune run``: the tuned kernel once, on data from files."""
+"""``autotune run``: the tuned kernel once, on data from files, or what a family makes of it (``application``)."""
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +26,24 @@ def run(
     data: Path | None, explain: bool, out: Console,
 ) -> None:  # fmt: skip
     """Inputs from ``given`` (name=value) or a workload -> outputs in ``output``. Bad input is refused before the
-    device is opened; the output appears whole or not at all."""
+    device is opened; the output appears whole or not at all.
+
+    A family's ``application`` takes what is given, unless that is every input array of the kernels by name."""
     if given and workload:
         raise UsageError("give the input with -i or with --workload, not both")
-    inputs = (
-        _given(family, given) if given else prepare(family, load(family, workload), paths.data_root(data))
-    )
+    texts = _texts(given)
     if output is not None:
-        _check_output(family, output)
+        _check_place(output, texts)
     logging.getLogger("autotune").setLevel(logging.INFO)
+    application = getattr(family.module, "application", None) if given else None
+    if application is not None and not {data.name for data in family.inputs} <= texts.keys():
+        _apply(family, application, texts, output, device, policies, explain, out)
+        return
+    if output is not None:
+        _check_name(family, output)
+    inputs = (
+        _given(family, texts) if given else prepare(family, load(family, workload), paths.data_root(data))
+    )
     with Kernel(family, device, policies, Cache(default_root())) as kernel:
         chosen, passed = kernel.explain(inputs)
         begin = time.perf_counter()
@@ -53,14 +63,62 @@ def run(
         out.print(f"written      {output}")
 
 
-def _given(family: Family, items: Sequence[str]) -> Inputs:
-    names = [data.name for data in family.inputs]
-    arrays: dict[str, Any] = {}
-    options: dict[str, str] = {}
+def _apply(
+    family: Family, application: Callable[..., None], given: Mapping[str, str], output: Path | None, device: str,
+    policies: Path | None, explain: bool, out: Console,
+) -> None:  # fmt: skip
+    def note(line: str) -> None:
+        out.print(line, markup=False)
+
+    with _whole(output) as unfinished, ExitStack() as opened:
+
+        def open_kernel() -> Kernel:
+            return opened.enter_context(Kernel(family, device, policies, Cache(default_root())))
+
+        if explain:
+            opened.enter_context(_told(note))
+        application(given, unfinished, open_kernel, note)
+    if output is not None:
+        note(f"written      {output}")
+
+
+@contextmanager
+def _told(note: Callable[[str], None]) -> Iterator[None]:
+    """What the dispatcher logs goes to ``note``, each line once however often it chooses."""
+    told: set[str] = set()
+
+    class Teller(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if (line := record.getMessage()) not in told:
+                told.add(line)
+                note(line)
+
+    teller = Teller()
+    logger = logging.getLogger("autotune")
+    logger.addHandler(teller)
+    try:
+        yield
+    finally:
+        logger.removeHandler(teller)
+
+
+def _texts(items: Sequence[str]) -> dict[str, str]:
+    texts: dict[str, str] = {}
     for item in items:
         name, separator, text = item.partition("=")
         if not separator:
             raise UsageError(f"cannot read -i {item!r}: write -i name=value")
+        if name in texts:
+            raise UsageError(f"-i {name} is given twice: {texts[name]!r} and {text!r}")
+        texts[name] = text
+    return texts
+
+
+def _given(family: Family, texts: Mapping[str, str]) -> Inputs:
+    names = [data.name for data in family.inputs]
+    arrays: dict[str, Any] = {}
+    options: dict[str, str] = {}
+    for name, text in texts.items():
         if name in family.options:
             options[name] = text
         elif name in family.scalars:
@@ -89,29 +147,57 @@ def _array(family: Family, name: str, text: str) -> NDArray[Any]:
     return read_npy(Path(text), f"-i {name}")
 
 
-def _check_output(family: Family, output: Path) -> None:
+def _check_name(family: Family, output: Path) -> None:
     allowed = (".npy",) if len(family.outputs) == 1 else (".npz",)
     if getattr(family.module, "write", None) is None and output.suffix not in allowed:
         raise UsageError(f"-o {output}: the name must end in {allowed[0]}")
-    if output.is_dir():
-        raise StoreError(f"-o {output} is a folder; name a file in it")
-    if not (output.parent if str(output.parent) else Path()).is_dir():
-        raise StoreError(f"-o {output}: the folder {output.parent} is not there")
+
+
+def _check_place(output: Path, given: Mapping[str, str]) -> None:
+    try:
+        if output.is_dir():
+            raise StoreError(f"-o {output} is a folder; name a file in it")
+        if not (output.parent if str(output.parent) else Path()).is_dir():
+            raise StoreError(f"-o {output}: the folder {output.parent} is not there")
+    except OSError as problem:
+        raise StoreError(f"-o {output}: {problem.strerror}") from None
+    for name, text in given.items():
+        with suppress(OSError, ValueError):  # what is not there, or no path, cannot be replaced
+            if output.samefile(text):
+                raise UsageError(
+                    f"-o {output} is -i {name}={text}: the output would replace it; name another file"
+                )
+
+
+@contextmanager
+def _whole(output: Path | None) -> Iterator[Path | None]:
+    """Where to write what becomes ``output`` when the block ends well, and vanishes otherwise."""
+    if output is None:
+        yield None
+        return
+    temporary = output.with_name(f".{output.name}.partial")
+    try:
+        temporary.touch()  # a place where nothing can be written shows before anything is done
+        yield temporary
+        temporary.replace(output)
+    except OSError as problem:
+        known = problem.filename in (None, str(temporary))
+        what = problem.strerror or str(problem)
+        raise StoreError(f"cannot write {output}: {what if known else problem}") from None
+    finally:
+        with suppress(OSError):  # what went wrong before counts
+            temporary.unlink()
 
 
 def _write(family: Family, outputs: Mapping[str, NDArray[Any]], output: Path) -> None:
-    temporary = output.with_name(f".{output.name}.partial")
     writer = getattr(family.module, "write", None)
-    try:
+    with _whole(output) as temporary:
+        assert temporary is not None
         if writer is not None:
             writer(outputs, temporary)
-        else:
-            with temporary.open("wb") as file:
-                if len(outputs) == 1:
-                    np.save(file, next(iter(outputs.values())))
-                else:
-                    np.savez(file, **outputs)  # type: ignore[arg-type]
-        temporary.replace(output)
-    except OSError as problem:
-        temporary.unlink(missing_ok=True)
-        raise StoreError(f"cannot write {output}: {problem.strerror or problem}") from None
+            return
+        with temporary.open("wb") as file:
+            if len(outputs) == 1:
+                np.save(file, next(iter(outputs.values())))
+            else:
+                np.savez(file, **outputs)  # type: ignore[arg-type]

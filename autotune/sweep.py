@@ -20,14 +20,15 @@ from autotune.cache import Cache
 from autotune.compiler import Compiled, CompileFailure, compile_many
 from autotune.decision import time_ms
 from autotune.errors import DeviceError
-from autotune.execution import Execution, Resident
+from autotune.execution import Execution
 from autotune.family import Family
 from autotune.finalists import Finalists
 from autotune.identity import header, single_presets
-from autotune.measure import Protocol, measure, median
+from autotune.measure import Protocol, Samples, measure, median
 from autotune.profile import profiles
 from autotune.record import Study
 from autotune.reference import expected_outputs
+from autotune.resident import Resident
 from autotune.space import Configuration
 from autotune.store import Store, StudyStore
 from autotune.trial import KernelProfile, Measurement, State, Trial
@@ -213,7 +214,7 @@ class Sweep:
             minimum_ms=min(samples.times_ms),
             spread=samples.spread,
             samples=len(samples.times_ms),
-            kernel_ms=self._kernel_ms(execution, samples.abandoned)
+            kernel_ms=self._kernel_ms(execution, samples)
             if split
             else {kernels[0]: samples.median_ms},
             transform_ms=execution.transform_ms,
@@ -222,9 +223,10 @@ class Sweep:
             abandoned=samples.abandoned,
         )
 
-    def _kernel_ms(self, execution: Execution, hurried: bool) -> dict[str, float]:
-        """The median time of each kernel of the plan, over a few runs of their own."""
-        runs = [self.backend.kernel_times(execution.run) for _ in range(1 if hurried else _SPLIT_RUNS)]
+    def _kernel_ms(self, execution: Execution, samples: Samples) -> dict[str, float]:
+        """The median time of each kernel of the plan, over a few runs of their own: no longer than sampling took."""
+        count = 1 if samples.abandoned else min(_SPLIT_RUNS, len(samples.times_ms))
+        runs = [self.backend.kernel_times(execution.run) for _ in range(count)]
         return {kernel: median([run.get(kernel, 0.0) for run in runs]) for kernel in runs[0]}
 
     def _failed(

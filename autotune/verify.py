@@ -50,7 +50,7 @@ class Verifier:
         moved = [
             space for space in (*data.shape, *(f.link for f in data.fields)) if space in execution.orders
         ]
-        if expected.dtype.kind in "iu" and _is_dense(layout) and not moved:
+        if _is_exact(expected.dtype) and _is_dense(layout) and not moved:
             if layout.cpp not in self._resident:
                 self._resident[layout.cpp] = self.backend.place(layout.apply(expected))
             if not self.backend.mismatches(placed, self._resident[layout.cpp]):
@@ -62,6 +62,11 @@ class Verifier:
         for placed in self._resident.values():
             placed.free()
         self._resident.clear()
+
+
+def _is_exact(dtype: np.dtype[Any]) -> bool:
+    """Integers, or records of them."""
+    return all(dtype[name].kind in "iu" for name in dtype.names) if dtype.names else dtype.kind in "iu"
 
 
 def _is_dense(layout: Layout) -> bool:

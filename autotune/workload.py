@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from autotune import yamlfile
 from autotune.data import canonical, check_numbers
 from autotune.errors import AutotuneError, UnknownName, UsageError, WorkloadError
-from autotune.family import Family
+from autotune.family import Family, Scalar
 from autotune.paths import bundled
 
 __all__ = ["Inputs", "Workload", "bind", "find_data", "load", "prepare", "read_npy", "workloads"]
@@ -153,19 +153,25 @@ def bind(
         )
     arrays = {data.name: canonical(data, given[data.name]) for data in family.inputs}
     chosen = family.chosen_options(options)
-    sizes = family.sizes({name: array.shape for name, array in arrays.items()})
     values: dict[str, float] = {}
     for name, scalar in family.scalars.items():
-        value = scalars.get(name, given.get(name))
-        if value is None and scalar.value is not None:
-            value = scalar.value.evaluate({**sizes, **chosen, **values})
-        value = scalar.default if value is None else value
-        if value is None:
+        number = scalars.get(name, given.get(name, scalar.default if scalar.value is None else None))
+        if number is not None:
+            values[name] = _scalar(scalar, number)
+        elif scalar.value is None:
             raise WorkloadError(f"scalar {name!r} of family {family.name} is not given and has no default")
-        number = np.asarray(value)
-        check_numbers(f"scalar {name}", number, np.dtype(scalar.type))
-        values[name] = float(number) if "float" in scalar.type else int(number)
+    sizes = family.sizes({name: array.shape for name, array in arrays.items()}, values)
+    for name, scalar in family.scalars.items():
+        if name not in values:
+            assert scalar.value is not None
+            values[name] = _scalar(scalar, scalar.value.evaluate({**sizes, **chosen, **values}))
     return Inputs(arrays=arrays, sizes=sizes, options=chosen, scalars=values)
+
+
+def _scalar(scalar: Scalar, value: Any) -> float:
+    number = np.asarray(value)
+    check_numbers(f"scalar {scalar.name}", number, np.dtype(scalar.type))
+    return float(number) if "float" in scalar.type else int(number)
 
 
 def _array(name: str, spec: Mapping[str, Any], workload: Workload, root: Path) -> NDArray[Any]:

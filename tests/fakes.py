@@ -129,6 +129,9 @@ class FakeBackend:
     def current(self) -> AbstractContextManager[None]:
         return nullcontext()
 
+    def stream(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
     def toolchain(self, compiler: str = "") -> FakeToolchain:
         return self.tools
 
@@ -149,8 +152,11 @@ class FakeBackend:
     def fill(self, placed: Any, byte: int) -> None:
         placed.buffer[:] = byte
 
-    def download(self, placed: Any) -> NDArray[np.uint8]:
-        copied: NDArray[np.uint8] = placed.buffer.copy()
+    def upload(self, placed: Any, stored: Stored) -> None:
+        placed.buffer[:] = stored.buffer
+
+    def download(self, placed: Any, nbytes: int | None = None) -> NDArray[np.uint8]:
+        copied: NDArray[np.uint8] = placed.buffer[:nbytes].copy()
         return copied
 
     def mismatches(self, placed: Any, expected: Any) -> int:

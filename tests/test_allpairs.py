@@ -15,9 +15,9 @@ from autotune import workload as workloads
 from autotune.backends.cpu import CpuBackend
 from autotune.cache import Cache, default_root
 from autotune.compiler import Compiled, compile_many
-from autotune.execution import Resident
 from autotune.family import Family
 from autotune.reference import expected_outputs
+from autotune.resident import Resident
 from autotune.variant import Variant, batch
 from autotune.verify import Verifier
 from autotune.workload import Inputs

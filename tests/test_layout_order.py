@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from layouts import record
 
 from autotune.data import Data, Field
-from autotune.errors import WorkloadError
+from autotune.errors import FamilyError, WorkloadError
 from autotune.layout import Layout
-from autotune.order import merged, reordered, restored
+from autotune.order import Order, merged, reordered, restored
 
 NODES = Data(
     name="nodes",
@@ -28,26 +28,26 @@ NULL = np.uint32(0xFFFFFFFF)
 def test_order_by_hand() -> None:
     # 0 -> 1 -> 2 -> null, stored backwards: old node 2 becomes new node 0
     nodes = np.array([(1, NULL, 0.5), (2, 0, 1.5), (-1, 1, 2.5)], NODES.dtype)
-    moved = reordered(NODES, nodes, {"n": np.array([2, 1, 0])})
+    moved = reordered(NODES, nodes, {"n": Order.of([2, 1, 0], 3)})
     assert moved.tolist() == [(-1, 1, 2.5), (0, 2, 1.5), (1, int(NULL), 0.5)]
     assert nodes["next"].tolist() == [1, 2, -1]  # the caller's array stays
 
 
 def test_links_into_another_space_move_their_values_only() -> None:
     starts = np.array([0, 2, -1, 1, 7], np.int32)
-    moved = reordered(STARTS, starts, {"n": np.array([2, 0, 1])})
+    moved = reordered(STARTS, starts, {"n": Order.of([2, 0, 1], 3)})
     assert moved.tolist() == [1, 0, -1, 2, 7]  # -1 and 7 are no nodes
     assert starts.tolist() == [0, 2, -1, 1, 7]
 
 
 def test_every_axis_over_the_space_moves() -> None:
-    moved = reordered(PAIRS, np.arange(9, dtype=np.int32).reshape(3, 3), {"n": np.array([2, 0, 1])})
+    moved = reordered(PAIRS, np.arange(9, dtype=np.int32).reshape(3, 3), {"n": Order.of([2, 0, 1], 3)})
     assert moved.tolist() == [[8, 6, 7], [2, 0, 1], [5, 3, 4]]
 
 
 def test_other_spaces_stay() -> None:
     starts = np.array([0, 1], np.int32)
-    assert reordered(STARTS, starts, {"m": np.array([1, 0])}) is starts
+    assert reordered(STARTS, starts, {"m": Order.of([1, 0], 2)}) is starts
 
 
 @given(st.integers(1, 30), st.integers(0, 2**32))
@@ -59,7 +59,9 @@ def test_reordering_keeps_the_graph(n: int, seed: int) -> None:
     nodes["weight"] = generator.random(n)
     starts = generator.integers(-1, n, 5).astype(np.int32)
     order = generator.permutation(n)
-    moved, entries = reordered(NODES, nodes, {"n": order}), reordered(STARTS, starts, {"n": order})
+    moved, entries = (
+        reordered(d, a, {"n": Order.of(order, n)}) for d, a in ((NODES, nodes), (STARTS, starts))
+    )
 
     def walk(graph: Any, start: int, link: str) -> list[float]:
         """The weights met on the way from ``start``, at most n of them."""
@@ -80,7 +82,7 @@ def test_reordering_keeps_the_graph(n: int, seed: int) -> None:
 @given(st.integers(1, 20), st.integers(0, 2**32))
 def test_restored_inverts_reordered(n: int, seed: int) -> None:
     generator = np.random.default_rng(seed)
-    orders = {"n": generator.permutation(n)}
+    orders = {"n": Order.of(generator.permutation(n), n)}
     nodes = np.zeros(n, NODES.dtype)
     nodes["next"] = generator.integers(-1, n + 2, n)  # -1, n and n + 1 are no nodes
     nodes["weight"] = generator.random(n)
@@ -92,6 +94,12 @@ def test_restored_inverts_reordered(n: int, seed: int) -> None:
         before = array.tobytes()
         back = restored(data, reordered(data, array, orders), orders)
         assert back.tobytes() == array.tobytes() == before
+
+
+@pytest.mark.parametrize("wrong", [[0, 1], [0, 1, 3], [0, 1, 1], [-1, 0, 1], [0.0, 1.0, 2.0], [[0, 1, 2]]])
+def test_what_is_no_permutation_is_refused(wrong: Any) -> None:
+    with pytest.raises(FamilyError, match="order x:"):
+        Order.of(wrong, 3, "order x")
 
 
 # -- grouping ---------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ class Module(Protocol):
 class Backend(Protocol):
     """Memory, launch and timing on one device.
 
-    ``launch`` and ``fill`` are asynchronous on a cuda device; ``download`` and ``synchronize`` wait.
+    ``launch``, ``fill`` and ``upload`` are asynchronous on a cuda device; ``download`` and ``synchronize`` wait.
     ``sample`` runs ``plan`` ``count`` times and returns each run's time in milliseconds; with ``cold`` the
     last-level cache is flushed before each run.
     """
@@ -51,6 +51,11 @@ class Backend(Protocol):
         """Make the device the calling thread's for a block; nests at no cost."""
         ...
 
+    def stream(self) -> AbstractContextManager[None]:
+        """Give the calling thread an order of execution of its own for a block: what it launches, fills, uploads,
+        downloads and waits for there runs beside other threads' work."""
+        ...
+
     def toolchain(self, compiler: str = "") -> Toolchain: ...
 
     def load(self, compiled: Compiled) -> Module: ...
@@ -59,7 +64,13 @@ class Backend(Protocol):
 
     def fill(self, placed: Placed, byte: int) -> None: ...
 
-    def download(self, placed: Placed) -> NDArray[np.uint8]: ...
+    def upload(self, placed: Placed, stored: Stored) -> None:
+        """New content for what ``place`` made of a ``stored`` of the same layout and size."""
+        ...
+
+    def download(self, placed: Placed, nbytes: int | None = None) -> NDArray[np.uint8]:
+        """The buffer, or its first ``nbytes``; not of a 2D texture."""
+        ...
 
     def mismatches(self, placed: Placed, expected: Placed) -> int: ...
 

@@ -105,6 +105,10 @@ class CpuBackend:
         """Nothing to do: the host is every thread's."""
         return nullcontext()
 
+    def stream(self) -> AbstractContextManager[None]:
+        """Nothing to do: a launch returns when it has run."""
+        return nullcontext()
+
     def toolchain(self, compiler: str = "") -> HostCxx:
         """``compiler`` is a command; see ``find_compiler``. Raises CompilerError."""
         self._compiler = compiler or self._compiler
@@ -150,9 +154,13 @@ class CpuBackend:
         assert isinstance(placed, CpuPlaced)
         placed.buffer.fill(byte)
 
-    def download(self, placed: Placed) -> Bytes:
+    def upload(self, placed: Placed, stored: Stored) -> None:
+        assert isinstance(placed, CpuPlaced) and stored.buffer is not None
+        placed.buffer[:] = stored.buffer
+
+    def download(self, placed: Placed, nbytes: int | None = None) -> Bytes:
         assert isinstance(placed, CpuPlaced)
-        return placed.buffer.copy()
+        return placed.buffer[:nbytes].copy()
 
     def mismatches(self, placed: Placed, expected: Placed) -> int:
         """How many 4-byte words of two buffers differ; bytes, when the size is no multiple of 4."""

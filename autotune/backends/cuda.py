@@ -32,6 +32,7 @@ COMPILERS = ("nvrtc", "nvcc")
 CONSTANT_WINDOW = "_ZN8autotune15constant_windowILi65536EEE"
 _TRACE_DELAY_NS = 200_000  # a plan of a few launches is queued by then
 _DELAY_NS_PER_SAMPLE = 20_000  # the host needs about 10 us to queue a sample
+_NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
 _PROBE = VariantSource("autotune-probe-1", "Probe", "struct Probe {};\n", ("empty", "delay", "mismatches"))
 
 
@@ -95,7 +96,7 @@ class CudaBackend:
             raise DeviceError(f"cuda:{ordinal} is not there: this machine has {count} GPUs (cuda:0 …)")
         self._handle = self._driver.Device(ordinal)
         self._context = self._handle.retain_primary_context()
-        self._depth = threading.local()
+        self._local = threading.local()  # depth: how often current() is nested; stream: see stream()
         self._images: dict[Path, Any] = {}
         self._flush: Any = None
         self._probe: CudaModule | None = None
@@ -111,18 +112,33 @@ class CudaBackend:
     @contextmanager
     def current(self) -> Iterator[None]:
         """Make this device's context current in the block; nests at no cost."""
-        depth = getattr(self._depth, "value", 0)
+        depth = getattr(self._local, "depth", 0)
         if self._context is None:
             raise DeviceError(f"{self.device.name} was closed; load the kernel again")
         if depth == 0:
             self._context.push()
-        self._depth.value = depth + 1
+        self._local.depth = depth + 1
         try:
             yield
         finally:
-            self._depth.value = depth
+            self._local.depth = depth
             if depth == 0:
                 self._driver.Context.pop()
+
+    @contextmanager
+    def stream(self) -> Iterator[None]:
+        """The calling thread's work in the block goes to a stream of its own; none waits for the default one."""
+        with self.current():
+            self._local.stream = self._driver.Stream(_NON_BLOCKING)
+            try:
+                yield
+                self.synchronize()
+            finally:
+                self._local.stream = None
+
+    @property
+    def _stream(self) -> Any:
+        return getattr(self._local, "stream", None)
 
     def toolchain(self, compiler: str = "") -> Toolchain:
         if compiler not in ("", *COMPILERS):
@@ -179,14 +195,24 @@ class CudaBackend:
     def fill(self, placed: Placed, byte: int) -> None:
         assert isinstance(placed, CudaPlaced)
         with self.current():
-            self._driver.memset_d8_async(placed.address, byte, placed.stored.nbytes)
+            self._driver.memset_d8_async(placed.address, byte, placed.stored.nbytes, self._stream)
 
-    def download(self, placed: Placed) -> NDArray[np.uint8]:
-        assert isinstance(placed, CudaPlaced)
-        buffer = np.empty(placed.stored.nbytes, np.uint8)
+    def upload(self, placed: Placed, stored: Stored) -> None:
+        assert isinstance(placed, CudaPlaced) and stored.buffer is not None
+        assert placed.address and stored.nbytes == placed.stored.nbytes, "linear memory of the same size"
         with self.current():
             try:
-                self._driver.memcpy_dtoh(buffer, placed.address)
+                self._driver.memcpy_htod_async(placed.address, stored.buffer, self._stream)
+            except self._driver.Error as problem:
+                raise LaunchError(str(problem)) from None
+
+    def download(self, placed: Placed, nbytes: int | None = None) -> NDArray[np.uint8]:
+        assert isinstance(placed, CudaPlaced)
+        buffer = np.empty(placed.stored.nbytes if nbytes is None else nbytes, np.uint8)
+        with self.current():
+            try:
+                self._driver.memcpy_dtoh_async(buffer, placed.address, self._stream)
+                self.synchronize()
             except self._driver.Error as problem:
                 raise LaunchError(str(problem)) from None
         return buffer
@@ -221,7 +247,7 @@ class CudaBackend:
                     attribute = self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
                     function.set_attribute(attribute, geometry.shared_bytes)
                 function._launch_kernel(  # noqa: SLF001 - the path PyCUDA's prepared calls take
-                    geometry.grid, geometry.block, packed(arguments), geometry.shared_bytes, None
+                    geometry.grid, geometry.block, packed(arguments), geometry.shared_bytes, self._stream
                 )
                 if self._traced is not None:
                     self._traced.append((kernel, start, self._driver.Event().record()))
@@ -250,7 +276,7 @@ class CudaBackend:
     def synchronize(self) -> None:
         with self.current():
             try:
-                self._driver.Context.synchronize()
+                (self._stream or self._driver.Context).synchronize()
             except self._driver.Error as problem:
                 raise LaunchError(str(problem)) from None
 

@@ -17,12 +17,12 @@ from .mem_search import count_mems, find_mems
 from .sequences import OTHER, read_blocks, read_reference, reverse_complement
 
 _MOST = 2**32 - 1
-_DIGIT = 1 << 16
+_QUAD = 4  # tree.cuh: MatchQuad
 _BASES_PER_BLOCK = 1 << 24
-_FROM_FILES = {"reference", "queries", "min_match_length", "reads"}
+_FROM_FILES = {"reference", "queries", "min_match_length", "reads", "copies"}
 _SIMULATED = {"reference", "min_match_length", "reads", "read_length", "substitutions", "seed"}
 
-_OFFSET = np.dtype([("base", np.uint32), ("slot", np.uint32)])
+OFFSET = np.dtype([("base", np.uint32), ("slot", np.uint32)])
 _MEM = np.dtype([(name, np.uint32) for name in ("query", "position", "start", "length")])
 
 Codes = NDArray[np.uint8]
@@ -33,9 +33,9 @@ Positions = NDArray[np.int64]
 
 
 def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, Any]:
-    """``reference: FILE``, ``min_match_length: N`` and either ``queries: FILE`` with at most ``reads: N`` of it, or
-    N ``reads`` cut out of the reference: ``read_length: [low, high]``, a share of ``substitutions``, ``seed``. Files
-    are FASTA or FASTQ, plain, gzip or xz."""
+    """``reference: FILE``, ``min_match_length: N`` and either ``queries: FILE`` with at most ``reads: N`` of it,
+    ``copies: N`` times, or N ``reads`` cut out of the reference: ``read_length: [low, high]``, a share of
+    ``substitutions``, ``seed``. Files are FASTA or FASTQ, plain, gzip or xz."""
     allowed = _FROM_FILES if "queries" in parameters else _SIMULATED
     needed = {"reference", "min_match_length", "queries" if "queries" in parameters else "read_length"}
     if parameters.keys() - allowed or needed - parameters.keys():
@@ -47,6 +47,9 @@ def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, Any]:
     reads = _whole(parameters.get("reads", _MOST if "queries" in parameters else 1), "reads")
     if "queries" in parameters:
         queries, offsets = _from_file(find_data(str(parameters["queries"]), root), reads)
+        copies = _whole(parameters.get("copies", 1), "copies")
+        queries, lengths = np.tile(queries, copies), np.tile(np.diff(offsets), copies)
+        offsets = np.concatenate(([0], np.cumsum(lengths)))
     else:
         queries, offsets = _simulated(codes, reads, parameters)
     return arrays_of(codes, queries, offsets, _whole(parameters["min_match_length"], "min_match_length"))
@@ -60,28 +63,39 @@ def arrays_of(codes: Codes, queries: Codes, offsets: Positions, min_match_length
             f"min_match_length {min_match_length} is longer than every read (the longest has {lengths.max()} bases), "
             "so nothing can match: take a smaller one"
         )
-    slots = np.concatenate(([0], np.cumsum(np.maximum(0, lengths - min_match_length + 1))))
-    if queries.size > _MOST:
-        raise WorkloadError(f"reads of {queries.size:,} bases: at most {_MOST:,} at once; take fewer reads")
+    bounds = bounds_of(offsets, min_match_length)
     found = count_mems(codes, queries, offsets, min_match_length)
     if found > _MOST:
         raise WorkloadError(
             f"{found:,} matches: at most {_MOST:,} at once; take fewer reads or a longer match"
         )
-    bounds = np.empty(offsets.size, _OFFSET)
-    bounds["base"], bounds["slot"] = offsets, slots
     return {
-        **_tree_arrays(suffix_tree.build(codes)),
+        **tree_arrays(codes),
         "reference": codes,
         "queries": queries,
         "offsets": bounds,
-        **_digits("slot", int(slots[-1])),
-        **_digits("mem", found),
         "min_match_length": min_match_length,
+        "slots": int(bounds["slot"][-1]),
+        "mem_count": found,
     }
 
 
-def _tree_arrays(tree: suffix_tree.SuffixTree) -> dict[str, NDArray[Any]]:
+def bounds_of(offsets: Positions, min_match_length: int) -> NDArray[Any]:
+    """Where each read's bases and slots begin, and where the last end: records of OFFSET. Raises WorkloadError when
+    they are more than 32 bits can number."""
+    starts = np.maximum(0, np.diff(offsets) - min_match_length + 1)
+    slots = np.concatenate(([0], np.cumsum(-(-starts // _QUAD) * _QUAD)))
+    if max(offsets[-1], slots[-1]) > _MOST:
+        raise WorkloadError(f"reads of {offsets[-1]:,} bases: too many at once; take fewer reads")
+    bounds = np.empty(offsets.size, OFFSET)
+    bounds["base"], bounds["slot"] = offsets, slots
+    return bounds
+
+
+def tree_arrays(codes: Codes) -> dict[str, NDArray[Any]]:
+    """``nodes``, ``children`` and ``tails`` of the suffix tree of ``codes``."""
+    tree = suffix_tree.build(codes)
+
     def joined(**fields: NDArray[Any]) -> NDArray[Any]:
         records = np.empty(tree.parent.size, [(name, np.uint32) for name in fields])
         for name, values in fields.items():
@@ -105,12 +119,6 @@ def _tree_arrays(tree: suffix_tree.SuffixTree) -> dict[str, NDArray[Any]]:
             end_child=end, depth=tree.depth, leaf_position=tree.leaf_position, preceding=tree.preceding
         ),
     }
-
-
-def _digits(name: str, count: int) -> dict[str, NDArray[np.uint8]]:
-    """Two arrays whose lengths tell ``count``: see family.yaml."""
-    high, low = divmod(count, _DIGIT)
-    return {f"{name}_high": np.zeros(high + 1, np.uint8), f"{name}_low": np.zeros(low + 1, np.uint8)}
 
 
 def _from_file(path: Path, most: int) -> tuple[Codes, Positions]:
@@ -203,3 +211,15 @@ def reference(arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]) ->
         for name, values in zip(_MEM.names or (), columns, strict=True):
             mems[name] = values
     return {"mems": mems}
+
+
+# ---- autotune run
+
+
+def application(
+    given: Mapping[str, str], output: Path | None, open_kernel: Callable[[], Any], note: Callable[[str], None]
+) -> None:
+    """Alignment of files: see aligning.run."""
+    from . import aligning  # noqa: PLC0415  # a sweep needs none of it
+
+    aligning.run(given, output, open_kernel, note)

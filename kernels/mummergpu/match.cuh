@@ -1,52 +1,94 @@
-// Longest matches of every suffix of a read, one thread a read.
+// Longest matches of every suffix of a read, one thread a read. A slot is a start in a read from which a match could
+// be long enough; a tile is the slots of one block of the print kernels.
 #pragma once
 #include "tree.cuh"
 
 // Along the tree as far as the read goes, then over the suffix link of the last node that was passed whole: it spells
-// the same without the first base, and what was matched below it (`known`) need not be compared again.
+// the same without the first base, and what was matched below it (`known`) need not be compared again. All of it is
+// one loop that goes to one node, or along one edge for some letters: threads of a warp that are at different starts of
+// their reads go on together, where nested loops would let each wait for the slowest at every start.
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
     match(typename Policy::nodes nodes, typename Policy::children children, typename Policy::reference reference,
           typename Policy::queries queries, typename Policy::offsets offsets, typename Policy::matches matches,
-          unsigned min_match_length) {
-  constexpr unsigned unknown = 0xFFFFFFFFu;
+          typename Policy::tile_queries tile_queries, unsigned min_match_length) {
   const unsigned query = blockIdx.x * Policy::block_size + threadIdx.x;
   if (query + 1 >= offsets.extent(0)) return;
   const Offset own = offsets.load(query), next = offsets.load(query + 1);
-  const unsigned slots = next.slot - own.slot;
+  if (own.slot == next.slot) return;
+  for (unsigned tile = (own.slot + Policy::block_size - 1) / Policy::block_size; tile * Policy::block_size < next.slot;
+       ++tile)
+    tile_queries.store(query, tile);
+
+  unsigned slot = own.slot, begin = own.base;                          // of this suffix
+  unsigned reached = begin;                                            // the base behind what is spelt by `at`
+  unsigned ahead = letters(queries, reached), held = letters_at_once;  // the codes from `reached` on
   unsigned at = root, link = root, known = 0;
-  unsigned reached = own.base;  // the base behind what is spelt by `at`
-  for (unsigned start = 0; start < slots; ++start) {
-    unsigned below = root, on_edge = 0;
-    while (reached < next.base) {
-      const unsigned child = children.load(at).at(queries.load(reached));
-      if (child == root) break;
-      const Node node = nodes.load(child);
-      unsigned equal = min(known, node.edge_length);
-      known -= equal;
-      if (equal == 0) equal = 1;  // by its first letter the child was chosen
-      while (equal < node.edge_length && reached + equal < next.base &&
-             reference.load(node.edge_start + equal) == queries.load(reached + equal))
-        ++equal;
-      if (equal < node.edge_length) {
-        below = child;
-        on_edge = equal;
-        break;
+  unsigned to = root, on_edge = 0;  // the node to go to, and how many letters of its edge are matched
+  bool is_below = false;            // whether `to` is a child of `at`, or where its link leads
+  bool is_loaded = false;
+  Node node = {};
+  Children below = {};
+  __shared__ Match found[4][Policy::block_size];  // at four starts of each read
+  // No `continue`: the threads of a warp shall meet again at the end of every branch.
+  do {
+    if (!is_loaded) {  // one access where nodes and children are merged
+      node = nodes.load(to);
+      below = children.load(to);
+      if (is_below) {
+        on_edge = min(known, node.edge_length);
+        known -= on_edge;
+        if (on_edge == 0) on_edge = 1;  // by its first letter the child was chosen
       }
-      at = child;
+      is_loaded = true;
+    }
+    bool ends = false, goes_on = false;
+    if (is_below && on_edge < node.edge_length) {
+      const unsigned left = min(node.edge_length - on_edge, next.base - reached - on_edge);
+      const bool is_held = on_edge < held;
+      const unsigned of_read = is_held ? ahead >> on_edge * 4 : letters(queries, reached + on_edge);
+      const unsigned compared = min(left, is_held ? held - on_edge : letters_at_once);
+      const unsigned equal = min(compared, equal_letters(of_read, letters(reference, node.edge_start + on_edge)));
+      on_edge += equal;
+      goes_on = equal == compared && compared < left;
+      ends = !goes_on && on_edge < node.edge_length;
+    }
+    if (!ends && !goes_on) {  // here is a node that is spelt whole
+      if (is_below) {
+        reached += on_edge;
+        ahead = on_edge < held ? ahead >> on_edge * 4 : 0;
+        held = on_edge < held ? held - on_edge : 0;
+        on_edge = 0;
+      }
+      at = to;
       link = node.suffix_link;
-      reached += equal;
+      if (held == 0) {
+        ahead = letters(queries, reached);
+        held = letters_at_once;
+      }
+      to = reached < next.base ? below.at(ahead & 7) : root;
+      is_below = true;
+      is_loaded = false;
+      ends = to == root;
     }
-    const unsigned length = reached + on_edge - (own.base + start);
-    const unsigned end = on_edge ? below : at;
-    matches.store(Match{length >= min_match_length ? end : root, length, query, start}, own.slot + start);
-    known = on_edge;
-    if (at == root) {  // nothing to leave out but the base itself
-      if (known) --known;
-      ++reached;
-    } else {
-      at = link == unknown ? nodes.load(at).suffix_link : link;
-      link = at == root ? root : unknown;
+    if (ends) {
+      const unsigned length = reached + on_edge - begin;
+      found[slot % 4][threadIdx.x] = Match{length < min_match_length ? root : on_edge ? to : at, length};
+      ++begin;
+      if (++slot % 4 == 0)
+        matches.store(
+            MatchQuad{found[0][threadIdx.x], found[1][threadIdx.x], found[2][threadIdx.x], found[3][threadIdx.x]},
+            slot / 4 - 1);
+      known = on_edge;
+      on_edge = 0;
+      if (at == root) {  // nothing to leave out but the base itself
+        if (known) --known;
+        ++reached;
+        ahead >>= 4;
+        --held;
+      }
+      to = at == root ? root : link;
+      is_below = is_loaded = false;
     }
-  }
+  } while (slot != next.slot);
 }

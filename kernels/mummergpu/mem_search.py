@@ -1,11 +1,29 @@
-"""Maximal exact matches without a tree and without the kernels: by equal words of the least length, in numpy."""
+"""Maximal exact matches without a tree and without the kernels: by equal words, looked up and made longer.
 
-from collections.abc import Iterator
+mem_search.cpp does it, in all threads; the host's C++ compiler makes it when it is first needed. Words of up to 32
+letters of the reference stand in a table, those that are equal in the order of what follows them. The words of a
+read are looked up there; where the letters in front differ, they are compared on to the match's end.
+"""
+
+import ctypes
+import hashlib
+import os
+import shlex
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pydivsufsort import divsufsort  # type: ignore[import-untyped]
+
+from autotune.cache import Cache, default_root
+from autotune.compiler import Batch, CompileFailure, VariantSource, compile_batch
+from autotune.errors import CompilerError
+from autotune.hostcxx import RuntimeCxx, find_compiler
 
 from .fastx import OTHER
 from .mums import Mems
@@ -15,125 +33,174 @@ __all__ = ["count_mems", "find_mems"]
 Codes = NDArray[np.uint8]
 Positions = NDArray[np.int64]
 
-# So many bases of reads at a time: repeats give many words for each.
-_BASES_TO_COUNT = 1 << 22
-_BASES_TO_FIND = 1 << 17
+# A word is a number of 64 bits.
+_MOST_LETTERS = 32
+# The table is entered by so many first letters at most: 64 MiB of bounds.
+_MOST_LEADING = 12
+# So many bases of reads are one piece of work.
+_BASES_AT_ONCE = 1 << 18
 
-# Up to so many letters a word is its own number, and a longer one has a polynomial of them for a number.
-_EXACT_LETTERS = 32
-_HASH_BASE = 0x9E3779B97F4A7C15
-
-
-def count_mems(reference: Codes, queries: Codes, offsets: Positions, minimum: int) -> int:
-    """How many matches of at least ``minimum`` bases there are. A match of n bases has n - minimum + 1 pairs of
-    equal words of ``minimum`` letters, and one pair less of words that are a letter longer."""
-    found = 0
-    for length, sign in ((minimum, 1), (minimum + 1, -1)):
-        words, times = np.unique(_words(reference, length)[1], return_counts=True)
-        for block in _blocks(queries, offsets, _BASES_TO_COUNT):
-            found += sign * int(times[_look_up(words, _words(block.text, length)[1])[0]].sum())
-    return found
+_SOURCE = Path(__file__).resolve().with_suffix(".cpp")
+_WORD = np.dtype([("number", np.uint64), ("position", np.uint32), ("before", np.uint32)])
 
 
-def find_mems(reference: Codes, queries: Codes, offsets: Positions, minimum: int) -> Mems:
-    """The matches: by read, start in the read, and what follows in the reference (A, C, G, T, a separator; those
-    that are equal up to a separator by position)."""
-    positions, words = _words(reference, minimum)
-    order = np.lexsort((_ranks(reference)[positions], words))
-    positions = positions[order]
-    words, firsts, counts = np.unique(words[order], return_index=True, return_counts=True)
-    before = np.concatenate(([np.uint8(OTHER)], reference[:-1]))
-    parts = []
-    for block in _blocks(queries, offsets, _BASES_TO_FIND):
-        places, wanted = _words(block.text, minimum)
-        word, is_known = _look_up(words, wanted)
-        places, first, times = places[is_known], firsts[word], counts[word]
-        inside = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
-        place, position = np.repeat(places, times), positions[np.repeat(first, times) + inside]
-        preceding = block.text[place - 1]  # the text begins with a separator
-        is_maximal = (preceding == OTHER) | (preceding != before[position])
-        place, position = place[is_maximal], position[is_maximal]
-        length = _common(block.text, place, reference, position)
-        long = length >= minimum  # two words may have one number
-        place, position, length = place[long], position[long], length[long]
-        read = np.searchsorted(block.starts, place, side="right") - 1
-        parts.append((block.first + read, position, place - block.starts[read], length))
-    reads, found, starts, lengths = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Mems(reads=reads, positions=found, starts=starts, lengths=lengths)
+def count_mems(reference: Codes, queries: Codes, offsets: Positions, minimum: int, threads: int = 0) -> int:
+    """How many matches of at least ``minimum`` bases there are; arguments as in ``find_mems``."""
+    return sum(_Search(reference, queries, offsets, minimum, threads).counts())
+
+
+def find_mems(reference: Codes, queries: Codes, offsets: Positions, minimum: int, threads: int = 0) -> Mems:
+    """The matches of at least ``minimum`` bases, of uint32: by read, start in the read, and what follows in the
+    reference (A, C, G, T, the end of a record; those that are equal up to an end by position).
+
+    ``reference`` (characters,) and ``queries`` (bases,) are uint8 codes, where 4 matches nothing and ends a record;
+    ``offsets`` (reads + 1,) int64. ``threads`` work, 0 stands for every core this process may use. The peak over
+    the inputs and the matches is about 30 bytes for each character of the reference and 64 MiB. Raises ValueError
+    for a ``minimum`` below 1, CompilerError when there is no C++ compiler or it fails.
+    """
+    search = _Search(reference, queries, offsets, minimum, threads)
+    counts = search.counts()
+    bounds = [0, *np.cumsum(counts, dtype=np.int64).tolist()]
+    columns = np.empty((4, bounds[-1]), np.uint32)
+    search.fill(columns, bounds[:-1])
+    return Mems(*columns)
+
+
+class _Search:
+    """The table of the reference's words, and the reads in pieces."""
+
+    def __init__(
+        self, reference: Codes, queries: Codes, offsets: Positions, minimum: int, threads: int
+    ) -> None:
+        if minimum < 1:
+            raise ValueError(f"minimum {minimum}: the least length of a match must be at least 1")
+        self._library = _library()
+        self._table = _table(reference, min(minimum, _MOST_LETTERS))
+        self._codes = np.ascontiguousarray(queries, np.uint8)
+        self._offsets = np.ascontiguousarray(offsets, np.int64)
+        self._minimum = minimum
+        self._threads = threads or len(os.sched_getaffinity(0))
+        ends = np.arange(_BASES_AT_ONCE, self._codes.size, _BASES_AT_ONCE)
+        inner = np.unique(np.searchsorted(self._offsets, ends))
+        self._pieces = [0, *inner.tolist(), self._offsets.size - 1]
+
+    def counts(self) -> list[int]:
+        """The number of matches in each piece."""
+        return self._in_threads(lambda first, last, _: self._find(first, last, None, 0), self._pieces[:-1])
+
+    def fill(self, columns: NDArray[np.uint32], places: list[int]) -> None:
+        """The matches of each piece into ``columns`` (4, matches), from its place on."""
+        mems = _Mems(*(column.ctypes.data for column in columns))
+        self._in_threads(
+            lambda first, last, place: self._find(first, last, ctypes.byref(mems), place), places
+        )
+
+    def _in_threads(self, work: Callable[[int, int, int], int], places: list[int]) -> list[int]:
+        with ThreadPoolExecutor(self._threads) as pool:
+            return list(pool.map(work, self._pieces[:-1], self._pieces[1:], places))
+
+    def _find(self, first: int, last: int, mems: Any, place: int) -> int:
+        reads = _Reads(self._codes.ctypes.data, self._offsets.ctypes.data)
+        bounds = map(ctypes.c_uint64, (first, last, self._minimum))
+        table, read = ctypes.byref(self._table.index), ctypes.byref(reads)
+        return int(self._library.mem_search_find(table, read, *bounds, mems, ctypes.c_uint64(place)))
+
+
+class _Index(ctypes.Structure):
+    """mem_search.cpp: Index."""
+
+    _fields_ = (
+        ("characters", ctypes.c_uint64),
+        ("count", ctypes.c_uint64),
+        ("letters", ctypes.c_uint32),
+        ("leading", ctypes.c_uint32),
+        ("reference", ctypes.c_void_p),
+        ("words", ctypes.c_void_p),
+        ("bounds", ctypes.c_void_p),
+    )
+
+
+class _Reads(ctypes.Structure):
+    """mem_search.cpp: Reads."""
+
+    _fields_ = (("codes", ctypes.c_void_p), ("offsets", ctypes.c_void_p))
+
+
+class _Mems(ctypes.Structure):
+    """mem_search.cpp: Mems."""
+
+    _fields_ = tuple((name, ctypes.c_void_p) for name in ("reads", "positions", "starts", "lengths"))
 
 
 @dataclass(frozen=True, eq=False)
-class _Block:
-    """Reads from number ``first`` on with a separator before each and one at the end; they begin at ``starts``."""
+class _Table:
+    """``index`` points into ``arrays``."""
 
-    first: int
-    text: Codes
-    starts: Positions
-
-
-def _blocks(queries: Codes, offsets: Positions, bases: int) -> Iterator[_Block]:
-    first = 0
-    while first < len(offsets) - 1:
-        last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + bases, side="right")) - 1)
-        bounds = offsets[first : last + 1] - offsets[first]
-        text = np.insert(queries[offsets[first] : offsets[last]], bounds, np.uint8(OTHER))
-        yield _Block(first, text, bounds[:-1] + 1 + np.arange(last - first))
-        first = last
+    index: _Index
+    arrays: tuple[NDArray[Any], ...]
 
 
-def _words(text: Codes, length: int) -> tuple[Positions, NDArray[np.uint64]]:
-    """Positions of all words of ``length`` letters, and their numbers."""
-    if text.size < length:
-        return np.empty(0, np.int64), np.empty(0, np.uint64)
-    separators = np.concatenate(([0], np.cumsum(text == OTHER)))
-    positions = np.flatnonzero(separators[length:] == separators[:-length])
-    base = 4 if length <= _EXACT_LETTERS else _HASH_BASE
-    letters = text.astype(np.uint64)
-    words, done = letters, 1
-    for digit in f"{length:b}"[1:]:  # twice as long, and one more where the binary digit is 1
-        room = text.size - 2 * done + 1
-        words = words[:room] * np.uint64(pow(base, done, 1 << 64)) + words[done : done + room]
-        done *= 2
-        if digit == "1":
-            words = words[: room - 1] * np.uint64(base) + letters[done : done + room - 1]
-            done += 1
-    return positions, words[positions]
+def _table(reference: Codes, letters: int) -> _Table:
+    """The words of so many letters, which begin at any position of the reference."""
+    text = np.append(np.minimum(reference, np.uint8(OTHER)), np.uint8(OTHER))
+    order = _order(text)
+    ranks = np.empty(text.size, np.uint32)
+    library, sizes = _library(), (ctypes.c_uint64(text.size), ctypes.c_uint64(order.size))
+    if not library.mem_search_is_order(_address(text), sizes[0], _address(order), sizes[1], _address(ranks)):
+        raise RuntimeError(
+            f"pydivsufsort gave a wrong order of the {text.size:,} suffixes of the reference; install another "
+            "version of it"
+        )
+    words = np.empty(order.size, _WORD)
+    del order
+    leading = min(letters, _MOST_LEADING, max(1, text.size.bit_length() // 2))
+    bounds = np.empty(4**leading + 1, np.uint32)
+    index = _Index(
+        characters=text.size,
+        letters=letters,
+        leading=leading,
+        reference=text.ctypes.data,
+        words=words.ctypes.data,
+        bounds=bounds.ctypes.data,
+    )
+    library.mem_search_index(ctypes.byref(index), sizes[1], _address(ranks))
+    return _Table(index, (text, words, bounds))
 
 
-def _look_up(words: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> tuple[Positions, NDArray[np.bool_]]:
-    """Where in ``words``, which ascend, those of ``wanted`` are that are there, and which these are."""
-    if not words.size:
-        return np.empty(0, np.int64), np.zeros(wanted.size, np.bool_)
-    order = np.argsort(wanted)  # in order, the searches stay near each other
-    place = np.empty(wanted.size, np.int64)
-    place[order] = np.minimum(np.searchsorted(words, wanted[order]), words.size - 1)
-    is_known = words[place] == wanted
-    return place[is_known], is_known
+def _order(text: Codes) -> NDArray[np.uint32]:
+    """The positions of all letters by what follows up to the end of the record, then by position. ``text`` ends
+    with OTHER."""
+    letters = int(np.count_nonzero(text != OTHER))
+    ends = np.flatnonzero((text[:-1] != OTHER) & (text[1:] == OTHER)) + 1
+    suffixes: NDArray[np.uint32]
+    if ends.size < 2:
+        suffixes = divsufsort(text)[:letters].astype(np.uint32)  # OTHER comes last
+        return suffixes
+    # Each end is followed by its number, so that it, and not what comes next, decides.
+    digits = ((ends.size - 1).bit_length() + 1) // 2
+    numbers = np.arange(ends.size)[:, None] >> 2 * np.arange(digits)[::-1] & 3
+    places = np.repeat(ends + 1, digits)
+    suffixes = divsufsort(np.insert(text, places, numbers.astype(np.uint8).ravel()))
+    # A digit stands for the last position, which has no letter.
+    positions = np.insert(np.arange(text.size, dtype=np.uint32), places, np.uint32(text.size - 1))
+    suffixes = positions[suffixes]
+    suffixes = suffixes[text[suffixes] != OTHER]
+    return suffixes
 
 
-def _common(a: Codes, a_places: Positions, b: Codes, b_places: Positions) -> Positions:
-    """How many letters are equal from each pair of places on; both texts end with a separator."""
-    lengths = np.zeros(a_places.size, np.int64)
-    left = np.arange(a_places.size)
-    while left.size:
-        letters = a[a_places[left] + lengths[left]]
-        left = left[(letters == b[b_places[left] + lengths[left]]) & (letters != OTHER)]
-        lengths[left] += 1
-    return lengths
+def _address(array: NDArray[Any]) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)
 
 
-def _ranks(reference: Codes) -> Positions:
-    """The place of every position's suffix in the order of the tree."""
-    suffixes = divsufsort(np.require(reference, requirements=["C", "W"])).astype(np.int64)
-    suffixes = suffixes[reference[suffixes] != OTHER]
-    separators = np.flatnonzero(reference == OTHER)
-    letters = separators[np.searchsorted(separators, suffixes)] - suffixes
-    # What follows a separator has no say: among suffixes that are equal up to it, the position decides.
-    is_alike = letters[1:] == letters[:-1]
-    alike = np.flatnonzero(is_alike)
-    common = _common(reference, suffixes[alike], reference, suffixes[alike + 1])
-    is_alike[alike] = common == letters[alike]
-    groups = np.concatenate(([0], np.cumsum(~is_alike)))
-    ranks = np.zeros(reference.size, np.int64)
-    ranks[suffixes[np.lexsort((suffixes, groups))]] = np.arange(suffixes.size)
-    return ranks
+@lru_cache(maxsize=1)
+def _library() -> ctypes.CDLL:
+    """mem_search.cpp compiled, in the user's cache. Raises CompilerError."""
+    key = hashlib.sha256(_SOURCE.read_bytes()).hexdigest()
+    batch = Batch(_SOURCE, (), (VariantSource(key, "mem_search", "", ()),))
+    command = find_compiler()
+    (built,) = compile_batch(batch, RuntimeCxx(command), Cache(default_root()))
+    if isinstance(built, CompileFailure):
+        raise CompilerError(f"{shlex.join(command)} does not compile {_SOURCE.name}: {built.message}")
+    library = ctypes.CDLL(str(built.image))
+    library.mem_search_find.restype = ctypes.c_uint64
+    return library

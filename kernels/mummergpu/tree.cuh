@@ -35,11 +35,44 @@ struct Offset {
   unsigned base, slot;
 };
 
-// The longest match of a read from `start` on: it ends at `node` or on the edge into it. The root where there is none.
+// The longest match of a read from a start on: it ends at `node` or on the edge into it. The root where there is none.
 struct Match {
-  unsigned node, length, query, start;
+  unsigned node, length;
+};
+
+// Of four starts, as many as are written at once: to change a part of a sector costs reading it. A read has slots for a
+// multiple of four.
+struct MatchQuad {
+  Match first, second, third, fourth;
+  AUTOTUNE_DEVICE Match at(unsigned index) const {
+    return index & 2 ? (index & 1 ? fourth : third) : (index & 1 ? second : first);
+  }
 };
 
 struct Mem {
   unsigned query, position, start, length;
 };
+
+constexpr unsigned letters_at_once = 8;
+
+// The code of one base of a text that has eight in a word.
+template <class Text>
+AUTOTUNE_DEVICE unsigned letter(const Text& text, unsigned base) {
+  using Word = typename Text::value_type;
+  static_assert(Word::elements == letters_at_once, "family.yaml: packing: bits4");
+  return Word::packing::element(text.load(base / Word::elements).word[0], static_cast<int>(base % Word::elements));
+}
+
+// The codes of eight bases from `base` on, the first in the lowest bits; anything behind the end of the text.
+template <class Text>
+AUTOTUNE_DEVICE unsigned letters(const Text& text, unsigned base) {
+  const unsigned last = text.extent(0) - 1, word = min(base / letters_at_once, last);
+  const unsigned long long low = text.load(word).word[0], high = text.load(min(word + 1, last)).word[0];
+  return static_cast<unsigned>((high << 32 | low) >> base % letters_at_once * 4);
+}
+
+// How many letters are equal from the first on; `other` equals nothing.
+AUTOTUNE_DEVICE unsigned equal_letters(unsigned a, unsigned b) {
+  const unsigned unequal = (a ^ b) | (a & 0x44444444u);
+  return unequal ? (__ffs(static_cast<int>(unequal)) - 1) / 4 : letters_at_once;
+}

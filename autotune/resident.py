@@ -1,0 +1,222 @@
+"""Arrays on one device for many variants: each stored once for every layout in which variants want it.
+
+What is kept is kept by array (or merged group), so that changing one policy moves only the data it concerns.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from autotune.backends import Backend, Module, Placed
+from autotune.execution import Execution, Shared
+from autotune.layout import Layout, Stored
+from autotune.order import Order, merged, reordered
+from autotune.variant import Variant
+from autotune.workload import Inputs
+
+__all__ = ["Resident"]
+
+_MEMORY_SHARE = 0.5  # of the device's memory, for inputs in layouts that are not in use
+
+_ORDERS_KEPT = 2
+
+
+@dataclass
+class _Kept:
+    """One array or merged group in one layout: where each member is, and what storing it cost. ``stored`` has no
+    content but for constant memory, which is filled anew for each binary."""
+
+    stored: dict[str, Stored]
+    placed: dict[str, Placed]
+    transform_ms: float
+    transfer_ms: float
+    used: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        return sum(p.stored.nbytes for p in self.placed.values() if not isinstance(p, Shared))
+
+
+@dataclass
+class Resident:
+    """``execution`` binds a variant; it stays good until ``most`` others have been bound and memory runs short.
+
+    All variants share their outputs. An array that is the very object in ``parent``'s inputs is shared with it (the
+    parent must outlive this). ``transform_ms`` and ``transfer_ms`` of an execution are what its layouts cost when
+    they were first made: the host transform, and allocation with the copy to the device.
+    """
+
+    backend: Backend
+    inputs: Inputs
+    most: int = 10
+    parent: "Resident | None" = None
+    _orders: dict[str, Order] = field(default_factory=dict)
+    _moved: dict[str, NDArray[Any]] = field(default_factory=dict)
+    _kept: dict[str, _Kept] = field(default_factory=dict)
+    _outputs: dict[str, Placed] = field(default_factory=dict)
+    _bound: int = 0
+
+    def execution(self, variant: Variant, module: Module) -> Execution:
+        """``variant`` bound to resident data, its constant windows filled. Raises LaunchError, FamilyError."""
+        family, layouts = variant.family, variant.layouts
+        self._bound += 1
+        orders = self._orders_of(variant)
+        grouped = {name: group for group in variant.groups for name in group}
+        groups = dict.fromkeys(grouped.get(data.name, (data.name,)) for data in family.inputs)
+        kept = [self._keep(variant, group, orders) for group in groups]
+        bound: dict[str, Placed] = {}
+        windows: dict[str, Stored] = {}
+        for item in kept:
+            bound |= item.placed
+            windows |= {name: s for name, s in item.stored.items() if s.memory == "constant"}
+        bound |= {name: self.backend.place(stored, module) for name, stored in windows.items()}
+        for name, layout in layouts.items():
+            if name not in bound:
+                bound[name] = self._output(variant, name, layout)
+        names = family.names(
+            variant.configuration, self.inputs.sizes, self.inputs.options, self.inputs.scalars
+        )
+        return Execution(
+            self.backend, variant, module, bound, names, windows, orders,
+            sum(item.transform_ms for item in kept), sum(item.transfer_ms for item in kept),
+        )  # fmt: skip
+
+    def refill(self, variant: Variant, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """New content for inputs of the same shape and dtype, in place: executions of ``variant`` made before read
+        it at their next run. The arrays are canonical; none is merged, reordered or in constant memory."""
+        for name, array in arrays.items():
+            layout = variant.layouts[name]
+            item = self._kept[_key(variant, (name,))]
+            self.backend.upload(item.placed[name], layout.apply(array))
+
+    # -- inputs -------------------------------------------------------------------------------------------
+
+    def _keep(self, variant: Variant, group: tuple[str, ...], orders: Mapping[str, Order]) -> _Kept:
+        parent = self.parent
+        if parent and all(parent.inputs.arrays[n] is self.inputs.arrays[n] for n in group):
+            return parent._keep(variant, group, orders)  # noqa: SLF001 - one class
+        key = _key(variant, group)
+        if key not in self._kept:
+            self._make_room()
+            self._kept[key] = self._stored(variant, group, orders)
+        item = self._kept[key]
+        item.used = self._bound
+        return item
+
+    def _stored(self, variant: Variant, group: tuple[str, ...], orders: Mapping[str, Order]) -> _Kept:
+        begin = time.perf_counter()
+        arrays = [self._reordered(variant, name, orders) for name in group]
+        chosen = [variant.layouts[name] for name in group]
+        made = merged(chosen, arrays) if len(group) > 1 else [chosen[0].apply(arrays[0])]
+        middle = time.perf_counter()
+        owner: Placed | None = None
+        placed: dict[str, Placed] = {}
+        for name, stored in zip(group, made, strict=True):
+            if stored.memory == "constant":
+                continue
+            if owner is None:
+                placed[name] = owner = self.backend.place(stored)
+            else:
+                placed[name] = Shared(owner, replace(stored, buffer=None))
+        self.backend.synchronize()
+        end = time.perf_counter()
+        contents = {
+            name: stored if stored.memory == "constant" else replace(stored, buffer=None)
+            for name, stored in zip(group, made, strict=True)
+        }
+        return _Kept(contents, placed, (middle - begin) * 1e3, (end - middle) * 1e3)
+
+    def _make_room(self) -> None:
+        """Free the inputs that were not used for longest, once they take their share of the memory."""
+        most = _MEMORY_SHARE * self.backend.device.limits.memory_bytes
+        idle = sorted(
+            (key for key, item in self._kept.items() if item.used <= self._bound - self.most),
+            key=lambda key: self._kept[key].used,
+        )
+        for key in idle:
+            if sum(item.nbytes for item in self._kept.values()) <= most:
+                return
+            _free(self._kept.pop(key))
+
+    # -- orders -------------------------------------------------------------------------------------------
+
+    def _orders_of(self, variant: Variant) -> dict[str, Order]:
+        """Each index space that an order policy moves: ``orders`` in family.py, by policy value; asked once."""
+        orders: dict[str, Order] = {}
+        for policy in variant.family.space.policies:
+            value = variant.configuration[policy.name]
+            maker = (
+                getattr(variant.family.module, "orders", {}).get(value) if policy.layout == "order" else None
+            )
+            if maker is None:
+                continue
+            for space in policy.data:
+                key = f"{policy.name}={value} {space}"
+                if key not in self._orders:
+                    owner = self.parent or self
+                    self._orders[key] = (
+                        owner._orders[key]  # noqa: SLF001 - one class
+                        if key in owner._orders  # noqa: SLF001
+                        else Order.of(
+                            maker(self.inputs.arrays), self.inputs.sizes[space], f"order {value} of {space}"
+                        )
+                    )
+                orders[space] = self._orders[key]
+        return orders
+
+    def _reordered(self, variant: Variant, name: str, orders: Mapping[str, Order]) -> NDArray[Any]:
+        """The array in the order asked for; the latest are kept, as the next layout may differ in something else."""
+        data, array = variant.family.data[name], self.inputs.arrays[name]
+        order = _order_key(variant, name)
+        if not order:
+            return array
+        key = f"{name} {order}"
+        if key not in self._moved:
+            others = [other for other in self._moved if other.startswith(f"{name} ")]
+            if len(others) >= _ORDERS_KEPT:
+                del self._moved[others[0]]
+            self._moved[key] = reordered(data, array, orders)
+        return self._moved[key]
+
+    # -- outputs ------------------------------------------------------------------------------------------
+
+    def _output(self, variant: Variant, name: str, layout: Layout) -> Placed:
+        key = layout.cpp + name
+        if key not in self._outputs:
+            shape = tuple(self.inputs.sizes[extent] for extent in variant.family.data[name].shape)
+            self._outputs[key] = self.backend.place(layout.room(shape))
+        return self._outputs[key]
+
+    def close(self) -> None:
+        """Free everything; what ``execution`` gave is of no use afterwards."""
+        for item in self._kept.values():
+            _free(item)
+        for placed in self._outputs.values():
+            placed.free()
+        self._kept.clear()
+        self._outputs.clear()
+        self._moved.clear()
+
+
+def _free(item: _Kept) -> None:
+    for placed in item.placed.values():
+        placed.free()
+
+
+def _order_key(variant: Variant, name: str) -> str:
+    """The values of the order policies that move the array or renumber what is in it."""
+    data = variant.family.data[name]
+    spaces = {*data.shape, *(member.link for member in data.fields)}
+    return " ".join(
+        f"{policy.name}={variant.configuration[policy.name]}"
+        for policy in variant.family.space.policies
+        if policy.layout == "order" and spaces & set(policy.data)
+    )
+
+
+def _key(variant: Variant, group: tuple[str, ...]) -> str:
+    """Equal for variants that store the group alike."""
+    return "|".join(f"{name}:{variant.layouts[name]!r} {_order_key(variant, name)}" for name in group)

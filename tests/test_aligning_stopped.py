@@ -1,0 +1,249 @@
+"""What goes wrong while reads are aligned, and what goes on at the same time."""
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_aligning import LAMBDA, aligning, fasta, run
+
+pytestmark = pytest.mark.filterwarnings("ignore:no usable policy file")
+
+
+@pytest.fixture
+def way(tmp_path: Path) -> Iterator[dict[str, Any]]:
+    """Names for `run`, with reads of several MB; afterwards nothing is left of the run."""
+    reads = [(f"q{number}", "ACGT" * 50) for number in range(30_000)]
+    (tmp_path / "reads").write_text(fasta(reads))
+    threads = threading.active_count()
+    yield {"reference": LAMBDA, "queries": tmp_path / "reads", "min_match_length": 20}
+    assert [path.name for path in tmp_path.iterdir()] == ["reads"]
+    assert threading.active_count() == threads
+
+
+class Nothing:
+    """A `Search` that finds nothing, at once."""
+
+    policy = "nothing"
+    lanes = 1
+    searches = 0
+    closed = 0
+
+    def __init__(self, *_: Any) -> None:
+        pass
+
+    def search(self, _codes: Any, _offsets: Any) -> Any:
+        type(self).searches += 1
+        return aligning.Mems(*np.empty((4, 0), np.int64))
+
+    def close(self) -> None:
+        type(self).closed += 1
+
+
+def replaced(monkeypatch: pytest.MonkeyPatch, search: Callable[..., Any] | None = None) -> type[Nothing]:
+    class Replaced(Nothing):
+        pass
+
+    if search:
+        monkeypatch.setattr(Replaced, "search", search)
+    monkeypatch.setattr(aligning, "Searcher", Replaced)
+    return Replaced
+
+
+@pytest.mark.parametrize("page", ["none", 20_000])
+def test_a_file_cut_short_at_its_end(
+    way: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    page: str | int,
+) -> None:  # fmt: skip
+    fake = replaced(monkeypatch)
+    way["queries"].write_bytes(gzip.compress(way["queries"].read_bytes())[:-10])
+    run(tmp_path / "out", **way, page=page, block=500_000, code=4)
+    assert capsys.readouterr().err.count("cut short: its compressed data has no end") == 1
+    assert fake.searches > 1 and fake.closed == 1
+
+
+def test_a_disk_that_is_full(
+    way: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    fake = replaced(monkeypatch)
+    monkeypatch.setattr(aligning, "write_block", full)
+    run(tmp_path / "out", **way, block=100_000, code=7)
+    assert capsys.readouterr().err.count("No space left on device") == 1
+    assert 1 <= fake.searches <= 3 and fake.closed == 1  # of 60 blocks
+    monkeypatch.setattr(aligning.Spill, "put", full)
+    run(tmp_path / "out", **way, block=100_000, page=20_000, code=7)
+
+
+def test_ctrl_c_in_the_middle(
+    way: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def search(self: Nothing, codes: Any, offsets: Any) -> Any:
+        if type(self).searches == 3:
+            raise KeyboardInterrupt
+        return Nothing.search(self, codes, offsets)
+
+    fake = replaced(monkeypatch, search)
+    run(tmp_path / "out", **way, block=100_000, page=20_000, code=130)
+    assert fake.searches == 3 and fake.closed == 1
+
+
+def test_an_earlier_output_stays_when_a_run_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def search(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    replaced(monkeypatch, search)
+    (tmp_path / "out").write_text("earlier")
+    run(tmp_path / "out", reference=LAMBDA, queries=LAMBDA, min_match_length=9, code=130)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("out", "earlier")]
+
+
+def test_a_signal_to_the_program(way: dict[str, Any], tmp_path: Path) -> None:
+    program = (
+        "import importlib, sys, time\n"
+        "from autotune import family\nfrom autotune.cli import main\n"
+        "aligning = importlib.import_module(family.load('mummergpu').module.__name__ + '.aligning')\n"
+        "class Slow:\n"
+        "    policy, lanes = '', 1\n"
+        "    def __init__(self, *_): pass\n"
+        "    def search(self, *_): print('searching', flush=True); time.sleep(60)\n"
+        "    def close(self): print('closed', flush=True)\n"
+        "aligning.Searcher = Slow\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    items = [text for name, value in way.items() for text in ("-i", f"{name}={value}")]
+    arguments = [
+        "run",
+        "mummergpu",
+        "--device",
+        "cpu",
+        *items,
+        "-i",
+        "page=20000",
+        "-o",
+        str(tmp_path / "out"),
+    ]
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline() == "searching\n"
+        assert (tmp_path / ".out.partial").exists()
+        process.send_signal(signal.SIGINT)
+        shown, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert shown == "closed\n"
+    assert "Traceback" not in said
+
+
+def test_reads_that_change_between_pages(
+    way: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = way["queries"].read_text()
+    for changed in (
+        content + ">more\nACGT\n",
+        content[: len(content) // 2],
+        ">a\nACGTACGTACGTACGTACGTACGT\n",
+    ):
+        way["queries"].write_text(content)
+
+        class Changing(Nothing):
+            text = changed
+
+            def close(self) -> None:
+                way["queries"].write_text(self.text)
+
+        monkeypatch.setattr(aligning, "Searcher", Changing)
+        run(tmp_path / "out", **way, block=1_000_000, page=20_000, code=4)
+        assert "changed while it was read" in capsys.readouterr().err
+
+
+# ---- at the same time
+
+
+def test_reading_building_and_writing_go_on_beside_each_other(tmp_path: Path) -> None:
+    """Each step waits for one that can only happen if another thread does it meanwhile."""
+    reads = tmp_path / "reads"
+    reads.write_text(fasta([(f"q{number}", "ACGTACGT") for number in range(6)]))
+    is_read, is_searched = [[threading.Event() for _ in range(6)] for _ in range(2)]
+    request = aligning.parse({"reference": "-", "queries": str(reads), "min_match_length": "4", "block": "8"})
+    written = []
+
+    def blocks() -> Iterator[Any]:
+        for number, block in enumerate(aligning.read_blocks(reads, 8)):
+            is_read[number].set()
+            yield block
+
+    class Waiting(Nothing):
+        def search(self, codes: Any, offsets: Any) -> Any:
+            number = type(self).searches
+            if number + 1 < 6:
+                assert is_read[number + 1].wait(20), "nothing is read during the search"
+            is_searched[number].set()
+            return Nothing.search(self, codes, offsets)
+
+    def open_page(_text: Any) -> Any:
+        assert is_read[0].wait(20), "nothing is read while the tree is built"
+        return Waiting()
+
+    def keep(number: int, block: Any, _found: Any) -> None:
+        if number + 1 < 6:
+            assert is_searched[number + 1].wait(20), "nothing is searched during the output"
+        written.append(block.headers)
+
+    (page,) = aligning.pages(np.array([0, 1, 4], np.uint8), None, 8)
+    aligning._search_page(request, page, None, blocks(), open_page, keep, aligning.Tally())
+    assert written == [[f"q{number}"] for number in range(6)]
+
+
+def test_only_a_few_blocks_are_in_memory(tmp_path: Path) -> None:
+    """As many are read as are ahead, in the search and behind, however slow the output is."""
+    reads = tmp_path / "reads"
+    reads.write_text(fasta([(f"q{number}", "ACGTACGT") for number in range(40)]))
+    request = aligning.parse({"reference": "-", "queries": str(reads), "min_match_length": "4", "block": "8"})
+    read = 0
+    most = 0
+
+    def blocks() -> Iterator[Any]:
+        nonlocal read
+        for block in aligning.read_blocks(reads, 8):
+            read += 1
+            yield block
+
+    def keep(number: int, _block: Any, _found: Any) -> None:
+        nonlocal most
+        threading.Event().wait(0.005)
+        most = max(most, read - number)
+
+    (page,) = aligning.pages(np.array([0, 1, 4], np.uint8), None, 8)
+    aligning._search_page(request, page, None, blocks(), lambda _text: Nothing(), keep, aligning.Tally())
+    assert read == 40
+    assert 2 <= most <= 4
+
+
+def test_calls_that_have_not_begun_are_dropped_when_a_run_fails() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    done = []
+
+    def first() -> None:
+        begun.set()
+        go_on.wait(20)
+        done.append(1)
+
+    with pytest.raises(KeyError), aligning.Behind(most=5) as behind:
+        behind.do(first)
+        behind.do(done.append, 2)
+        assert begun.wait(20)
+        threading.Timer(0.2, go_on.set).start()
+        raise KeyError
+    assert done == [1]
