@@ -214,9 +214,7 @@ class Sweep:
             minimum_ms=min(samples.times_ms),
             spread=samples.spread,
             samples=len(samples.times_ms),
-            kernel_ms=self._kernel_ms(execution, samples)
-            if split
-            else {kernels[0]: samples.median_ms},
+            kernel_ms=self._kernel_ms(execution, samples) if split else {kernels[0]: samples.median_ms},
             transform_ms=execution.transform_ms,
             transfer_ms=execution.transfer_ms,
             footprint_bytes=execution.footprint_bytes,
