@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.compiler import Batch, Built, Compiled, Toolchain
+from autotune.errors import CompilerError
 
 __all__ = ["Cache", "default_root"]
 
@@ -44,12 +45,20 @@ class Cache:
 
     def put(self, built: Built, batch: Batch, toolchain: Toolchain) -> list[Compiled]:
         """Write the image and an entry per variant of the batch. When the root cannot be written they go to a
-        private folder that lasts as long as this process, with a warning the first time."""
+        private folder that lasts as long as this process, with a warning the first time. Raises CompilerError when
+        that cannot be written either."""
         try:
             return _write(self.root, built, batch, toolchain)
         except OSError as error:
             first = not _private
-            compiled = _write(_private_root(), built, batch, toolchain)
+            try:
+                compiled = _write(_private_root(), built, batch, toolchain)
+            except OSError as second:
+                raise CompilerError(
+                    f"a compiled binary can be kept neither in the cache {self.root} ({error}) nor in "
+                    f"{tempfile.gettempdir()} ({second}); free some space, or name other folders with "
+                    "AUTOTUNE_CACHE and TMPDIR. What was recorded is kept"
+                ) from second
             if first:
                 message = (
                     f"the compile cache {self.root} cannot be written ({error}); this process keeps its "

@@ -16,6 +16,21 @@ from rich.console import Console
 from rich.table import Table
 
 from autotune import __version__
+from autotune.cli_options import (
+    Data,
+    DeviceOption,
+    Devices,
+    FamilyArgument,
+    Policies,
+    Preset,
+    Search,
+    Seconds,
+    Seed,
+    Set,
+    Trials,
+    TrialSeconds,
+    Workload,
+)
 from autotune.errors import AutotuneError, UsageError
 from autotune.family import families as known_families
 from autotune.family import load as load_family
@@ -35,45 +50,6 @@ app = typer.Typer(
 )
 out = Console(highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
 err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-
-FamilyArgument = Annotated[
-    str, typer.Argument(metavar="FAMILY", help="A family's name, or a folder with a family.yaml.")
-]
-Workload = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--workload",
-        "-w",
-        metavar="NAME|PATH",
-        help="A workload's name or file; again for more. Default: the family's own.",
-    ),
-]
-DeviceOption = Annotated[
-    str,
-    typer.Option(
-        "--device", metavar="auto|cpu|cuda|cuda:N", help="What runs it; auto is the first GPU, else the cpu."
-    ),
-]
-Preset = Annotated[
-    str,
-    typer.Option(
-        "--preset", metavar="NAME", help="A named part of the space; `autotune list FAMILY` names them."
-    ),
-]
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="POLICY=V1,V2", help="Hold a policy to these values; again for more."),
-]
-Data = Annotated[
-    Path | None,
-    typer.Option("--data", metavar="DIR", help="Where workloads find their data files (or AUTOTUNE_DATA)."),
-]
-Policies = Annotated[
-    Path | None,
-    typer.Option(
-        "--policies", metavar="DIR", help="Folder of policy files (or AUTOTUNE_POLICIES; else ./policies)."
-    ),
-]
 
 
 @app.callback(invoke_without_command=True)
@@ -149,7 +125,7 @@ def show_command(
 def sweep_command(
     family: FamilyArgument,
     workload: Workload = None,
-    device: DeviceOption = "auto",
+    device: Devices = "auto",
     preset: Preset = "full",
     set_: Set = None,
     static: Annotated[
@@ -175,6 +151,11 @@ def sweep_command(
     processes: Annotated[
         int, typer.Option("--processes", metavar="N", min=0, help="Compiler processes; 0 is one a core.")
     ] = 0,
+    trial_seconds: TrialSeconds = 120,
+    search: Search = "exhaustive",
+    trials: Trials = None,
+    seconds: Seconds = None,
+    seed: Seed = 0,
 ) -> None:
     """Compile, verify and time every configuration; write results.csv, report.html and the policy file."""
     from autotune import sweeping
@@ -191,6 +172,11 @@ def sweep_command(
         data=data,
         compiler=compiler,
         processes=processes,
+        trial_seconds=trial_seconds,
+        search=search,
+        trials=trials,
+        seconds=seconds,
+        seed=seed,
     )
     if static:
         sweeping.run_static(request, tuple(arch or ("sm_90",)), out, err)

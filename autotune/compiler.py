@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from autotune.chunks import chunked
 from autotune.workers import WorkerError, Workers
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ __all__ = [
 ]
 
 _MESSAGE_CHARACTERS = 4000
+_WORTH_A_PROCESS = 4  # variants; fewer are sooner compiled than another process is started
+_AHEAD = 4  # chunks for each process that nobody has asked for yet
 
 
 @dataclass(frozen=True)
@@ -129,36 +132,39 @@ def compile_batch(batch: Batch, toolchain: Toolchain, cache: "Cache") -> list[Co
 def compile_many(
     batch: Batch, toolchain: Toolchain, cache: "Cache", processes: int, batch_size: int
 ) -> Iterator[list[Compiled | CompileFailure]]:
-    """``compile_batch`` over consecutive chunks of ``batch_size`` variants, in up to ``processes`` processes.
+    """``compile_batch`` over consecutive chunks of at most ``batch_size`` variants, in up to ``processes`` processes.
 
     Chunks come in order, each as soon as it and those before it are ready; while the caller works on one, the
-    next are compiled. With one process, or one chunk that is not cached, no process is started. Closing the
-    iterator ends the processes. A variant whose compiler takes its process down is a CompileFailure. Raises
-    CompilerError.
+    next are compiled. The first chunks are small, so that the caller has work early (see ``chunks``). What another
+    process has put into the cache in the meantime is not compiled again. With one process, or few variants that
+    are not cached, no process is started. Closing the iterator ends the processes. A variant whose compiler takes
+    its process down is a CompileFailure. Raises CompilerError.
     """
-    chunks = [
-        batch.of(batch.variants[start : start + batch_size])
-        for start in range(0, len(batch.variants), batch_size)
-    ]
-    looked_up = [_look_up(chunk, toolchain, cache) for chunk in chunks]
-    uncached = sum(bool(missing.variants) for _, missing in looked_up)
-    jobs = _Jobs(toolchain, min(processes, uncached))
-    waiting: deque[tuple[Batch, dict[str, Compiled], _Job]] = deque()
+    found, missing = _look_up(batch, toolchain, cache)
+    uncached = {variant.key for variant in missing.variants}
+    processes = min(processes, -(-len(uncached) // min(batch_size, _WORTH_A_PROCESS)))
+    chunks = deque(chunked(batch, uncached, processes, batch_size))
+    jobs = _Jobs(toolchain, processes)
+    waiting: deque[tuple[Batch, Mapping[str, Compiled], _Job]] = deque()
 
-    def first() -> list[Compiled | CompileFailure]:
-        chunk, found, job = waiting.popleft()
-        return _answer(chunk, found, jobs.result(job), toolchain, cache)
+    def submit(chunk: Batch) -> None:
+        known, still_missing = found, chunk.of([])
+        if any(variant.key in uncached for variant in chunk.variants):
+            known, still_missing = _look_up(
+                chunk, toolchain, cache
+            )  # a sweep beside this one may have been faster
+        waiting.append((chunk, known, jobs.submit(still_missing)))
 
     def unfinished() -> int:
         return sum(not job.is_ready for _, _, job in waiting)
 
     try:
-        for chunk, (found, missing) in zip(chunks, looked_up, strict=True):
-            waiting.append((chunk, found, jobs.submit(missing)))
-            while waiting and (waiting[0][2].is_ready or unfinished() >= 2 * jobs.processes):
-                yield first()
-        while waiting:
-            yield first()
+        while chunks or waiting:
+            # Before the caller works on a chunk, so that the processes have enough to do meanwhile.
+            while chunks and (not waiting or (jobs.processes > 1 and unfinished() < _AHEAD * jobs.processes)):
+                submit(chunks.popleft())
+            chunk, known, job = waiting.popleft()
+            yield _answer(chunk, known, jobs.result(job), toolchain, cache)
     finally:
         jobs.stop()
 

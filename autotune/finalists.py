@@ -2,19 +2,18 @@
 them so that its margin is measured and not pieced together."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from autotune.backends import Backend
 from autotune.cache import Cache
 from autotune.compiler import Compiled, compile_batch
-from autotune.execution import Execution
-from autotune.measure import Protocol, interleave
-from autotune.resident import Resident
+from autotune.crew import Worker
+from autotune.jobs import Job, Retime, Retimed
+from autotune.measure import Protocol, Samples
 from autotune.space import Configuration
 from autotune.store import retimed
 from autotune.trial import Trial
+from autotune.twins import first_of
 from autotune.variant import Variant, batch
-from autotune.verify import Verifier
 
 __all__ = ["Finalists"]
 
@@ -23,31 +22,33 @@ _EXTENSIONS = 3  # how often configurations whose first median beats the best re
 
 @dataclass(frozen=True)
 class Finalists:
-    """``cold`` as in Backend.sample; ``compiler`` as in Backend.toolchain."""
+    """Timed by one worker. What was recorded with another's figures is not timed, but gets the other's new ones."""
 
-    backend: Backend
-    resident: Resident
+    worker: Worker
     cache: Cache
     protocol: Protocol
-    cold: bool
-    compiler: str = ""
 
     def run(
         self,
         trials: Mapping[Configuration, Trial],
         control: Configuration,
         variant: Callable[[Configuration], Variant],
-        verifier: Verifier | None,
         record: Callable[[Trial], None],
     ) -> None:
         """Re-time the nearest of ``trials``; then whatever first median is still ahead of the best re-timed one,
         together with that best. ``record`` receives each trial anew. Raises LaunchError."""
-        pool = {c: t for c, t in trials.items() if t.measurement and not t.measurement.abandoned}
+        firsts = first_of(trials.values())
+        pool = {
+            c: t
+            for c, t in trials.items()
+            if t.measurement and not t.measurement.abandoned and c not in firsts
+        }
         ranked = sorted(pool, key=lambda c: _first_ms(pool[c]))
         if not ranked:
             return
         limit = _first_ms(pool[ranked[0]]) * self.protocol.within
         chosen = [c for c in ranked if _first_ms(pool[c]) <= limit][: self.protocol.finalists]
+        control = firsts.get(control, control)
         measured_control = trials.get(control)
         beside = (
             [control] if measured_control and measured_control.measurement and control not in chosen else []
@@ -56,21 +57,12 @@ class Finalists:
         for _ in range(1 + _EXTENSIONS):
             if len(chosen) + len(beside) < 2:
                 return
-            bound = self._bound([variant(c) for c in (*chosen, *beside)])
-            timed = interleave(
-                self.backend,
-                {c: e.run for c, e in bound.items()},
-                self.protocol,
-                cold=self.cold,
-                before={c: e.prepare for c, e in bound.items()},
-                estimate_ms=sum(_first_ms(trials[c]) for c in chosen),
-                few=frozenset(beside),
-            )
-            for configuration, samples in timed.items():
-                trial, reason = retimed(trials[configuration], samples), ""
-                if verifier:
-                    reason, _ = verifier.run(bound[configuration], self.cold)
-                record(_wrong(trial, reason) if reason else trial)
+            timed = self._timed([variant(c) for c in (*chosen, *beside)], trials, len(beside))
+            for configuration, samples in timed.samples.items():
+                reason = timed.wrong[configuration]
+                alike = [configuration, *(c for c, first in firsts.items() if first == configuration)]
+                for trial in (_retimed(trials[c], samples) for c in alike):
+                    record(_wrong(trial, reason) if reason else trial)
                 if not reason and configuration not in beside:
                     times[configuration] = samples.median_ms
             if not times:
@@ -81,21 +73,32 @@ class Finalists:
                 return
             chosen, beside = [best, *ahead[: self.protocol.finalists - 1]], []
 
-    def _bound(self, variants: Sequence[Variant]) -> dict[Configuration, Execution]:
-        """Each variant loaded and bound to resident data."""
+    def _timed(
+        self, variants: Sequence[Variant], trials: Mapping[Configuration, Trial], beside: int
+    ) -> Retimed:
+        """The variants timed in turn, the last ``beside`` of them in a few rounds only."""
         binaries = compile_batch(
-            batch(variants[0].family, tuple(variants)), self.backend.toolchain(self.compiler), self.cache
+            batch(variants[0].family, tuple(variants)), self.worker.toolchain, self.cache
         )
-        bound = {}
+        jobs = []
         for variant, binary in zip(variants, binaries, strict=True):
             assert isinstance(binary, Compiled), "a measured configuration was compiled before"
-            bound[variant.configuration] = self.resident.execution(variant, self.backend.load(binary))
-        return bound
+            jobs.append(Job(variant.configuration, binary))
+        often, few = jobs[: len(jobs) - beside], jobs[len(jobs) - beside :]
+        estimate_ms = sum(_first_ms(trials[job.configuration]) for job in often)
+        request = Retime(tuple(jobs), frozenset(job.configuration for job in few), estimate_ms)
+        answer: Retimed = self.worker.ask(request, len(jobs))
+        return answer
 
 
 def _first_ms(trial: Trial) -> float:
     assert trial.measurement is not None
     return trial.measurement.median_ms
+
+
+def _retimed(trial: Trial, samples: Samples) -> Trial:
+    notes = tuple(dict.fromkeys((*trial.notes, *samples.notes)))
+    return replace(retimed(trial, samples), notes=notes)
 
 
 def _wrong(trial: Trial, reason: str) -> Trial:

@@ -10,11 +10,12 @@ from autotune.device import Device
 from autotune.family import Family
 from autotune.layouts_digest import layouts_digest
 from autotune.measure import Protocol
+from autotune.paths import include_dir
 from autotune.record import Study
 from autotune.space import Configuration, Space
 from autotune.workload import Inputs, Workload
 
-__all__ = ["header", "identity", "single_presets"]
+__all__ = ["header", "identity", "parts", "single_presets"]
 
 
 def header(
@@ -31,6 +32,7 @@ def header(
         identity=identity(family, inputs, compiler, device, workload.cold, protocol),
         control=control,
         presets=single_presets(family.space),
+        parts=parts(family, inputs, compiler, device, workload.cold, protocol),
         about={
             "title": family.title,
             "device_name": device.name,
@@ -84,3 +86,30 @@ def identity(
         digest.update(part.encode() + b"\0")
     digest.update(python)
     return digest.hexdigest()
+
+
+def parts(
+    family: Family, inputs: Inputs, compiler: str, device: Device, cold: bool, protocol: Protocol
+) -> dict[str, str]:
+    """What ``identity`` hashes, one by one, so that a new study can say what differs."""
+    found = {}
+    for root, whose in ((family.folder, ""), (include_dir(), "library ")):
+        for path in sorted(p for p in root.rglob("*") if p.suffix in {".cu", ".cuh", ".h"}):
+            kind = "kernel source" if path.suffix == ".cu" else "header"
+            found[f"{whose}{kind} {path.relative_to(root).as_posix()}"] = _digest(path.read_bytes())
+    for path in sorted(family.folder.glob("*.py")):
+        found[f"family's {path.name}"] = _digest(path.read_bytes())
+    return {
+        **found,
+        "layout library": layouts_digest()[:16],
+        "space": family.space_digest[:16],
+        "workload content": inputs.digest[:16],
+        "compiler": compiler,
+        "device": f"{device.name} ({device.arch}, {device.multiprocessors} multiprocessors)",
+        "cache": "cold" if cold else "warm",
+        "measurement protocol": _digest(json.dumps(protocol.to_dict(), sort_keys=True).encode()),
+    }
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]

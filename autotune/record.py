@@ -4,7 +4,7 @@ A study is one family on one workload and one device, with everything that must 
 comparable. Reports read studies and nothing else: no device, no kernel source.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from autotune.decision import Decision, decide
 from autotune.space import Configuration
 from autotune.trial import Trial
 
-__all__ = ["Study"]
+__all__ = ["Study", "why_new"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +24,8 @@ class Study:
     ``workload_digest``, ``features`` (extent -> size), ``options``, ``operations`` and ``operation_unit``,
     ``bytes``, ``reference_ms``, ``floor_ms`` (empty-kernel time), ``clock_mhz``, ``phases_s`` (wall seconds by
     phase), ``busy_share``, ``policies`` (name -> {values, default, layout}).
+    ``parts`` are what ``identity`` is made of, by the words a reader knows them by: digests, or short texts that may be
+    shown (compiler, device, cache). Studies from before this was kept have none.
     ``presets`` maps the names of one-configuration presets to configurations, in declared order.
     """
 
@@ -34,6 +36,7 @@ class Study:
     control: Configuration
     presets: Mapping[str, Configuration] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
+    parts: Mapping[str, str] = field(default_factory=dict)
     trials: tuple[Trial, ...] = ()
 
     @property
@@ -46,3 +49,34 @@ class Study:
         for trial in self.trials:
             counts[trial.state] = counts.get(trial.state, 0) + 1
         return counts
+
+
+_SHOWN = ("device", "compiler", "cache")
+
+
+def why_new(study: Study, recorded: Sequence[Study]) -> str:
+    """Why ``study`` cannot go on from one of those recorded before: what differs from the most similar of the same
+    family and workload, and since when; empty where there is none."""
+    others = [s for s in recorded if (s.family, s.workload) == (study.family, study.workload)]
+    if not others:
+        return ""
+
+    def date(other: Study) -> str:
+        return str(other.about.get("date", ""))
+
+    def changed(other: Study) -> list[str]:
+        names = dict.fromkeys([*study.parts, *other.parts])
+        return [name for name in names if study.parts.get(name) != other.parts.get(name)]
+
+    own = [s for s in others if s.device == study.device] or others
+    nearest = min(sorted(own, key=date, reverse=True), key=lambda other: len(changed(other)))
+    if not nearest.parts:
+        return f"a new study: that of {date(nearest)[:10]} does not say what its identity was made of"
+    said = []
+    for name in changed(nearest):
+        before, now = nearest.parts.get(name), study.parts.get(name)
+        if before is None or now is None:
+            said.append(f"{name} {'added' if before is None else 'removed'}")
+        else:
+            said.append(f"{name} is {now}, was {before}" if name in _SHOWN else f"{name} changed")
+    return f"a new study: {'; '.join(said)} since {date(nearest)[:10]}"

@@ -1,150 +1,233 @@
 """The record: every trial as it happens, in an Optuna study.
 
 A study's name carries its identity, so an edited kernel, header, workload or another compiler or device is
-another study and never a stale hit. A journal file serves one host; any Optuna storage URL serves many.
+another study and never a stale hit. A journal file serves one host, PostgreSQL any number of them. Sweeps that
+share a study divide its configurations by claims, which end with the process that made them.
 """
 
 import json
+import logging
+import threading
+import time
 import warnings
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import optuna
-from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 
 from autotune.errors import StoreError
+from autotune.journal import journal_rows, open_journal
 from autotune.measure import Samples
-from autotune.record import Study
+from autotune.record import Study, why_new
 from autotune.space import Configuration, Policy
 from autotune.trial import Trial
 
-__all__ = ["Store", "StudyStore"]
+__all__ = ["Claims", "Store", "StudyStore"]
 
+T = TypeVar("T")
 _SCHEMA = 1
+_PATIENCE_S = 60.0  # how long a database may be away; a journal is on a disk, which does not come back
+_log = logging.getLogger("autotune")
+
+
+class Claims(Protocol):
+    """What this process is trying, by name; a name is one process's at a time, and free when that process ends."""
+
+    def take(self, name: str) -> bool: ...
+    def drop(self, name: str) -> None: ...
+    def close(self) -> None: ...
 
 
 class StudyStore:
-    """One study of a store: what is known, and where new trials go."""
+    """One study of a store: what is known, who tries what, and where new trials go. ``why_new`` says what differs from
+    the studies recorded before, when this one was begun just now; empty for a study that goes on, and for the first.
 
-    def __init__(self, study: optuna.Study, policies: Mapping[str, Policy]) -> None:
-        self._study = study
-        self._distributions = {
-            name: optuna.distributions.CategoricalDistribution(policy.values)
-            for name, policy in policies.items()
-        }
+    To share a study, ask ``claim`` before a configuration is tried, and ``record`` or ``release`` it afterwards. When
+    only refused ones are left, others are trying those: ask again after a while, until ``known`` has them all."""
+
+    def __init__(
+        self, study: optuna.Study, policies: Mapping[str, Policy], store: "Store", why: str = ""
+    ) -> None:
+        self.why_new = why
+        self._study, self._store = study, store
+        self._id: int = store.tried(lambda: store.storage.get_study_id_from_name(study.study_name))
+        # In a database each parameter is three queries more, and the trial holds them all the same.
+        self._distributions = (
+            {}
+            if store.patience_s
+            else {
+                name: optuna.distributions.CategoricalDistribution(policy.values)
+                for name, policy in policies.items()
+            }
+        )
+        self._turn = threading.RLock()
+        self._known: dict[Configuration, Trial] = {}
+        self._new: set[Configuration] = set()  # recorded since this store was opened
+        self._read = 0  # rows of the study, as the storage counts them
+        self.refresh()
+        self._new.clear()
 
     def known(self) -> dict[Configuration, Trial]:
-        """Every recorded trial by configuration."""
-        return {trial.configuration: trial for trial in _trials(self._study)}
+        """Every recorded trial by configuration, others' too as of the last ``claim`` or ``refresh``."""
+        with self._turn:
+            return dict(self._known)
+
+    def refresh(self) -> None:
+        """Read what others have recorded since. Raises StoreError."""
+        with self._turn:
+            rows, self._read = self._store.tried(lambda: self._store.rows(self._id, self._read))
+            for row in rows:
+                trial = Trial.from_dict(row)
+                self._known[trial.configuration] = trial
+                self._new.add(trial.configuration)
+
+    def claim(self, configuration: Configuration, *, again: bool = False) -> bool:
+        """Whether this process may try it: nobody has recorded it, and no living process has claimed it. With
+        ``again`` what was recorded before this store was opened does not count. Raises StoreError."""
+        with self._turn:
+            if self._done(configuration, again):
+                return False
+            name = self._name(configuration)
+            if not self._store.tried(lambda: self._store.claims.take(name)):
+                return False
+            # Whoever had it before may have recorded it just now: read again, behind the claim.
+            self.refresh()
+            if self._done(configuration, again):
+                self.release(configuration)
+                return False
+            return True
+
+    def release(self, configuration: Configuration) -> None:
+        """Let others try it. Raises StoreError."""
+        with self._turn:
+            self._store.tried(lambda: self._store.claims.drop(self._name(configuration)))
 
     def record(self, trial: Trial) -> None:
-        """Append one trial. Raises StoreError when it cannot be written; what was recorded before stays."""
+        """Append one trial and end its claim. Raises StoreError when it cannot be written; what was recorded before
+        stays."""
         measured = trial.measurement is not None
-        with warnings.catch_warnings():
+        with self._turn, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # optuna remarks on large attributes and on experimental calls
             frozen = optuna.trial.create_trial(
                 state=optuna.trial.TrialState.COMPLETE if measured else optuna.trial.TrialState.FAIL,
                 value=trial.measurement.median_ms if trial.measurement else None,
-                params=dict(trial.configuration),
+                params=dict(trial.configuration) if self._distributions else {},
                 distributions=dict(self._distributions),
                 user_attrs={"trial": trial.to_dict()},
             )
-            try:
-                self._study.add_trial(frozen)
-            except OSError as problem:
-                raise StoreError(
-                    f"cannot write to the store: {problem.strerror or problem}; what was measured before is kept, "
-                    "free space or name another --out and run the same command to go on"
-                ) from None
+            self._store.tried(lambda: self._study.add_trial(frozen))
+            self._known[trial.configuration] = trial
+            self._new.add(trial.configuration)
+            self.release(trial.configuration)
 
     def about(self) -> dict[str, Any]:
         """The study's description as recorded."""
-        found: dict[str, Any] = self._study.user_attrs.get("about", {})
+        found: dict[str, Any] = self._store.tried(lambda: self._study.user_attrs.get("about", {}))
         return found
 
     def annotate(self, about: Mapping[str, Any]) -> None:
-        """Replace the study's description."""
-        self._study.set_user_attr("about", json.loads(json.dumps(about)))
+        """Replace the study's description. Raises StoreError."""
+        self._store.tried(lambda: self._study.set_user_attr("about", json.loads(json.dumps(about))))
+
+    def _done(self, configuration: Configuration, again: bool) -> bool:
+        return configuration in (self._new if again else self._known)
+
+    def _name(self, configuration: Configuration) -> str:
+        return f"{self._study.study_name} {configuration.id}"
 
 
 class Store:
-    """All studies in one place. ``where`` is a folder (a journal file in it) or an Optuna storage URL."""
+    """All studies in one place. ``where`` is a folder (a journal file in it) or ``postgresql://…``."""
 
     def __init__(self, where: str | Path) -> None:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        self._storage = _storage(where)
-        self.where = str(where)
+        text = str(where)
+        self.claims: Claims
+        self.rows: Callable[[int, int], tuple[list[dict[str, Any]], int]]
+        if "://" in text:
+            if not text.startswith(("postgresql://", "postgresql+psycopg://")):
+                kind = text.split("://", maxsplit=1)[0]
+                raise StoreError(
+                    f"cannot keep a record in {kind}://…; allowed are postgresql://… and a folder"
+                )
+            from autotune.postgresql import PostgresClaims, open_storage
+
+            database, self.where = open_storage(text)
+            self.storage = optuna.storages.get_storage(database)
+            session = PostgresClaims(database.engine.url)
+            self.claims, self.rows, self.patience_s = session, session.rows, _PATIENCE_S
+            weakref.finalize(self, database.engine.dispose)
+        else:
+            self.where = text
+            self.storage, self.claims = open_journal(Path(where))
+            self.rows, self.patience_s = partial(journal_rows, self.storage), 0.0
+        weakref.finalize(self, self.claims.close)
 
     def open(self, study: Study, policies: Mapping[str, Policy]) -> StudyStore:
-        """The study's part of the store, made when it is new."""
+        """The study's part of the store, made when it is new; then the logger ``autotune`` says why it is. Raises
+        StoreError."""
         name = f"{study.family}/{study.workload}/{study.device}/{study.identity[:16]}"
-        made = optuna.create_study(
-            study_name=name, storage=self._storage, load_if_exists=True, direction="minimize"
+        before = list(self._headers().values())
+        made = self.tried(
+            lambda: optuna.create_study(
+                study_name=name, storage=self.storage, load_if_exists=True, direction="minimize"
+            )
         )
-        if "study" not in made.user_attrs:
-            made.set_user_attr("study", _header(study))
-            made.set_user_attr("about", json.loads(json.dumps(study.about)))
-        return StudyStore(made, policies)
+        why = ""
+        if "study" not in self.tried(lambda: made.user_attrs):
+            why = why_new(study, before)
+            self.tried(lambda: made.set_user_attr("study", _header(study)))
+            self.tried(lambda: made.set_user_attr("about", json.loads(json.dumps(study.about))))
+        if why:
+            _log.info("%s on %s: %s", study.family, study.workload, why)
+        return StudyStore(made, policies, self, why)
 
     def studies(self) -> list[Study]:
         """Every study with its trials; the latest identity of each family, workload and device comes last."""
-        found = []
-        for name in optuna.get_all_study_names(self._storage):
-            study = optuna.load_study(study_name=name, storage=self._storage)
-            header = study.user_attrs.get("study")
-            if not header or header.get("schema") != _SCHEMA:
-                continue
-            found.append(_study(header, study.user_attrs.get("about", {}), tuple(_trials(study))))
-        return found
+        return [
+            replace(study, trials=tuple(self.tried(partial(self._recorded, name))))
+            for name, study in self._headers().items()
+        ]
+
+    def tried(self, step: Callable[[], T]) -> T:
+        """What ``step`` returns. While a database is away it is tried again for ``patience_s``; then, and for a
+        disk at once, StoreError is raised."""
+        began, pause = time.monotonic(), 0.5
+        while True:
+            try:
+                return step()
+            except OSError as problem:
+                raise _unwritten(
+                    str(problem.strerror or problem), "free space or name another --out and "
+                ) from None
+            except optuna.exceptions.StorageInternalError as problem:
+                cause = str(getattr(problem.__cause__, "orig", problem.__cause__ or problem)).strip()
+                if time.monotonic() - began > self.patience_s:
+                    raise _unwritten(cause.splitlines()[0], "") from None
+                _log.warning("the store does not answer (%s); it is tried again", cause.splitlines()[0])
+                time.sleep(pause)
+                pause = min(2 * pause, 5.0)
+
+    def _recorded(self, name: str) -> list[Trial]:
+        return _trials(optuna.load_study(study_name=name, storage=self.storage))
+
+    def _headers(self) -> dict[str, Study]:
+        """Every study without its trials, by name."""
+        return {
+            found.study_name: _study(header, found.user_attrs.get("about", {}))
+            for found in self.tried(self.storage.get_all_studies)
+            if (header := found.user_attrs.get("study")) and header.get("schema") == _SCHEMA
+        }
 
 
-def _storage(where: str | Path) -> Any:
-    text = str(where)
-    if "://" in text:
-        try:
-            return optuna.storages.get_storage(text)
-        except Exception as problem:  # noqa: BLE001 - drivers raise what they like for a bad URL
-            raise StoreError(f"cannot open the store {text}: {type(problem).__name__}: {problem}") from None
-    folder = Path(where)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / "store.journal"
-        path.touch()
-        lock = JournalFileOpenLock(str(path))
-        _mend(path, lock)
-        backend = JournalFileBackend(str(path), lock_obj=lock)
-        return optuna.storages.JournalStorage(backend)
-    except OSError as problem:
-        raise StoreError(
-            f"cannot write to {folder}: {problem.strerror or problem}; name a folder you may write with --out"
-        ) from None
-
-
-def _mend(path: Path, lock: JournalFileOpenLock) -> None:
-    """Cut off a last line that has no end: what kill -9, power loss or a full disk leave. Under the journal's own
-    lock, so that no writer is in the middle of one. Raises StoreError for a line that is no record."""
-    lock.acquire()
-    try:
-        content = path.read_bytes()
-        if content and not content.endswith(b"\n"):
-            whole = content.rfind(b"\n") + 1
-            warnings.warn(
-                f"{path}: its last line was torn and is cut off; the trial in it is lost", stacklevel=5
-            )
-            with path.open("r+b") as file:
-                file.truncate(whole)
-            content = content[:whole]
-    finally:
-        lock.release()
-    for number, line in enumerate(content.splitlines(), 1):
-        try:
-            json.loads(line)
-        except ValueError:
-            raise StoreError(
-                f"{path} line {number} is not a record: the file is damaged; move it away, or name another --out"
-            ) from None
+def _unwritten(cause: str, advice: str) -> StoreError:
+    return StoreError(
+        f"cannot write to the store: {cause}; what was measured before is kept, {advice}run the same command to go on"
+    )
 
 
 def _header(study: Study) -> dict[str, Any]:
@@ -155,11 +238,12 @@ def _header(study: Study) -> dict[str, Any]:
         "device": study.device,
         "identity": study.identity,
         "control": dict(study.control),
+        "parts": dict(study.parts),
         "presets": {name: dict(configuration) for name, configuration in study.presets.items()},
     }
 
 
-def _study(header: Mapping[str, Any], about: Mapping[str, Any], trials: tuple[Trial, ...]) -> Study:
+def _study(header: Mapping[str, Any], about: Mapping[str, Any]) -> Study:
     return Study(
         family=header["family"],
         workload=header["workload"],
@@ -167,8 +251,8 @@ def _study(header: Mapping[str, Any], about: Mapping[str, Any], trials: tuple[Tr
         identity=header["identity"],
         control=Configuration(header["control"]),
         presets={name: Configuration(values) for name, values in header["presets"].items()},
+        parts=header.get("parts", {}),
         about=about,
-        trials=trials,
     )
 
 

@@ -3,8 +3,8 @@
 from rich.console import Console
 from rich.table import Table
 
-from autotune.backends import Backend
 from autotune.decision import Decision, time_ms
+from autotune.device import Device
 from autotune.record import Study
 from autotune.trial import Trial
 
@@ -23,20 +23,35 @@ def states(study: Study) -> str:
     return ", ".join(f"{count} {state}" for state, count in sorted(study.states().items()))
 
 
-def print_study(study: Study, wall_s: float, backend: Backend, out: Console) -> None:
+def print_study(study: Study, wall_s: float, device: Device, out: Console) -> None:
     sizes = " x ".join(str(n) for n in study.about["features"].values())
     out.print(
-        f"\n{study.family} on {study.workload} ({sizes}), {backend.device.kind}: {backend.device.name}",
+        f"\n{study.family} on {study.workload} ({sizes}), {device.kind}: {device.name}",
         markup=False,
     )
     seconds = study.about["phases_s"]
-    names = ("compile", "reference", "place", "verify", "measure", "finalists", "record")
+    names = (
+        "compile",
+        "reference",
+        "place",
+        "verify",
+        "measure",
+        "faults",
+        "finalists",
+    )  # record goes on beside them
     seconds = {**seconds, "overhead": seconds["total"] - sum(seconds.get(name, 0.0) for name in names)}
     spent = ", ".join(
         f"{name} {seconds[name]:.1f}" for name in (*names, "overhead") if seconds.get(name, 0) >= 0.05
     )
     busy = f"kernels ran {study.about['busy_share']:.0%} of verify and measure"
-    out.print(f"{states(study)}; {wall_s:.1f} s wall ({spent}); {busy}")
+    out.print(f"{states(study) or 'nothing tried'}; {wall_s:.1f} s wall ({spent}); {busy}")
+    if idle := study.about.get("idle_policies"):
+        out.print(
+            f"nothing changed by {', '.join(idle)}: the same machine code and data whatever its value",
+            markup=False,
+        )
+    if warning := study.about.get("warning"):
+        out.print(f"warning: {warning}", markup=False)
     decision = study.decision
     if decision is None:
         return

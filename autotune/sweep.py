@@ -1,267 +1,220 @@
 """The pipe: every configuration compiled, placed, verified, measured and recorded, in that order.
 
-    configurations -> compile_many -> for each: place -> verify -> measure -> record -> finalists re-timed
+    configurations -> compile_many -> for each: a worker places -> verifies -> measures -> recorded here
+    -> finalists re-timed
 
-A configuration that cannot be compiled, launched or trusted is a recorded trial with its reason, and the
-sweep goes on. A measurement of an unverified variant cannot exist: ``_measured`` is only reached from
-``_tried`` behind the verifier.
+Compiling goes on in a thread and in processes of its own, measuring in one process for each device; this module
+hands out and records. A configuration that cannot be compiled, launched or trusted, or that takes its process
+down, is a recorded trial with its reason, and the sweep goes on.
 """
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+from autotune.asking import Asking
 from autotune.backends import Backend, LaunchError
 from autotune.cache import Cache
-from autotune.compiler import Compiled, CompileFailure, compile_many
+from autotune.compiling import Compiling
+from autotune.crew import DeviceLost, Made, Worker
 from autotune.decision import time_ms
-from autotune.errors import DeviceError
-from autotune.execution import Execution
 from autotune.family import Family
 from autotune.finalists import Finalists
 from autotune.identity import header, single_presets
-from autotune.measure import Protocol, Samples, measure, median
-from autotune.profile import profiles
+from autotune.in_process import LocalWorker
+from autotune.jobs import Describe, Reference, Setting, shared_arrays
+from autotune.machine_code import idle_policies
+from autotune.measure import Protocol
 from autotune.record import Study
-from autotune.reference import expected_outputs
-from autotune.resident import Resident
+from autotune.search import Search
 from autotune.space import Configuration
 from autotune.store import Store, StudyStore
-from autotune.trial import KernelProfile, Measurement, State, Trial
-from autotune.variant import Variant, batch
-from autotune.verify import Verifier
+from autotune.trial import Trial
+from autotune.trying import Phases, Trying
 from autotune.workload import Inputs, Workload
 
-__all__ = ["DeviceLost", "Interrupted", "Phases", "Sweep"]
+__all__ = ["Interrupted", "Phases", "Sweep"]
 
-BATCH_SIZE = 24  # the front end is paid once a call, and the first batch is soon there
+_ASKED = 8  # configurations asked of a search at a time, for each worker
 _TRIED_AGAIN = ("compile_failed", "launch_failed")
-_SPLIT_RUNS = 5  # runs that share out a plan's time among its kernels
-
-
-@dataclass
-class Phases:
-    """Wall seconds of a sweep by what they were spent on; ``kernels`` is the device time of the
-    plans run in ``verify`` and ``measure``; the rest of those is comparing, flushing caches and queueing."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    def add(self, phase: str, since: float) -> float:
-        now = time.perf_counter()
-        self.seconds[phase] = self.seconds.get(phase, 0.0) + now - since
-        return now
+_OF_ONE_RUN = ("interrupted", "lost", "warning")
 
 
 @dataclass(kw_only=True)
 class Sweep:
-    """One family on one workload and one device. ``watch`` is called after each trial with (trial, trials done,
-    trials in all). ``run`` returns the study as recorded; KeyboardInterrupt leaves a usable record."""
+    """One family on one workload and one device model: on ``workers``, which were started, or on a ``backend`` of this
+    process. ``searched`` makes a search over ``configurations`` from a function that says why one cannot run; else all
+    are tried. ``watch`` is called after each trial with (trial, trials done, trials in all), ``note`` with what a
+    person should know at once. ``run`` returns the study as recorded; KeyboardInterrupt leaves a usable record. Raises
+    AutotuneError."""
 
-    backend: Backend
     family: Family
     workload: Workload
     inputs: Inputs
     configurations: Sequence[Configuration]
+    searched: Callable[[Callable[[Configuration], str]], Search] | None = None
     store: Store
     cache: Cache
     protocol: Protocol
+    workers: Sequence[Worker] = ()
+    backend: Backend | None = None
     compiler: str = ""
     processes: int = 1
     watch: Callable[[Trial, int, int], None] = lambda trial, done, total: None
+    note: Callable[[str], None] = lambda text: None
     phases: Phases = field(default_factory=Phases)
     best_ms: float = math.inf
+    began: float = math.inf  # time.perf_counter() when the first configuration could be tried
+    _compiling: Compiling = field(init=False)
 
-    @cached_property
-    def presets(self) -> dict[Configuration, None]:
-        """The presets of one configuration, in declared order; found once, asked for at every trial."""
-        return dict.fromkeys(single_presets(self.family.space).values())
+    @property
+    def busy_share(self) -> float:
+        """How much of the measuring processes' time the device ran kernels of the plans, so far."""
+        wall_s = time.perf_counter() - self.began
+        return self.phases.seconds.get("kernels", 0.0) / wall_s if wall_s > 0 else 0.0
 
     def run(self) -> Study:
-        with self.backend.current():  # what the pipe makes on the device is also dropped there
+        if self.backend is None:
+            return self._run()
+        with closing(LocalWorker(self.backend, self.compiler)) as worker:
+            worker.start()
+            self.workers = [worker]
             return self._run()
 
     def _run(self) -> Study:
+        worker = self.workers[0]
+        self._compiling = Compiling(self.family, self.inputs, worker, self.cache)
         study = header(
-            self.family, self.workload, self.inputs, self.backend.device,
-            self.backend.toolchain(self.compiler).identity, self.protocol,
-        )  # fmt: skip
+            self.family, self.workload, self.inputs, worker.device, worker.toolchain.identity, self.protocol
+        )
         recorded = self.store.open(study, {p.name: p for p in self.family.space.policies})
+        if recorded.why_new:
+            self.note(recorded.why_new)
         known = recorded.known()
         # A failed compile or launch may have been the machine's fault (no memory, full disk), and is cheap to repeat.
         todo = [c for c in self._ordered() if c not in known or known[c].state in _TRIED_AGAIN]
+        tried_before = len(known)
         self.best_ms = min((time_ms(t) for t in known.values()), default=math.inf)
-        done = len(self.configurations) - len(todo)
         began = time.perf_counter()
-        resident = Resident(self.backend, self.inputs, most=self.protocol.finalists + 3)
-        verifier: Verifier | None = None
-        interrupted, lost, trouble = False, "", ""
+        interrupted, about = False, dict(study.about)
         try:
-            if todo:
-                expected, reference_ms = expected_outputs(self.family, self.inputs, self.cache.root)
-                self.phases.seconds["reference"] = reference_ms / 1e3
-                verifier = Verifier(self.backend, self.family, expected)
-                study = replace(study, about={**study.about, "reference_ms": reference_ms})
-                for trial in self._trials(todo, resident, verifier):
-                    self._record(recorded, known, trial)
-                    done += 1
-                    self.watch(trial, done, len(self.configurations))
             if todo or recorded.about().get("interrupted"):
-                trouble = self._finalists(recorded, known, resident, verifier)
+                with self._arrays() as arrays:
+                    about["reference_ms"] = self._set_out(arrays)
+                    about |= self._described()
+                    self._try(todo, recorded, known)
+                    if trouble := self._finalists(recorded, known):
+                        about["warning"] = trouble
+                    about |= self._described()
         except KeyboardInterrupt:
             interrupted = True
+            for each in self.workers:  # what it has in hand may never end
+                each.close(at_once=True)
         except DeviceLost as problem:
-            lost = str(problem)
-        finally:
-            if verifier:
-                verifier.close()
-            resident.close()
-        about = self._about(study.about, recorded.about(), time.perf_counter() - began, len(todo))
-        about |= {"interrupted": interrupted, **({"lost": lost} if lost else {})}
-        about |= {"warning": trouble} if trouble else {}
+            about["lost"] = str(problem)
+        visited = len(known) - tried_before if self.searched else len(todo)
+        about = self._about(about, recorded.about(), time.perf_counter() - began, visited)
+        about["interrupted"] = interrupted
         recorded.annotate(about)
         wanted = set(self.configurations)
-        trials = tuple(t for c, t in known.items() if c in wanted)
+        study = replace(study, about=about, trials=tuple(t for c, t in known.items() if c in wanted))
         if interrupted:
-            raise Interrupted(replace(study, about=about, trials=trials))
-        return replace(study, about=about, trials=trials)
+            raise Interrupted(study)
+        return study
 
-    # -- one configuration after another ------------------------------------------------------------------
+    # -- before the first configuration -------------------------------------------------------------------
+
+    def _arrays(self) -> AbstractContextManager[Path]:
+        """A folder for what measuring processes read, where there are any."""
+        return shared_arrays(self.inputs) if self.backend is None else nullcontext(Path())
+
+    def _set_out(self, arrays: Path) -> float:
+        """Tell every worker of the study: the milliseconds the reference took."""
+        mark = time.perf_counter()
+        setting = Setting(
+            family=self.family.folder,
+            space_digest=self.family.space_digest,
+            workload=self.workload,
+            arrays=arrays,
+            sizes=dict(self.inputs.sizes),
+            options=dict(self.inputs.options),
+            scalars=dict(self.inputs.scalars),
+            protocol=self.protocol,
+        )
+        first = next((worker for worker in self.workers if not worker.lost), None)
+        if first is None:  # an earlier workload took them all
+            raise DeviceLost("; ".join(worker.lost for worker in self.workers))
+        reference_ms = first.reference(Reference(setting, self.cache.root), self.family, self.inputs)
+        for worker in self.workers:
+            worker.study(setting, self.family, self.inputs)
+        self.phases.add("reference", time.perf_counter() - mark)
+        return reference_ms
 
     def _ordered(self) -> list[Configuration]:
         """Presets first, then a thin spread over the space, then the rest: a good time to beat is found early, and
         what follows can be abandoned early."""
         wanted = dict.fromkeys(self.configurations)
-        first = [c for c in self.presets if c in wanted]
+        first = [c for c in single_presets(self.family.space).values() if c in wanted]
         thin = self.configurations[:: max(1, len(self.configurations) // 24)]
         return list(dict.fromkeys([*first, *thin, *self.configurations]))
 
-    def _trials(self, todo: Sequence[Configuration], resident: Resident, verifier: Verifier) -> Any:
-        variants, excluded = [], []
-        for configuration in todo:
-            variant = Variant(self.family, configuration, tuple(self.inputs.options.items()))
-            reason = variant.exclusion(self._names(configuration), self.backend.device.limits)
-            if reason:
-                excluded.append((configuration, reason))
-            else:
-                variants.append(variant)
-        toolchain = self.backend.toolchain(self.compiler)
-        mark = time.perf_counter()
-        chunks = compile_many(
-            batch(self.family, tuple(variants)), toolchain, self.cache, self.processes, BATCH_SIZE
-        )
-        if self.backend.device.kind == "cpu":  # compilers would disturb the measurement
-            chunks = iter(list(chunks))
-        remaining = iter(variants)
-        for chunk in chunks:
-            mark = self.phases.add("compile", mark)
-            for compiled in chunk:
-                yield self._tried(next(remaining), compiled, resident, verifier)
-            mark = time.perf_counter()
-        for configuration, reason in excluded:
-            yield self._trial(configuration, "excluded", reason)
+    # -- one configuration after another ------------------------------------------------------------------
 
-    def _tried(
-        self, variant: Variant, compiled: Compiled | CompileFailure, resident: Resident, verifier: Verifier
-    ) -> Trial:
-        if isinstance(compiled, CompileFailure):
-            return self._trial(variant.configuration, "compile_failed", compiled.message)
-        names = self._names(variant.configuration)
-        static = profiles(variant, compiled, names, self.backend.device)
-        spent = {"compile": compiled.seconds * 1e3}
-        if unfit := [p.kernel for p in static if p.limited_by == "launch"]:
-            reason = f"kernel {unfit[0]}: one block needs more registers or shared memory than a multiprocessor has"
-            return self._trial(variant.configuration, "launch_failed", reason, static, spent)
-        mark = time.perf_counter()
-        try:
-            module = self.backend.load(compiled)
-            execution = resident.execution(variant, module)
-            mark, spent["place"] = self.phases.add("place", mark), (time.perf_counter() - mark) * 1e3
-            reason, first_ms = verifier.run(execution, self.workload.cold)
-            self.phases.seconds["kernels"] = self.phases.seconds.get("kernels", 0.0) + first_ms / 1e3
-            mark, spent["verify"] = self.phases.add("verify", mark), (time.perf_counter() - mark) * 1e3
-            if reason:
-                return self._trial(variant.configuration, "wrong_result", reason, static, spent)
-            measurement = self._measured(execution, first_ms)
-            spent["measure"] = (time.perf_counter() - mark) * 1e3
-            self.phases.add("measure", mark)
-        except LaunchError as problem:
-            return self._failed(variant.configuration, str(problem), static, spent)
-        self.best_ms = min(self.best_ms, measurement.median_ms)
-        return self._trial(variant.configuration, "measured", "", static, spent, measurement)
+    def _try(
+        self, todo: Sequence[Configuration], recorded: StudyStore, known: dict[Configuration, Trial]
+    ) -> None:
+        """Every configuration of ``todo``: here, or in another sweep that shares the record."""
+        done = 0 if self.searched else len(self.configurations) - len(todo)
 
-    def _measured(self, execution: Execution, first_ms: float) -> Measurement:
-        # A preset is there to be compared with, so it is always sampled properly.
-        best_ms = math.inf if execution.variant.configuration in self.presets else self.best_ms
-        samples = measure(
-            self.backend,
-            execution.run,
-            self.protocol,
-            cold=self.workload.cold,
-            first_ms=first_ms,
-            best_ms=best_ms,
-        )
-        # The verified run is counted already, and is among the samples of what was abandoned at once.
-        new = sum(samples.times_ms) - (first_ms if first_ms in samples.times_ms else 0.0)
-        self.phases.seconds["kernels"] += new / 1e3
-        kernels = list(self.family.kernels)
-        split = len(kernels) > 1 or execution.has_own_plan
-        return Measurement(
-            median_ms=samples.median_ms,
-            minimum_ms=min(samples.times_ms),
-            spread=samples.spread,
-            samples=len(samples.times_ms),
-            kernel_ms=self._kernel_ms(execution, samples) if split else {kernels[0]: samples.median_ms},
-            transform_ms=execution.transform_ms,
-            transfer_ms=execution.transfer_ms,
-            footprint_bytes=execution.footprint_bytes,
-            abandoned=samples.abandoned,
-        )
+        def watch(trial: Trial) -> None:
+            nonlocal done
+            done += 1
+            self.best_ms = trying.best_ms
+            self.watch(trial, done, len(self.configurations))
 
-    def _kernel_ms(self, execution: Execution, samples: Samples) -> dict[str, float]:
-        """The median time of each kernel of the plan, over a few runs of their own: no longer than sampling took."""
-        count = 1 if samples.abandoned else min(_SPLIT_RUNS, len(samples.times_ms))
-        runs = [self.backend.kernel_times(execution.run) for _ in range(count)]
-        return {kernel: median([run.get(kernel, 0.0) for run in runs]) for kernel in runs[0]}
+        trying = Trying(
+            workers=self.workers, family=self.family, workload=self.workload, inputs=self.inputs, store=recorded,
+            known=known, again=frozenset(c for c in todo if c in known), phases=self.phases, watch=watch,
+            best_ms=self.best_ms,
+        )  # fmt: skip
+        self.began = time.perf_counter()
+        if self.searched:
+            self._try_asked(trying, self.searched(self._compiling.exclusion), known)
+            return
+        reasons = {c: self._compiling.exclusion(c) for c in todo}
+        runnable = [c for c, reason in reasons.items() if not reason]
+        excluded = {c: reason for c, reason in reasons.items() if reason}
+        trying.run(excluded, lambda stopped: self._compiling.made(runnable, stopped, self.processes))
 
-    def _failed(
-        self,
-        configuration: Configuration,
-        reason: str,
-        static: tuple[KernelProfile, ...],
-        spent: Mapping[str, float],
-    ) -> Trial:
-        """A refused launch leaves the device usable; a crashed kernel does not, and then the sweep cannot go on in
-        this process."""
-        try:
-            self.backend.synchronize()
-        except LaunchError:
-            return self._trial(configuration, "crashed", reason, static, spent)
-        return self._trial(configuration, "launch_failed", reason, static, spent)
+    def _try_asked(self, trying: Trying, search: Search, known: Mapping[Configuration, Trial]) -> None:
+        """What ``search`` asks for, a few at a time: what comes of them decides what is asked for next."""
+        for configuration, trial in known.items():
+            if trial.state not in _TRIED_AGAIN:
+                search.tell(configuration, time_ms(trial) if trial.measurement else None)
+        size = _ASKED * len(self.workers)
+        is_cpu = self.workers[0].device.kind == "cpu"  # where nothing is compiled while something is measured
+        asking = Asking(search, size, size if is_cpu else 3 * size)
+        told = trying.watch
 
-    def _record(self, recorded: StudyStore, known: dict[Configuration, Trial], trial: Trial) -> None:
-        mark = time.perf_counter()
-        recorded.record(trial)
-        known[trial.configuration] = trial
-        self.phases.add("record", mark)
-        if trial.state == "crashed":
-            raise DeviceLost(
-                f"{trial.configuration.id} took the device's context with it ({trial.reason}); it is recorded as "
-                "crashed. Run the same command again: it goes on behind that configuration"
-            )
+        def watch(trial: Trial) -> None:
+            asking.tell(trial)
+            told(trial)
+
+        def chunks(stopped: Callable[[], bool]) -> Iterator[list[Made]]:
+            for asked in asking.batches(stopped):
+                # In this thread: processes are not worth their start for so few.
+                yield from self._compiling.made(asked, stopped, 1)
+
+        trying.watch, trying.set_aside = watch, asking.set_aside
+        trying.run(search.excluded, chunks)
 
     # -- the end: finalists, and what the record says of itself --------------------------------------------
 
-    def _finalists(
-        self,
-        recorded: StudyStore,
-        known: dict[Configuration, Trial],
-        resident: Resident,
-        verifier: Verifier | None,
-    ) -> str:
+    def _finalists(self, recorded: StudyStore, known: dict[Configuration, Trial]) -> str:
         """Re-time the best; why it could not be done, or empty."""
         wanted = set(self.configurations)
         mark = time.perf_counter()
@@ -270,49 +223,27 @@ class Sweep:
             recorded.record(trial)
             known[trial.configuration] = trial
 
-        finalists = Finalists(
-            self.backend, resident, self.cache, self.protocol, self.workload.cold, self.compiler
-        )
-        options = tuple(self.inputs.options.items())
+        worker = next(worker for worker in self.workers if not worker.lost)
+        finalists = Finalists(worker, self.cache, self.protocol)
         try:
             finalists.run(
                 {c: t for c, t in known.items() if c in wanted},
                 self.family.space.control,
-                lambda configuration: Variant(self.family, configuration, options),
-                verifier,
+                self._compiling.variant,
                 record,
             )
         except LaunchError as problem:
             return f"the finalists could not be timed again: {problem}"
         finally:
-            self.phases.add("finalists", mark)
+            self.phases.add("finalists", time.perf_counter() - mark)
         return ""
 
-    def _trial(
-        self,
-        configuration: Configuration,
-        state: State,
-        reason: str,
-        static: tuple[KernelProfile, ...] = (),
-        spent: Mapping[str, float] | None = None,
-        measurement: Measurement | None = None,
-    ) -> Trial:
-        return Trial(
-            family=self.family.name,
-            workload=self.workload.name,
-            device=self.backend.device.slug,
-            configuration=configuration,
-            state=state,
-            reason=reason,
-            profiles=static,
-            measurement=measurement,
-            phases_ms=dict(spent or {}),
-        )
-
-    def _names(self, configuration: Configuration) -> dict[str, Any]:
-        return dict(
-            self.family.names(configuration, self.inputs.sizes, self.inputs.options, self.inputs.scalars)
-        )
+    def _described(self) -> dict[str, Any]:
+        """What the first device says of itself now; nothing after a lost context."""
+        with suppress(LaunchError):
+            described: dict[str, Any] = self.workers[0].ask(Describe(), 1)
+            return described
+        return {}
 
     def _about(
         self, about: Mapping[str, Any], before: Mapping[str, Any], wall_s: float, visited: int
@@ -322,22 +253,19 @@ class Sweep:
         for phase, spent in {**self.phases.seconds, "total": wall_s}.items():
             seconds[phase] = seconds.get(phase, 0.0) + spent
         running = seconds.get("verify", 0.0) + seconds.get("measure", 0.0)
-        extra: dict[str, Any] = {
+        kept = {name: value for name, value in before.items() if name not in _OF_ONE_RUN}
+        idle = before.get("idle_policies", [p.name for p in self.family.space.policies])
+        same = self._compiling.same
+        if any(same.values()):  # a policy that changed nothing in any run
+            now = idle_policies(self.family.space.policies, same)
+            kept["idle_policies"] = [name for name in idle if name in now]
+        return {
+            **kept,
+            **about,
             "phases_s": seconds,
             "busy_share": seconds.get("kernels", 0.0) / running if running else 0.0,
             "visited": visited + int(before.get("visited", 0)),
         }
-        if "reference_ms" in before:
-            extra["reference_ms"] = before["reference_ms"]
-        with suppress(LaunchError):  # after a lost context there is nothing to ask
-            extra |= self.backend.describe()
-            if floor := getattr(self.backend, "floor_ms", None):
-                extra["floor_ms"] = floor()
-        return {**about, **extra}
-
-
-class DeviceLost(DeviceError):
-    """A configuration took the device's context with it."""
 
 
 class Interrupted(KeyboardInterrupt):

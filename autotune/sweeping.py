@@ -1,37 +1,28 @@
 """``autotune sweep`` and ``autotune report``: what is asked for, progress, and the files that come out."""
 
-import math
 import os
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
 from autotune import paths, policyfile
-from autotune.backends import Backend
 from autotune.cache import Cache, default_root
-from autotune.devices import open_backend
+from autotune.crew import Worker, device_names, started
 from autotune.errors import DeviceError, NothingMeasured, StoreError, UsageError
 from autotune.family import Family
+from autotune.isolation import TRIAL_SECONDS
+from autotune.live import live, progress
 from autotune.measure import CPU, CUDA
 from autotune.record import Study
+from autotune.search import Search, default_trials, search
 from autotune.space import Configuration
 from autotune.store import Store
 from autotune.summary import duration, print_study, states
 from autotune.sweep import Interrupted, Sweep
-from autotune.trial import Trial
 from autotune.workload import Inputs, Workload, load, prepare
 
 __all__ = ["Request", "report", "run", "run_static"]
@@ -52,6 +43,15 @@ class Request:
     data: Path | None = None
     compiler: str = ""
     processes: int = 0
+    trial_seconds: float = TRIAL_SECONDS
+    search: str = "exhaustive"
+    trials: int | None = None
+    seconds: float | None = None
+    seed: int = 0
+
+    @property
+    def is_searched(self) -> bool:
+        return self.search != "exhaustive" or self.trials is not None or self.seconds is not None
 
     @property
     def folder(self) -> Path:
@@ -61,15 +61,18 @@ class Request:
     def configurations(self) -> tuple[Configuration, ...]:
         return self.family.space.configurations(self.preset, self.narrowed)
 
-    def compiler_processes(self, device_kind: str) -> int:
-        """One a core; one core is left to the measuring process where there is a GPU to keep busy."""
+    def compiler_processes(self, device_kind: str, workers: int = 1) -> int:
+        """One a core; a core is left to each measuring process where there is a GPU to keep busy."""
         cores = len(os.sched_getaffinity(0))
-        return self.processes or (cores if device_kind == "cpu" else max(1, cores - 1))
+        return self.processes or (cores if device_kind == "cpu" else max(1, cores - workers))
 
 
 def run(request: Request, out: Console, err: Console) -> None:
     """Everything that can be refused is refused first: names, data, device, folders. Then one sweep a workload."""
     _ = request.configurations  # names and values are checked before anything is made
+    if request.is_searched:
+        search(request.family.space, request.configurations, request.search, seed=request.seed,
+               trials=request.trials, seconds=request.seconds)  # fmt: skip
     workloads = [load(request.family, name) for name in request.workloads or ("",)]
     writable(request.folder)
     policies = request.policies or Path(os.environ.get("AUTOTUNE_POLICIES") or "policies")
@@ -77,17 +80,15 @@ def run(request: Request, out: Console, err: Console) -> None:
     root = paths.data_root(request.data)
     store = Store(request.store or request.folder)
     inputs = [(workload, prepare(request.family, workload, root)) for workload in workloads]
-    with closing(open_backend(request.device)) as backend:
-        studies: list[Study] = []
-        interrupted = False
-        if request.compiler and backend.device.kind == "cpu":
-            raise UsageError("--compiler chooses a CUDA compiler; on the cpu the environment's CXX names one")
+    studies: list[Study] = []
+    interrupted = False
+    with started(device_names(request.device), request.compiler, request.trial_seconds) as workers:
         for workload, prepared in inputs:
-            study, interrupted = _one(request, backend, workload, prepared, store, out, err)
+            study, interrupted = _one(request, workers, workload, prepared, store, out, err)
             studies.append(study)
             if interrupted or study.about.get("lost"):
                 break
-        _publish(request, studies, store, policies, out)
+    _publish(request, studies, store, policies, out)
     if interrupted:
         raise KeyboardInterrupt(
             "what was measured is recorded; the same command goes on from there"
@@ -103,7 +104,7 @@ def run(request: Request, out: Console, err: Console) -> None:
 
 def _one(
     request: Request,
-    backend: Backend,
+    workers: Sequence[Worker],
     workload: Workload,
     inputs: Inputs,
     store: Store,
@@ -113,32 +114,49 @@ def _one(
     """Sweep one workload under a progress bar: (the study, whether it was interrupted)."""
     began = time.perf_counter()
     configurations = request.configurations
+    device = workers[0].device
     sweep = Sweep(
-        backend=backend,
+        workers=workers,
         family=request.family,
         workload=workload,
         inputs=inputs,
         configurations=configurations,
         store=store,
         cache=Cache(default_root()),
-        protocol=CPU if backend.device.kind == "cpu" else CUDA,
-        compiler=request.compiler,
-        processes=request.compiler_processes(backend.device.kind),
+        protocol=CPU if device.kind == "cpu" else CUDA,
+        processes=request.compiler_processes(device.kind, len(workers)),
     )
+    total = len(configurations)
+    if request.is_searched:
+        sweep.searched = _searched(request, configurations, store)
+        total = min(total, request.trials or (total if request.seconds else default_trials(total)))
     interrupted = False
-    with _progress(err) as progress:
-        task = progress.add_task(f"{request.family.name} {workload.name}", total=len(configurations), best="")
-
-        def watch(_trial: Trial, done: int, total: int) -> None:
-            progress.update(task, completed=done, total=total, best=_best(sweep.best_ms))
-
-        sweep.watch = watch
+    sweep.note = lambda text: err.print(f"{request.family.name} on {workload.name}: {text}", markup=False)
+    with live(f"{request.family.name} {workload.name}", total, err) as view:
+        sweep.watch = lambda trial, done, _all: view.update(trial, done, sweep.best_ms, sweep.busy_share)
         try:
             study = sweep.run()
         except Interrupted as stopped:
             study, interrupted = stopped.study, True
-    print_study(study, time.perf_counter() - began, backend, out)
+    print_study(study, time.perf_counter() - began, device, out)
     return study, interrupted
+
+
+def _searched(
+    request: Request, configurations: Sequence[Configuration], store: Store
+) -> Callable[[Callable[[Configuration], str]], Search]:
+    """What makes the search; the winners of other devices and workloads in the record come early in it."""
+    won = [study.decision for study in store.studies() if study.family == request.family.name]
+    return lambda exclusion: search(
+        request.family.space,
+        configurations,
+        request.search,
+        seed=request.seed,
+        trials=request.trials,
+        seconds=request.seconds,
+        seeds=[decision.winner.configuration for decision in won if decision],
+        exclusion=exclusion,
+    )
 
 
 def _publish(request: Request, studies: Sequence[Study], store: Store, policies: Path, out: Console) -> None:
@@ -213,15 +231,15 @@ def run_static(request: Request, archs: Sequence[str], out: Console, err: Consol
     rows: list[StaticProfile] = []
     for arch in archs:
         toolchain = static_toolchain(arch, request.compiler)
-        with _progress(err) as progress:
-            task = progress.add_task(f"{request.family.name} {arch}", total=len(configurations), best="")
+        with progress(err) as bar:
+            task = bar.add_task(f"{request.family.name} {arch}", total=len(configurations), about="")
             found = static_sweep(
                 request.family, configurations, toolchain, arch, Cache(default_root()),
                 request.compiler_processes("cpu"),
             )  # fmt: skip
             for row in found:
                 rows.append(row)
-                progress.advance(task)
+                bar.advance(task)
     table = Table("arch", "kernel", "registers", "spills B", "shared B", "occupancy", "limited by", box=None)
     table.add_column("configuration", overflow="fold", min_width=40)
     for row in rows:
@@ -251,17 +269,3 @@ def writable(folder: Path) -> None:
             f"cannot write to {folder}: {problem.strerror or problem}; name another folder (--out for results, "
             "--policies for policy files)"
         ) from None
-
-
-# -- what a person sees -----------------------------------------------------------------------------------
-
-
-def _progress(err: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.fields[best]}"), console=err, transient=True,
-    )  # fmt: skip
-
-
-def _best(milliseconds: float) -> str:
-    return "" if math.isinf(milliseconds) else f"best {duration(milliseconds)}"

@@ -5,11 +5,13 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from fakes import write_family
+from postgres_cluster import Cluster, binaries
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,6 +42,10 @@ _NEEDS = {
     "mummer": (lambda: shutil.which("mummer") is not None, "the mummer program"),
     "nvcc": (_has_nvcc, "nvcc"),
     "nvrtc": (lambda: bool(find_spec("cuda") and find_spec("cuda.bindings")), "cuda-bindings with NVRTC"),
+    "postgresql": (
+        lambda: bool(binaries() and find_spec("psycopg")),
+        "PostgreSQL's server programs and psycopg",
+    ),
     "zig": (lambda: find_spec("ziglang") is not None, "ziglang"),
 }
 
@@ -71,3 +77,16 @@ def folder(tmp_path: Path) -> Path:
     made = write_family(tmp_path / "doubler")
     (made / "family.py").write_text("def reference(arrays, options):\n    return {'y': 2 * arrays['x']}\n")
     return made
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    made = Cluster()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def postgresql(cluster: Cluster, request: pytest.FixtureRequest) -> str:
+    """The address of an empty database."""
+    return cluster.database(f"test{abs(hash(request.node.nodeid))}")

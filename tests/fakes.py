@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,10 @@ from autotune.compiler import Batch, BuildError, Built, Compiled
 from autotune.device import Device
 from autotune.layout import Stored
 from autotune.measure import Protocol
-from autotune.store import Store
-from autotune.sweep import Sweep
 from autotune.variant import Geometry, Variant
+
+if TYPE_CHECKING:
+    from autotune.sweep import Sweep
 
 FAMILY = """\
 schema: 1
@@ -199,14 +200,17 @@ class FakeBackend:
 PROTOCOL = Protocol(least=3, most=5, seconds=1, finalists=3, rounds=2, round_samples=1)
 
 
-def sweep(folder: Path, tmp_path: Path, backend: FakeBackend | None = None, **changes: Any) -> Sweep:
+def sweep(folder: Path, tmp_path: Path, backend: FakeBackend | None = None, **changes: Any) -> "Sweep":
+    from autotune.store import Store  # a measuring process does without
+    from autotune.sweep import Sweep
+
     family = families.load(folder)
     backend = backend or FakeBackend()
     configurations = family.space.configurations()
     backend.know([Variant(family, c) for c in configurations])
     workload = workloads.load(family)
     arguments: dict[str, Any] = {
-        "backend": backend,
+        "backend": None if "workers" in changes else backend,
         "family": family,
         "workload": workload,
         "inputs": workloads.prepare(family, workload, tmp_path),

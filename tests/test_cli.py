@@ -74,7 +74,10 @@ def test_unknown_commands_and_options_are_usage_errors(capsys: pytest.CaptureFix
 def test_no_gpu_when_one_is_asked_for(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setitem(sys.modules, "pycuda", None)
+    (tmp_path / "pycuda").mkdir()
+    (tmp_path / "pycuda" / "__init__.py").write_text("raise ImportError('none here')\n")
+    monkeypatch.syspath_prepend(tmp_path)  # the measuring process has the same path
+    monkeypatch.delitem(sys.modules, "pycuda", raising=False)
     said = refused(capsys, 5, "sweep", "allpairs", "--device", "cuda", *places(tmp_path))
     assert "PyCUDA is not usable here" in said
     assert "--device cpu" in said

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 from fake_toolchain import Fake, batch_of, eventually, run_script
+from hypothesis import given
+from hypothesis import strategies as st
 
 from autotune.cache import Cache
+from autotune.chunks import chunked
 from autotune.compiler import (
     BuildError,
     Compiled,
@@ -123,12 +126,10 @@ def test_many_in_processes_keep_their_order(fake, cache):
     fake = replace(fake, slow=("V000",), enough=3, bad=("V004",))
     chunks = list(compile_many(batch_of(10), fake, cache, 2, 3))
     assert [keys_of(chunk) for chunk in chunks] == [
-        ["key000", "key001", "key002"],
-        ["key003", "key004", "key005"],
-        ["key006", "key007", "key008"],
-        ["key009"],
+        *[[f"key{i:03}"] for i in range(4)],
+        *[[f"key{i:03}", f"key{i + 1:03}"] for i in (4, 6, 8)],
     ]
-    assert isinstance(chunks[1][1], CompileFailure)
+    assert isinstance(chunks[4][0], CompileFailure)
     assert len(fake.processes) == 2
     assert os.getpid() not in fake.processes
 
@@ -143,19 +144,29 @@ def test_a_slow_chunk_does_not_hold_up_the_others(fake, cache):
     assert [keys_of(chunk)[0] for chunk in chunks] == [f"key{i:03}" for i in range(1, 8)]
 
 
-def test_at_most_two_chunks_a_process_are_ahead(fake, cache):
+def test_a_few_chunks_a_process_are_ahead_and_no_more(fake, cache):
     chunks = compile_many(batch_of(40), fake, cache, 2, 1)
     next(chunks)
     time.sleep(0.5)
-    assert len(fake.calls) <= 1 + 2 * 2
+    assert len(fake.calls) <= 1 + 4 * 2
     chunks.close()
 
 
-@pytest.mark.parametrize(("processes", "batch_size"), [(1, 2), (0, 2), (4, 100)])
-def test_one_process_or_one_chunk_stays_here(fake, cache, processes, batch_size):
-    chunks = list(compile_many(batch_of(6), fake, cache, processes, batch_size))
-    assert sum(map(len, chunks)) == 6
+def test_a_caller_that_is_slow_never_waits(fake, cache):
+    """While the caller works on a chunk, as many again are begun as were taken: the next is always there."""
+    chunks = compile_many(batch_of(24), fake, cache, 2, 1)
+    for taken in range(1, 16):
+        next(chunks)
+        assert eventually(lambda: len(fake.calls) >= min(24, taken + 4), seconds=10), taken  # noqa: B023
+    chunks.close()
+
+
+@pytest.mark.parametrize(("count", "processes", "batch_size"), [(6, 1, 2), (6, 0, 2), (4, 4, 100)])
+def test_one_process_or_few_variants_stay_here(fake, cache, count, processes, batch_size):
+    chunks = list(compile_many(batch_of(count), fake, cache, processes, batch_size))
+    assert sum(map(len, chunks)) == count
     assert fake.processes == {os.getpid()}
+    assert max(map(len, chunks)) <= batch_size
 
 
 def test_cached_chunks_start_no_process(fake, cache):
@@ -164,6 +175,55 @@ def test_cached_chunks_start_no_process(fake, cache):
     chunks = list(compile_many(batch, fake, cache, 4, 2))
     assert [[result.cached for result in chunk] for chunk in chunks] == [[True] * 2, [True] * 2, [False] * 2]
     assert fake.processes == {os.getpid()}
+
+
+def test_what_is_cached_is_there_before_anything_is_compiled(fake, cache):
+    batch = batch_of(12)
+    compile_batch(batch.of(batch.variants[:2]), fake, cache)
+    fake = replace(fake, slow=tuple(f"V{i:03}" for i in range(2, 12)))
+    chunks = compile_many(batch, fake, cache, 2, 24)
+    assert [result.cached for result in next(chunks)] == [True, True]
+    chunks.close()
+
+
+def test_what_a_sweep_beside_this_one_compiled_is_not_compiled_again(fake, cache):
+    batch = batch_of(40)
+    chunks = compile_many(batch, fake, cache, 2, 1)
+    next(chunks)
+    compile_batch(batch.of(batch.variants[20:]), fake, cache)  # the other sweep
+    rest = [result for chunk in chunks for result in chunk]
+    assert keys_of(rest) == [f"key{i:03}" for i in range(1, 40)]
+    assert all(result.cached for result in rest[19:])
+    assert not any(result.cached for result in rest[:10])
+
+
+# -- how many variants a call gets --------------------------------------------------------------------------
+
+
+def cut(missing: int, processes: int, most: int) -> list[int]:
+    batch = batch_of(missing)
+    return [len(c.variants) for c in chunked(batch, {v.key for v in batch.variants}, processes, most)]
+
+
+def test_the_first_calls_are_one_variant_and_then_grow_to_full_size():
+    assert cut(96, 12, 24) == [1] * 24 + [2] * 6 + [3] * 20
+    assert cut(1728, 4, 24)[:22] == [1] * 8 + [2, 2, 3, 3, 4, 5, 6, 8, 10, 12, 15, 19, 24, 24]
+    assert max(cut(1728, 4, 24)) == 24
+    assert cut(100, 1, 24) == [24, 24, 24, 24, 4]
+
+
+@given(st.integers(0, 200), st.integers(1, 20), st.integers(1, 30), st.sets(st.integers(0, 199)))
+def test_chunks_are_the_batch_in_order(count, processes, most, cached):
+    batch = batch_of(count)
+    uncached = {v.key for i, v in enumerate(batch.variants) if i not in cached}
+    chunks = list(chunked(batch, uncached, processes, most))
+    assert [v for c in chunks for v in c.variants] == list(batch.variants)
+    assert all(0 < len(c.variants) <= most for c in chunks)
+    if count and 0 in cached:
+        assert not {v.key for v in chunks[0].variants} & uncached
+
+
+# -- crashes and cancelling ---------------------------------------------------------------------------------
 
 
 def test_a_variant_that_kills_the_compiler_is_found(fake, cache):
@@ -177,8 +237,8 @@ def test_a_variant_that_kills_the_compiler_is_found(fake, cache):
 
 def test_a_first_chunk_that_kills_the_compiler(fake, cache):
     fake = replace(fake, fatal=("V000", "V001", "V002"))
-    results = [result for chunk in compile_many(batch_of(4), fake, cache, 2, 2) for result in chunk]
-    assert [isinstance(result, Compiled) for result in results] == [False, False, False, True]
+    results = [result for chunk in compile_many(batch_of(6), fake, cache, 2, 2) for result in chunk]
+    assert [isinstance(result, Compiled) for result in results] == [False] * 3 + [True] * 3
     assert os.getpid() not in fake.processes
 
 
@@ -196,7 +256,7 @@ def test_closing_leaves_no_process_and_does_not_wait(fake, cache):
 
 def test_closing_ends_the_programs_that_compilers_run(fake, cache):
     fake = replace(fake, running=("V001", "V002"))
-    chunks = compile_many(batch_of(3), fake, cache, 2, 1)
+    chunks = compile_many(batch_of(5), fake, cache, 2, 1)
     next(chunks)
     assert eventually(lambda: len(fake.calls) == 5)
     chunks.close()
@@ -204,14 +264,14 @@ def test_closing_ends_the_programs_that_compilers_run(fake, cache):
 
 
 def test_an_exception_in_the_caller_leaves_no_process(fake, cache):
-    fake = replace(fake, slow=("V001", "V002", "V003"))  # still at work when it happens
+    fake = replace(fake, slow=("V001", "V002", "V003", "V004", "V005"))  # still at work when it happens
     with pytest.raises(KeyboardInterrupt):
         interrupted_sweep(fake, cache)
     assert not multiprocessing.active_children()
 
 
 def interrupted_sweep(fake, cache):
-    for _ in compile_many(batch_of(4), fake, cache, 2, 1):
+    for _ in compile_many(batch_of(6), fake, cache, 2, 1):
         raise KeyboardInterrupt
 
 

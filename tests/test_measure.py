@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.measure import Protocol, interleave, measure, median, spread
+from autotune.measure import Protocol, floors, interleave, measure, median, spread
 
 
 class Clock:
@@ -102,3 +102,124 @@ def test_a_configuration_nine_times_too_slow_needs_no_second_sample() -> None:
     assert samples.abandoned
     assert clock.taken == 0
     assert samples.times_ms == (1000.0,)
+
+
+# -- throttled samples, warm caches, floors ------------------------------------------------------------------
+
+
+class Watch:
+    """Says the reasons of a list, one after each sampling, then nothing."""
+
+    def __init__(self, *reasons: str) -> None:
+        self.reasons = list(reasons)
+        self.asked = 0
+
+    def throttled(self) -> str:
+        self.asked += 1
+        return self.reasons.pop(0) if self.reasons else ""
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    taken: list[float] = []
+    monkeypatch.setattr("autotune.measure.time.sleep", taken.append)
+    return taken
+
+
+QUICK = Protocol(least=5, most=5, seconds=10, batch_ms=1000, retakes=2, pause=0.1)
+
+
+def watched(clock: Any, watch: Any, protocol: Protocol = QUICK, **values: Any) -> Any:
+    given = {"cold": True, "first_ms": 1.0, "best_ms": math.inf, **values}
+    return measure(clock, lambda: None, protocol, watch=watch, **given)
+
+
+def test_throttled_samples_are_retaken_after_a_pause_and_it_is_said(pauses):
+    clock = Clock(*[9.0] * 5, *[8.0] * 5, 1.0)
+    samples = watched(clock, Watch("power cap, 1200 of 1980 MHz", "brake"))
+    assert samples.times_ms == (1.0,) * 5
+    assert pauses == [0.1, 0.2]
+    assert samples.dropped_ms == 85.0
+    (note,) = samples.notes
+    assert note == "samples were taken again 2 times: throttled (power cap, 1200 of 1980 MHz; brake)"
+
+
+def test_what_stays_throttled_is_kept_and_said(pauses):
+    watch = Watch(*["power cap"] * 50)
+    samples = watched(Clock(2.0), watch)
+    assert samples.times_ms == (2.0,) * 5
+    assert len(pauses) == QUICK.retakes
+    assert samples.notes == ("throttled while it was timed (power cap): its times may be too long",)
+
+
+def test_retakes_are_counted_by_configuration_and_not_by_batch(pauses):
+    protocol = Protocol(least=2, most=8, seconds=10, batch_ms=0.1, target_spread=0.0, retakes=2)
+    clock = Clock(*[1.0 + 0.1 * (i % 3) for i in range(100)])
+    samples = watched(clock, Watch(*["hot"] * 50), protocol)
+    assert len(samples.times_ms) == 8
+    assert len(pauses) == 2
+
+
+def test_a_device_that_is_not_throttled_is_asked_and_nothing_is_said(pauses):
+    watch = Watch()
+    samples = watched(Clock(1.0), watch)
+    assert watch.asked == 1
+    assert samples.notes == ()
+    assert samples.dropped_ms == 0.0
+    assert not pauses
+
+
+def test_a_throttled_second_sample_condemns_nobody(pauses):
+    clock = Clock(900.0, 100.0)
+    samples = watched(clock, Watch("hot"), first_ms=500.0, best_ms=100.0)
+    assert not samples.abandoned
+    assert samples.median_ms == 100.0
+
+
+def test_warm_samples_begin_with_a_run_that_does_not_count():
+    clock = Clock(7.0, 1.0)
+    samples = watched(clock, None, cold=False)
+    assert samples.times_ms == (1.0,) * 5
+    assert samples.dropped_ms == 7.0
+    assert watched(Clock(7.0, 1.0), None, cold=True).times_ms == (7.0, 1.0, 1.0, 1.0, 1.0)
+
+
+def test_warm_finalists_are_warmed_at_every_turn():
+    order: list[str] = []
+    plans = {name: (lambda name=name: order.append(name)) for name in "ab"}
+    nothing = dict.fromkeys(plans, lambda: None)
+    protocol = Protocol(rounds=3, round_samples=2)
+    timed = interleave(Clock(1.0), plans, protocol, cold=False, before=nothing, estimate_ms=2.0)  # type: ignore[arg-type]
+    assert "".join(order) == "aaabbb" + "bbbaaa" + "aaabbb"
+    assert [len(samples.times_ms) for samples in timed.values()] == [6, 6]
+
+
+def test_throttled_finalists_are_retaken(pauses):
+    plans = {"a": lambda: None, "b": lambda: None}
+    protocol = Protocol(rounds=3, round_samples=1)
+    watch = Watch("", "hot")
+    timed = interleave(
+        Clock(1.0, 5.0, 1.0), plans, protocol, cold=True, before=plans, estimate_ms=2.0, watch=watch
+    )  # type: ignore[arg-type]
+    assert timed["b"].times_ms == (1.0, 1.0, 1.0)
+    assert timed["b"].dropped_ms == 5.0
+    assert timed["b"].notes == ("samples were taken again once: throttled (hot)",)
+    assert timed["a"].notes == ()
+
+
+def test_the_floors_are_measured_as_samples_are():
+    clock = Clock(0.5, 0.25)
+    assert floors(clock) == {"timer_floor_ms": 0.25}  # type: ignore[arg-type]
+    assert clock.taken == 50
+    clock.floor_ms = lambda: 0.75  # type: ignore[attr-defined]
+    assert floors(clock) == {"timer_floor_ms": 0.25, "floor_ms": 0.75}  # type: ignore[arg-type]
+
+
+def test_a_fixed_number_of_samples_is_taken_whatever_they_say():
+    protocol = Protocol(abandon=3.0).exactly(7)
+    assert len(sampled(Clock(1.0), protocol).times_ms) == 7
+    hopeless = sampled(Clock(900.0), protocol, first_ms=900.0, best_ms=1.0)
+    assert len(hopeless.times_ms) == 7
+    assert not hopeless.abandoned
+    assert len(sampled(Clock(1.0, 5.0), Protocol().exactly(1)).times_ms) == 1
+    assert protocol.finalists == 0

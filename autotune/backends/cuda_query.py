@@ -1,8 +1,9 @@
-"""What the driver says of a GPU: its limits, its clocks, its own occupancy."""
+"""What the driver says of a GPU: its limits, its own occupancy (and its clocks, from NVML)."""
 
 from typing import Any
 
 from autotune.backends import LaunchError
+from autotune.clocks import clocks
 from autotune.compiler import Compiled
 from autotune.device import Device, Limits
 
@@ -46,24 +47,6 @@ def describe_device(driver: Any, handle: Any, ordinal: int) -> Device:
         driver=str(driver.get_driver_version()),
         limits=limits,
     )
-
-
-def clocks(pci_bus_id: str) -> dict[str, Any]:
-    """Driver version, SM clocks in MHz and the bit mask of reasons that hold them down, from NVML; why not, where
-    NVML does not answer."""
-    try:
-        import pynvml
-
-        pynvml.nvmlInit()
-        handle = pynvml.nvmlDeviceGetHandleByPciBusId(pci_bus_id)
-        return {
-            "driver": pynvml.nvmlSystemGetDriverVersion(),
-            "clock_mhz": pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM),
-            "clock_max_mhz": pynvml.nvmlDeviceGetMaxClockInfo(handle, pynvml.NVML_CLOCK_SM),
-            "throttle_reasons": int(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)),
-        }
-    except Exception as problem:  # noqa: BLE001 - a courtesy: any failure only leaves its figures out
-        return {"nvml": f"not available: {type(problem).__name__}: {problem}"}
 
 
 def active_blocks(compiled: Compiled, kernel: str, block_size: int, shared_bytes: int) -> int:

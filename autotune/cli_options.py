@@ -1,0 +1,83 @@
+"""The options that commands share, with their help."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = [
+    "Data", "DeviceOption", "Devices", "FamilyArgument", "Policies", "Preset", "Search", "Seconds", "Seed", "Set",
+    "TrialSeconds", "Trials", "Workload",
+]  # fmt: skip
+
+FamilyArgument = Annotated[
+    str, typer.Argument(metavar="FAMILY", help="A family's name, or a folder with a family.yaml.")
+]
+Workload = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--workload",
+        "-w",
+        metavar="NAME|PATH",
+        help="A workload's name or file; again for more. Default: the family's own.",
+    ),
+]
+DeviceOption = Annotated[
+    str,
+    typer.Option(
+        "--device", metavar="auto|cpu|cuda|cuda:N", help="What runs it; auto is the first GPU, else the cpu."
+    ),
+]
+Preset = Annotated[
+    str,
+    typer.Option(
+        "--preset", metavar="NAME", help="A named part of the space; `autotune list FAMILY` names them."
+    ),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="POLICY=V1,V2", help="Hold a policy to these values; again for more."),
+]
+Data = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="DIR", help="Where workloads find their data files (or AUTOTUNE_DATA)."),
+]
+Policies = Annotated[
+    Path | None,
+    typer.Option(
+        "--policies", metavar="DIR", help="Folder of policy files (or AUTOTUNE_POLICIES; else ./policies)."
+    ),
+]
+Devices = Annotated[
+    str,
+    typer.Option(
+        "--device",
+        metavar="auto|cpu|cuda|cuda:N,M",
+        help="What measures: auto is the first GPU, else the cpu; several GPUs of one model share the work.",
+    ),
+]
+TrialSeconds = Annotated[
+    float,
+    typer.Option(
+        "--trial-seconds",
+        metavar="S",
+        min=0.1,
+        help="A configuration that runs for longer, once its data are placed, is ended and recorded as timed_out.",
+    ),
+]
+Search = Annotated[
+    str,
+    typer.Option(
+        "--search",
+        metavar="exhaustive|auto|random|tpe|gp|cmaes|nsgaii",
+        help="Which configurations are tried, and in which order; auto suits a space too large to try whole.",
+    ),
+]
+Trials = Annotated[
+    int | None, typer.Option("--trials", metavar="N", help="Try at most so many configurations more.")
+]
+Seconds = Annotated[
+    float | None,
+    typer.Option("--time", metavar="S", help="Begin no new configuration after so many seconds."),
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of the search: the same one asks alike.")]

@@ -1,0 +1,61 @@
+"""From configurations to jobs: compiled in chunks, each variant with what tells it from the others."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+
+from autotune.cache import Cache
+from autotune.compiler import Compiled, CompileFailure, compile_many
+from autotune.crew import Made, Worker
+from autotune.family import Family
+from autotune.jobs import Job
+from autotune.machine_code import sameness
+from autotune.space import Configuration
+from autotune.variant import Variant, batch
+from autotune.workload import Inputs
+
+__all__ = ["Compiling"]
+
+BATCH_SIZE = 24  # the front end is paid once a call, and the first batch is soon there
+
+
+@dataclass
+class Compiling:
+    """For ``worker``'s device. ``same`` collects each configuration's ``machine_code.sameness``."""
+
+    family: Family
+    inputs: Inputs
+    worker: Worker
+    cache: Cache
+    same: dict[Configuration, str] = field(default_factory=dict)
+
+    def exclusion(self, configuration: Configuration) -> str:
+        """Why it cannot run here, or empty."""
+        return self.variant(configuration).exclusion(self._names(configuration), self.worker.device.limits)
+
+    def made(
+        self, configurations: Sequence[Configuration], stopped: Callable[[], bool], processes: int
+    ) -> Iterator[list[Made]]:
+        """Chunks of what the compiler made of them, in their order, until ``stopped``."""
+        variants = [self.variant(configuration) for configuration in configurations]
+        chunks = compile_many(
+            batch(self.family, tuple(variants)), self.worker.toolchain, self.cache, processes, BATCH_SIZE
+        )
+        if self.worker.device.kind == "cpu":  # compilers would disturb the measurement
+            chunks = iter(list(takewhile(lambda _chunk: not stopped(), chunks)))
+        remaining = iter(variants)
+        for chunk in chunks:
+            yield [self._job(next(remaining), compiled) for compiled in chunk]
+
+    def variant(self, configuration: Configuration) -> Variant:
+        return Variant(self.family, configuration, tuple(self.inputs.options.items()))
+
+    def _job(self, variant: Variant, compiled: Compiled | CompileFailure) -> Made:
+        if isinstance(compiled, CompileFailure):
+            return variant.configuration, compiled
+        same = sameness(variant, compiled, self._names(variant.configuration))
+        self.same[variant.configuration] = same
+        return Job(variant.configuration, compiled, same=same)
+
+    def _names(self, configuration: Configuration) -> Mapping[str, int | float | str]:
+        return self.family.names(configuration, self.inputs.sizes, self.inputs.options, self.inputs.scalars)

@@ -1,0 +1,210 @@
+"""What is asked of a measuring process, and what it answers: values that are sent through its pipe.
+
+    Reference -> milliseconds    Setting    Job -> Tried, Job -> Tried, …    Retime -> Retimed    Describe -> dict
+
+A family is not sent but loaded from its folder, and arrays are not sent but mapped from files.
+"""
+
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.compiler import Compiled
+from autotune.device import Device
+from autotune.errors import FamilyError, StoreError
+from autotune.family import Family, load
+from autotune.measure import Protocol, Samples
+from autotune.profile import profiles
+from autotune.space import Configuration
+from autotune.trial import KernelProfile, Measurement, State, Trial
+from autotune.variant import Variant
+from autotune.workload import Inputs, Workload
+
+__all__ = [
+    "Describe", "Died", "Job", "Reference", "Retime", "Retimed", "Setting", "Tried", "expected", "given", "own_folder",
+    "shared_arrays", "static_profiles", "trial_of", "write_arrays",
+]  # fmt: skip
+
+_PREFIX = "autotune-sweep-"  # then the sweeping process's number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One study as a process is told of it. ``family`` is the family's folder, ``arrays`` one with an
+    ``input-NAME.npy`` and an ``expected-NAME.npy`` for each array; ``space_digest`` says which declaration the
+    variants were made from."""
+
+    family: Path
+    space_digest: str
+    workload: Workload
+    arrays: Path
+    sizes: Mapping[str, int]
+    options: Mapping[str, str | int]
+    scalars: Mapping[str, float]
+    protocol: Protocol
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Asks for the expected outputs of a Setting, as files in its ``arrays``; answered by the milliseconds that the
+    reference took. ``cache`` is the compile cache's folder."""
+
+    setting: Setting
+    cache: Path
+
+
+@dataclass(frozen=True)
+class Job:
+    """One compiled configuration to be tried. ``best_ms`` is the best time of the sweep when it was sent; ``same`` is
+    equal for configurations that make the device do the very same, or empty."""
+
+    configuration: Configuration
+    compiled: Compiled
+    best_ms: float = math.inf
+    same: str = ""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A trial, with the seconds it took by phase: ``wait`` for the job, ``place``, ``verify``, ``measure``, and the
+    device's own time in ``kernels``. ``lost`` says that the device's context went with it."""
+
+    trial: Trial
+    seconds: Mapping[str, float]
+    lost: bool = False
+
+
+@dataclass(frozen=True)
+class Died:
+    """A job whose process ended over it, ``seconds`` after it had begun."""
+
+    job: Job
+    state: State
+    reason: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Retime:
+    """Configurations to be timed in turn; those in ``few`` in a few rounds only. ``estimate_ms`` as in
+    ``interleave``."""
+
+    jobs: tuple[Job, ...]
+    few: frozenset[Configuration]
+    estimate_ms: float
+
+
+@dataclass(frozen=True)
+class Retimed:
+    """Samples by configuration, and why the result was wrong afterwards (or empty)."""
+
+    samples: Mapping[Configuration, Samples]
+    wrong: Mapping[Configuration, str]
+
+
+@dataclass(frozen=True)
+class Describe:
+    """Asks for the device's clocks, versions and the time of an empty kernel."""
+
+
+def given(setting: Setting) -> tuple[Family, Inputs]:
+    """The family and its inputs as a Setting names them. Raises FamilyError."""
+    family = load(setting.family)
+    if family.space_digest != setting.space_digest:
+        raise FamilyError(
+            f"{setting.family}/family.yaml was edited during the sweep; what was measured is recorded, run the same "
+            "command again for the new declaration"
+        )
+    arrays = {data.name: _mapped(setting.arrays / f"input-{data.name}.npy") for data in family.inputs}
+    inputs = Inputs(
+        arrays=arrays, sizes=setting.sizes, options=setting.options, scalars=setting.scalars
+    )  # fmt: skip
+    return family, inputs
+
+
+def static_profiles(family: Family, inputs: Inputs, device: Device, job: Job) -> tuple[KernelProfile, ...]:
+    """The static profile of each kernel of a compiled configuration."""
+    names = family.names(job.configuration, inputs.sizes, inputs.options, inputs.scalars)
+    variant = Variant(family, job.configuration, tuple(inputs.options.items()))
+    return profiles(variant, job.compiled, names, device)
+
+
+def trial_of(
+    workload: Workload,
+    device: Device,
+    job: Job,
+    state: State,
+    reason: str,
+    static: tuple[KernelProfile, ...],
+    spent: Mapping[str, float],
+    measurement: Measurement | None = None,
+) -> Trial:
+    """The trial of a compiled configuration. ``spent`` is wall milliseconds by phase."""
+    return Trial(
+        family=workload.family,
+        workload=workload.name,
+        device=device.slug,
+        configuration=job.configuration,
+        state=state,
+        reason=reason,
+        profiles=static,
+        measurement=measurement,
+        phases_ms={"compile": job.compiled.seconds * 1e3, **spent},
+    )
+
+
+def write_arrays(folder: Path, prefix: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """``PREFIX-NAME.npy`` for each array: the files that a Setting's ``arrays`` names. Raises OSError."""
+    for name, array in arrays.items():
+        np.save(folder / f"{prefix}-{name}.npy", array, allow_pickle=False)
+
+
+def expected(setting: Setting, family: Family) -> dict[str, NDArray[Any]]:
+    """The expected outputs that lie beside the inputs."""
+    return {data.name: _mapped(setting.arrays / f"expected-{data.name}.npy") for data in family.outputs}
+
+
+def own_folder() -> "tempfile.TemporaryDirectory[str]":
+    """A temporary folder of this process; also removes those of sweeps that were killed. Raises StoreError."""
+    try:
+        place = Path(tempfile.gettempdir())
+    except OSError as problem:
+        raise StoreError(f"no folder for temporary files: {problem}; name one in TMPDIR") from None
+    for left in place.glob(f"{_PREFIX}*"):
+        number = left.name.removeprefix(_PREFIX).partition("-")[0]
+        if number.isdigit() and not Path(f"/proc/{number}").exists():
+            shutil.rmtree(left, ignore_errors=True)
+    return tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-", ignore_cleanup_errors=True)
+
+
+@contextmanager
+def shared_arrays(inputs: Inputs) -> Iterator[Path]:
+    """A folder with the input arrays for as long as the block lasts. Raises StoreError when there is no room for it."""
+    with own_folder() as name:
+        try:
+            write_arrays(Path(name), "input", inputs.arrays)
+        except OSError as problem:
+            raise StoreError(
+                f"cannot write the inputs to {name}, where measuring processes read them: "
+                f"{problem.strerror or problem}; name a folder with room in TMPDIR"
+            ) from None
+        yield Path(name)
+
+
+def _mapped(path: Path) -> NDArray[Any]:
+    """The array in the file, read-only, its pages shared by every process that maps it."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except ValueError:  # an empty array cannot be mapped
+        array = np.load(path, allow_pickle=False)
+    plain: NDArray[Any] = array.view(np.ndarray)
+    return plain

@@ -1,0 +1,103 @@
+"""The life of a measuring process: it opens its device, answers what comes by its pipe, and ends with its parent."""
+
+import ctypes
+import os
+import signal
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import closing
+from multiprocessing.connection import Connection
+from typing import Any
+
+from autotune import errors
+from autotune.backends import Backend, LaunchError
+from autotune.errors import AutotuneError
+from autotune.jobs import Job, Reference, Retime, Setting, Tried, expected, given, write_arrays
+from autotune.reference import expected_outputs
+from autotune.worker import Measurer
+
+__all__ = ["serve"]
+
+_PDEATHSIG = 1  # prctl: the signal that a process gets when its parent ends
+
+
+def serve(pipe: Connection, opened: Callable[[], Backend], compiler: str, parent: int, folder: str) -> None:
+    """The process's life. It ends with its parent, however that one ends: nothing keeps a device busy alone. ``folder``
+    is for its temporary files."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.setpgid(0, 0)
+    ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        return
+    tempfile.tempdir = os.environ["TMPDIR"] = folder
+    warnings.showwarning = lambda message, *_args, **_kwargs: pipe.send(("warning", str(message)))
+    try:
+        with closing(opened()) as backend, backend.current():
+            toolchain = backend.toolchain(compiler)
+            _warm(backend)
+            pipe.send(("ready", (backend.device, toolchain)))
+            _work(pipe, backend)
+    except AutotuneError as problem:
+        kind = "UsageError" if isinstance(problem, errors.UnknownName) else type(problem).__name__
+        pipe.send(("error", (kind, str(problem))))
+    except (EOFError, BrokenPipeError):
+        return
+
+
+def _work(pipe: Connection, backend: Backend) -> None:
+    """Answer requests in order until there are no more."""
+    measurer: Measurer | None = None
+    mark = time.perf_counter()
+    while (requests := pipe.recv()) is not None:
+        for request in requests:
+            wait_s = time.perf_counter() - mark
+            if isinstance(request, Job):
+                assert measurer, "a setting comes before its jobs"
+                tried = measurer.tried(request, lambda: pipe.send(("placed", None)))
+                pipe.send(("tried", Tried(tried.trial, {**tried.seconds, "wait": wait_s}, tried.lost)))
+                if tried.lost:
+                    os._exit(1)  # no destructor of this process would find its context
+            elif isinstance(request, Setting):
+                if measurer:
+                    measurer.close()
+                family, inputs = given(request)
+                outputs = expected(request, family)
+                measurer = Measurer(
+                    backend, family, request.workload, inputs, outputs, request.protocol
+                )  # fmt: skip
+                pipe.send(("set", None))
+            else:
+                pipe.send(_answer(request, measurer))
+            mark = time.perf_counter()
+    if measurer:
+        measurer.close()
+
+
+def _answer(request: Any, measurer: Measurer | None) -> tuple[str, Any]:
+    try:
+        if isinstance(request, Reference):
+            family, inputs = given(request.setting)
+            outputs, elapsed_ms = expected_outputs(family, inputs, request.cache)
+            write_arrays(request.setting.arrays, "expected", outputs)
+            return "answer", elapsed_ms
+        assert measurer, "a setting comes before"
+        return "answer", measurer.retimed(request) if isinstance(request, Retime) else measurer.described()
+    except AutotuneError:
+        raise
+    except Exception as problem:  # noqa: BLE001 - whatever a family's Python raises
+        text = str(problem) if isinstance(problem, LaunchError) else f"{type(problem).__name__}: {problem}"
+        return "failed", text
+
+
+def _warm(backend: Backend) -> None:
+    """What a device needs once is made before the first trial's time limit counts."""
+    if backend.device.kind == "cpu":
+        from autotune.backends.cpu_native import runtime
+        from autotune.cache import default_root
+        from autotune.hostcxx import find_compiler
+
+        runtime.table(find_compiler(""), default_root())
+    else:
+        backend.sample(lambda: None, 1, True)

@@ -1,0 +1,204 @@
+"""What a measuring process does: places, verifies and samples one variant after another on its device.
+
+A measurement of an unverified variant cannot exist: ``_measured`` is only reached from ``tried`` behind the
+verifier. The same Measurer works in the sweeping process when a backend is handed to the sweep.
+"""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from numpy.typing import NDArray
+
+from autotune.backends import Backend, LaunchError
+from autotune.clocks import Watch, watch
+from autotune.errors import AutotuneError
+from autotune.execution import Execution
+from autotune.family import Family
+from autotune.identity import single_presets
+from autotune.jobs import (
+    Job,
+    Retime,
+    Retimed,
+    Tried,
+    static_profiles,
+    trial_of,
+)  # fmt: skip
+from autotune.measure import Protocol, Samples, floors, interleave, measure, median
+from autotune.resident import Resident
+from autotune.space import Configuration
+from autotune.trial import Measurement, State
+from autotune.variant import Variant
+from autotune.verify import Verifier
+from autotune.workload import Inputs, Workload
+
+__all__ = ["Measurer"]
+
+_SPLIT_RUNS = 5  # runs that share out a plan's time among its kernels
+
+
+@dataclass
+class Measurer:
+    """One study on one device. ``tried`` never raises LaunchError. ``close`` frees what it holds there."""
+
+    backend: Backend
+    family: Family
+    workload: Workload
+    inputs: Inputs
+    expected: Mapping[str, NDArray[Any]]
+    protocol: Protocol
+    best_ms: float = math.inf
+    _resident: Resident = field(init=False)
+    _verifier: Verifier = field(init=False)
+    _watch: Watch = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._resident = Resident(self.backend, self.inputs, most=self.protocol.finalists + 3)
+        self._verifier = Verifier(self.backend, self.family, self.expected)
+        self._watch = watch(self.backend.device)
+
+    @cached_property
+    def _presets(self) -> frozenset[Configuration]:
+        return frozenset(single_presets(self.family.space).values())
+
+    def _variant(self, configuration: Configuration) -> Variant:
+        return Variant(self.family, configuration, tuple(self.inputs.options.items()))
+
+    # -- one configuration ----------------------------------------------------------------------------------
+
+    def tried(self, job: Job, placed: Callable[[], None] = lambda: None) -> Tried:
+        """Place, verify, measure. ``placed`` is called when the data are there and the kernels come next.
+
+        Raises AutotuneError for what no other configuration would survive either (a family's own mistake).
+        """
+        self.best_ms = min(self.best_ms, job.best_ms)
+        seconds: dict[str, float] = {}
+        static = static_profiles(self.family, self.inputs, self.backend.device, job)
+        state: State = "launch_failed"
+        measurement, lost = None, False
+        notes: list[str] = []
+        try:
+            if unfit := [p.kernel for p in static if p.limited_by == "launch"]:
+                reason = f"kernel {unfit[0]}: one block needs more registers or shared memory than a multiprocessor has"
+            else:
+                state, reason, measurement = self._run(job, placed, seconds, notes)
+        except AutotuneError:
+            raise
+        except Exception as problem:  # noqa: BLE001 - a family's plan may raise anything; it costs one trial
+            lost = self._is_lost()
+            state = "crashed" if lost else "launch_failed"
+            reason = (
+                str(problem) if isinstance(problem, LaunchError) else f"{type(problem).__name__}: {problem}"
+            )
+        if measurement:
+            self.best_ms = min(self.best_ms, measurement.median_ms)
+        spent = {name: s * 1e3 for name, s in seconds.items() if name in ("place", "verify", "measure")}
+        trial = trial_of(self.workload, self.backend.device, job, state, reason, static, spent, measurement)
+        return Tried(replace(trial, notes=tuple(notes)), seconds, lost)
+
+    def _run(
+        self, job: Job, placed: Callable[[], None], seconds: dict[str, float], notes: list[str]
+    ) -> tuple[State, str, Measurement | None]:
+        variant = self._variant(job.configuration)
+        mark = time.perf_counter()
+        execution = self._resident.execution(variant, self.backend.load(job.compiled))
+        mark = _add(seconds, "place", mark)
+        placed()
+        reason, first_ms = self._verifier.run(execution, self.workload.cold)
+        seconds["kernels"] = first_ms / 1e3
+        mark = _add(seconds, "verify", mark)
+        if reason:
+            return "wrong_result", reason, None
+        measurement = self._measured(execution, first_ms, seconds, notes)
+        _add(seconds, "measure", mark)
+        return "measured", "", measurement
+
+    def _measured(
+        self, execution: Execution, first_ms: float, seconds: dict[str, float], notes: list[str]
+    ) -> Measurement:
+        # A preset is there to be compared with, so it is always sampled properly.
+        best_ms = math.inf if execution.variant.configuration in self._presets else self.best_ms
+        samples = measure(
+            self.backend,
+            execution.run,
+            self.protocol,
+            cold=self.workload.cold,
+            first_ms=first_ms,
+            best_ms=best_ms,
+            watch=self._watch,
+        )
+        # The verified run is counted already, and is among the samples of what was abandoned at once.
+        new = sum(samples.times_ms) - (first_ms if first_ms in samples.times_ms else 0.0)
+        seconds["kernels"] += (new + samples.dropped_ms) / 1e3
+        notes += samples.notes
+        kernels = list(self.family.kernels)
+        split = len(kernels) > 1 or execution.has_own_plan
+        return Measurement(
+            median_ms=samples.median_ms,
+            minimum_ms=min(samples.times_ms),
+            spread=samples.spread,
+            samples=len(samples.times_ms),
+            kernel_ms=self._kernel_ms(execution, samples) if split else {kernels[0]: samples.median_ms},
+            transform_ms=execution.transform_ms,
+            transfer_ms=execution.transfer_ms,
+            footprint_bytes=execution.footprint_bytes,
+            abandoned=samples.abandoned,
+        )
+
+    def _kernel_ms(self, execution: Execution, samples: Samples) -> dict[str, float]:
+        """The median time of each kernel of the plan, over a few runs of their own: no longer than sampling took."""
+        count = 1 if samples.abandoned else min(_SPLIT_RUNS, len(samples.times_ms))
+        runs = [self.backend.kernel_times(execution.run) for _ in range(count)]
+        return {kernel: median([run.get(kernel, 0.0) for run in runs]) for kernel in runs[0]}
+
+    def _is_lost(self) -> bool:
+        """A refused launch leaves the device usable; a kernel that crashed does not."""
+        try:
+            self.backend.synchronize()
+        except LaunchError:
+            return True
+        return False
+
+    # -- the rest -------------------------------------------------------------------------------------------
+
+    def retimed(self, request: Retime) -> Retimed:
+        """The finalists in turn, each checked again afterwards. Raises LaunchError."""
+        bound = {
+            job.configuration: self._resident.execution(
+                self._variant(job.configuration), self.backend.load(job.compiled)
+            )
+            for job in request.jobs
+        }
+        samples = interleave(
+            self.backend,
+            {configuration: execution.run for configuration, execution in bound.items()},
+            self.protocol,
+            cold=self.workload.cold,
+            before={configuration: execution.prepare for configuration, execution in bound.items()},
+            estimate_ms=request.estimate_ms,
+            few=request.few,
+            watch=self._watch,
+        )
+        return Retimed(samples, {c: self._verifier.run(bound[c], self.workload.cold)[0] for c in samples})
+
+    def described(self) -> dict[str, Any]:
+        """What the device says of itself now; as much as it answers."""
+        about: dict[str, Any] = {}
+        with suppress(LaunchError):
+            about |= self.backend.describe()
+            about |= floors(self.backend)
+        return about
+
+    def close(self) -> None:
+        self._verifier.close()
+        self._resident.close()
+
+
+def _add(seconds: dict[str, float], phase: str, since: float) -> float:
+    now = time.perf_counter()
+    seconds[phase] = now - since
+    return now

@@ -1,0 +1,234 @@
+"""The sweep engine beside Kernel Tuner 1.5.0: one run, the same kernel text, configurations, inputs and samples.
+
+    python benchmarks/engine_peers.py --out benchmarks/results/engine-peers
+
+Each tuner runs in a process of its own, cold: no driver JIT cache, empty caches; all verify every configuration.
+``wall_s`` is that process from start to end: reading the input, computing the expected output, tuning, reports.
+``sweep_s`` is the tuning alone: of Kernel Tuner its import and tune_kernel, with every layout of the input and the
+expected output at hand; of ours the sweep, with both still to be made. ``--device cpu`` leaves Kernel Tuner out, and
+shows that the script works.
+"""
+
+import argparse
+import csv
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autotune.store import Store
+
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What all tuners are given. ``samples`` each; 0: our full protocol."""
+
+    family: str
+    workload: str
+    preset: str
+    narrowed: tuple[str, ...]
+    device: str
+    samples: int
+    data: Path | None = None
+
+    @property
+    def common(self) -> list[str]:
+        command = ["--preset", self.preset]
+        for text in self.narrowed:
+            command += ["--set", text]
+        command += ["--workload", self.workload] if self.workload else []
+        return command + (["--data", str(self.data)] if self.data else [])
+
+
+@dataclass(frozen=True)
+class Run:
+    """One tuner's sweep. ``wall_s`` and ``sweep_s`` as said above; ``compile_s`` is what it waited for a compiler,
+    ``kernel_s`` the device time of the plans it ran, ``measuring_s`` the wall seconds of verifying and measuring.
+    ``times_ms`` by configuration: the figure it ranks by."""
+
+    tuner: str
+    wall_s: float
+    sweep_s: float
+    compile_s: float
+    measuring_s: float
+    kernel_s: float
+    samples: float
+    times_ms: Mapping[str, float] = field(default_factory=dict)
+    about: str = ""
+
+    @property
+    def busy_share(self) -> float:
+        return self.kernel_s / self.measuring_s if self.measuring_s else 0.0
+
+    @property
+    def best(self) -> str:
+        return min(self.times_ms, key=lambda c: (self.times_ms[c], c))
+
+    def row(self, peers: Sequence["Run"]) -> dict[str, Any]:
+        """``…_times_faster`` is against the better of ``peers``."""
+        wall_s, sweep_s = (min(getattr(p, name) for p in peers) for name in ("wall_s", "sweep_s"))
+        return {
+            "tuner": self.tuner, "wall_s": round(self.wall_s, 3), "sweep_s": round(self.sweep_s, 3),
+            "wall_times_faster": round(wall_s / self.wall_s, 2),
+            "sweep_times_faster": round(sweep_s / self.sweep_s, 2),
+            "compile_s": round(self.compile_s, 3), "measuring_s": round(self.measuring_s, 3),
+            "kernel_s": round(self.kernel_s, 4), "busy_share": round(self.busy_share, 3),
+            "sweep_over_measuring": round(self.sweep_s / self.measuring_s, 2) if self.measuring_s else "",
+            "configurations": len(self.times_ms), "samples": self.samples,
+            "best_ms": round(self.times_ms[self.best], 6), "best": self.best, "about": self.about,
+        }  # fmt: skip
+
+
+def cold(folder: Path) -> dict[str, str]:
+    """An environment in which nothing was ever compiled."""
+    python_path = os.pathsep.join(filter(None, [str(HERE.parent), os.environ.get("PYTHONPATH", "")]))
+    caches = ("AUTOTUNE_CACHE", "CUPY_CACHE_DIR", "CUDA_CACHE_PATH", "XDG_CACHE_HOME", "AUTOTUNE_POLICIES")
+    return {
+        **os.environ,
+        "PYTHONPATH": python_path,
+        "CUDA_CACHE_DISABLE": "1",
+        **{name: str(folder / name.lower()) for name in caches},
+    }
+
+
+def call(command: Sequence[str], folder: Path) -> float:
+    """Wall seconds of a command; its output is kept in the folder. Raises RuntimeError with the end of it."""
+    began = time.perf_counter()
+    with (folder / "output.txt").open("w") as output:
+        status = subprocess.run(
+            command, cwd=folder, env=cold(folder), stdout=output, stderr=subprocess.STDOUT, check=False
+        ).returncode
+    wall_s = time.perf_counter() - began
+    if status:
+        text = (folder / "output.txt").read_text(errors="replace")[-3000:]
+        raise RuntimeError(f"{' '.join(command)} exited with {status}:\n{text}")
+    return wall_s
+
+
+def kernel_tuner(asked: Asked, backend: str, folder: Path) -> Run:
+    """Kernel Tuner on one of its backends; its figure is the mean of its samples."""
+    out = folder / "kernel-tuner.json"
+    command = [sys.executable, str(HERE / "kernel_tuner_run.py"), backend, "--family", asked.family]
+    wall_s = call([*command, *asked.common, "--samples", str(asked.samples), "--out", str(out)], folder)
+    result = json.loads(out.read_text())
+    rows = [row for row in result["rows"] if row["times_ms"]]
+    seconds = {
+        name: sum(row[f"{name}_ms"] for row in rows) / 1e3 for name in ("compile", "verify", "benchmark")
+    }
+    return Run(
+        f"Kernel Tuner {result['kernel_tuner']} {backend}",
+        wall_s,
+        result["wall_s"],
+        seconds["compile"],
+        seconds["verify"] + seconds["benchmark"],
+        sum(sum(row["times_ms"]) for row in rows) / 1e3,
+        asked.samples,
+        {row["configuration"]: statistics.fmean(row["times_ms"]) for row in rows},
+        result["device"],
+    )
+
+
+def ours(asked: Asked, folder: Path) -> Run:
+    """``autotune sweep``; its figure is the median, of the interleaved re-timing where there was one."""
+    command = [sys.executable, "-m", "autotune", "sweep", asked.family, *asked.common]
+    command += ["--device", asked.device, "--out", str(folder / "out")]
+    wall_s = call([*command, *(["--samples", str(asked.samples)] if asked.samples else [])], folder)
+    (study,) = Store(folder / "out").studies()
+    seconds = study.about["phases_s"]
+    measured = [(t.configuration.id, t.measurement) for t in study.trials if t.measurement]
+    return Run(
+        f"autotune, {f'{asked.samples} samples' if asked.samples else 'full protocol'}",
+        wall_s,
+        seconds["total"],
+        seconds.get("compile", seconds.get("wait", 0.0)),
+        seconds.get("verify", 0.0) + seconds.get("measure", 0.0) + seconds.get("finalists", 0.0),
+        seconds.get("kernels", 0.0),
+        statistics.fmean(m.samples for _, m in measured),
+        {c: m.time_ms for c, m in measured},
+        f"{study.about.get('device_name', '')}; states {study.states()}; "
+        f"floor {study.about.get('floor_ms', '')} ms, timer {study.about.get('timer_floor_ms', '')} ms; "
+        f"seconds { ({k: round(v, 2) for k, v in seconds.items()}) }",
+    )
+
+
+def write(runs: Sequence[Run], out: Path) -> None:
+    """``<out>.csv``: a row a tuner; ``<out>-times.csv``: a row a configuration, a column a tuner."""
+    peers = [run for run in runs if run.tuner.startswith("Kernel Tuner")]
+    rows = [run.row(peers or runs[:1]) for run in runs]
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with out.with_name(f"{out.name}.csv").open("w", newline="") as file:
+        table = csv.DictWriter(file, list(rows[0]))
+        table.writeheader()
+        table.writerows(rows)
+    every = sorted({c for run in runs for c in run.times_ms})
+    with out.with_name(f"{out.name}-times.csv").open("w", newline="") as file:
+        lines = csv.writer(file)
+        lines.writerow(["configuration", *(f"{run.tuner} ms" for run in runs)])
+        lines.writerows([c, *(run.times_ms.get(c, "") for run in runs)] for c in every)
+    for row in rows:
+        print("  ".join(f"{key}={value}" for key, value in row.items() if key not in ("best", "about")))
+        print(f"    best: {row['best']}\n    {row['about']}")
+    if len(runs) > 1:
+        explain(runs[0], runs[-1])
+
+
+def explain(peer: Run, run: Run) -> None:
+    """How far apart two tuners' figures for one configuration are, by how long it takes."""
+    both = sorted(set(peer.times_ms) & set(run.times_ms), key=lambda c: run.times_ms[c])
+    for name, part in (("shortest", both[: len(both) // 4]), ("longest", both[-(len(both) // 4) :])):
+        if part:
+            ratio = statistics.median(peer.times_ms[c] / run.times_ms[c] for c in part)
+            apart = statistics.median((peer.times_ms[c] - run.times_ms[c]) * 1e3 for c in part)
+            print(
+                f"{peer.tuner} over {run.tuner}, {name} quarter: median {ratio:.2f} times, {apart:+.1f} us apart"
+            )
+
+
+def main(words: Sequence[str] | None = None) -> list[Run]:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--family", default="allpairs")
+    parser.add_argument("--workload", default="hapmap3-slice")
+    parser.add_argument("--preset", default="tiles", help="with --set: 96 configurations of allpairs")
+    parser.add_argument("--set", action="append", metavar="POLICY=V1,V2")
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--samples", type=int, default=7, help="of each configuration, for all tuners alike")
+    parser.add_argument("--peers", default="nvcuda,cupy", help="Kernel Tuner's backends; none on a cpu")
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("engine-peers"))
+    given = parser.parse_args(words)
+    asked = Asked(
+        family=given.family, workload=given.workload, preset=given.preset,
+        narrowed=tuple(given.set if given.set is not None else ["memory=global,readonly"]),
+        device=given.device, samples=given.samples, data=given.data and given.data.resolve(),
+    )  # fmt: skip
+    full = Asked(**{**vars(asked), "samples": 0})
+    peers = [] if given.device == "cpu" else [name for name in given.peers.split(",") if name]
+    runs: list[Run] = []
+    with tempfile.TemporaryDirectory(prefix="engine-peers-") as root:
+
+        def folder(name: str) -> Path:
+            path = Path(root, name)
+            path.mkdir()
+            return path
+
+        for name in peers:
+            runs.append(kernel_tuner(asked, name, folder(name)))
+        runs.append(ours(asked, folder("samples")))
+        runs.append(ours(full, folder("full")))
+    write(runs, given.out)
+    return runs
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,222 @@
+"""A family's configurations under Kernel Tuner: the same kernel text, inputs and expected outputs as ours.
+
+    python benchmarks/kernel_tuner_run.py nvcuda --family allpairs --workload hapmap3 --preset tiles \\
+        --set memory=global,readonly --samples 7 --out kernel-tuner.json
+
+Kernel Tuner passes arrays and numbers, not structs: a plain kernel takes the parts of the accessors and puts them
+together; the family's own source, headers and policy structs are compiled as they are. What Kernel Tuner's user
+would prepare by hand (every layout of every input, the expected outputs) is made before its clock starts.
+Needs kernel_tuner, a CUDA device, and cuda-bindings (nvcuda) or CuPy (cupy).
+"""
+
+import argparse
+import json
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autotune import family as families
+from autotune import workload as workloads
+from autotune.family import Family
+from autotune.paths import data_root, include_dir
+from autotune.reference import expected_outputs
+from autotune.space import Configuration
+from autotune.variant import Variant
+from autotune.workload import Inputs
+
+INDEX = "configuration_index"  # the one tuned parameter beside the block size: which policy struct
+
+
+@dataclass(frozen=True)
+class Task:
+    """What tune_kernel is given. ``parts`` has each argument by configuration."""
+
+    configurations: tuple[Configuration, ...]
+    source: str
+    options: list[str]
+    parts: list[dict[int, Any]]
+    answer: list[Any]
+    blocks: tuple[int, ...]
+    grids: tuple[tuple[int, int, int], ...]
+
+
+def task(family: Family, inputs: Inputs, configurations: Sequence[Configuration], cache: Path) -> Task:
+    """Raises ValueError for what has no plain form: several kernels, a plan, scalars, orders, groups, other memory."""
+    options = tuple(inputs.options.items())
+    variants = [Variant(family, c, options) for c in configurations]
+    (kernel,) = family.kernels.values()
+    memories = {layout.memory for v in variants for layout in v.layouts.values()}
+    if hasattr(family.module, "plan") or family.scalars or not memories <= {"global", "readonly"}:
+        raise ValueError(
+            f"{family.name}: only one kernel over plain global memory can be given to Kernel Tuner"
+        )
+    names = [dict(family.names(c, inputs.sizes, inputs.options, inputs.scalars)) for c in configurations]
+    geometries = [v.geometry(kernel, n) for v, n in zip(variants, names, strict=True)]
+    expected, _ = expected_outputs(family, inputs, cache)
+    parts: list[dict[int, Any]] = []
+    answer: list[Any] = []
+    for name in kernel.arguments:
+        stored: dict[str, Any] = {}
+        columns: list[dict[int, Any]] = []
+        for index, variant in enumerate(variants):
+            layout, is_output = variant.layouts[name], name in expected
+            key = repr(
+                (layout.axes, layout.packing, layout.vector, layout.records, layout.padding, layout.dims)
+            )
+            if key not in stored:
+                stored[key] = layout.apply(expected[name] if is_output else inputs.arrays[name])
+                buffer = stored[key].buffer.view(np.int32 if stored[key].nbytes % 4 == 0 else np.uint8)
+                stored[key] = stored[key], np.zeros_like(buffer) if is_output else buffer, buffer
+            form, content, wanted = stored[key]
+            wide = np.uint32 if form.index_bits == 32 else np.uint64
+            row = [content, *map(np.uint32, form.extents), *map(wide, form.strides), wide(form.part_stride)]
+            columns = columns or [{} for _ in row]
+            for column, value in zip(columns, row, strict=True):
+                column[index] = value
+        answer += [wanted if name in expected else None, *[None] * (len(columns) - 1)]
+        parts += columns
+    return Task(
+        tuple(configurations),
+        plain_source(family, variants),
+        ["-std=c++17", f"-I{include_dir()}", f"-I{family.folder}", *family.compile_options],
+        parts,
+        answer,
+        tuple(g.block_size for g in geometries),
+        tuple(g.grid for g in geometries),
+    )
+
+
+def plain_source(family: Family, variants: Sequence[Variant]) -> str:
+    """The kernel's own text as a device function, all policy structs behind ``#if``, a kernel of plain arguments."""
+    (kernel,) = family.kernels.values()
+    structs = ""
+    for index, variant in enumerate(variants):
+        body = variant.source.struct.partition("{")[2]
+        structs += f"#{'el' if index else ''}if {INDEX} == {index}\nstruct Chosen {{{body}"
+    parameters, made = [], []
+    for name in kernel.arguments:
+        data = family.data[name]
+        index_type = "unsigned int" if data.index_bits == 32 else "unsigned long long"
+        axes = range(len(data.shape))
+        fields = [("unsigned int", f"extent{axis}") for axis in axes]
+        fields += [(index_type, f"stride{axis}") for axis in axes] + [(index_type, "part")]
+        parameters += [f"int * {name}_data", *[f"{kind} {name}_{field}" for kind, field in fields]]
+        members = f"int* data; unsigned int extents[{len(axes)}]; {index_type} strides[{len(axes)}]; {index_type} part;"
+        values = ", ".join(
+            [
+                f"{name}_data",
+                f"{{{', '.join(f'{name}_extent{a}' for a in axes)}}}",
+                f"{{{', '.join(f'{name}_stride{a}' for a in axes)}}}",
+                f"{name}_part",
+            ]
+        )
+        made.append(
+            f"  struct {name}_parts {{ {members} }} const {name} = {{{values}}};\n"
+            f"  const auto {name}_accessor = autotune::bit_cast<typename Chosen::{name}>({name});\n"
+        )
+    accessors = ", ".join(f"{name}_accessor" for name in kernel.arguments)
+    text = family.source.read_text(encoding="utf-8").replace(
+        "__global__", "static __device__ __forceinline__"
+    )
+    text = re.sub(r"__launch_bounds__\([^()]*\)", "", text)  # the plain kernel below has them
+    return (
+        "#define AUTOTUNE_VARIANTS\n"
+        '#include "autotune/array.cuh"\n'
+        f"{text}\n"
+        f"{structs}#endif\n"
+        f'extern "C" __global__ void __launch_bounds__(block_size_x) plain({", ".join(parameters)}) {{\n'
+        f"{''.join(made)}  {kernel.name}<Chosen>({accessors});\n}}\n"
+    )
+
+
+def arguments_of(work: Task, tunable: Callable[..., Any]) -> list[Any]:
+    """Each argument: the value itself where all configurations share it, else one that Kernel Tuner chooses."""
+    chosen = []
+    for values in work.parts:
+        unique: dict[Any, Any] = {}
+        ids = {}
+        for index, value in values.items():
+            key = id(value) if isinstance(value, np.ndarray) else value
+            unique.setdefault(key, value)
+            ids[index] = key
+        first = next(iter(unique.values()))
+        chosen.append(first if len(unique) == 1 else tunable(lambda p, ids=ids: ids[p[INDEX]], unique))
+    return chosen
+
+
+def tune_arguments(work: Task, tunable: Callable[..., Any], samples: int) -> dict[str, Any]:
+    """Keyword arguments of tune_kernel: everything visited, verified, nothing cached or simulated."""
+    blocks = work.blocks
+    of_a_size = [
+        f"(block_size_x == {size} and {INDEX} in {tuple(i for i, b in enumerate(blocks) if b == size)})"
+        for size in sorted(set(blocks))
+    ]
+    return {
+        "kernel_name": "plain",
+        "kernel_source": work.source,
+        "problem_size": lambda p: work.grids[p[INDEX]],
+        "grid_div_x": [],
+        "grid_div_y": [],
+        "grid_div_z": [],
+        "arguments": arguments_of(work, tunable),
+        "tune_params": {INDEX: list(range(len(blocks))), "block_size_x": sorted(set(blocks))},
+        "restrictions": [" or ".join(of_a_size)],
+        "answer": work.answer,
+        "atol": 0,
+        "compiler_options": work.options,
+        "iterations": samples,
+        "quiet": True,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("backend", choices=("nvcuda", "cupy"))
+    parser.add_argument("--family", default="allpairs")
+    parser.add_argument("--workload", default="")
+    parser.add_argument("--preset", default="tiles")
+    parser.add_argument("--set", action="append", default=[], metavar="POLICY=V1,V2")
+    parser.add_argument("--samples", type=int, default=7)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument(
+        "--cache", type=Path, default=Path("kernel-tuner-cache"), help="for the expected outputs"
+    )
+    parser.add_argument("--out", type=Path, required=True)
+    asked = parser.parse_args()
+    family = families.load(asked.family)
+    workload = workloads.load(family, asked.workload)
+    inputs = workloads.prepare(family, workload, data_root(asked.data))
+    narrowed = {key: values.split(",") for key, _, values in (text.partition("=") for text in asked.set)}
+    work = task(family, inputs, family.space.configurations(asked.preset, narrowed), asked.cache)
+
+    began = time.perf_counter()
+    import kernel_tuner
+    from kernel_tuner.accuracy import Tunable
+
+    results, environment = kernel_tuner.tune_kernel(
+        **tune_arguments(work, Tunable, asked.samples), lang=asked.backend
+    )
+    wall_s = time.perf_counter() - began
+    rows = [
+        {
+            "configuration": work.configurations[r[INDEX]].id,
+            "times_ms": [float(t) for t in r.get("times", ())],
+            "compile_ms": r.get("compile_time", 0.0),
+            "verify_ms": r.get("verification_time", 0.0),
+            "benchmark_ms": r.get("benchmark_time", 0.0),
+        }
+        for r in results
+    ]
+    about = {"kernel_tuner": kernel_tuner.__version__, "device": environment["device_name"], "wall_s": wall_s}
+    asked.out.write_text(json.dumps({**about, "rows": rows}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""Do five sweeps of one space agree on the winner, and how far is it from the best? Kernel Tuner's answer beside ours.
+
+    python benchmarks/winner_agreement.py --out benchmarks/results/winner-agreement.csv
+
+The reference is the space timed again, every configuration in turn, 200 rounds of one sample: what is within
+``--within`` of the best that any sweep saw. A winner's regret is its median there over the smallest one, minus 1.
+Sweeps of one tuner agree when every winner is the same, or in every sweep's tie set (Kernel Tuner has none).
+``--device cpu`` leaves Kernel Tuner out, and shows that the script works.
+"""
+
+import argparse
+import csv
+import statistics
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import engine_peers as peers
+
+from autotune import family as families
+from autotune import workload as workloads
+from autotune.cache import Cache
+from autotune.compiler import Compiled, compile_batch
+from autotune.devices import open_backend
+from autotune.measure import CUDA, Samples, interleave
+from autotune.paths import data_root
+from autotune.resident import Resident
+from autotune.space import Configuration
+from autotune.store import Store
+from autotune.variant import Variant, batch
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One sweep's winner and what it calls a tie with it, by configuration id."""
+
+    tuner: str
+    winner: str
+    ties: frozenset[str]
+    times_ms: Mapping[str, float]
+
+
+def ours(asked: peers.Asked, folder: Path) -> Answer:
+    run = peers.ours(asked, folder)
+    (study,) = Store(folder / "out").studies()
+    decision = study.decision
+    assert decision, "a sweep that measured nothing"
+    ties = frozenset(trial.configuration.id for trial in decision.tie_set)
+    return Answer("autotune", decision.winner.configuration.id, ties, run.times_ms)
+
+
+def kernel_tuner(asked: peers.Asked, backend: str, folder: Path) -> Answer:
+    run = peers.kernel_tuner(asked, backend, folder)
+    return Answer(f"Kernel Tuner {backend}", run.best, frozenset([run.best]), run.times_ms)
+
+
+def agree(answers: Sequence[Answer]) -> bool:
+    """Whether every winner is the same one, or a member of every sweep's tie set."""
+    winners = {answer.winner for answer in answers}
+    return len(winners) == 1 or all(winners <= answer.ties for answer in answers)
+
+
+def contenders(answers: Sequence[Answer], within: float) -> list[str]:
+    """What any sweep saw within ``within`` of its best, and every winner and tie."""
+    found: dict[str, None] = {}
+    for answer in answers:
+        best = min(answer.times_ms.values())
+        found |= dict.fromkeys(c for c, ms in answer.times_ms.items() if ms <= best * within)
+        found |= dict.fromkeys(sorted({answer.winner, *answer.ties}))
+    return list(found)
+
+
+def reference(asked: peers.Asked, ids: Sequence[str], rounds: int) -> dict[str, Samples]:
+    """Every configuration timed in turn, forwards and backwards, ``rounds`` times."""
+    family = families.load(asked.family)
+    workload = workloads.load(family, asked.workload)
+    inputs = workloads.prepare(family, workload, data_root(asked.data))
+    by_id = {c.id: c for c in family.space.configurations()}
+    variants = [Variant(family, by_id[i], tuple(inputs.options.items())) for i in ids]
+    backend: Any = open_backend(asked.device)
+    try:
+        with tempfile.TemporaryDirectory() as cache, backend.current():
+            made = compile_batch(batch(family, tuple(variants)), backend.toolchain(), Cache(Path(cache)))
+            resident = Resident(backend, inputs, most=len(variants) + 1)
+            bound = {}
+            for variant, compiled in zip(variants, made, strict=True):
+                assert isinstance(compiled, Compiled), "it was compiled for a sweep before"
+                bound[variant.configuration] = resident.execution(variant, backend.load(compiled))
+            timed: dict[Configuration, Samples] = interleave(
+                backend,
+                {c: e.run for c, e in bound.items()},
+                replace(CUDA, rounds=rounds, round_samples=1, finalist_seconds=1e9),
+                cold=workload.cold,
+                before={c: e.prepare for c, e in bound.items()},
+                estimate_ms=1.0,
+            )
+            resident.close()
+    finally:
+        backend.close()
+    return {c.id: samples for c, samples in timed.items()}
+
+
+def rows(answers: Sequence[Answer], truth: Mapping[str, Samples]) -> list[dict[str, Any]]:
+    """A row a sweep. ``regret`` is 0 for the reference's own best."""
+    best_ms = min(samples.median_ms for samples in truth.values())
+    return [
+        {
+            "tuner": answer.tuner,
+            "winner": answer.winner,
+            "ties": len(answer.ties),
+            "tuner_says_ms": round(answer.times_ms[answer.winner], 6),
+            "reference_ms": round(truth[answer.winner].median_ms, 6),
+            "reference_spread": round(truth[answer.winner].spread, 5),
+            "regret": round(truth[answer.winner].median_ms / best_ms - 1, 5),
+        }
+        for answer in answers
+    ]
+
+
+def main(words: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--family", default="allpairs")
+    parser.add_argument("--workload", default="hapmap3-slice")
+    parser.add_argument("--preset", default="tiles")
+    parser.add_argument("--set", action="append", metavar="POLICY=V1,V2")
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--sweeps", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--within", type=float, default=1.5)
+    parser.add_argument("--peers", default="nvcuda,cupy")
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("winner-agreement.csv"))
+    given = parser.parse_args(words)
+    full = peers.Asked(
+        family=given.family, workload=given.workload, preset=given.preset,
+        narrowed=tuple(given.set if given.set is not None else ["memory=global,readonly"]),
+        device=given.device, samples=0, data=given.data and given.data.resolve(),
+    )  # fmt: skip
+    usual = replace(full, samples=7)  # Kernel Tuner's own number
+    backends = [] if given.device == "cpu" else [name for name in given.peers.split(",") if name]
+    answers: list[Answer] = []
+    with tempfile.TemporaryDirectory(prefix="winner-agreement-") as root:
+        for number in range(given.sweeps):  # in turn, so that drift hits all alike
+            for name in ("autotune", *backends):
+                folder = Path(root, f"{name}-{number}")
+                folder.mkdir()
+                answers.append(
+                    ours(full, folder) if name == "autotune" else kernel_tuner(usual, name, folder)
+                )
+    table = rows(answers, reference(full, contenders(answers, given.within), given.rounds))
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    with given.out.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(table[0]))
+        writer.writeheader()
+        writer.writerows(table)
+    for tuner in dict.fromkeys(answer.tuner for answer in answers):
+        own = [answer for answer in answers if answer.tuner == tuner]
+        regrets = [row["regret"] for row in table if row["tuner"] == tuner]
+        print(
+            f"{tuner}: {len(own)} sweeps, {len({a.winner for a in own})} winners, "
+            f"{'one tie set' if agree(own) else 'NO AGREEMENT'}, regret at most {max(regrets):.2%}, "
+            f"median {statistics.median(regrets):.2%}"
+        )
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(not main())

@@ -1,0 +1,110 @@
+"""A sweep that a search leads: what it asks for is tried, and nothing else."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from fakes import PROTOCOL, FakeBackend, sweep
+
+from autotune import family as families
+from autotune.cli import main
+from autotune.device import Device
+from autotune.identity import header
+from autotune.search import Search, search
+from autotune.space import Configuration
+from autotune.store import Store
+from autotune.trial import Trial
+
+
+def searched(folder: Path, method: str, **limits: Any) -> Callable[[Callable[[Configuration], str]], Search]:
+    space = families.load(folder).space
+    return lambda exclusion: search(space, space.configurations(), method, exclusion=exclusion, **limits)
+
+
+def widened(folder: Path) -> int:
+    path = folder / "family.yaml"
+    sizes = ", ".join(str(8 * n) for n in range(1, 41))
+    path.write_text(path.read_text().replace("[32, 64, 128, 256]", f"[{sizes}]"))
+    return 120
+
+
+@pytest.mark.parametrize("method", ["random", "auto", "tpe"])
+def test_as_many_as_asked_for_and_none_twice(folder: Path, tmp_path: Path, method: str) -> None:
+    widened(folder)
+    told: list[Trial] = []
+    study = sweep(
+        folder, tmp_path, searched=searched(folder, method, trials=20, seed=1),
+        watch=lambda trial, done, total: told.append(trial),
+    ).run()  # fmt: skip
+    assert study.states() == {"measured": 20}
+    assert len({t.configuration for t in told}) == 20
+    assert told[0].configuration == study.control
+    backend = FakeBackend()
+    more = sweep(folder, tmp_path, backend, searched=searched(folder, method, trials=20, seed=1)).run()
+    assert more.states() == {"measured": 40}
+    before = {t.configuration.id for t in study.trials}
+    first = list(dict.fromkeys(backend.launched))[:20]
+    assert not before & set(first)
+
+
+def test_a_search_learns_from_what_it_is_told(folder: Path, tmp_path: Path) -> None:
+    widened(folder)
+    study = sweep(folder, tmp_path, searched=searched(folder, "auto", trials=40)).run()
+    assert study.decision is not None
+    assert study.decision.winner.configuration["memory"] == "readonly"
+    measured = [t.measurement.time_ms for t in study.trials if t.measurement]
+    assert min(measured) < 1.1  # the best of 120 takes 1.0
+
+
+def test_what_cannot_run_is_recorded_and_costs_no_trial(folder: Path, tmp_path: Path) -> None:
+    backend = FakeBackend()
+    limits = backend.device.limits.__class__(texture_1d_texels=999)
+    backend.device = backend.device.__class__(kind="cuda", name="Fake GPU", arch="sm_90", limits=limits)
+    study = sweep(folder, tmp_path, backend, searched=searched(folder, "random", trials=12)).run()
+    assert study.states() == {"measured": 8, "excluded": 4}
+
+
+@pytest.mark.parametrize("method", ["exhaustive", "random"])
+def test_what_another_sweep_has_is_left_to_it_and_not_waited_for_at_once(
+    folder: Path, tmp_path: Path, method: str
+) -> None:
+    """On a cpu, where a search asks for the next few only when it was told of all before."""
+    total = widened(folder)
+    device = Device(kind="cpu", name="Fake CPU", arch="x86_64")
+    tried = sweep(folder, tmp_path, FakeBackend(device=device))
+    header_ = header(tried.family, tried.workload, tried.inputs, device, "fake 1", PROTOCOL)
+    other = Store(tmp_path / "out").open(header_, {p.name: p for p in tried.family.space.policies})
+    held = tried.configurations[::10]
+    assert all(other.claim(configuration) for configuration in held)
+    done_before: list[int] = []
+
+    def watch(trial: Trial, done: int, total_: int) -> None:
+        if done == total - len(held):
+            done_before.append(done)
+            for number, configuration in enumerate(held):
+                if number % 2:  # it gives up on every second one
+                    crashed = replace(trial, measurement=None, state="crashed", reason="it did")
+                    other.record(replace(crashed, configuration=configuration))
+                else:
+                    other.release(configuration)
+
+    tried.watch = watch
+    if method != "exhaustive":
+        tried.searched = searched(folder, method, trials=total)
+    study = tried.run()
+    assert done_before
+    assert study.states() == {"measured": total - 6, "crashed": 6}
+
+
+def test_the_command_searches(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    places = ["--out", str(tmp_path / "out"), "--policies", str(tmp_path / "policies")]
+    arguments = ["sweep", str(folder), "--device", "cpu", *places]
+    assert main([*arguments, "--search", "random", "--trials", "3", "--seed", "7"]) == 0
+    frame = pd.read_csv(tmp_path / "out" / "results.csv")
+    assert len(frame) == 3 and set(frame["state"]) == {"measured"}
+    assert main([*arguments, "--search", "randm"]) == 2
+    assert "unknown search 'randm'; did you mean 'random'?" in capsys.readouterr().err
+    assert main([*arguments, "--trials", "0"]) == 2
