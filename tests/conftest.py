@@ -35,11 +35,13 @@ def _has_nvcc() -> bool:
     return bool(shutil.which("nvcc")) or Path("/usr/local/cuda/bin/nvcc").exists()
 
 
+_SHARED = Path(__file__).parents[2] / "shared"
 _NEEDS = {
     "gpu": (_has_gpu, "a CUDA device and PyCUDA"),
     "mummer": (lambda: shutil.which("mummer") is not None, "the mummer program"),
     "nvcc": (_has_nvcc, "nvcc"),
     "nvrtc": (lambda: bool(find_spec("cuda") and find_spec("cuda.bindings")), "cuda-bindings with NVRTC"),
+    "shared": (lambda: _SHARED.is_dir(), "the folder shared/ beside the checkout"),
     "zig": (lambda: find_spec("ziglang") is not None, "ziglang"),
 }
 
