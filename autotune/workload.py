@@ -23,7 +23,8 @@ __all__ = ["Inputs", "Workload", "bind", "find_data", "load", "prepare", "read_n
 @dataclass(frozen=True, kw_only=True)
 class Workload:
     """A workload file. ``parameters`` go to the family's ``inputs`` function, ``arrays`` need none of it. ``files``
-    has ``sha256`` and ``from`` (where it can be had) of data files by name. ``cold`` asks for a flushed last-level cache before each sample."""
+    has ``sha256`` and ``from`` (where it can be had) of data files by name. ``cold`` asks for a flushed last-level
+    cache before each sample."""
 
     name: str
     family: str

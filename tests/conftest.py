@@ -41,7 +41,7 @@ _NEEDS = {
     "mummer": (lambda: shutil.which("mummer") is not None, "the mummer program"),
     "nvcc": (_has_nvcc, "nvcc"),
     "nvrtc": (lambda: bool(find_spec("cuda") and find_spec("cuda.bindings")), "cuda-bindings with NVRTC"),
-    "shared": (lambda: _SHARED.is_dir(), "the folder shared/ beside the checkout"),
+    "shared": (_SHARED.is_dir, "the folder shared/ beside the checkout"),
     "zig": (lambda: find_spec("ziglang") is not None, "ziglang"),
 }
 
