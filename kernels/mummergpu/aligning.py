@@ -37,6 +37,7 @@ __all__ = ["Request", "Tally", "align", "parse", "run"]
 PAPER_PAGE = 8_388_608
 _MOST = 2**31 - 1
 _BASES_PER_BLOCK = 1 << 24
+_SOON_BUILT = 1 << 22  # characters: about a second
 _FITS_ANYWHERE = 1 << 24  # characters: 1.7 GB on a device
 
 Codes = NDArray[np.uint8]
@@ -81,8 +82,11 @@ def run(
             parts = pages(reference.codes, size, request.max_read_length)
         start = time.perf_counter() - begin
 
+        def told(step: str, share: float) -> None:
+            note(f"index        {step}, {share:.0%} done")
+
         def open_page(text: Codes) -> Search:
-            tree = tree_of(text)
+            tree = tree_of(text, told if len(text) > _SOON_BUILT else None)
             return Searcher(opened.result(), tree, request.min_match_length)
 
         tally = align(request, reference, parts, blocks, open_page, output)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from autotune.dispatch import Kernel, Prepared
 from autotune.errors import WorkloadError
 
-from . import OFFSET, bounds_of, tree_arrays  # family.py
+from .arrays import OFFSET, Progress, bounds_of, tree_arrays
 from .fastx import OTHER
 from .mums import Mems
 from .suffix_tree import MAX_CHARACTERS
@@ -63,9 +63,9 @@ class _Lane:
     matches: int
 
 
-def tree_of(codes: Codes) -> Arrays:
+def tree_of(codes: Codes, progress: Progress | None = None) -> Arrays:
     """What a `Searcher` needs of a text, which ends with an OTHER."""
-    return {**tree_arrays(codes), "reference": codes}
+    return {**tree_arrays(codes, progress), "reference": codes}
 
 
 class Searcher:
