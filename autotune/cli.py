@@ -23,6 +23,7 @@ from autotune.cli_options import (
     FamilyArgument,
     Policies,
     Preset,
+    Samples,
     Search,
     Seconds,
     Seed,
@@ -143,7 +144,7 @@ def sweep_command(
     ] = None,
     store: Annotated[
         str | None,
-        typer.Option("--store", metavar="URL", help="Keep the record in an Optuna storage instead of DIR."),
+        typer.Option("--store", metavar="URL", help="Keep the record in postgresql://… and not in DIR."),
     ] = None,
     policies: Policies = None,
     data: Data = None,
@@ -152,6 +153,7 @@ def sweep_command(
         int, typer.Option("--processes", metavar="N", min=0, help="Compiler processes; 0 is one a core.")
     ] = 0,
     trial_seconds: TrialSeconds = 120,
+    samples: Samples = 0,
     search: Search = "exhaustive",
     trials: Trials = None,
     seconds: Seconds = None,
@@ -173,6 +175,7 @@ def sweep_command(
         compiler=compiler,
         processes=processes,
         trial_seconds=trial_seconds,
+        samples=samples,
         search=search,
         trials=trials,
         seconds=seconds,

@@ -65,6 +65,15 @@ TrialSeconds = Annotated[
         help="A configuration that runs for longer, once its data are placed, is ended and recorded as timed_out.",
     ),
 ]
+Samples = Annotated[
+    int,
+    typer.Option(
+        "--samples",
+        metavar="N",
+        min=0,
+        help="Exactly so many samples of every configuration and no finalists, to compare with tuners that do so.",
+    ),
+]
 Search = Annotated[
     str,
     typer.Option(

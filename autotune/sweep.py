@@ -39,7 +39,7 @@ from autotune.workload import Inputs, Workload
 
 __all__ = ["Interrupted", "Phases", "Sweep"]
 
-_ASKED = 8  # configurations asked of a search at a time, for each worker
+_ASKED = 4  # configurations asked of a search at a time, for each worker
 _TRIED_AGAIN = ("compile_failed", "launch_failed")
 _OF_ONE_RUN = ("interrupted", "lost", "warning")
 
@@ -197,7 +197,7 @@ class Sweep:
                 search.tell(configuration, time_ms(trial) if trial.measurement else None)
         size = _ASKED * len(self.workers)
         is_cpu = self.workers[0].device.kind == "cpu"  # where nothing is compiled while something is measured
-        asking = Asking(search, size, size if is_cpu else 3 * size)
+        asking = Asking(search, size, size if is_cpu else 2 * size)
         told = trying.watch
 
         def watch(trial: Trial) -> None:

@@ -44,6 +44,7 @@ class Request:
     compiler: str = ""
     processes: int = 0
     trial_seconds: float = TRIAL_SECONDS
+    samples: int = 0
     search: str = "exhaustive"
     trials: int | None = None
     seconds: float | None = None
@@ -115,6 +116,7 @@ def _one(
     began = time.perf_counter()
     configurations = request.configurations
     device = workers[0].device
+    protocol = CPU if device.kind == "cpu" else CUDA
     sweep = Sweep(
         workers=workers,
         family=request.family,
@@ -123,7 +125,7 @@ def _one(
         configurations=configurations,
         store=store,
         cache=Cache(default_root()),
-        protocol=CPU if device.kind == "cpu" else CUDA,
+        protocol=protocol.exactly(request.samples) if request.samples else protocol,
         processes=request.compiler_processes(device.kind, len(workers)),
     )
     total = len(configurations)

@@ -1,6 +1,7 @@
 """A workload: the input that a family is tuned on, read from YAML and turned into canonical arrays."""
 
 import hashlib
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,8 +22,9 @@ __all__ = ["Inputs", "Workload", "bind", "find_data", "load", "prepare", "read_n
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """A workload file. ``parameters`` go to the family's ``inputs`` function, ``arrays`` need none of it.
-    ``cold`` asks for a flushed last-level cache before each sample."""
+    """A workload file. ``parameters`` go to the family's ``inputs`` function, ``arrays`` need none of it. ``files``
+    has ``sha256`` and ``from`` (where it can be had) of data files by name. ``cold`` asks for a flushed last-level
+    cache before each sample."""
 
     name: str
     family: str
@@ -31,6 +33,7 @@ class Workload:
     arrays: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     scalars: Mapping[str, float] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     cold: bool = True
     doc: str = ""
 
@@ -87,6 +90,7 @@ def load(family: Family, name_or_path: str | Path = "") -> Workload:
         arrays=content.get("arrays", {}),
         scalars=content.get("scalars", {}),
         options=content.get("options", {}),
+        files=content.get("files", {}),
         cold=content.get("cache", "cold") == "cold",
         doc=content.get("doc", ""),
     )
@@ -110,8 +114,28 @@ def find_data(name: str, root: Path, beside: Path | None = None) -> Path:
     )
 
 
+def _check_file(name: str, known: Mapping[str, str], workload: Workload, root: Path) -> None:
+    try:
+        path = find_data(name, root, workload.path)
+    except WorkloadError as problem:
+        raise WorkloadError(
+            f"workload {workload.name}: {problem}. It comes from: {known['from']} (sha256 {known['sha256']})"
+        ) from None
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != known["sha256"]:
+        warnings.warn(
+            f"workload {workload.name}: {path} has sha256 {found}, not {known['sha256']}: what is measured on it does "
+            f"not compare with what others measured unless the data are the same; they come from: {known['from']}",
+            stacklevel=3,
+        )
+
+
 def prepare(family: Family, workload: Workload, root: Path) -> Inputs:
-    """Read or generate the workload's arrays. Raises WorkloadError for anything that is not as declared."""
+    """Read or generate the workload's arrays. Raises WorkloadError for anything that is not as declared; a data file
+    with another checksum is a warning, since it may be the same data compressed anew."""
+    for name, known in workload.files.items():
+        _check_file(name, known, workload, root)
     given: dict[str, Any] = {
         name: _array(name, spec, workload, root) for name, spec in workload.arrays.items()
     }

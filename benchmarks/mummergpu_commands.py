@@ -31,9 +31,10 @@ def ours(cores: int, cache: Path, device: str, policies: Path | None) -> list[Co
     arguments = [sys.executable, "-m", "autotune", "run", "mummergpu", "-i", "reference={reference}"]
     arguments += ["-i", "queries={queries}", "-i", "min_match_length={length}", "-o", "{output}"]
     arguments += ["--device", device] if device else []
-    arguments += ["--policies", str(policies.resolve())] if policies else []
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {"AUTOTUNE_CACHE": str(cache), "PYTHONPATH": path, "COLUMNS": "400"}
+    if policies:
+        environment["AUTOTUNE_POLICIES"] = str(policies.resolve())
     version = told_by([sys.executable, "-m", "autotune", "--version"], environment).split()[-1]
     shared = (version, cores, tuple(arguments), environment)
     # The first run finds an empty cache and leaves it filled.

@@ -20,7 +20,7 @@ from typing import Any
 import pandas as pd
 
 RESULTS = Path(__file__).parent / "results"
-H200 = RESULTS / "mummergpu-h200-lambda-phix.csv"
+H200 = RESULTS / "mummergpu-h200.csv"
 PAPER = RESULTS / "mummergpu-8800gtx"
 SOURCE = "github.com/yuhc/gpu-rodinia cuda/mummergpu/experiments"
 

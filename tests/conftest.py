@@ -37,6 +37,7 @@ def _has_nvcc() -> bool:
     return bool(shutil.which("nvcc")) or Path("/usr/local/cuda/bin/nvcc").exists()
 
 
+_SHARED = Path(__file__).parents[2] / "shared"
 _NEEDS = {
     "gpu": (_has_gpu, "a CUDA device and PyCUDA"),
     "mummer": (lambda: shutil.which("mummer") is not None, "the mummer program"),
@@ -46,6 +47,7 @@ _NEEDS = {
         lambda: bool(binaries() and find_spec("psycopg")),
         "PostgreSQL's server programs and psycopg",
     ),
+    "shared": (_SHARED.is_dir, "the folder shared/ beside the checkout"),
     "zig": (lambda: find_spec("ziglang") is not None, "ziglang"),
 }
 

@@ -1,5 +1,6 @@
 """Workloads: files, generated arrays, and what is refused before a kernel could see it."""
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -288,3 +289,26 @@ def test_digest_follows_content(tmp_path: Path) -> None:
         prepare(tmp_path, ARRAYS, scalars={"limit": 4}),
     ]
     assert len({first, *(inputs.digest for inputs in others)}) == 4
+
+
+# ---- data files
+
+
+def arrays_of_file(tmp_path: Path) -> dict[str, Any]:
+    np.save(tmp_path / "x.npy", np.ones((2, 3), np.uint8))
+    return {"x": {"npy": "x.npy"}, "w": {"random": "uniform", "shape": [3]}}
+
+
+def test_a_missing_data_file_is_named_with_its_checksum_and_source(tmp_path: Path) -> None:
+    known = {"y.npy": {"sha256": "0" * 64, "from": "the moon"}}
+    message = refusal(tmp_path, arrays_of_file(tmp_path), files=known)
+    assert "'y.npy' is not there" in message
+    assert message.endswith(f"It comes from: the moon (sha256 {'0' * 64})")
+
+
+def test_another_checksum_is_a_warning(tmp_path: Path) -> None:
+    arrays = arrays_of_file(tmp_path)
+    right = hashlib.sha256((tmp_path / "x.npy").read_bytes()).hexdigest()
+    prepare(tmp_path, arrays, files={"x.npy": {"sha256": right, "from": "the moon"}})
+    with pytest.warns(UserWarning, match="not 0000"):
+        prepare(tmp_path, arrays, files={"x.npy": {"sha256": "0" * 64, "from": "the moon"}})

@@ -59,6 +59,7 @@ def fasta(path: Path, name: str, texts: list[str]) -> Path:
 # ---- real references
 
 
+@pytest.mark.shared
 def test_20000_reads_of_listeria(tmp_path: Path) -> None:
     packed = LARGE / "genomes" / "lmono_EGDe_NC_003210.1.fa.gz"
     reference, reads = tmp_path / "listeria.fa", tmp_path / "reads.fa"

@@ -8,6 +8,7 @@ reference is cut into pages, the reads are gone through once for each, and the l
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -20,7 +21,7 @@ from autotune.errors import UnknownName, UsageError, WorkloadError
 
 from .mums import Mems, write_block
 from .paging import Page, Spill, merged, pages
-from .searching import Search, Searcher, largest_text
+from .searching import Search, Searcher, largest_text, tree_of
 from .sequences import (
     MAX_READ_LENGTH,
     ReadBlock,
@@ -36,6 +37,8 @@ __all__ = ["Request", "Tally", "align", "parse", "run"]
 PAPER_PAGE = 8_388_608
 _MOST = 2**31 - 1
 _BASES_PER_BLOCK = 1 << 24
+_SOON_BUILT = 1 << 22  # characters: about a second
+_FITS_ANYWHERE = 1 << 24  # characters: 1.7 GB on a device
 
 Codes = NDArray[np.uint8]
 Strands = list[Mems]
@@ -72,17 +75,23 @@ def run(
     reference = read_reference(request.reference)
     parts = pages(reference.codes, _page_size(request, len(reference.codes)), request.max_read_length)
     blocks = _reads(request)
-    kernel = open_kernel()
-    if kernel.kind == "cuda" and request.page is None:  # now that the device's memory is known
-        size = _page_size(request, len(reference.codes), kernel.memory_bytes)
-        parts = pages(reference.codes, size, request.max_read_length)
-    start = time.perf_counter() - begin
+    with ThreadPoolExecutor(1) as opener:
+        opened = opener.submit(open_kernel)  # while the first tree is built
+        if request.page is None and len(reference.codes) > _FITS_ANYWHERE and opened.result().kind == "cuda":
+            size = _page_size(request, len(reference.codes), opened.result().memory_bytes)
+            parts = pages(reference.codes, size, request.max_read_length)
+        start = time.perf_counter() - begin
 
-    def open_page(text: Codes) -> Search:
-        return Searcher(kernel, text, request.min_match_length)
+        def told(step: str, share: float) -> None:
+            note(f"index        {step}, {share:.0%} done")
 
-    tally = align(request, reference, parts, blocks, open_page, output)
-    for line in tally.lines(kernel.device, request, len(parts), start, time.perf_counter() - begin):
+        def open_page(text: Codes) -> Search:
+            tree = tree_of(text, told if len(text) > _SOON_BUILT else None)
+            return Searcher(opened.result(), tree, request.min_match_length)
+
+        tally = align(request, reference, parts, blocks, open_page, output)
+        device = opened.result().device
+    for line in tally.lines(device, request, len(parts), start, time.perf_counter() - begin):
         note(line)
 
 

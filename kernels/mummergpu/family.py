@@ -2,7 +2,6 @@
 
 import weakref
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,15 @@ from autotune.errors import WorkloadError
 from autotune.workload import find_data
 
 from . import suffix_tree
+from .arrays import bounds_of, tree_arrays
 from .mem_search import count_mems, find_mems
 from .sequences import OTHER, read_blocks, read_reference, reverse_complement
 
 _MOST = 2**32 - 1
-_QUAD = 4  # tree.cuh: MatchQuad
 _BASES_PER_BLOCK = 1 << 24
 _FROM_FILES = {"reference", "queries", "min_match_length", "reads", "copies"}
 _SIMULATED = {"reference", "min_match_length", "reads", "read_length", "substitutions", "seed"}
 
-OFFSET = np.dtype([("base", np.uint32), ("slot", np.uint32)])
 _MEM = np.dtype([(name, np.uint32) for name in ("query", "position", "start", "length")])
 
 Codes = NDArray[np.uint8]
@@ -80,47 +78,6 @@ def arrays_of(codes: Codes, queries: Codes, offsets: Positions, min_match_length
     }
 
 
-def bounds_of(offsets: Positions, min_match_length: int) -> NDArray[Any]:
-    """Where each read's bases and slots begin, and where the last end: records of OFFSET. Raises WorkloadError when
-    they are more than 32 bits can number."""
-    starts = np.maximum(0, np.diff(offsets) - min_match_length + 1)
-    slots = np.concatenate(([0], np.cumsum(-(-starts // _QUAD) * _QUAD)))
-    if max(offsets[-1], slots[-1]) > _MOST:
-        raise WorkloadError(f"reads of {offsets[-1]:,} bases: too many at once; take fewer reads")
-    bounds = np.empty(offsets.size, OFFSET)
-    bounds["base"], bounds["slot"] = offsets, slots
-    return bounds
-
-
-def tree_arrays(codes: Codes) -> dict[str, NDArray[Any]]:
-    """``nodes``, ``children`` and ``tails`` of the suffix tree of ``codes``."""
-    tree = suffix_tree.build(codes)
-
-    def joined(**fields: NDArray[Any]) -> NDArray[Any]:
-        records = np.empty(tree.parent.size, [(name, np.uint32) for name in fields])
-        for name, values in fields.items():
-            records[name] = values
-        return records
-
-    # A leaf of a chain spells the same as its parent, and only from there the search can go on.
-    links = tree.suffix_link
-    is_chained = tree.edge_length == 0
-    links = np.where(is_chained[links], tree.parent[links], links)
-    a, c, g, t, end = tree.children.T
-    return {
-        "nodes": joined(
-            suffix_link=links,
-            edge_start=tree.edge_start,
-            edge_length=tree.edge_length,
-            parent=tree.parent,
-        ),
-        "children": joined(a=a, c=c, g=g, t=t),
-        "tails": joined(
-            end_child=end, depth=tree.depth, leaf_position=tree.leaf_position, preceding=tree.preceding
-        ),
-    }
-
-
 def _from_file(path: Path, most: int) -> tuple[Codes, Positions]:
     codes, lengths = [], []
     for block in read_blocks(path, _BASES_PER_BLOCK):
@@ -163,39 +120,22 @@ def _whole(value: Any, name: str) -> int:
     return value
 
 
-# ---- node orders
+# ---- node orders; construction is how suffix_tree.build numbers them
 
-_kept: dict[str, tuple[weakref.ref[NDArray[Any]], Positions]] = {}
-
-
-def _ordered(
-    order: Callable[[suffix_tree.SuffixTree], Positions], arrays: Mapping[str, NDArray[Any]]
-) -> Positions:
-    """The order of the tree in ``arrays``. The latest is kept: it is asked for with every configuration."""
-    children, nodes, tails = arrays["children"], arrays["nodes"], arrays["tails"]
-    kept = _kept.get(order.__name__)
-    if kept is not None and kept[0]() is children:
-        return kept[1]
-    tree = suffix_tree.SuffixTree(
-        text=arrays["reference"],
-        children=np.stack([*(children[letter] for letter in "acgt"), tails["end_child"]], axis=1),
-        parent=nodes["parent"],
-        suffix_link=nodes["suffix_link"],
-        edge_start=nodes["edge_start"],
-        edge_length=nodes["edge_length"],
-        depth=tails["depth"],
-        leaf_position=tails["leaf_position"],
-        preceding=tails["preceding"].astype(np.uint8),
-    )
-    made = order(tree)
-    _kept[order.__name__] = weakref.ref(children), made
-    return made
+_kept: tuple[weakref.ref[NDArray[Any]], Positions] | None = None
 
 
-orders = {
-    "construction": partial(_ordered, suffix_tree.insertion),
-    "reordered": partial(_ordered, suffix_tree.breadth_first_blocks),
-}
+def _reordered(arrays: Mapping[str, NDArray[Any]]) -> Positions:
+    """MUMmerGPU's order of the tree in ``arrays``. The latest is kept: it is asked for with every configuration."""
+    global _kept  # noqa: PLW0603
+    children = arrays["children"]
+    if _kept is None or _kept[0]() is not children:
+        tree = suffix_tree.SuffixTree(arrays["reference"], arrays["nodes"], children, arrays["tails"])
+        _kept = weakref.ref(children), suffix_tree.breadth_first_blocks(tree)
+    return _kept[1]
+
+
+orders = {"reordered": _reordered}
 
 
 # ---- reference

@@ -2,7 +2,7 @@
 
 Accepted: lower case, Windows line ends, blanks inside or after FASTA lines, no final line end, empty lines
 between FASTA lines and at the end of a FASTQ file. FASTQ has four lines to a record, as instruments write it.
-Every step works on a whole piece of text; none looks at one character at a time.
+The calling thread reads, decompresses and cuts the text at records; others make codes of it, see text.py.
 """
 
 import contextlib
@@ -10,15 +10,21 @@ import gzip
 import io
 import itertools
 import lzma
+import os
 import zlib
-from collections.abc import Generator, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from autotune.errors import WorkloadError
+
+from . import text as texts
 
 __all__ = ["OTHER", "ReadBlock", "first_word", "join", "offsets_of", "records"]
 
@@ -27,10 +33,12 @@ OTHER = 4
 
 _BLANK = 5
 _NOT_TEXT = 6
-_NEWLINE, _FASTA, _FASTQ, _PLUS = b"\n>@+"
+_NEWLINE, _FASTA, _FASTQ = b"\n>@"
 
-# Large enough to make calls cheap, small enough for the arrays of a step to stay near the core.
+# Large enough to make calls cheap, small enough for what a thread works on to stay near its core.
 _PIECE_BYTES = 1 << 21
+# More of them would wait for the text.
+_MOST_THREADS = 8
 # Even one base to a Windows line, with a long header, takes fewer bytes for a read than this allows for.
 _BYTES_PER_BASE = 4
 _HEADER_BYTES = 1 << 20
@@ -49,12 +57,14 @@ def _code_of_byte() -> bytes:
 
 _CODE_OF_BYTE = _code_of_byte()
 
+_Part = Callable[[], texts.Parsed]
+
 
 @dataclass(frozen=True, eq=False)
 class ReadBlock:
     """Whole reads: read i is `codes[offsets[i]:offsets[i + 1]]`; its header line is without '>' or '@'."""
 
-    headers: list[str]
+    headers: Sequence[str]
     codes: NDArray[np.uint8]
     offsets: NDArray[np.int64]
 
@@ -126,112 +136,104 @@ def records(path: Path, max_length: int) -> Iterator[ReadBlock]:
                 "before its first record."
             )
         split = _fasta if first[0] == _FASTA else _fastq
-        for part in split(path, itertools.chain([first], pieces), max_length):
+        for part in _made(split(path, itertools.chain([first], pieces), max_length)):
             _check(path, part, done, max_length)
             done += len(part.headers)
-            yield part
+            yield ReadBlock(part.headers, part.codes, part.offsets)
 
 
-def _fasta(path: Path, pieces: Iterator[bytes], max_length: int) -> Iterator[ReadBlock]:
+def _made(parts: Iterator[_Part]) -> Iterator[texts.Parsed]:
+    """What the parts give, in order and a few at a time, each in a thread."""
+    texts.compiled()  # once, before the threads ask for it
+    threads = min(_MOST_THREADS, len(os.sched_getaffinity(0)))
+    begun: deque[Future[texts.Parsed]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        for call in _submitted(pool, parts):
+            begun.append(call)
+            if len(begun) > threads:
+                yield begun.popleft().result()
+        while begun:
+            yield begun.popleft().result()
+
+
+def _submitted(pool: Executor, parts: Iterator[_Part]) -> Iterator[Future[texts.Parsed]]:
+    """What is wrong with the text comes as a part of its own, so that what is in front of it comes out first."""
+    try:
+        for part in parts:
+            yield pool.submit(part)
+    except WorkloadError as error:
+        failed: Future[texts.Parsed] = Future()
+        failed.set_exception(error)
+        yield failed
+
+
+def _fasta(path: Path, pieces: Iterator[bytes], max_length: int) -> Iterator[_Part]:
     held: list[bytes] = []
     size = 0
     for piece in pieces:
         # A header right at the start of a piece is not seen: its record comes with the one before.
         cut = piece.rfind(b"\n>") + 1
         if cut:
-            yield _fasta_part(b"".join((*held, piece[:cut])))
+            yield partial(_fasta_part, *held, memoryview(piece)[:cut])
             held, size = [], 0
         held.append(piece[cut:])
         size += len(held[-1])
         _check_size(path, held[0], size, max_length)
-    yield _fasta_part(b"".join((*held, b"\n")))
+    yield partial(_fasta_part, *held, b"\n")
 
 
-def _fasta_part(text: bytes) -> ReadBlock:
-    letters = np.frombuffer(text, np.uint8)
-    codes = np.frombuffer(text.translate(_CODE_OF_BYTE), np.uint8)
-    blanks = np.flatnonzero(codes == _BLANK)
-    line_ends = blanks[letters[blanks] == _NEWLINE]
-    line_starts = np.concatenate(([0], line_ends[:-1] + 1))
-    is_header = letters[line_starts] == _FASTA
-    heads, bodies = line_starts[is_header], line_ends[is_header]
-    ends = np.append(heads[1:], len(text))
-    lengths = ends - bodies - (np.searchsorted(blanks, ends) - np.searchsorted(blanks, bodies))
-    sequence = _cut(codes, bodies, ends)
-    return ReadBlock(_headers(letters, heads, bodies), sequence[sequence != _BLANK], offsets_of(lengths))
+def _fasta_part(*pieces: bytes | memoryview) -> texts.Parsed:
+    return texts.parse_fasta(b"".join(pieces), _CODE_OF_BYTE)
 
 
-def _fastq(path: Path, pieces: Iterator[bytes], max_length: int) -> Iterator[ReadBlock]:
+def _fastq(path: Path, pieces: Iterator[bytes], max_length: int) -> Iterator[_Part]:
     done = 0
     text = b""
     for piece in pieces:
         text += piece
         # Empty lines at the end of what has come so far may be the end of the file: they wait.
-        line_ends = np.flatnonzero(np.frombuffer(text.rstrip(), np.uint8) == _NEWLINE)
-        line_ends = line_ends[: len(line_ends) // 4 * 4]
-        if len(line_ends):
-            yield _fastq_part(path, text, line_ends, done)
-            done += len(line_ends) // 4
-            text = text[line_ends[-1] + 1 :]
+        end = len(text.rstrip())
+        lines = int(np.count_nonzero(np.frombuffer(text, np.uint8, end) == _NEWLINE))
+        if records := lines // 4:
+            for _ in range(lines % 4 + 1):
+                end = text.rfind(b"\n", 0, end)
+            yield partial(_fastq_part, path, text, records, done)
+            done += records
+            text = text[end + 1 :]
         _check_size(path, text, len(text), max_length)
     if text.strip():
         text += b"" if text[-1] == _NEWLINE else b"\n"
-        line_ends = np.flatnonzero(np.frombuffer(text, np.uint8) == _NEWLINE)[:4]
-        if len(line_ends) < 4:
+        lines = text.count(b"\n")
+        if lines < 4:
             raise WorkloadError(
-                f"{path} record {done + 1} ({_name(text)!r}) is cut short: it has {len(line_ends)} lines, and a FASTQ "
+                f"{path} record {done + 1} ({_name(text)!r}) is cut short: it has {lines} lines, and a FASTQ "
                 "record has 4. Copy the file again, whole."
             )
-        yield _fastq_part(path, text, line_ends, done)
+        yield partial(_fastq_part, path, text, 1, done)
 
 
-def _fastq_part(path: Path, text: bytes, line_ends: NDArray[np.int64], done: int) -> ReadBlock:
-    letters = np.frombuffer(text, np.uint8)
-    codes = np.frombuffer(text.translate(_CODE_OF_BYTE), np.uint8)
-    starts = np.concatenate(([0], line_ends[:-1] + 1))
-    bad_header, bad_plus = letters[starts[0::4]] != _FASTQ, letters[starts[2::4]] != _PLUS
-    wrong = np.flatnonzero(bad_header | bad_plus)
-    if len(wrong):
-        record = int(wrong[0])
-        line, mark = (1, "@") if bad_header[record] else (3, "+")
-        found = chr(letters[starts[4 * record + line - 1]])
+def _fastq_part(path: Path, text: bytes, records: int, done: int) -> texts.Parsed:
+    part = texts.parse_fastq(text, records, _CODE_OF_BYTE)
+    if part.unmarked >= 0:
+        header, _, plus, _ = _fastq_lines(text, part.unmarked)
+        line, mark, wrong = (1, "@", header) if header[0] != _FASTQ else (3, "+", plus)
         raise WorkloadError(
-            f"{path} record {done + record + 1}, line {line} of its 4, starts with {found!r}; a FASTQ record has "
-            f"{mark!r} there. Write sequence and qualities on one line each, and no empty lines."
+            f"{path} record {done + part.unmarked + 1}, line {line} of its 4, starts with {chr(wrong[0])!r}; a FASTQ "
+            f"record has {mark!r} there. Write sequence and qualities on one line each, and no empty lines."
         )
-    ends = line_ends.copy()
-    while (trailing := (ends > starts) & (codes[ends - 1] == _BLANK)).any():
-        ends[trailing] -= 1
-    lengths = ends - starts
-    wrong = np.flatnonzero(lengths[1::4] != lengths[3::4])
-    if len(wrong):
-        record = int(wrong[0])
+    if part.unequal >= 0:
+        header, bases, _, qualities = _fastq_lines(text, part.unequal)
         raise WorkloadError(
-            f"{path} record {done + record + 1} ({_name(text[starts[4 * record] :])!r}) has {lengths[4 * record + 1]} "
-            f"bases and {lengths[4 * record + 3]} qualities; a FASTQ record has as many of one as of the other. "
+            f"{path} record {done + part.unequal + 1} ({_name(header)!r}) has {len(bases.rstrip())} bases and "
+            f"{len(qualities.rstrip())} qualities; a FASTQ record has as many of one as of the other. "
             "Copy the file again, or remove that record."
         )
-    headers = _headers(letters, starts[0::4], line_ends[0::4])
-    return ReadBlock(headers, _cut(codes, starts[1::4], ends[1::4]), offsets_of(lengths[1::4]))
+    return part
 
 
-def _cut(values: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """values[starts[0]:ends[0]], values[starts[1]:ends[1]] … in one array; the slices ascend."""
-    runs = np.empty(2 * len(starts), np.int64)
-    runs[0] = starts[0]
-    runs[2::2] = starts[1:] - ends[:-1]
-    runs[1::2] = ends - starts
-    chosen = np.repeat(np.resize([False, True], len(runs)), runs)
-    result: NDArray[np.uint8] = values[: len(chosen)][chosen]
-    return result
-
-
-def _headers(
-    letters: NDArray[np.uint8], starts: NDArray[np.int64], line_ends: NDArray[np.int64]
-) -> list[str]:
-    lines = _cut(letters, starts + 1, line_ends + 1).tobytes().replace(b"\r\n", b"\n")
-    # Not every header is UTF-8; whatever its bytes are, they are written back as they were.
-    return lines.decode("utf-8", "surrogateescape").split("\n")[:-1]
+def _fastq_lines(text: bytes, record: int) -> list[bytes]:
+    """The four lines of a record, each with its end."""
+    return [line + b"\n" for line in text.split(b"\n", 4 * record + 4)[4 * record : 4 * record + 4]]
 
 
 def offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -255,7 +257,7 @@ def _too_long(path: Path, which: str, bases: str, max_length: int) -> WorkloadEr
     )
 
 
-def _check(path: Path, part: ReadBlock, done: int, max_length: int) -> None:
+def _check(path: Path, part: texts.Parsed, done: int, max_length: int) -> None:
     def which(record: int) -> str:
         return f"{done + record + 1} ({first_word(part.headers[record])!r})"
 
@@ -267,7 +269,7 @@ def _check(path: Path, part: ReadBlock, done: int, max_length: int) -> None:
     if int(lengths.max()) > max_length:
         record = int(np.argmax(lengths > max_length))
         raise _too_long(path, which(record), str(lengths[record]), max_length)
-    if int(part.codes.max()) > OTHER:
+    if part.is_spoilt:
         position = int(np.argmax(part.codes > OTHER))
         record = int(np.searchsorted(part.offsets, position, side="right")) - 1
         raise WorkloadError(
@@ -281,7 +283,7 @@ def join(parts: list[ReadBlock]) -> ReadBlock:
     if len(parts) == 1:
         return parts[0]
     return ReadBlock(
-        headers=[header for part in parts for header in part.headers],
+        headers=texts.Headers.joined([texts.Headers.of(part.headers) for part in parts]),
         codes=np.concatenate([part.codes for part in parts]),
         offsets=offsets_of(np.concatenate([np.diff(part.offsets) for part in parts])),
     )

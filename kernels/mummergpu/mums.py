@@ -9,9 +9,12 @@ Positions count from 1; those in a ``Reverse`` block count on the reverse comple
 first words of headers; a column is as wide as its longest entry or, for numbers, 8.
 """
 
-import itertools
+import os
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
@@ -20,30 +23,20 @@ from numpy.typing import NDArray
 
 from autotune.errors import WorkloadError
 
-from .fastx import first_word
+from .text import Headers, Lines, Strand, bounds_of_reads, compiled
 
 __all__ = ["Match", "Mems", "Records", "parse", "write_block"]
 
+Text = NDArray[np.uint8]
+
 # So many lines are made at a time: a few MB, which stay near the core.
 _LINES_AT_ONCE = 1 << 16
+# Room that is enough for them nearly always; what is not written to takes no memory.
+_TEXT_BYTES = 1 << 23
+# So many rows are looked through at a time for where those of each read begin.
+_ROWS_AT_ONCE = 1 << 20
 
-_GAP = 2
 _COLUMNS = 3
-_COLUMN_WIDTH = 8
-# A number is written four digits at a time, by look-up. Numbers wider than a column take one more such cell.
-_CELL = 4
-_CELL_BASE = 10**_CELL
-
-
-def _cells() -> NDArray[np.uint32]:
-    """The four characters of v, padded by blanks, at v, and padded by zeros at 10000 + v. No number that is
-    written is 0, so that a leading 0 is four blanks."""
-    padded = [b"    ", *(b"%4d" % value for value in range(1, _CELL_BASE))]
-    filled = [b"%04d" % value for value in range(_CELL_BASE)]
-    return np.frombuffer(b"".join(padded + filled), np.uint32)
-
-
-_TEXT_OF_CELL = _cells()
 
 
 class Records(Protocol):
@@ -82,19 +75,38 @@ def write_block(
 ) -> None:
     """Append the lines of a block of reads: every header, with the rows of `forward` and, if both strands were
     searched, of `reverse`. Rows keep their order."""
-    names = [first_word(header).encode("utf-8", "surrogateescape") for header in headers]
-    strands = [(forward, _bounds(forward, len(names)), b"\n")]
-    if reverse is not None:
-        strands.append((reverse, _bounds(reverse, len(names)), b" Reverse\n"))
-    step = 2 * len(strands)
-    record_names = _name_cells(reference.names)
-    for first, last in _groups([bounds for _, bounds, _ in strands], len(names)):
-        lines = [b""] * (step * (last - first))
-        for strand, (mems, bounds, ending) in enumerate(strands):
-            text, cuts = _rows(record_names, reference.starts, mems, bounds[first : last + 1])
-            lines[2 * strand :: step] = [b"> " + name + ending for name in names[first:last]]
-            lines[2 * strand + 1 :: step] = [text[a:b] for a, b in itertools.pairwise(cuts)]
-        stream.write(b"".join(lines))
+    lines_of = Headers.of(headers)
+    found = [forward] if reverse is None else [forward, reverse]
+    compiled()  # once, before the threads ask for it
+    threads = len(os.sched_getaffinity(0))
+    with ThreadPoolExecutor(threads) as pool:
+        strands = [
+            Strand(mems.positions, mems.starts, mems.lengths, _bounds(pool, mems, len(lines_of)))
+            for mems in found
+        ]
+        lines = Lines(reference.names, reference.starts, lines_of, strands)
+
+        def made(first: int, last: int, text: Text) -> tuple[Text, int]:
+            return text, lines.put(first, last, text)
+
+        begun: deque[Future[tuple[Text, int]]] = deque()
+        unused: list[Text] = []  # memory that was touched before is faster
+
+        def write_next() -> None:
+            text, size = begun.popleft().result()
+            stream.write(text[:size].data)
+            unused.append(text)
+
+        for first, last in _groups([strand.bounds for strand in strands], len(lines_of)):
+            room = lines.room(first, last)
+            text = unused.pop() if unused else np.empty(max(room, _TEXT_BYTES), np.uint8)
+            if len(text) < room:
+                text = np.empty(room, np.uint8)
+            begun.append(pool.submit(made, first, last, text))
+            if len(begun) > threads:
+                write_next()
+        while begun:
+            write_next()
 
 
 def parse(path: Path) -> list[Match]:
@@ -142,11 +154,16 @@ def _text(name: bytes) -> str:
     return name.decode("utf-8", "surrogateescape")
 
 
-def _bounds(mems: Mems, reads: int) -> NDArray[np.int64]:
+def _bounds(pool: Executor, mems: Mems, reads: int) -> NDArray[np.int64]:
     """Read i has the matches bounds[i] to bounds[i + 1]."""
-    assert bool(np.all(mems.reads[:-1] <= mems.reads[1:])), "matches are not in the order of reads"
-    bounds = np.searchsorted(mems.reads, np.arange(reads + 1)).astype(np.int64)
-    assert bounds[0] == 0 and bounds[-1] == len(mems.reads), "matches of reads that are not in the block"
+    count = len(mems.reads)
+    bounds = np.empty(reads + 1, np.int64)
+    firsts = range(0, count, _ROWS_AT_ONCE)
+    lasts = (min(first + _ROWS_AT_ONCE, count) for first in firsts)
+    look = partial(bounds_of_reads, mems.reads, bounds=bounds)
+    if wrong := [message for message in pool.map(look, firsts, lasts) if message]:
+        raise AssertionError(wrong[0])
+    bounds[int(mems.reads[-1]) + 1 if count else 0 :] = count
     return bounds
 
 
@@ -161,58 +178,3 @@ def _groups(all_bounds: Sequence[NDArray[np.int64]], reads: int) -> Iterator[tup
         last = max(last, first + 1)
         yield first, last
         first = last
-
-
-def _rows(
-    names: NDArray[np.void] | None, starts: NDArray[np.int64], mems: Mems, bounds: NDArray[np.int64]
-) -> tuple[bytes, list[int]]:
-    """The rows bounds[0] to bounds[-1] as text, and where in it the rows of each read begin and end."""
-    if bounds[0] == bounds[-1]:
-        return b"", [0] * len(bounds)
-    rows = slice(int(bounds[0]), int(bounds[-1]))
-    positions = mems.positions[rows].astype(np.int64)
-    records = np.searchsorted(starts, positions, side="right") - 1
-    numbers = [
-        positions - starts[records] + 1,
-        mems.starts[rows].astype(np.int64) + 1,
-        mems.lengths[rows].astype(np.int64),
-    ]
-    largest = max(int(values.max()) for values in numbers)
-    cells = 2 if largest < _CELL_BASE**2 else -(-len(str(largest)) // _CELL)
-    number_width = cells * _CELL
-    name_width = names.itemsize if names is not None else 0
-    width = name_width + _COLUMNS * (number_width + _GAP) - _GAP + 1
-
-    text = np.empty((len(positions), width), np.uint8)
-    text[:] = np.frombuffer(b" " * (width - 1) + b"\n", np.uint8)
-    if names is not None:
-        np.ndarray(len(text), names.dtype, text, strides=(width,))[:] = names[records]
-    number_starts = [name_width + column * (number_width + _GAP) for column in range(_COLUMNS)]
-    for start, values in zip(number_starts, numbers, strict=True):
-        rest = values
-        for cell in reversed(range(cells)):
-            higher = rest // _CELL_BASE
-            target = np.ndarray(len(text), np.uint32, text, start + cell * _CELL, (width,))
-            target[:] = _TEXT_OF_CELL[rest - _CELL_BASE * higher + _CELL_BASE * (higher > 0)]
-            if not higher.any():
-                break
-            rest = higher
-    if number_width == _COLUMN_WIDTH:
-        return text.tobytes(), ((bounds - bounds[0]) * width).tolist()
-    # Only numbers that need it are wider than their column.
-    kept = np.ones(text.shape, np.bool_)
-    for start in number_starts:
-        leading = slice(start, start + number_width - _COLUMN_WIDTH)
-        kept[:, leading] = text[:, leading] != ord(" ")
-    ends = np.concatenate(([0], np.cumsum(np.count_nonzero(kept, axis=1))))
-    return text[kept].tobytes(), ends[bounds - bounds[0]].tolist()
-
-
-def _name_cells(names: Sequence[str]) -> NDArray[np.void] | None:
-    """The names as they stand at the start of rows, or None where there is one record: then they are left out."""
-    if len(names) < 2:
-        return None
-    encoded = [name.encode("utf-8", "surrogateescape") for name in names]
-    longest = max(map(len, encoded))
-    cells = b"".join(b"  " + name.ljust(longest) + b"  " for name in encoded)
-    return np.frombuffer(cells, f"V{longest + 4}")

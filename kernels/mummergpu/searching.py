@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,14 +12,16 @@ from numpy.typing import NDArray
 from autotune.dispatch import Kernel, Prepared
 from autotune.errors import WorkloadError
 
+from .arrays import OFFSET, Progress, bounds_of, tree_arrays
 from .fastx import OTHER
 from .mums import Mems
 from .suffix_tree import MAX_CHARACTERS
 
-__all__ = ["Search", "Searcher", "largest_text"]
+__all__ = ["Search", "Searcher", "largest_text", "tree_of"]
 
 Codes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
+Arrays = Mapping[str, NDArray[Any]]
 
 _TOO_MANY = 2**32 - 1  # print.cuh: too_many
 _GROUP_SIZE = 4096  # print.cuh: group_size
@@ -60,17 +63,17 @@ class _Lane:
     matches: int
 
 
-class Searcher:
-    """A `Search` that runs the kernels. `codes` end with an OTHER; their tree is built here."""
+def tree_of(codes: Codes, progress: Progress | None = None) -> Arrays:
+    """What a `Searcher` needs of a text, which ends with an OTHER."""
+    return {**tree_arrays(codes, progress), "reference": codes}
 
-    def __init__(self, kernel: Kernel, codes: Codes, min_match_length: int) -> None:
+
+class Searcher:
+    """A `Search` that runs the kernels on the tree of one page."""
+
+    def __init__(self, kernel: Kernel, tree: Arrays, min_match_length: int) -> None:
         self._kernel = kernel
-        self._family = _module(kernel)
-        self._page = {
-            **self._family.tree_arrays(codes),
-            "reference": codes,
-            "min_match_length": min_match_length,
-        }
+        self._page = {**tree, "min_match_length": min_match_length}
         self._min_match_length = min_match_length
         self._lock = threading.Lock()
         self._lanes: dict[int, _Lane] = {}  # by thread
@@ -79,7 +82,7 @@ class Searcher:
         self.policy = ""
 
     def search(self, codes: Codes, offsets: Offsets) -> Mems:
-        bounds = self._family.bounds_of(offsets, self._min_match_length)
+        bounds = bounds_of(offsets, self._min_match_length)
         if not bounds["slot"][-1]:
             return Mems(*np.empty((4, 0), np.uint32))
         lane = self._lane(len(codes), len(bounds), int(bounds["slot"][-1]))
@@ -117,7 +120,7 @@ class Searcher:
             inputs = self._kernel.bind(
                 **self._page,
                 queries=np.full(room[0], OTHER, np.uint8),
-                offsets=np.zeros(room[1], self._family.OFFSET),
+                offsets=np.zeros(room[1], OFFSET),
                 slots=room[2],
                 mem_count=matches,
             )
@@ -139,10 +142,6 @@ class Searcher:
                 self._base.close()
             self._lanes.clear()
             self._base = None
-
-
-def _module(kernel: Kernel) -> Any:
-    return kernel.family.module
 
 
 def _found(lane: _Lane, codes: Codes, bounds: NDArray[Any]) -> NDArray[Any] | None:

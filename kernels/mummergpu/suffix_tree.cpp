@@ -1,263 +1,269 @@
-// A suffix tree from a suffix array, in linear time, and orders of its nodes. suffix_tree.py, which calls these in
-// their order here, checks the text, allocates all memory and says what each array of the tree holds.
+// The nodes of a suffix tree from a suffix array, in linear time. suffix_tree.py, which calls these in their order
+// here, checks the text, allocates all memory and gives each function a range of ranks or positions; ranges may run at
+// the same time. What is made here by rank suffix_tree_records.cpp then takes in the order of the text.
 //
-// It needs the C library only, like the runtime library of the cpu device. Nodes and positions are uint32_t; what is
-// multiplied or counts nodes in an order is wider.
-#include <stdint.h>
+// The number of a node follows from positions alone: a suffix leaves those before it in the text at the lowest node
+// above its leaf that has an earlier suffix too, and it makes that node if it is the second there, that is if of the
+// least positions below each child its own is the second least.
+#include "suffix_tree.hpp"
 
 namespace {
 
-constexpr uint8_t separator = 4;
-constexpr int slots = 5;
-constexpr uint32_t root = 0;
-constexpr uint32_t no_position = 0xFFFFFFFF;
-constexpr uint32_t ends_at_node = 0x80000000;
-// Most of the time goes into waiting for random accesses: the address wanted this many steps later is known by now.
-constexpr uint32_t ahead = 24;
-
-// suffix_tree.py: _Tree.
-struct Tree {
-  uint32_t length;   // characters of the text; the last is a separator
-  uint32_t letters;  // of them not separators: leaves
-  const uint8_t* text;
-  uint32_t* children;  // zero
-  uint32_t* parent;
-  uint32_t* suffix_link;
-  uint32_t* edge_start;
-  uint32_t* edge_length;
-  uint32_t* depth;
-  uint32_t* leaf_position;
-  uint8_t* preceding;
-
-  uint32_t* child(uint32_t node) const { return children + static_cast<uint64_t>(node) * slots; }
+// A position and, once there are numbers, its leaf.
+struct Leaf {
+  uint32_t position, number;
 };
 
-// What is known of the suffix at a position; side by side, since both are wanted at the same random places.
-struct Suffix {
-  uint32_t leaf;  // 0 at a separator
-  uint32_t end;   // the first separator from here on; ends_at_node is added to it where the leaf's edge is empty
-};
-
-// An internal node on the path from the root to the last leaf.
-struct Open {
+// suffix_tree.py: _SUBTREE. A leaf, or a node with all below it.
+struct Subtree {
+  uint32_t fork;  // how many letters it shares with what is before it
+  Leaf first;     // of the least position
   uint32_t node;
-  uint32_t depth;
+  uint32_t made;  // the node's index; no_position: a leaf
 };
 
-uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
+template <bool is_numbered>
+struct Suffixes {
+  const Work& work;
+  uint32_t fork(uint64_t rank) const { return work.forks[rank]; }
+  Subtree at(uint64_t rank) const {
+    const uint32_t position = work.suffixes[rank];
+    const uint32_t leaf = is_numbered ? work.places[position].leaf_or_start : 0;
+    return {0, {position, leaf}, leaf, no_position};
+  }
+  // Always inline: g++ leaves out calls of a function that does nothing but prefetch.
+  __attribute__((always_inline)) void prefetch(uint64_t rank, uint64_t end) const {
+    if (!is_numbered) return;
+    const uint64_t soon = least(rank + ahead, end - 1);
+    const uint32_t position = work.suffixes[soon];
+    __builtin_prefetch(work.places + position, 1);
+    __builtin_prefetch(work.text + position + work.forks[soon]);
+  }
+};
+
+struct Subtrees {
+  const Subtree* all;
+  uint32_t fork(uint64_t item) const { return all[item].fork; }
+  Subtree at(uint64_t item) const { return all[item]; }
+  void prefetch(uint64_t, uint64_t) const {}
+};
+
+// Nodes are met twice: first to see which positions make them, then with their numbers. An Open is a node below which
+// more may follow; `first` and `second` are of the least positions below each child the two least.
+struct Making {
+  struct Open {
+    uint32_t depth;
+    Leaf first, second;
+  };
+  static constexpr bool is_numbered = false;
+  const Work& work;
+  uint64_t closed = 0;
+
+  void attach(const Subtree&, uint32_t, Open&) const {}
+  template <class Items>
+  Subtree close(const Open& open, const Items&, uint64_t) {
+    work.makes[open.second.position] = 1;
+    ++closed;
+    return {0, open.first, 0, 0};
+  }
+};
+
+struct Writing {
+  struct Child {
+    uint32_t first, made;
+  };
+  struct Open {
+    uint32_t depth;
+    Leaf first, second;
+    uint32_t ended;  // leaves that end here
+    Children children;
+    Child child[4];
+  };
+  static constexpr bool is_numbered = true;
+  const Work& work;
+  uint32_t next;  // index in `made`
+
+  // recent: a position below the child that is in the cache.
+  void attach(const Subtree& subtree, uint32_t recent, Open& to) const {
+    const uint8_t letter = work.text[recent + to.depth];
+    if (letter == separator) {
+      ++to.ended;
+    } else {
+      to.children.at[letter] = subtree.node;
+      to.child[letter] = {subtree.first.position, subtree.made};
+    }
+  }
+
+  template <class Items>
+  Subtree close(const Open& open, const Items& items, uint64_t item) {
+    const uint32_t node = open.depth ? open.second.number - 1 : root, index = next++;
+    work.made[index] = {open.first.position, open.depth, 0, root, open.children};
+    if (node != root) work.places[open.second.position].head = index;
+    for (int letter = 0; letter < 4; ++letter)
+      if (open.children.at[letter]) adopt(open, node, open.child[letter]);
+    // What ends here comes last.
+    for (uint32_t i = 0; i < open.ended; ++i) adopt(open, node, {items.at(item - i).first.position, no_position});
+    return {0, open.first, node, index};
+  }
+
+  void adopt(const Open& open, uint32_t node, const Child& child) const {
+    Place& first = work.places[child.first];
+    const uint32_t start = child.first + open.depth;
+    if (child.made == no_position) {
+      first.leaf_or_start = start;
+      first.parent = node;
+    } else {
+      work.made[child.made].edge_start = start;
+      work.made[child.made].parent = node;
+    }
+    if (node == root || (child.first != open.first.position && child.first != open.second.position)) first.head = node;
+  }
+};
+
+// The nodes between items next to each other that share at least `floor` letters; `bottom` gets what is then on its
+// own.
+template <class Items, class Action, class Bottom>
+void join(const Items& items, uint64_t begin, uint64_t end, uint64_t floor, typename Action::Open* open, Action& action,
+          const Bottom& bottom) {
+  const auto opened = [](uint32_t depth) {
+    typename Action::Open node = {};
+    node.depth = depth;
+    node.first.position = node.second.position = no_position;
+    return node;
+  };
+  uint32_t top = 0;
+  open[0] = opened(0);
+  uint32_t before = begin < end ? items.fork(begin) : 0;
+  for (uint64_t item = begin; item < end; ++item) {
+    items.prefetch(item, end);
+    Subtree subtree = items.at(item);
+    const uint32_t recent = subtree.first.position;
+    const auto attach = [&](typename Action::Open& to) {
+      if (subtree.first.position < to.first.position) {
+        to.second = to.first;
+        to.first = subtree.first;
+      } else if (subtree.first.position < to.second.position) {
+        to.second = subtree.first;
+      }
+      action.attach(subtree, recent, to);
+    };
+    const uint32_t next = item + 1 < end ? items.fork(item + 1) : 0, fork = next < floor ? 0 : next;
+    for (; open[top].depth > fork; --top) {
+      attach(open[top]);
+      subtree = action.close(open[top], items, item);
+    }
+    if (open[top].depth < fork) open[++top] = opened(fork);
+    if (top) {
+      attach(open[top]);
+    } else {
+      subtree.fork = before;
+      bottom(subtree, attach);
+      before = next;
+    }
+  }
+}
+
+// [begin, end) moved on to where subtrees of `floor` letters begin: ranges next to each other stay so.
+void move(const Work& work, uint64_t& begin, uint64_t& end) {
+  for (; begin < work.letters && work.forks[begin] >= work.floor;) ++begin;
+  for (; end < work.letters && work.forks[end] >= work.floor;) ++end;
+}
+
+template <class Action>
+void subtrees(Action& action, uint64_t begin, uint64_t end, typename Action::Open* open, Subtree* found) {
+  move(action.work, begin, end);
+  join(Suffixes<Action::is_numbered>{action.work}, begin, end, action.work.floor, open, action,
+       [&](const Subtree& subtree, auto&) { *found++ = subtree; });
+}
+
+template <class Action>
+void top(Action& action, const Subtree* all, uint64_t count, typename Action::Open* open) {
+  join(Subtrees{all}, 0, count, 1, open, action, [&](const Subtree&, auto& attach) { attach(open[0]); });
+}
+
+// How many letters are equal before either suffix meets a separator, of which at least so many are.
+uint32_t shared_from(const Work& work, uint64_t one, uint64_t other, uint32_t shared) {
+  const uint8_t *const a = work.text + one, *const b = work.text + other;
+  const uint64_t later = one > other ? one : other;
+  uint64_t unequal = 0;
+  for (; later + shared + sizeof unequal <= work.length; shared += sizeof unequal) {
+    uint64_t letters, others;
+    __builtin_memcpy(&letters, a + shared, sizeof letters);
+    __builtin_memcpy(&others, b + shared, sizeof others);
+    unequal = (letters ^ others) | (letters & 0x0404040404040404);
+    if (unequal) break;
+  }
+  // The text ends with a separator, at which the later of the two stops.
+  while (a[shared] == b[shared] && a[shared] != separator) ++shared;
+  return shared;
+}
 
 }  // namespace
 
-#define EXPORT extern "C" __attribute__((visibility("default")))
+// ---- common prefixes: the permuted array (Kärkkäinen, Manzini and Puglisi, 2009), for which a range of positions
+// starts anew and is linear after its first
 
-// lcp[rank], for ranks below letters: how many letters this suffix and the one before it in the suffix array share
-// before either meets a separator. Kasai's algorithm in the order of the text (Kärkkäinen, Manzini and Puglisi,
-// Permuted Longest-Common-Prefix Array, 2009). scratch holds length, stack letters + 1 elements.
-// Returns the number of internal nodes without the root.
-EXPORT uint32_t suffix_tree_lcp(const Tree* tree, const uint32_t* suffixes, uint32_t* scratch, uint32_t* lcp,
-                                uint32_t* stack) {
-  const uint8_t* const text = tree->text;
-  const uint32_t length = tree->length;
-  uint32_t* const before = scratch;    // the position whose suffix comes before this position's
-  uint32_t* const permuted = scratch;  // lcp by position, which takes its place
-  before[suffixes[0]] = length - 1;    // a separator: shares nothing
-  for (uint32_t rank = 1; rank < length; ++rank) before[suffixes[rank]] = suffixes[rank - 1];
+EXPORT void suffix_tree_before(const Work* work, uint64_t begin, uint64_t end) {
+  for (uint64_t rank = begin; rank < end; ++rank)
+    work->shared[work->suffixes[rank]] = rank ? work->suffixes[rank - 1] : static_cast<uint32_t>(work->length - 1);
+}
+
+EXPORT void suffix_tree_shared(const Work* work, uint64_t begin, uint64_t end) {
   uint32_t shared = 0;
-  for (uint32_t i = 0; i < length; ++i) {
-    __builtin_prefetch(text + before[least(i + ahead, length - 1)]);
-    if (text[i] == separator) {
-      shared = 0;
-      continue;
-    }
-    // The text ends with a separator, at which the later of the two stops.
-    const uint8_t* const other = text + before[i];
-    while (text[i + shared] == other[shared] && text[i + shared] != separator) ++shared;
-    permuted[i] = shared;
+  for (uint64_t i = begin; i < end; ++i) {
+    __builtin_prefetch(work->text + work->shared[least(i + ahead, end - 1)]);
+    shared = work->text[i] == separator ? 0 : shared_from(*work, i, work->shared[i], shared);
+    work->shared[i] = shared;
     if (shared) --shared;
   }
-  // An internal node is an interval of ranks with a common lcp: counted when its depth is first met.
-  uint32_t count = 0, top = 0;
-  stack[0] = 0;
-  lcp[0] = 0;
-  for (uint32_t rank = 1; rank < tree->letters; ++rank) {
-    __builtin_prefetch(permuted + suffixes[least(rank + ahead, length - 1)]);
-    const uint32_t value = lcp[rank] = permuted[suffixes[rank]];
-    while (stack[top] > value) --top;
-    if (stack[top] < value) {
-      stack[++top] = value;
-      ++count;
-    }
-  }
-  return count;
 }
 
-// All but the suffix links and the chains of leaves. at holds length elements, open letters + 1.
-EXPORT void suffix_tree_nodes(const Tree* tree, const uint32_t* suffixes, const uint32_t* lcp, Suffix* at, Open* open) {
-  const Tree t = *tree;
-  for (uint32_t i = t.length, end = 0; i-- > 0;) {
-    if (t.text[i] == separator) end = i;
-    at[i] = {0, end};
+// Returns how many are below the floor, each the start of a subtree.
+EXPORT uint64_t suffix_tree_forks(const Work* work, uint64_t begin, uint64_t end) {
+  uint64_t starts = 0;
+  for (uint64_t rank = begin; rank < end; ++rank) {
+    __builtin_prefetch(work->shared + work->suffixes[least(rank + ahead, end - 1)]);
+    work->forks[rank] = work->shared[work->suffixes[rank]];
+    starts += work->forks[rank] < work->floor;
   }
-  t.parent[root] = t.suffix_link[root] = t.edge_start[root] = t.edge_length[root] = t.depth[root] = 0;
-  t.leaf_position[root] = no_position;
-  t.preceding[root] = separator;
-  uint32_t made = root, top = 0;
-  open[0] = {root, 0};
-  for (uint32_t rank = 0; rank < t.letters; ++rank) {
-    __builtin_prefetch(t.text + suffixes[least(rank + ahead, t.length - 1)]);
-    __builtin_prefetch(at + suffixes[least(rank + ahead, t.length - 1)], 1);
-    const uint32_t position = suffixes[rank];
-    const uint32_t leaf = ++made;
-    uint32_t child = leaf, child_depth = at[position].end - position;
-    at[position].leaf = leaf;
-    t.leaf_position[leaf] = position;
-    t.preceding[leaf] = position ? t.text[position - 1] : separator;
-    t.depth[leaf] = child_depth;
-
-    // This leaf and every open node deeper than its fork with the next leaf get their parent. This suffix is below
-    // them all, so edges are places in it.
-    const auto attach = [&](const Open& to) {
-      const uint32_t start = position + to.depth;
-      const uint8_t letter = t.text[start];
-      t.parent[child] = to.node;
-      t.edge_start[child] = start;
-      t.edge_length[child] = child_depth - to.depth;
-      if (letter != separator)
-        t.child(to.node)[letter] = child;
-      else
-        at[position].end |= ends_at_node;
-    };
-    const uint32_t fork = rank + 1 < t.letters ? lcp[rank + 1] : 0;
-    for (; open[top].depth > fork; --top) {
-      attach(open[top]);
-      child = open[top].node;
-      child_depth = open[top].depth;
-    }
-    if (open[top].depth < fork) {
-      const uint32_t node = ++made;
-      t.leaf_position[node] = no_position;
-      t.preceding[node] = separator;
-      t.depth[node] = fork;
-      open[++top] = {node, fork};
-    }
-    attach(open[top]);
-  }
+  return starts;
 }
 
-// Links of leaves, and the chains of those that end at the same node: from the last position to the first, each
-// put in front of its chain.
-EXPORT void suffix_tree_leaves(const Tree* tree, const Suffix* at) {
-  uint32_t next = root;
-  for (uint32_t i = tree->length; i-- > 0;) {
-    __builtin_prefetch(tree->suffix_link + at[i > ahead ? i - ahead : 0].leaf, 1);
-    const uint32_t leaf = at[i].leaf;
-    if (leaf) {
-      tree->suffix_link[leaf] = next;
-      if (at[i].end & ends_at_node) {
-        uint32_t* const first = tree->child(tree->parent[leaf]) + separator;
-        tree->child(leaf)[separator] = *first;
-        *first = leaf;
-      }
-    }
-    next = leaf;
-  }
+// ---- nodes; open holds 2 elements more than the largest fork, found as many as subtrees start in the range
+
+// Returns how many nodes there are.
+EXPORT uint64_t suffix_tree_make(const Work* work, Making::Open* open, uint64_t begin, uint64_t end, Subtree* found) {
+  Making making{*work};
+  subtrees(making, begin, end, open, found);
+  return making.closed;
 }
 
-// Links of internal nodes, parents first: from the parent's link down to the depth wanted, looking at the first
-// character of each edge only. A node is passed at most once for each letter before it, so the time is linear.
-// queue holds as many elements as there are internal nodes.
-EXPORT void suffix_tree_links(const Tree* tree, uint32_t* queue) {
-  const Tree t = *tree;
-  uint32_t tail = 0;
-  queue[tail++] = root;
-  for (uint32_t head = 0; head < tail; ++head) {
-    __builtin_prefetch(t.child(queue[least(head + ahead, tail - 1)]));
-    const uint32_t parent = queue[head], above = t.depth[parent];
-    for (int letter = 0; letter < separator; ++letter) {
-      const uint32_t node = t.child(parent)[letter];
-      if (!node || t.leaf_position[node] != no_position) continue;
-      queue[tail++] = node;
-      const uint32_t depth = t.depth[node] - 1;
-      const uint8_t* const spelled = t.text + (t.edge_start[node] - above + 1);
-      uint32_t link = t.suffix_link[parent];
-      for (uint32_t reached = t.depth[link]; reached < depth; reached = t.depth[link])
-        link = t.child(link)[spelled[reached]];
-      t.suffix_link[node] = link;
-    }
-  }
+// Returns how many there are above `all`, without the root.
+EXPORT uint64_t suffix_tree_make_top(const Work* work, Making::Open* open, const Subtree* all, uint64_t count) {
+  Making making{*work};
+  top(making, all, count, open);
+  return making.closed;
 }
 
-// The orders: order[new] = old, for nodes in all, children of a node as its slots go.
-
-EXPORT void suffix_tree_breadth_first(const Tree* tree, uint64_t nodes, int64_t* order) {
-  uint64_t tail = 0;
-  order[tail++] = root;
-  for (uint64_t head = 0; head < nodes; ++head) {
-    const uint32_t* const children = tree->child(static_cast<uint32_t>(order[head]));
-    for (int slot = 0; slot < slots; ++slot)
-      if (children[slot]) order[tail++] = children[slot];
-  }
-}
-
-// Nodes still to come wait in a stack at the end of order: never more of them than places that are left.
-EXPORT void suffix_tree_depth_first(const Tree* tree, uint64_t nodes, int64_t* order) {
-  int64_t* top = order + nodes;
-  *--top = root;
-  for (uint64_t i = 0; i < nodes; ++i) {
-    const uint32_t node = static_cast<uint32_t>(*top++);
-    order[i] = node;
-    for (int slot = slots; slot-- > 0;)
-      if (const uint32_t child = tree->child(node)[slot]) *--top = child;
-  }
-}
-
-// The first node_depth levels breadth first; then, in the same queue's order, blocks: a node and its descendants less
-// than block levels below it, depth first, of which those block levels below it enter the queue. queue holds nodes.
-EXPORT void suffix_tree_breadth_first_blocks(const Tree* tree, uint64_t nodes, uint32_t node_depth, uint32_t block,
-                                             uint32_t* queue, int64_t* order) {
-  uint64_t head = 0, tail = 0, count = 0;
-  queue[tail++] = root;
-  for (uint32_t level = 0; level < node_depth && head < tail; ++level)
-    for (const uint64_t end = tail; head < end; ++head) {
-      order[count++] = queue[head];
-      const uint32_t* const children = tree->child(queue[head]);
-      for (int slot = 0; slot < slots; ++slot)
-        if (children[slot]) queue[tail++] = children[slot];
-    }
-  // As in depth_first; a node waits together with its level in the block.
-  int64_t* top = order + nodes;
-  for (; head < tail; ++head)
-    for (*--top = queue[head]; top < order + nodes;) {
-      const uint32_t node = static_cast<uint32_t>(*top), level = static_cast<uint32_t>(*top >> 32);
-      ++top;
-      if (level == block) {
-        queue[tail++] = node;
-        continue;
-      }
-      order[count++] = node;
-      for (int slot = slots; slot-- > 0;)
-        if (const uint32_t child = tree->child(node)[slot]) *--top = static_cast<int64_t>(level + 1) << 32 | child;
+// Numbers from `next` on.
+EXPORT void suffix_tree_number(const Work* work, uint64_t begin, uint64_t end, uint64_t next) {
+  for (uint64_t i = begin; i < end; ++i)
+    if (work->text[i] != separator) {
+      next += work->makes[i];
+      work->places[i].leaf_or_start = static_cast<uint32_t>(next++);
     }
 }
 
-// As suffixes are inserted one by one in the order of the text: the node at which a suffix leaves all those before it,
-// unless it was there, then its leaf. leaves holds length elements, seen nodes, all zero.
-EXPORT void suffix_tree_insertion(const Tree* tree, uint64_t nodes, uint32_t* leaves, uint8_t* seen, int64_t* order) {
-  for (uint64_t node = 0; node < nodes; ++node)
-    if (tree->leaf_position[node] != no_position) leaves[tree->leaf_position[node]] = static_cast<uint32_t>(node);
-  constexpr uint8_t passed = 1, made = 2;
-  uint64_t count = 0;
-  order[count++] = root;
-  seen[root] = made;
-  for (uint32_t i = 0; i < tree->length; ++i) {
-    if (tree->text[i] == separator) continue;
-    // Up to the lowest node that an earlier suffix passed; from there on this suffix adds nothing.
-    uint32_t node = tree->parent[leaves[i]];
-    for (; !seen[node]; node = tree->parent[node]) seen[node] = passed;
-    if (seen[node] == passed) {
-      seen[node] = made;
-      order[count++] = node;
-    }
-    order[count++] = leaves[i];
-  }
+// Indices in `made` from `next` on.
+EXPORT void suffix_tree_write(const Work* work, Writing::Open* open, uint64_t begin, uint64_t end, Subtree* found,
+                              uint64_t next) {
+  Writing writing{*work, static_cast<uint32_t>(next)};
+  subtrees(writing, begin, end, open, found);
+}
+
+EXPORT void suffix_tree_write_top(const Work* work, Writing::Open* open, const Subtree* all, uint64_t count,
+                                  uint64_t next) {
+  Writing writing{*work, static_cast<uint32_t>(next)};
+  top(writing, all, count, open);
+  writing.close(open[0], Subtrees{all}, count);
 }

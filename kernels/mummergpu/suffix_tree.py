@@ -1,13 +1,16 @@
-"""The suffix tree of a DNA text, in linear time: nodes in arrays, and orders to lay them out in.
+"""The suffix tree of a DNA text, in linear time: nodes as the kernels read them, and orders to lay them out in.
 
-The suffix array comes from pydivsufsort, the rest from suffix_tree.cpp, which the host's C++ compiler makes when
-it is first needed. A separator matches nothing: every path from the root ends at the first one.
+The suffix array comes from pydivsufsort, the rest from the suffix_tree*.cpp, in all threads; the host's C++ compiler
+makes them when they are first needed. A separator matches nothing: every path from the root ends at the first one.
 """
 
 import ctypes
 import hashlib
+import itertools
+import os
 import shlex
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -31,54 +34,74 @@ __all__ = [
     "breadth_first_blocks",
     "build",
     "depth_first",
-    "insertion",
 ]
 
 SEPARATOR = 4
 NO_POSITION = 0xFFFFFFFF
 MAX_CHARACTERS = 2**31 - 2
 
-_SLOTS = 5
+# Ranges are at most so many and not smaller: each costs as much once as the text's longest common prefix.
+_MOST_RANGES = 64
+_LEAST_RANGE = 1 << 16
+# Subtrees of so many letters are made apart from each other, what is above them after them.
+_SUBTREE_LETTERS = 6
+
 _SOURCE = Path(__file__).resolve().with_suffix(".cpp")
+_RECORDS, _ORDERS = _SOURCE.with_stem("suffix_tree_records"), _SOURCE.with_stem("suffix_tree_orders")
+_HEADER = _SOURCE.with_suffix(".hpp")
 
 
-@dataclass(frozen=True)
+def _record(*names: str) -> np.dtype[Any]:
+    return np.dtype([(name, np.uint32) for name in names])
+
+
+_TREE = {
+    "nodes": _record("suffix_link", "edge_start", "edge_length", "parent"),
+    "children": _record("a", "c", "g", "t"),
+    "tails": _record("end_child", "depth", "leaf_position", "preceding"),
+}
+_PLACE = _record("leaf_or_start", "parent", "head")
+_MADE = _record("first", "depth", "edge_start", "parent", "a", "c", "g", "t")
+_SUBTREE = _record("fork", "position", "leaf", "node", "made")
+_BY_RANK_OR_POSITION = ("text", "suffixes", "shared", "forks", "makes", "chained", "places", "made")
+_OPEN_BYTES = 72  # the larger of both
+
+
+@dataclass(frozen=True, eq=False)
 class SuffixTree:
     """Node 0 is the root, so 0 as a child is none; its own parent and suffix link are itself. The others are
-    numbered as suffixes come in lexicographic order: the node, if it is new, at which a suffix leaves the one before
-    it, then its leaf.
+    numbered as suffixes are inserted from the first position to the last: the node, if it is new, at which a suffix
+    leaves those before it, then its leaf. Ukkonen's and McCreight's constructions, and so MUMmerGPU without
+    reordering, number nodes like that.
 
     Leaves whose suffixes are equal up to their separators end at the same node and form a chain, in the order of
-    their positions: the node's ``children[4]`` is the first, and the next of each is that leaf's own ``children[4]``.
+    their positions: the node's ``end_child`` is the first, and the next of each is that leaf's own ``end_child``.
     The node is ``parent`` of them all.
     """
 
     text: NDArray[np.uint8]
     """(characters,): 0 to 3 are A, C, G, T and 4 is a separator, which the last one is."""
-    children: NDArray[np.uint32]
-    """(nodes, 5): by the first character of the edge, A, C, G, T or separator."""
-    parent: NDArray[np.uint32]
-    """(nodes,)"""
-    suffix_link: NDArray[np.uint32]
-    """(nodes,): from the node that spells cX to the one that spells X; from a leaf to that of the next position,
-    or to the root where a separator is next."""
-    edge_start: NDArray[np.uint32]
-    """(nodes,): a position in ``text`` from which the edge into the node can be read."""
-    edge_length: NDArray[np.uint32]
-    """(nodes,): letters on that edge; 0 for the leaves of a chain, even of one."""
-    depth: NDArray[np.uint32]
-    """(nodes,): letters from the root."""
-    leaf_position: NDArray[np.uint32]
-    """(nodes,): where the leaf's suffix starts in ``text``; NO_POSITION for internal nodes."""
-    preceding: NDArray[np.uint8]
-    """(nodes,): the code before ``leaf_position``; 4 at the start of the text and for internal nodes."""
+    nodes: NDArray[Any]
+    """(nodes,) records of uint32. ``suffix_link``: from the node that spells cX to the one that spells X; from a leaf
+    to that of the next position, to its parent if that one is in a chain, or to the root where a separator is next.
+    ``edge_start``: the first position in ``text`` at which the edge into the node can be read behind all that is above
+    it. ``edge_length``: letters on that edge; 0 for the leaves of a chain, even of one. ``parent``."""
+    children: NDArray[Any]
+    """(nodes,) records of uint32, ``a``, ``c``, ``g``, ``t``: by the first letter of the edge."""
+    tails: NDArray[Any]
+    """(nodes,) records of uint32. ``end_child``: see above, 0 where there is none. ``depth``: letters from the root.
+    ``leaf_position``: where the leaf's suffix starts in ``text``; NO_POSITION for internal nodes. ``preceding``: the
+    code before it; 4 at the start of the text and for internal nodes."""
 
 
-def build(text: NDArray[np.uint8], progress: Callable[[str, float], None] | None = None) -> SuffixTree:
+def build(
+    text: NDArray[np.uint8], progress: Callable[[str, float], None] | None = None, threads: int = 0
+) -> SuffixTree:
     """The tree of ``text``, uint8 codes as in ``SuffixTree.text``; a last separator is added where there is none.
 
-    ``progress`` is called with what is done next and the share of the time that has passed, last with "done" and
-    1.0. The peak is about 85 bytes for each character of DNA, and 100 where every letter is the same. Raises
+    ``threads`` work, 0 stands for every core this process may use; the tree is the same with any. ``progress`` is
+    called with what is done next and the share of the time that has passed, last with "done" and 1.0. The peak is
+    115 bytes for each character of DNA, of which 80 are the tree; 145 where every letter is the same. Raises
     WorkloadError for a text without letters, with more than MAX_CHARACTERS, the last separator counted, or with a
     code above 4, TypeError for an array of another kind, CompilerError when there is no C++ compiler or it fails.
     """
@@ -87,49 +110,120 @@ def build(text: NDArray[np.uint8], progress: Callable[[str, float], None] | None
     if text[-1] != SEPARATOR:
         text = np.append(text, np.uint8(SEPARATOR))
     text = np.require(text, requirements=["C", "W"])  # pydivsufsort takes no other
-    library = _library()
+    library, records = _library(_SOURCE), _library(_RECORDS)
 
-    report("suffix array", 0.0)
-    suffixes: NDArray[np.uint32] = divsufsort(text).view(np.uint32)
-    report("common prefixes", 0.28)
-    # Of such memory only what is touched counts, and a stack is seldom deep.
-    stack = np.empty(2 * (letters + 1), np.uint32)
-    common = np.empty(letters, np.uint32)
-    scratch = np.empty(text.size, np.uint32)
-    tree = _Tree(length=text.size, letters=letters, text=text.ctypes.data)
-    internal = library.suffix_tree_lcp(ctypes.byref(tree), *map(_address, (suffixes, scratch, common, stack)))
-    del scratch
-
-    report("nodes", 0.38)
-    nodes = 1 + letters + internal
-    fields = ("parent", "suffix_link", "edge_start", "edge_length", "depth", "leaf_position")
-    arrays = {name: np.empty(nodes, np.uint32) for name in fields}
-    children = np.zeros((nodes, _SLOTS), np.uint32)
-    preceding = np.empty(nodes, np.uint8)
-    for name, array in {**arrays, "children": children, "preceding": preceding}.items():
-        setattr(tree, name, array.ctypes.data)
-    at = np.empty((text.size, 2), np.uint32)
-    library.suffix_tree_nodes(ctypes.byref(tree), *map(_address, (suffixes, common, at, stack)))
-    del suffixes, common, stack
-
-    report("suffix links", 0.7)
-    library.suffix_tree_leaves(ctypes.byref(tree), _address(at))
-    del at
-    queue = np.empty(1 + internal, np.uint32)
-    library.suffix_tree_links(ctypes.byref(tree), _address(queue))
+    with ThreadPoolExecutor(threads or len(os.sched_getaffinity(0))) as pool:
+        building = _Building(pool, text, letters)
+        report("suffix array", 0.0)
+        building.has(text=text, suffixes=divsufsort(text).view(np.uint32))
+        report("common prefixes", 0.25)
+        longest, starts = building.forks(library)
+        report("nodes", 0.35)
+        firsts = building.nodes(library, longest, starts)
+        report("suffix links", 0.7)
+        tree = building.records(records, firsts)
     report("done", 1.0)
-    return SuffixTree(text=text, children=children, preceding=preceding, **arrays)
+    return SuffixTree(text=text, **tree)
+
+
+class _Building:
+    """The functions of suffix_tree.cpp and suffix_tree_records.cpp in their order, on ranges in threads."""
+
+    def __init__(self, pool: ThreadPoolExecutor, text: NDArray[np.uint8], letters: int) -> None:
+        self._pool, self._text, self._letters = pool, text, letters
+        self._work = _Work(length=text.size, letters=letters, floor=_SUBTREE_LETTERS)
+        self._arrays: dict[str, NDArray[Any]] = {}
+        self._positions, self._ranks = _ranges(text.size), _ranges(letters)
+
+    def has(self, **arrays: NDArray[Any]) -> None:
+        self._arrays |= arrays
+        for name, array in arrays.items():
+            setattr(self._work, name, array.ctypes.data)
+
+    def forks(self, library: ctypes.CDLL) -> tuple[int, list[int]]:
+        """The longest common prefix, and how many subtrees start in each range of ranks."""
+        self.has(shared=np.empty(self._text.size, np.uint32), forks=np.empty(self._letters, np.uint32))
+        self._each(library.suffix_tree_before, self._positions)
+        self._each(library.suffix_tree_shared, self._positions)
+        starts = self._each(library.suffix_tree_forks, self._ranks)
+        del self._arrays["shared"]
+        return int(self._arrays["forks"].max()), starts
+
+    def nodes(self, library: ctypes.CDLL, longest: int, starts: list[int]) -> list[int]:
+        """Nodes by rank. Gives the number of the first node of each range of positions, and of all nodes."""
+        subtrees = np.empty(sum(starts), _SUBTREE)
+        first = [0, *itertools.accumulate(starts)]
+        found = [subtrees.ctypes.data + index * _SUBTREE.itemsize for index in first[:-1]]
+        every = subtrees.ctypes.data, subtrees.size
+
+        def join(function: Any, *arguments: int) -> int:
+            opened = np.empty((longest + 2) * _OPEN_BYTES, np.uint8)
+            return self._call(function, opened.ctypes.data, *arguments)
+
+        def join_each(function: Any, *columns: list[int]) -> list[int]:
+            return list(self._pool.map(lambda of, *more: join(function, *of, *more), self._ranks, *columns))
+
+        self.has(makes=np.zeros(self._text.size, np.uint8))
+        made = join_each(library.suffix_tree_make, found)
+        made.append(join(library.suffix_tree_make_top, *every))
+        first_made = [0, *itertools.accumulate(made)]
+        firsts = self._firsts()
+        self._work.internal = first_made[-1] + 1
+        self.has(places=np.empty(self._text.size, _PLACE), made=np.empty(self._work.internal, _MADE))
+        self._each(library.suffix_tree_number, self._positions, firsts[:-1])
+        join_each(library.suffix_tree_write, found, first_made[:-2])
+        join(library.suffix_tree_write_top, *every, first_made[-2])
+        del self._arrays["forks"], self._arrays["suffixes"]
+        return firsts
+
+    def records(self, library: ctypes.CDLL, firsts: list[int]) -> dict[str, NDArray[Any]]:
+        """``nodes``, ``children`` and ``tails``."""
+        tree = {name: np.empty(firsts[-1], record) for name, record in _TREE.items()}
+        self.has(**tree, chained=np.zeros(self._text.size, np.uint8))
+        chained = self._each(library.suffix_tree_collect, self._positions, firsts[1:], self._stops())
+        self._each(library.suffix_tree_links, self._positions, firsts[1:])
+        for i in np.flatnonzero(chained)[::-1]:
+            self._call(library.suffix_tree_chain, *self._positions[i], firsts[i + 1])
+        return tree
+
+    def _firsts(self) -> list[int]:
+        def nodes(bounds: tuple[int, int]) -> int:
+            makes, text = self._arrays["makes"][slice(*bounds)], self._text[slice(*bounds)]
+            return int(np.count_nonzero(makes) + np.count_nonzero(text != SEPARATOR))
+
+        return list(itertools.accumulate(self._pool.map(nodes, self._positions), initial=1))
+
+    def _stops(self) -> list[int]:
+        """For each range of positions the first separator from its end on."""
+        stops = [self._text.size]
+        for begin, end in reversed(self._positions[1:]):
+            first = int((self._text[begin:end] == SEPARATOR).argmax())
+            stops.append(begin + first if self._text[begin + first] == SEPARATOR else stops[-1])
+        return stops[::-1]
+
+    def _each(self, function: Any, ranges: list[tuple[int, int]], *columns: Any) -> list[int]:
+        """A call for every range, with its element of each column."""
+        return list(self._pool.map(lambda of, *more: self._call(function, *of, *more), ranges, *columns))
+
+    def _call(self, function: Any, *arguments: int) -> int:
+        function.restype = ctypes.c_uint64
+        return int(function(ctypes.byref(self._work), *map(ctypes.c_uint64, arguments)))
+
+
+def _ranges(count: int) -> list[tuple[int, int]]:
+    size = max(_LEAST_RANGE, -(-count // _MOST_RANGES))
+    return [(begin, min(begin + size, count)) for begin in range(0, count, size)]
 
 
 def breadth_first(tree: SuffixTree) -> NDArray[np.int64]:
     """(nodes,), ``order[new] = old``: by the number of edges from the root, a leaf of a chain counted below the one
     before it; nodes of one parent as in ``children``."""
-    return _order(tree, "suffix_tree_breadth_first")
+    return _order(tree, "breadth_first")
 
 
 def depth_first(tree: SuffixTree) -> NDArray[np.int64]:
     """(nodes,), ``order[new] = old``: a node, then all below its first child, then all below its second …"""
-    return _order(tree, "suffix_tree_depth_first")
+    return _order(tree, "depth_first")
 
 
 def breadth_first_blocks(tree: SuffixTree, node_depth: int = 16, block: int = 5) -> NDArray[np.int64]:
@@ -140,39 +234,25 @@ def breadth_first_blocks(tree: SuffixTree, node_depth: int = 16, block: int = 5)
         raise ValueError(f"node_depth {node_depth} must be at least 0 and block {block} at least 1")
     # No path has more nodes than this.
     limits = (ctypes.c_uint32(min(limit, MAX_CHARACTERS)) for limit in (node_depth, block))
-    queue = np.empty(tree.parent.size, np.uint32)
-    return _order(tree, "suffix_tree_breadth_first_blocks", *limits, _address(queue))
-
-
-def insertion(tree: SuffixTree) -> NDArray[np.int64]:
-    """(nodes,), ``order[new] = old``: as suffixes are inserted from the first position to the last, the node, if
-    it is new, at which a suffix leaves those before it, then its leaf. Ukkonen's and McCreight's constructions, and
-    so MUMmerGPU without reordering, number nodes like that."""
-    leaves = np.empty(tree.text.size, np.uint32)
-    seen = np.zeros(tree.parent.size, np.uint8)
-    return _order(tree, "suffix_tree_insertion", _address(leaves), _address(seen))
+    queue = np.empty(tree.nodes.size, np.uint32)
+    return _order(tree, "breadth_first_blocks", *limits, ctypes.c_void_p(queue.ctypes.data))
 
 
 class _Tree(ctypes.Structure):
-    """suffix_tree.cpp: Tree."""
+    """suffix_tree.hpp: Tree."""
 
+    _fields_ = tuple((name, ctypes.c_void_p) for name in _TREE)
+
+
+class _Work(ctypes.Structure):
+    """suffix_tree.cpp: Work."""
+
+    _anonymous_ = ("tree",)
     _fields_ = (
-        ("length", ctypes.c_uint32),
-        ("letters", ctypes.c_uint32),
-        ("text", ctypes.c_void_p),
-        ("children", ctypes.c_void_p),
-        ("parent", ctypes.c_void_p),
-        ("suffix_link", ctypes.c_void_p),
-        ("edge_start", ctypes.c_void_p),
-        ("edge_length", ctypes.c_void_p),
-        ("depth", ctypes.c_void_p),
-        ("leaf_position", ctypes.c_void_p),
-        ("preceding", ctypes.c_void_p),
+        *((name, ctypes.c_uint64) for name in ("length", "letters", "internal", "floor")),
+        *((name, ctypes.c_void_p) for name in _BY_RANK_OR_POSITION),
+        ("tree", _Tree),
     )
-
-
-def _address(array: NDArray[Any]) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.ctypes.data)
 
 
 def _checked(text: NDArray[np.uint8]) -> int:
@@ -196,26 +276,23 @@ def _checked(text: NDArray[np.uint8]) -> int:
     return letters
 
 
-def _order(tree: SuffixTree, function: str, *arguments: Any) -> NDArray[np.int64]:
-    order = np.empty(tree.parent.size, np.int64)
-    names = ("text", "children", "parent", "leaf_position")
-    arrays = {name: np.ascontiguousarray(getattr(tree, name)) for name in names}
-    view = _Tree(length=tree.text.size, **{name: array.ctypes.data for name, array in arrays.items()})
-    getattr(_library(), function)(
-        ctypes.byref(view), ctypes.c_uint64(order.size), *arguments, _address(order)
+def _order(tree: SuffixTree, name: str, *arguments: Any) -> NDArray[np.int64]:
+    order = np.empty(tree.nodes.size, np.int64)
+    arrays = {name: np.ascontiguousarray(getattr(tree, name)) for name in _TREE}
+    view = _Tree(**{name: array.ctypes.data for name, array in arrays.items()})
+    getattr(_library(_ORDERS), f"suffix_tree_{name}")(
+        ctypes.byref(view), ctypes.c_uint64(order.size), *arguments, ctypes.c_void_p(order.ctypes.data)
     )
     return order
 
 
-@lru_cache(maxsize=1)
-def _library() -> ctypes.CDLL:
-    """suffix_tree.cpp compiled, in the user's cache. Raises CompilerError."""
-    key = hashlib.sha256(_SOURCE.read_bytes()).hexdigest()
-    batch = Batch(_SOURCE, (), (VariantSource(key, "suffix_tree", "", ()),))
+@lru_cache(maxsize=3)
+def _library(source: Path) -> ctypes.CDLL:
+    """``source`` compiled, in the user's cache. Raises CompilerError."""
+    key = hashlib.sha256(_HEADER.read_bytes() + source.read_bytes()).hexdigest()
+    batch = Batch(source, (), (VariantSource(key, source.stem, "", ()),))
     command = find_compiler()
     (built,) = compile_batch(batch, RuntimeCxx(command), Cache(default_root()))
     if isinstance(built, CompileFailure):
-        raise CompilerError(f"{shlex.join(command)} does not compile {_SOURCE.name}: {built.message}")
-    library = ctypes.CDLL(str(built.image))
-    library.suffix_tree_lcp.restype = ctypes.c_uint32
-    return library
+        raise CompilerError(f"{shlex.join(command)} does not compile {source.name}: {built.message}")
+    return ctypes.CDLL(str(built.image))
