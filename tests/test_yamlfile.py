@@ -193,7 +193,7 @@ def test_check_passes() -> None:
 def test_unknown_key_with_suggestion() -> None:
     assert check({**WORKLOAD, "parametres": {}}) == (
         "w.yaml: top level: unknown key 'parametres'; did you mean 'parameters'? (allowed: "
-        "arrays, cache, doc, family, options, parameters, scalars, schema, workload)"
+        "arrays, cache, doc, family, files, options, parameters, scalars, schema, workload)"
     )
 
 
