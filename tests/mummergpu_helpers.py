@@ -11,17 +11,19 @@ from typing import Any
 import numpy as np
 from mem_oracle import Mem
 
+PACKAGE = "mummergpu_files"
 FOLDER = Path(__file__).parents[1] / "kernels" / "mummergpu"
 
 
 def _load(name: str) -> Any:
     # A family folder is not an installed package: one is made of it, so that its modules find each other.
-    package = ModuleSpec("mummergpu_files", None, is_package=True)
+    package = ModuleSpec(PACKAGE, None, is_package=True)
     package.submodule_search_locations = [str(FOLDER)]
     sys.modules.setdefault(package.name, module_from_spec(package))
     return importlib.import_module(f"{package.name}.{name}")
 
 
+native = _load("native")
 sequences = _load("sequences")
 fastx = _load("fastx")
 mums = _load("mums")

@@ -1,21 +1,20 @@
 """What a suffix tree must be, by the strings of its text: brute force for test_suffix_tree."""
 
 import importlib.util
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+from mummergpu_helpers import FOLDER, PACKAGE
 from numpy.typing import NDArray
 
-ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "kernels" / "mummergpu" / "suffix_tree.py"
+SOURCE = FOLDER / "suffix_tree.py"
 
 
 def load_module() -> ModuleType:
-    # A family folder is not an installed package, so its modules are loaded from their files.
-    spec = importlib.util.spec_from_file_location("mummergpu_suffix_tree", SOURCE)
+    # A family folder is not an installed package; one is made of it, so that its modules find each other.
+    spec = importlib.util.spec_from_file_location(f"{PACKAGE}.fresh_suffix_tree", SOURCE)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mem_oracle import OTHER, Mem
-from mummergpu_helpers import FOLDER, _load
+from mummergpu_helpers import FOLDER, _load, native
 from numpy.typing import NDArray
 
 from autotune.errors import CompilerError
@@ -212,15 +212,15 @@ print((peak() - before) / text.size)
 @pytest.mark.zig
 def test_zig_compiles_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", f"{sys.executable} -m ziglang c++")
-    mem_search._library.cache_clear()
+    native.library.cache_clear()
     test_by_hand()
-    mem_search._library.cache_clear()
+    native.library.cache_clear()
 
 
 def test_a_compiler_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "broken.cpp"
     broken.write_text("#error no words today\n")
     monkeypatch.setattr(mem_search, "_SOURCE", broken)
-    mem_search._library.cache_clear()
+    native.library.cache_clear()
     with pytest.raises(CompilerError, match=r"(?s)does not compile broken\.cpp: .*no words today"):
         test_by_hand()

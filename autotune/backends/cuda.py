@@ -6,8 +6,8 @@ point makes that context current and restores what was current before: nothing i
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.backends import LaunchError, Placed
+from autotune.backends.cuda_data import CudaModule, CudaPlaced, packed
 from autotune.backends.cuda_query import active_blocks, clocks, describe_device
 from autotune.backends.cuda_texture import Texture
 from autotune.cache import Cache, default_root
@@ -55,34 +56,6 @@ def devices() -> list[str]:
     """Names of the GPUs of this machine. Raises DeviceError when there can be none."""
     driver = _driver()
     return [driver.Device(i).name() for i in range(driver.Device.count())]
-
-
-@dataclass
-class CudaPlaced:
-    """Data on the GPU. ``address`` is 0 for constant memory."""
-
-    stored: Stored
-    argument: bytes
-    address: int
-    _backend: "CudaBackend"
-    _owned: list[Any]
-
-    def free(self) -> None:
-        """Safe after a lost context: the driver has freed everything with it."""
-        with suppress(LaunchError, self._backend.driver_error), self._backend.current():
-            for item in self._owned:
-                item.free()
-        self._owned.clear()
-
-
-@dataclass
-class CudaModule:
-    image: Path
-    module: Any
-    functions: dict[str, Any]
-
-    def unload(self) -> None:
-        """Dropped with the backend's table of images; a cubin is shared by the variants in it."""
 
 
 class CudaBackend:
@@ -356,12 +329,3 @@ class CudaBackend:
             self._images.clear()
         self._context.detach()
         self._context = None
-
-
-def packed(arguments: Sequence[bytes]) -> bytes:
-    """The parameter buffer: each argument at its natural alignment (its size up to 8; accessors are 8-aligned)."""
-    buffer = bytearray()
-    for argument in arguments:
-        alignment = len(argument) if len(argument) in (1, 2, 4) else 8
-        buffer += b"\0" * (-len(buffer) % alignment) + argument
-    return bytes(buffer)

@@ -6,13 +6,10 @@ read are looked up there; where the letters in front differ, they are compared o
 """
 
 import ctypes
-import hashlib
 import os
-import shlex
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydivsufsort import divsufsort  # type: ignore[import-untyped]
 
-from autotune.cache import Cache, default_root
-from autotune.compiler import Batch, CompileFailure, VariantSource, compile_batch
-from autotune.errors import CompilerError
-from autotune.hostcxx import RuntimeCxx, find_compiler
-
 from .fastx import OTHER
 from .mums import Mems
+from .native import library
 
 __all__ = ["count_mems", "find_mems"]
 
@@ -145,8 +138,10 @@ def _table(reference: Codes, letters: int) -> _Table:
     text = np.append(np.minimum(reference, np.uint8(OTHER)), np.uint8(OTHER))
     order = _order(text)
     ranks = np.empty(text.size, np.uint32)
-    library, sizes = _library(), (ctypes.c_uint64(text.size), ctypes.c_uint64(order.size))
-    if not library.mem_search_is_order(_address(text), sizes[0], _address(order), sizes[1], _address(ranks)):
+    functions, sizes = _library(), (ctypes.c_uint64(text.size), ctypes.c_uint64(order.size))
+    if not functions.mem_search_is_order(
+        _address(text), sizes[0], _address(order), sizes[1], _address(ranks)
+    ):
         raise RuntimeError(
             f"pydivsufsort gave a wrong order of the {text.size:,} suffixes of the reference; install another "
             "version of it"
@@ -163,7 +158,7 @@ def _table(reference: Codes, letters: int) -> _Table:
         words=words.ctypes.data,
         bounds=bounds.ctypes.data,
     )
-    library.mem_search_index(ctypes.byref(index), sizes[1], _address(ranks))
+    functions.mem_search_index(ctypes.byref(index), sizes[1], _address(ranks))
     return _Table(index, (text, words, bounds))
 
 
@@ -192,15 +187,6 @@ def _address(array: NDArray[Any]) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.ctypes.data)
 
 
-@lru_cache(maxsize=1)
 def _library() -> ctypes.CDLL:
-    """mem_search.cpp compiled, in the user's cache. Raises CompilerError."""
-    key = hashlib.sha256(_SOURCE.read_bytes()).hexdigest()
-    batch = Batch(_SOURCE, (), (VariantSource(key, "mem_search", "", ()),))
-    command = find_compiler()
-    (built,) = compile_batch(batch, RuntimeCxx(command), Cache(default_root()))
-    if isinstance(built, CompileFailure):
-        raise CompilerError(f"{shlex.join(command)} does not compile {_SOURCE.name}: {built.message}")
-    library = ctypes.CDLL(str(built.image))
-    library.mem_search_find.restype = ctypes.c_uint64
-    return library
+    """mem_search.cpp as a library. Raises CompilerError."""
+    return library(_SOURCE, mem_search_find=ctypes.c_uint64)

@@ -5,14 +5,11 @@ makes them when they are first needed. A separator matches nothing: every path f
 """
 
 import ctypes
-import hashlib
 import itertools
 import os
-import shlex
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydivsufsort import divsufsort  # type: ignore[import-untyped]
 
-from autotune.cache import Cache, default_root
-from autotune.compiler import Batch, CompileFailure, VariantSource, compile_batch
-from autotune.errors import CompilerError, WorkloadError
-from autotune.hostcxx import RuntimeCxx, find_compiler
+from autotune.errors import WorkloadError
+
+from .native import library
 
 __all__ = [
     "MAX_CHARACTERS",
@@ -110,16 +106,16 @@ def build(
     if text[-1] != SEPARATOR:
         text = np.append(text, np.uint8(SEPARATOR))
     text = np.require(text, requirements=["C", "W"])  # pydivsufsort takes no other
-    library, records = _library(_SOURCE), _library(_RECORDS)
+    functions, records = library(_SOURCE, _HEADER), library(_RECORDS, _HEADER)
 
     with ThreadPoolExecutor(threads or len(os.sched_getaffinity(0))) as pool:
         building = _Building(pool, text, letters)
         report("suffix array", 0.0)
         building.has(text=text, suffixes=divsufsort(text).view(np.uint32))
         report("common prefixes", 0.25)
-        longest, starts = building.forks(library)
+        longest, starts = building.forks(functions)
         report("nodes", 0.35)
-        firsts = building.nodes(library, longest, starts)
+        firsts = building.nodes(functions, longest, starts)
         report("suffix links", 0.7)
         tree = building.records(records, firsts)
     report("done", 1.0)
@@ -140,16 +136,16 @@ class _Building:
         for name, array in arrays.items():
             setattr(self._work, name, array.ctypes.data)
 
-    def forks(self, library: ctypes.CDLL) -> tuple[int, list[int]]:
+    def forks(self, functions: ctypes.CDLL) -> tuple[int, list[int]]:
         """The longest common prefix, and how many subtrees start in each range of ranks."""
         self.has(shared=np.empty(self._text.size, np.uint32), forks=np.empty(self._letters, np.uint32))
-        self._each(library.suffix_tree_before, self._positions)
-        self._each(library.suffix_tree_shared, self._positions)
-        starts = self._each(library.suffix_tree_forks, self._ranks)
+        self._each(functions.suffix_tree_before, self._positions)
+        self._each(functions.suffix_tree_shared, self._positions)
+        starts = self._each(functions.suffix_tree_forks, self._ranks)
         del self._arrays["shared"]
         return int(self._arrays["forks"].max()), starts
 
-    def nodes(self, library: ctypes.CDLL, longest: int, starts: list[int]) -> list[int]:
+    def nodes(self, functions: ctypes.CDLL, longest: int, starts: list[int]) -> list[int]:
         """Nodes by rank. Gives the number of the first node of each range of positions, and of all nodes."""
         subtrees = np.empty(sum(starts), _SUBTREE)
         first = [0, *itertools.accumulate(starts)]
@@ -164,26 +160,26 @@ class _Building:
             return list(self._pool.map(lambda of, *more: join(function, *of, *more), self._ranks, *columns))
 
         self.has(makes=np.zeros(self._text.size, np.uint8))
-        made = join_each(library.suffix_tree_make, found)
-        made.append(join(library.suffix_tree_make_top, *every))
+        made = join_each(functions.suffix_tree_make, found)
+        made.append(join(functions.suffix_tree_make_top, *every))
         first_made = [0, *itertools.accumulate(made)]
         firsts = self._firsts()
         self._work.internal = first_made[-1] + 1
         self.has(places=np.empty(self._text.size, _PLACE), made=np.empty(self._work.internal, _MADE))
-        self._each(library.suffix_tree_number, self._positions, firsts[:-1])
-        join_each(library.suffix_tree_write, found, first_made[:-2])
-        join(library.suffix_tree_write_top, *every, first_made[-2])
+        self._each(functions.suffix_tree_number, self._positions, firsts[:-1])
+        join_each(functions.suffix_tree_write, found, first_made[:-2])
+        join(functions.suffix_tree_write_top, *every, first_made[-2])
         del self._arrays["forks"], self._arrays["suffixes"]
         return firsts
 
-    def records(self, library: ctypes.CDLL, firsts: list[int]) -> dict[str, NDArray[Any]]:
+    def records(self, functions: ctypes.CDLL, firsts: list[int]) -> dict[str, NDArray[Any]]:
         """``nodes``, ``children`` and ``tails``."""
         tree = {name: np.empty(firsts[-1], record) for name, record in _TREE.items()}
         self.has(**tree, chained=np.zeros(self._text.size, np.uint8))
-        chained = self._each(library.suffix_tree_collect, self._positions, firsts[1:], self._stops())
-        self._each(library.suffix_tree_links, self._positions, firsts[1:])
+        chained = self._each(functions.suffix_tree_collect, self._positions, firsts[1:], self._stops())
+        self._each(functions.suffix_tree_links, self._positions, firsts[1:])
         for i in np.flatnonzero(chained)[::-1]:
-            self._call(library.suffix_tree_chain, *self._positions[i], firsts[i + 1])
+            self._call(functions.suffix_tree_chain, *self._positions[i], firsts[i + 1])
         return tree
 
     def _firsts(self) -> list[int]:
@@ -280,19 +276,7 @@ def _order(tree: SuffixTree, name: str, *arguments: Any) -> NDArray[np.int64]:
     order = np.empty(tree.nodes.size, np.int64)
     arrays = {name: np.ascontiguousarray(getattr(tree, name)) for name in _TREE}
     view = _Tree(**{name: array.ctypes.data for name, array in arrays.items()})
-    getattr(_library(_ORDERS), f"suffix_tree_{name}")(
+    getattr(library(_ORDERS, _HEADER), f"suffix_tree_{name}")(
         ctypes.byref(view), ctypes.c_uint64(order.size), *arguments, ctypes.c_void_p(order.ctypes.data)
     )
     return order
-
-
-@lru_cache(maxsize=3)
-def _library(source: Path) -> ctypes.CDLL:
-    """``source`` compiled, in the user's cache. Raises CompilerError."""
-    key = hashlib.sha256(_HEADER.read_bytes() + source.read_bytes()).hexdigest()
-    batch = Batch(source, (), (VariantSource(key, source.stem, "", ()),))
-    command = find_compiler()
-    (built,) = compile_batch(batch, RuntimeCxx(command), Cache(default_root()))
-    if isinstance(built, CompileFailure):
-        raise CompilerError(f"{shlex.join(command)} does not compile {source.name}: {built.message}")
-    return ctypes.CDLL(str(built.image))

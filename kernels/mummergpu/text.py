@@ -5,22 +5,16 @@ once: calls into a library leave the interpreter to the others.
 """
 
 import ctypes
-import hashlib
 import itertools
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.cache import Cache, default_root
-from autotune.compiler import Batch, CompileFailure, VariantSource, compile_batch
-from autotune.errors import CompilerError
-from autotune.hostcxx import RuntimeCxx, find_compiler
+from .native import library
 
 __all__ = [
     "Headers",
@@ -272,16 +266,6 @@ def _address(array: NDArray[Any]) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.ctypes.data)
 
 
-@lru_cache(maxsize=1)
 def compiled() -> ctypes.CDLL:
-    """text.cpp compiled, in the user's cache. Raises CompilerError."""
-    key = hashlib.sha256(_SOURCE.read_bytes()).hexdigest()
-    batch = Batch(_SOURCE, (), (VariantSource(key, "text", "", ()),))
-    command = find_compiler()
-    (built,) = compile_batch(batch, RuntimeCxx(command), Cache(default_root()))
-    if isinstance(built, CompileFailure):
-        raise CompilerError(f"{shlex.join(command)} does not compile {_SOURCE.name}: {built.message}")
-    library = ctypes.CDLL(str(built.image))
-    library.text_count_headers.restype = ctypes.c_int64
-    library.text_lines.restype = ctypes.c_int64
-    return library
+    """text.cpp as a library. Raises CompilerError."""
+    return library(_SOURCE, text_count_headers=ctypes.c_int64, text_lines=ctypes.c_int64)

@@ -1,0 +1,31 @@
+"""The family's C++ as libraries, compiled when they are first wanted and kept in the user's cache."""
+
+import ctypes
+import hashlib
+import shlex
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from autotune.cache import Cache, default_root
+from autotune.compiler import Batch, CompileFailure, VariantSource, compile_batch
+from autotune.errors import CompilerError
+from autotune.hostcxx import RuntimeCxx, find_compiler
+
+__all__ = ["library"]
+
+
+@cache
+def library(source: Path, *headers: Path, **returned: Any) -> ctypes.CDLL:
+    """``source``, which includes ``headers`` and needs the C library only. ``returned`` has the ctypes type of what a
+    function returns, where that is no int. Raises CompilerError."""
+    key = hashlib.sha256(b"".join(file.read_bytes() for file in (*headers, source))).hexdigest()
+    batch = Batch(source, (), (VariantSource(key, source.stem, "", ()),))
+    command = find_compiler()
+    (built,) = compile_batch(batch, RuntimeCxx(command), Cache(default_root()))
+    if isinstance(built, CompileFailure):
+        raise CompilerError(f"{shlex.join(command)} does not compile {source.name}: {built.message}")
+    made = ctypes.CDLL(str(built.image))
+    for function, kind in returned.items():
+        getattr(made, function).restype = kind
+    return made
