@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from rich.console import Console
@@ -18,8 +19,8 @@ from autotune.isolation import TRIAL_SECONDS
 from autotune.live import live, progress
 from autotune.measure import CPU, CUDA
 from autotune.record import Study
-from autotune.search import Search, default_trials, search
-from autotune.space import Configuration
+from autotune.search import Search, default_trials, listed, narrowed, search
+from autotune.space import Configuration, Space
 from autotune.store import Store
 from autotune.summary import duration, print_study, states
 from autotune.sweep import Interrupted, Sweep
@@ -51,6 +52,11 @@ class Request:
     seed: int = 0
 
     @property
+    def listed(self) -> int | None:
+        """How many configurations there are, where they can be listed."""
+        return None if self.configurations is None else len(self.configurations)
+
+    @property
     def is_searched(self) -> bool:
         return self.search != "exhaustive" or self.trials is not None or self.seconds is not None
 
@@ -59,7 +65,15 @@ class Request:
         return self.out or Path("autotune-results") / self.family.name
 
     @property
-    def configurations(self) -> tuple[Configuration, ...]:
+    def space(self) -> Space:
+        """What ``--set`` leaves of it."""
+        return narrowed(self.family.space, dict(self.narrowed))
+
+    @cached_property
+    def configurations(self) -> tuple[Configuration, ...] | None:
+        """None where they are too many to list: a search draws them. Raises UnknownName, UsageError."""
+        if self.preset == "full" and listed(self.space) is None:
+            return None
         return self.family.space.configurations(self.preset, self.narrowed)
 
     def compiler_processes(self, device_kind: str, workers: int = 1) -> int:
@@ -70,9 +84,9 @@ class Request:
 
 def run(request: Request, out: Console, err: Console) -> None:
     """Everything that can be refused is refused first: names, data, device, folders. Then one sweep a workload."""
-    _ = request.configurations  # names and values are checked before anything is made
-    if request.is_searched:
-        search(request.family.space, request.configurations, request.search, seed=request.seed,
+    # Names, values and limits are checked before anything is made.
+    if request.configurations is None or request.is_searched:
+        search(request.space, request.configurations, request.search, seed=request.seed,
                trials=request.trials, seconds=request.seconds)  # fmt: skip
     workloads = [load(request.family, name) for name in request.workloads or ("",)]
     writable(request.folder)
@@ -114,7 +128,6 @@ def _one(
 ) -> tuple[Study, bool]:
     """Sweep one workload under a progress bar: (the study, whether it was interrupted)."""
     began = time.perf_counter()
-    configurations = request.configurations
     device = workers[0].device
     protocol = CPU if device.kind == "cpu" else CUDA
     sweep = Sweep(
@@ -122,16 +135,18 @@ def _one(
         family=request.family,
         workload=workload,
         inputs=inputs,
-        configurations=configurations,
+        configurations=request.configurations,
+        space=request.space,
         store=store,
         cache=Cache(default_root()),
         protocol=protocol.exactly(request.samples) if request.samples else protocol,
         processes=request.compiler_processes(device.kind, len(workers)),
     )
-    total = len(configurations)
+    total = request.listed
     if request.is_searched:
-        sweep.searched = _searched(request, configurations, store)
-        total = min(total, request.trials or (total if request.seconds else default_trials(total)))
+        sweep.searched = _searched(request, store)
+        limit = request.trials or (total if request.seconds else default_trials(total))
+        total = limit if total is None or limit is None else min(total, limit)
     interrupted = False
     sweep.note = lambda text: err.print(f"{request.family.name} on {workload.name}: {text}", markup=False)
     with live(f"{request.family.name} {workload.name}", total, err) as view:
@@ -144,14 +159,12 @@ def _one(
     return study, interrupted
 
 
-def _searched(
-    request: Request, configurations: Sequence[Configuration], store: Store
-) -> Callable[[Callable[[Configuration], str]], Search]:
+def _searched(request: Request, store: Store) -> Callable[[Callable[[Configuration], str]], Search]:
     """What makes the search; the winners of other devices and workloads in the record come early in it."""
     won = [study.decision for study in store.studies() if study.family == request.family.name]
     return lambda exclusion: search(
-        request.family.space,
-        configurations,
+        request.space,
+        request.configurations,
         request.search,
         seed=request.seed,
         trials=request.trials,
@@ -229,6 +242,10 @@ def run_static(request: Request, archs: Sequence[str], out: Console, err: Consol
             "--static runs nothing and records nothing: leave --device, --workload and --store out"
         )
     configurations = request.configurations
+    if configurations is None:
+        raise UsageError(
+            "this space is too large for a static pass of all of it: narrow it with --preset or --set"
+        )
     writable(request.folder)
     rows: list[StaticProfile] = []
     for arch in archs:
