@@ -5,7 +5,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 
 from rich.console import Console
 from rich.table import Table
@@ -97,6 +99,8 @@ def run(request: Request, out: Console, err: Console) -> None:
     inputs = [(workload, prepare(request.family, workload, root)) for workload in workloads]
     studies: list[Study] = []
     interrupted = False
+    # What writes the report takes half a second to import: done while the devices are opened.
+    Thread(target=import_module, args=("autotune.report.page",), daemon=True).start()
     with started(device_names(request.device), request.compiler, request.trial_seconds) as workers:
         for workload, prepared in inputs:
             study, interrupted = _one(request, workers, workload, prepared, store, out, err)
