@@ -8,13 +8,14 @@ from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
 from autotune import paths, policyfile
 from autotune.cache import Cache, default_root
-from autotune.crew import Worker, device_names, started
+from autotune.crew import Worker, device_names, launched, opened
 from autotune.errors import DeviceError, NothingMeasured, StoreError, UsageError
 from autotune.family import Family
 from autotune.isolation import TRIAL_SECONDS
@@ -23,10 +24,11 @@ from autotune.measure import CPU, CUDA
 from autotune.record import Study
 from autotune.search import Search, default_trials, listed, narrowed, search
 from autotune.space import Configuration, Space
-from autotune.store import Store
 from autotune.summary import duration, print_study, states
-from autotune.sweep import Interrupted, Sweep
 from autotune.workload import Inputs, Workload, load, prepare
+
+if TYPE_CHECKING:
+    from autotune.store import Store
 
 __all__ = ["Request", "report", "run", "run_static"]
 
@@ -95,13 +97,16 @@ def run(request: Request, out: Console, err: Console) -> None:
     policies = request.policies or Path(os.environ.get("AUTOTUNE_POLICIES") or "policies")
     writable(policies)
     root = paths.data_root(request.data)
-    store = Store(request.store or request.folder)
-    inputs = [(workload, prepare(request.family, workload, root)) for workload in workloads]
     studies: list[Study] = []
     interrupted = False
-    # What writes the report takes half a second to import: done while the devices are opened.
-    Thread(target=import_module, args=("autotune.report.page",), daemon=True).start()
-    with started(device_names(request.device), request.compiler, request.trial_seconds) as workers:
+    with launched(device_names(request.device), request.compiler, request.trial_seconds) as workers:
+        # What records and what reports take half a second to import: done while the devices are opened.
+        from autotune.store import Store
+
+        store = Store(request.store or request.folder)
+        Thread(target=import_module, args=("autotune.report.page",), daemon=True).start()
+        inputs = [(workload, prepare(request.family, workload, root)) for workload in workloads]
+        opened(workers, request.compiler)
         for workload, prepared in inputs:
             study, interrupted = _one(request, workers, workload, prepared, store, out, err)
             studies.append(study)
@@ -126,11 +131,13 @@ def _one(
     workers: Sequence[Worker],
     workload: Workload,
     inputs: Inputs,
-    store: Store,
+    store: "Store",
     out: Console,
     err: Console,
 ) -> tuple[Study, bool]:
     """Sweep one workload under a progress bar: (the study, whether it was interrupted)."""
+    from autotune.sweep import Interrupted, Sweep
+
     began = time.perf_counter()
     device = workers[0].device
     protocol = CPU if device.kind == "cpu" else CUDA
@@ -163,7 +170,7 @@ def _one(
     return study, interrupted
 
 
-def _searched(request: Request, store: Store) -> Callable[[Callable[[Configuration], str]], Search]:
+def _searched(request: Request, store: "Store") -> Callable[[Callable[[Configuration], str]], Search]:
     """What makes the search; the winners of other devices and workloads in the record come early in it."""
     won = [study.decision for study in store.studies() if study.family == request.family.name]
     return lambda exclusion: search(
@@ -178,7 +185,9 @@ def _searched(request: Request, store: Store) -> Callable[[Callable[[Configurati
     )
 
 
-def _publish(request: Request, studies: Sequence[Study], store: Store, policies: Path, out: Console) -> None:
+def _publish(
+    request: Request, studies: Sequence[Study], store: "Store", policies: Path, out: Console
+) -> None:
     _reports(request.folder, _latest(store.studies(), studies), out)
     won = [study for study in studies if study.decision]
     if won:
@@ -200,6 +209,8 @@ def _publish(request: Request, studies: Sequence[Study], store: Store, policies:
 def report(record: str, folder: Path | None, out: Console) -> None:
     """results.csv and report.html anew from a record: a sweep's folder, or a storage URL with the folder to write
     to. Raises StoreError when there is none."""
+    from autotune.store import Store
+
     if "://" in record:
         if folder is None:
             raise UsageError("a record behind a URL needs --out DIR, where results.csv and report.html go")
