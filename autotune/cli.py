@@ -68,11 +68,15 @@ def _version(
 @app.command("families")
 def families_command() -> None:
     """The kernel families that ship with autotune."""
+    from autotune.search_members import MOST_LISTED, listed
+
     table = Table("family", "about", "configurations", "presets", box=None)
     for name in known_families():
         family = load_family(name)
         presets = ", ".join(family.space.preset_names)
-        table.add_row(name, family.title, str(len(family.space.configurations())), presets)
+        every = listed(family.space)
+        count = f"over {MOST_LISTED:,}" if every is None else str(len(every))
+        table.add_row(name, family.title, count, presets)
     out.print(table)
 
 

@@ -54,7 +54,11 @@ def fake_study(workload: str = "primer", seed: int = 1, *, kernels: tuple[str, .
         if configuration != CONTROL and chance.random() < 0.15:
             trial = replace(trial, state="compile_failed", reason=HOSTILE, measurement=None, profiles=())
         trials.append(trial)
-    presets = {"control": CONTROL, "naive": CONTROL, "texture": Configuration({**CONTROL, "memory": "texture"})}
+    presets = {
+        "control": CONTROL,
+        "naive": CONTROL,
+        "texture": Configuration({**CONTROL, "memory": "texture"}),
+    }
     about = {
         "device_name": "GPU <1>", "arch": "sm_90", "operations": 1e9, "operation_unit": "steps", "bytes": 4e6,
         "floor_ms": 0.002, "phases_s": {"compile": 1.5}, "busy_share": 0.75, "date": "2026-01-02",
