@@ -195,17 +195,20 @@ def sweep_command(
 
 @app.command("report")
 def report_command(
-    record: Annotated[
-        str, typer.Argument(metavar="DIR", help="A sweep's --out folder, or the URL of its --store.")
+    records: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DIR|FILE.csv…", help="A sweep's --out folder or --store URL, or results.csv files."
+        ),
     ],
     out_: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Where the files go; default DIR itself.")
     ] = None,
 ) -> None:
-    """Make results.csv and report.html anew from a record. Needs no device."""
+    """Make report.html, results.csv, summary.csv and effects.csv anew from a record. Needs no device."""
     from autotune import sweeping
 
-    sweeping.report(record, out_, out)
+    sweeping.report(records, out_, out)
 
 
 @app.command("run")

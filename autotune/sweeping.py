@@ -104,7 +104,7 @@ def run(request: Request, out: Console, err: Console) -> None:
         from autotune.store import Store
 
         store = Store(request.store or request.folder)
-        Thread(target=import_module, args=("autotune.report.page",), daemon=True).start()
+        Thread(target=import_module, args=("autotune.report.files",), daemon=True).start()
         inputs = [(workload, prepare(request.family, workload, root)) for workload in workloads]
         opened(workers, request.compiler)
         for workload, prepared in inputs:
@@ -188,7 +188,8 @@ def _searched(request: Request, store: "Store") -> Callable[[Callable[[Configura
 def _publish(
     request: Request, studies: Sequence[Study], store: "Store", policies: Path, out: Console
 ) -> None:
-    _reports(request.folder, _latest(store.studies(), studies), out)
+    families = {request.family.name: request.family}
+    _reports(request.folder, _latest(store.studies(), studies), out, families)
     won = [study for study in studies if study.decision]
     if won:
         same = [
@@ -206,9 +207,23 @@ def _publish(
                 out.print(f"             keeps for {study.workload} what an earlier sweep found: {better}")
 
 
-def report(record: str, folder: Path | None, out: Console) -> None:
-    """results.csv and report.html anew from a record: a sweep's folder, or a storage URL with the folder to write
-    to. Raises StoreError when there is none."""
+def report(records: Sequence[str], folder: Path | None, out: Console) -> None:
+    """The tables and report.html anew from a record: a sweep's folder, a storage URL, or tables of the form of
+    results.csv, the latter two with the folder to write to. Raises StoreError when there is none."""
+    tables = [record for record in records if record.endswith(".csv")]
+    if tables:
+        from autotune.report.recorded import read_results
+
+        if len(tables) < len(records) or folder is None:
+            raise UsageError(
+                "tables are reported on together, without a DIR, and need --out DIR for the report"
+            )
+        writable(folder)
+        _reports(folder, read_results(tables), out)
+        return
+    if len(records) > 1:
+        raise UsageError("one record at a time; only tables (.csv) are reported on together")
+    record = records[0]
     from autotune.store import Store
 
     if "://" in record:
@@ -224,15 +239,13 @@ def report(record: str, folder: Path | None, out: Console) -> None:
     _reports(folder, studies, out)
 
 
-def _reports(folder: Path, studies: Sequence[Study], out: Console) -> None:
-    from autotune.report import write_report, write_results
+def _reports(
+    folder: Path, studies: Sequence[Study], out: Console, known: Mapping[str, Family] | None = None
+) -> None:
+    from autotune.report.files import write_all
 
-    try:
-        write_results(studies, folder / "results.csv")
-        write_report(studies, folder / "report.html")
-    except OSError as problem:
-        raise StoreError(f"cannot write to {folder}: {problem.strerror or problem}") from None
-    out.print(f"results      {folder / 'results.csv'}\nreport       {folder / 'report.html'}")
+    for name, path in write_all(studies, folder, known).items():
+        out.print(f"{name:<12} {path}")
 
 
 def _latest(recorded: Sequence[Study], swept: Sequence[Study]) -> list[Study]:
