@@ -13,7 +13,7 @@ from rich.console import Console
 from autotune import paths
 from autotune.acceptance import entry_refusal, file_refusal, known_configuration
 from autotune.cache import Cache, default_root
-from autotune.crew import Worker, started
+from autotune.crew import Worker, launched, opened
 from autotune.decision import MOST, TIE, time_ms
 from autotune.device import Device
 from autotune.devices import open_backend
@@ -159,7 +159,8 @@ def _measured(request: Request, family: Family, file: PolicyFile, wanted: Sequen
     kind = str(file.device["kind"])
     name = request.device if request.device != "auto" else kind
     results: list[Checked] = []
-    with started([name], "", request.trial_seconds) as workers:
+    with launched([name], "", request.trial_seconds) as workers:
+        opened(workers, "")
         for item in wanted:
             try:
                 trouble, remark = _retimed(request, workers, family, file.entries[item.entry])

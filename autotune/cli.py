@@ -71,11 +71,15 @@ def _version(
 @app.command("families")
 def families_command() -> None:
     """The kernel families that ship with autotune."""
+    from autotune.search_members import MOST_LISTED, listed
+
     table = Table("family", "about", "configurations", "presets", box=None)
     for name in known_families():
         family = load_family(name)
         presets = ", ".join(family.space.preset_names)
-        table.add_row(name, family.title, str(len(family.space.configurations())), presets)
+        every = listed(family.space)
+        count = f"over {MOST_LISTED:,}" if every is None else str(len(every))
+        table.add_row(name, family.title, count, presets)
     out.print(table)
 
 
@@ -194,17 +198,20 @@ def sweep_command(
 
 @app.command("report")
 def report_command(
-    record: Annotated[
-        str, typer.Argument(metavar="DIR", help="A sweep's --out folder, or the URL of its --store.")
+    records: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DIR|FILE.csv…", help="A sweep's --out folder or --store URL, or results.csv files."
+        ),
     ],
     out_: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Where the files go; default DIR itself.")
     ] = None,
 ) -> None:
-    """Make results.csv and report.html anew from a record. Needs no device."""
+    """Make report.html, results.csv, summary.csv and effects.csv anew from a record. Needs no device."""
     from autotune import sweeping
 
-    sweeping.report(record, out_, out)
+    sweeping.report(records, out_, out)
 
 
 @app.command("run")

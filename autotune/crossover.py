@@ -23,9 +23,10 @@ def volume(sizes: Mapping[str, float]) -> float:
     return math.prod(float(size) for size in sizes.values())
 
 
-def call_ms(item: Entry) -> float:
-    """One call that begins with host arrays: layout transform, transfer, kernels."""
-    return item.median_ms + item.transform_ms + item.transfer_ms
+def call_ms(item: Entry, kind: str) -> float:
+    """One call that begins with host arrays, on a device of ``kind``: layout transform, transfer, kernels. A GPU
+    applies the layouts itself, in a time that no sweep measures; what the transform takes the host is not in it."""
+    return item.median_ms + item.transfer_ms + (0.0 if kind == "cuda" else item.transform_ms)
 
 
 def expected_ms(
@@ -33,10 +34,10 @@ def expected_ms(
     work: float,
     distances: Sequence[float] | None = None,
     *,
-    call: bool = False,
+    call: str = "",
 ) -> float:
     """The time of ``work`` operations from the ``entries`` of one device, in milliseconds; 0 when they say nothing.
-    ``call`` adds the layout transform and the transfer.
+    ``call`` names the kind of device, and adds what a call takes beside the kernels (``call_ms``).
 
     It is the work times a mean time an operation: the geometric mean over the entries, each weighted by one over the
     square of its distance from the input (Shepard, A two-dimensional interpolation function for irregularly-spaced
@@ -50,7 +51,8 @@ def expected_ms(
     if not known or work < min(item.operations for item, _ in known) / 2:
         return 0.0
     weights = [1 / max(away, 1e-6) ** 2 for _, away in known]
-    rates = [math.log((call_ms(item) if call else item.median_ms) / item.operations) for item, _ in known]
+    taken = [call_ms(item, call) if call else item.median_ms for item, _ in known]
+    rates = [math.log(ms / item.operations) for ms, (item, _) in zip(taken, known, strict=True)]
     mean = sum(w * rate for w, rate in zip(weights, rates, strict=True)) / sum(weights)
     return work * math.exp(mean)
 
@@ -61,7 +63,11 @@ def crossover(cpu: PolicyFile, gpu: PolicyFile) -> Crossover | None:
     the two times meet, were they straight lines between its neighbours on logarithmic scales. 0: the GPU is always
     faster; infinite: never."""
     both = sorted(
-        (gpu.entries[name].operations, math.log(call_ms(item) / call_ms(gpu.entries[name])), name)
+        (
+            gpu.entries[name].operations,
+            math.log(call_ms(item, "cpu") / call_ms(gpu.entries[name], "cuda")),
+            name,
+        )
         for name, item in cpu.entries.items()
         if name in gpu.entries and _same_input(item, gpu.entries[name])
     )

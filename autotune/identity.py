@@ -78,8 +78,8 @@ def _libraries() -> dict[str, str]:
 
 def single_presets(space: Space) -> dict[str, Configuration]:
     """The presets that hold one configuration, in declared order."""
-    found = {name: space.configurations(name) for name in space.preset_names if name != "full"}
-    return {name: configurations[0] for name, configurations in found.items() if len(configurations) == 1}
+    found = {name: space.single(name) for name in space.preset_names if name != "full"}
+    return {name: configuration for name, configuration in found.items() if configuration is not None}
 
 
 def identity(

@@ -84,7 +84,7 @@ class Policies:
     def expected_call_ms(self, work: float) -> float:
         """What a call of so many operations (``crossover.operations``) takes on this device, layout transforms and
         transfers included, in milliseconds; 0 when the file says nothing."""
-        return expected_ms(self.entries, work, call=True)
+        return expected_ms(self.entries, work, call=self.device.kind)
 
 
 def find(family: Family, device: Device, folders: Iterable[Path]) -> tuple[Policies | None, list[Candidate]]:

@@ -34,14 +34,15 @@ def on_fake(monkeypatch: pytest.MonkeyPatch, folder: Path, costs: Costs = cost, 
         return backend
 
     @contextmanager
-    def started(_names: Sequence[str], *_: Any) -> Iterator[list[LocalWorker]]:
+    def launched(_names: Sequence[str], *_: Any) -> Iterator[list[LocalWorker]]:
         worker = LocalWorker(made(), "")
         worker.start()
         yield [worker]
         worker.close()
 
     monkeypatch.setattr(checking, "open_backend", made)
-    monkeypatch.setattr(checking, "started", started)
+    monkeypatch.setattr(checking, "launched", launched)
+    monkeypatch.setattr(checking, "opened", lambda *_: None)
     monkeypatch.setattr(checking, "CUDA", PROTOCOL)
 
 

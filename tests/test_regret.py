@@ -185,9 +185,9 @@ def test_selection_on_recorded_workloads_that_it_did_not_know() -> None:
     )
     sizes = selection_regret.studies_of(RESULTS / "allpairs-h200-sizes.csv", policies)
     allpairs = selection_regret.left_out(sizes, selection_regret.studies_of(RECORDED, policies))
-    for rows in (mummergpu, allpairs):
+    for rows, workloads in ((mummergpu, 4), (allpairs, 3)):
         ours = by_rule(rows, "autotune")
-        assert len(ours) == 3
+        assert len(ours) == workloads
         assert median(ours) <= 0.03
         assert max(ours) <= 0.15
         for other in ("nearest volume", "majority vote"):

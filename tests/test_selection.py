@@ -306,7 +306,8 @@ def test_the_expected_time() -> None:
     assert expected_ms(entries, 10000.0) == pytest.approx(10.0)
     # Half way between the two on a logarithmic scale: the geometric mean of 0.01 and 0.001 ms an operation.
     assert expected_ms(entries, 1000.0) == pytest.approx(1000 * (0.01 * 0.001) ** 0.5)
-    assert expected_ms(entries, 1000.0, call=True) == pytest.approx(4 * expected_ms(entries, 1000.0))
+    assert expected_ms(entries, 1000.0, call="cpu") == pytest.approx(4 * expected_ms(entries, 1000.0))
+    assert expected_ms(entries, 1000.0, call="cuda") < expected_ms(entries, 1000.0, call="cpu")
     assert expected_ms(entries, 100.0, [1e3, 0.0]) == pytest.approx(0.1)
     assert expected_ms(entries, 49.0) == 0.0  # mostly launches, of which nothing is known
     assert expected_ms([], 100.0) == expected_ms([entry(0.0, 1.0)], 100.0) == 0.0

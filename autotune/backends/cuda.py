@@ -5,6 +5,7 @@ point makes that context current and restores what was current before: nothing i
 """
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -38,7 +39,8 @@ __all__ = ["COMPILERS", "CudaBackend", "devices"]
 
 COMPILERS = ("nvrtc", "nvcc")
 _TRACE_DELAY_NS = 200_000  # a plan of a few launches is queued by then
-_DELAY_NS_PER_SAMPLE = 20_000  # the host needs about 10 us to queue a sample
+_QUEUE_NS = 10_000  # about what the host needs for a sample of one launch
+_LONGEST_DELAY_NS = 20_000_000
 _NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
 _PROBE = VariantSource("autotune-probe-1", "Probe", "struct Probe {};\n", ("empty", "delay", "mismatches"))
 
@@ -54,6 +56,7 @@ class CudaBackend:
         self._images: dict[Path, Any] = {}
         self._joints = Joints(self._driver)
         self._flush: Any = None
+        self._queue_ns = _QUEUE_NS  # what queueing a sample took the last time
         self._probe: CudaModule | None = None
         self._traced: list[tuple[str, Any, Any]] | None = None
         self.device = describe_device(self._driver, self._handle, ordinal)
@@ -226,16 +229,25 @@ class CudaBackend:
             return self._sample(plan, count, cold)
 
     def _sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]:
+        """All samples wait behind a delay, so that none has the host's queueing in it. Where the delay turns out too
+        short for this plan, and the device was not busy all the while, they are taken again behind a longer one."""
         events = [(self._driver.Event(), self._driver.Event()) for _ in range(count)]
-        wait = np.array([min(count * _DELAY_NS_PER_SAMPLE, 2_000_000)], np.uint64).tobytes()
-        self.launch(self._probes(), "delay", Geometry((1, 1, 1), (1, 1, 1)), [wait])
-        for start, end in events:
-            if cold:
-                self._flush_l2()
-            start.record()
-            plan()
-            end.record()
-        events[-1][1].synchronize()
+        for _ in range(2):
+            delay_ns = min(2 * count * self._queue_ns, _LONGEST_DELAY_NS)
+            wait = np.array([delay_ns], np.uint64).tobytes()
+            self.launch(self._probes(), "delay", Geometry((1, 1, 1), (1, 1, 1)), [wait])
+            begin = time.perf_counter_ns()
+            for start, end in events:
+                if cold:
+                    self._flush_l2()
+                start.record()
+                plan()
+                end.record()
+            queued_ns = time.perf_counter_ns() - begin
+            self._queue_ns = max(_QUEUE_NS // 2, queued_ns // count)
+            events[-1][1].synchronize()
+            if queued_ns < delay_ns or events[-1][1].time_since(events[0][0]) * 1e6 > 2 * queued_ns:
+                break
         return [end.time_since(start) for start, end in events]
 
     def _flush_l2(self) -> None:
