@@ -4,10 +4,11 @@ The default plan clears the outputs that ask for it and launches every kernel on
 ``family.py`` has a ``plan(execution)`` function drives the launches itself.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from autotune.backends import Backend, Module, Placed
@@ -50,6 +51,8 @@ class Execution:
     transfer_ms: float = 0.0
     _launches: list[tuple[str, Geometry, list[bytes]]] = field(default_factory=list)
     _zeroed: list[Placed] = field(default_factory=list)
+    _graphs: dict[str, Callable[[], None]] = field(default_factory=dict)
+    _bound: dict[tuple[Any, ...], tuple[Geometry, list[bytes]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         family = self.variant.family
@@ -108,14 +111,50 @@ class Execution:
 
     def launch(self, kernel: str, **scalars: Any) -> None:
         """For a family's own plan: one launch with the given scalars in place of the workload's."""
-        declared = self.variant.family.kernels[kernel]
-        names = {**self.names, **scalars}
-        self.backend.launch(
-            self.module,
-            kernel,
-            self.variant.geometry(declared, names),
-            self._arguments(declared.arguments, names),
-        )
+        self.backend.launch(self.module, kernel, *self._launch_of(kernel, scalars))
+
+    def launch_cooperative(self, kernel: str, **scalars: Any) -> None:
+        """For a family's own plan: one launch whose blocks all run at the same time, so that they may wait for each
+        other (on the cpu device, one block). The kernel's declared grid, in x alone, is the most blocks there will
+        be; how many there are is in gridDim.x. Raises LaunchError."""
+        self.backend.launch_cooperative(self.module, kernel, *self._launch_of(kernel, scalars))
+
+    def _launch_of(self, kernel: str, scalars: Mapping[str, Any]) -> tuple[Geometry, list[bytes]]:
+        """Geometry and arguments, worked out once: a plan may launch many thousand times."""
+        key = kernel, *scalars.items()
+        if key not in self._bound:
+            declared = self.variant.family.kernels[kernel]
+            names = {**self.names, **scalars}
+            arguments = self._arguments(declared.arguments, names)
+            self._bound[key] = self.variant.geometry(declared, names), arguments
+        return self._bound[key]
+
+    def graph(self, name: str, steps: Callable[[], None]) -> None:
+        """For a family's own plan: what ``steps`` launches and clears, as one graph where the device has graphs. It is
+        recorded the first time and only launched afterwards, so ``name`` must always stand for the very same steps,
+        and ``steps`` may neither fetch nor upload."""
+        if name not in self._graphs:
+            self._graphs[name] = self.backend.record(steps)
+        self._graphs[name]()
+
+    def stage(self, name: str, work: Callable[[int], None]) -> None:
+        """For a family's own plan: work that is no kernel of its own (see Backend.stage); ``name`` is no kernel's.
+        Not inside a graph."""
+        self.backend.stage(name, work)
+
+    def refill(self, data: str, buffer: NDArray[np.uint8]) -> None:
+        """For a family's own plan: new bytes, as many as there are, for an array as it lies on the device."""
+        placed = self.placed[data]
+        self.backend.upload(placed, replace(placed.stored, buffer=buffer))
+
+    def address(self, data: str) -> int:
+        """For a library: where a scratch or output array begins on the device."""
+        return int.from_bytes(self.placed[data].argument[:8], "little")  # an accessor begins with its handle
+
+    @property
+    def graphs(self) -> int:
+        """How many graphs have been recorded."""
+        return len(self._graphs)
 
     def zero(self, data: str) -> None:
         """For a family's own plan: clear one array."""
