@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from autotune import __version__
@@ -31,7 +30,10 @@ from autotune.cli_options import (
     Trials,
     TrialSeconds,
     Workload,
+    err,
+    out,
 )
+from autotune.cli_policies import check_command, explain_command, regret_command
 from autotune.errors import AutotuneError, UsageError
 from autotune.family import families as known_families
 from autotune.family import load as load_family
@@ -49,8 +51,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-out = Console(highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
-err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+app.command("explain")(explain_command)
+app.command("check")(check_command)
+app.command("regret")(regret_command)
 
 
 @app.callback(invoke_without_command=True)

@@ -4,14 +4,14 @@ The default plan clears the outputs that ask for it and launches every kernel on
 ``family.py`` has a ``plan(execution)`` function drives the launches itself.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from numpy.typing import NDArray
 
-from autotune.backends import Backend, Module, Placed
-from autotune.expression import Expression
+from autotune.backends import Backend, Launch, Module, Placed
+from autotune.expression import parsed
 from autotune.layout import Stored
 from autotune.order import Order, restored
 from autotune.variant import Geometry, Variant, scalar_bytes
@@ -42,20 +42,20 @@ class Execution:
     backend: Backend
     variant: Variant
     module: Module
-    placed: Mapping[str, Placed]
+    placed: MutableMapping[str, Placed]
     names: Mapping[str, Any]
     windows: Mapping[str, Stored] = field(default_factory=dict)
     orders: Mapping[str, Order] = field(default_factory=dict)
     transform_ms: float = 0.0
     transfer_ms: float = 0.0
     _launches: list[tuple[str, Geometry, list[bytes]]] = field(default_factory=list)
-    _zeroed: list[Placed] = field(default_factory=list)
+    _zeroed: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         family = self.variant.family
         for data in family.data.values():
-            if data.zero and Expression(data.zero).evaluate(self.names):
-                self._zeroed.append(self.placed[data.name])
+            if data.zero and parsed(data.zero).evaluate(self.names):
+                self._zeroed.append(data.name)
         for kernel in family.kernels.values():
             geometry = self.variant.geometry(kernel, self.names)
             self._launches.append((kernel.name, geometry, self._arguments(kernel.arguments, self.names)))
@@ -78,10 +78,30 @@ class Execution:
         if self._plan is not None:
             self._plan(self)
             return
-        for placed in self._zeroed:
-            self.backend.fill(placed, 0)
+        for name in self._zeroed:
+            self.backend.fill(self.placed[name], 0)
         for kernel, geometry, arguments in self._launches:
             self.backend.launch(self.module, kernel, geometry, arguments)
+
+    @property
+    def fills(self) -> dict[str, Placed]:
+        """What the default plan clears before its launches."""
+        return {name: self.placed[name] for name in self._zeroed}
+
+    @property
+    def launches(self) -> list[Launch]:
+        """The default plan's launches, each argument with the name of its array."""
+        family = self.variant.family
+        return [
+            Launch(
+                self.module,
+                kernel,
+                geometry,
+                tuple(arguments),
+                tuple("" if name in family.scalars else name for name in family.kernels[kernel].arguments),
+            )
+            for kernel, geometry, arguments in self._launches
+        ]
 
     @property
     def footprint_bytes(self) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from autotune import paths, policyfile
+from autotune import paths, policyfile, policyfile_write
 from autotune.cache import Cache, default_root
 from autotune.crew import Worker, device_names, launched, opened
 from autotune.errors import DeviceError, NothingMeasured, StoreError, UsageError
@@ -197,14 +197,14 @@ def _publish(
             for s in _latest(store.studies(), studies)
             if (s.family, s.device) == (won[0].family, won[0].device)
         ]
-        written = policyfile.update(policies, [s for s in same if s.decision])
+        written = policyfile_write.update(policies, [s for s in same if s.decision])
         out.print(f"policy file  {written}")
         entries = policyfile.read(written).entries
-        for study in (s for s in studies if s.decision):
-            entry = entries[study.workload]
-            if study.decision and Configuration(entry.configuration) != study.decision.winner.configuration:
-                better = f"{Configuration(entry.configuration).id}, {duration(entry.median_ms)}"
-                out.print(f"             keeps for {study.workload} what an earlier sweep found: {better}")
+        for new in (entry for study in studies for entry in policyfile_write.entries(study)):
+            kept = entries[new.workload]
+            if kept.configuration != new.configuration:
+                better = f"{Configuration(kept.configuration).id}, {duration(kept.median_ms)}"
+                out.print(f"             keeps for {new.workload} what an earlier sweep found: {better}")
 
 
 def report(records: Sequence[str], folder: Path | None, out: Console) -> None:
