@@ -3,7 +3,6 @@
 ``main`` turns every AutotuneError into one message and its exit code; the commands themselves only raise.
 """
 
-import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
@@ -301,7 +300,3 @@ def _click_exception() -> type[Exception]:
     name = "typer._click" if find_spec("typer._click") else "click"
     found: type[Exception] = import_module(f"{name}.exceptions").ClickException
     return found
-
-
-def entry_point() -> None:
-    sys.exit(main())
