@@ -39,6 +39,7 @@ class Family:
     scalars: Mapping[str, Scalar]
     options: Mapping[str, Option]
     data: Mapping[str, Data]
+    windowed: Mapping[str, str] = field(default_factory=dict)
     kernels: Mapping[str, Kernel]
     space: Space
     means: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

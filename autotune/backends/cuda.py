@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from autotune.backends import LaunchError, Placed
 from autotune.backends.cuda_data import CudaModule, CudaPlaced, packed
+from autotune.backends.cuda_outlet import CudaOutlet
 from autotune.backends.cuda_query import active_blocks, clocks, describe_device
 from autotune.backends.cuda_texture import Texture
 from autotune.cache import Cache, default_root
@@ -165,10 +166,11 @@ class CudaBackend:
             return CudaPlaced(kept, stored.argument(texture.handle), address, self, [texture, memory])
         return CudaPlaced(kept, stored.argument(address), address, self, [memory])
 
-    def fill(self, placed: Placed, byte: int) -> None:
+    def fill(self, placed: Placed, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
         assert isinstance(placed, CudaPlaced)
+        many = placed.stored.nbytes - begin if nbytes is None else nbytes
         with self.current():
-            self._driver.memset_d8_async(placed.address, byte, placed.stored.nbytes, self._stream)
+            self._driver.memset_d8_async(placed.address + begin, byte, many, self._stream)
 
     def upload(self, placed: Placed, stored: Stored) -> None:
         assert isinstance(placed, CudaPlaced) and stored.buffer is not None
@@ -178,6 +180,20 @@ class CudaBackend:
                 self._driver.memcpy_htod_async(placed.address, stored.buffer, self._stream)
             except self._driver.Error as problem:
                 raise LaunchError(str(problem)) from None
+
+    def outlet(self) -> CudaOutlet:
+        """For results that leave chunk by chunk."""
+        return CudaOutlet(self._driver, self.current)
+
+    def stage(self, module: Any, resident: Placed, begin: int, window: Stored) -> None:
+        assert isinstance(resident, CudaPlaced)
+        with self.current():
+            try:
+                symbol, _ = module.module.get_global(CONSTANT_WINDOW)
+                target, source = int(symbol) + window.constant_offset, resident.address + begin
+                self._driver.memcpy_dtod_async(target, source, window.nbytes, self._stream)
+            except self._driver.Error as problem:
+                raise LaunchError(f"cannot fill constant memory: {problem}") from None
 
     def download(self, placed: Placed, nbytes: int | None = None) -> NDArray[np.uint8]:
         assert isinstance(placed, CudaPlaced)
