@@ -1,14 +1,19 @@
-"""The options that commands share, with their help."""
+"""What commands share: options with their help, and the consoles they print to."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 __all__ = [
     "Allocation", "Data", "DeviceOption", "Devices", "FamilyArgument", "Policies", "Preset", "Search", "Seconds",
-    "Seed", "Set", "TrialSeconds", "Trials", "Workload",
+    "Seed", "Set", "TrialSeconds", "Trials", "Workload", "err", "out",
 ]  # fmt: skip
+
+out = Console(highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
+err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
 FamilyArgument = Annotated[
     str, typer.Argument(metavar="FAMILY", help="A family's name, or a folder with a family.yaml.")

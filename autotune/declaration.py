@@ -73,6 +73,10 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     for array in data.values():
         if array.zero:
             Expression(array.zero, f"{where}: data {array.name}: zero").require(names)
+    features = {
+        key: Expression(str(value), f"{where}: feature {key}").require({*extents, *scalars})
+        for key, value in content.get("features", {name: name for name in extents}).items()
+    }
     space = Space(
         policies,
         tuple(
@@ -100,6 +104,8 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "extents": extents,
         "scalars": scalars,
         "options": options,
+        "features": features,
+        "accuracy": tuple(Space(policies).policy(key).name for key in content.get("accuracy", ())),
         "data": data,
         "windowed": windowed,
         "kernels": kernels,

@@ -4,15 +4,15 @@ The default plan clears the outputs that ask for it and launches every kernel on
 ``family.py`` has a ``plan(execution)`` function drives the launches itself.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from numpy.typing import NDArray
 
-from autotune.backends import Backend, Module, Placed
+from autotune.backends import Backend, Launch, Module, Placed
 from autotune.errors import FamilyError, UnknownName
-from autotune.expression import Expression
+from autotune.expression import parsed
 from autotune.layout import Stored
 from autotune.order import Order, restored
 from autotune.variant import Geometry, Variant, scalar_bytes
@@ -66,21 +66,21 @@ class Execution:
     backend: Backend
     variant: Variant
     module: Module
-    placed: Mapping[str, Placed]
+    placed: MutableMapping[str, Placed]
     names: Mapping[str, Any]
     constants: Mapping[str, Stored] = field(default_factory=dict)
     orders: Mapping[str, Order] = field(default_factory=dict)
     transform_ms: float = 0.0
     transfer_ms: float = 0.0
     _launches: list[tuple[str, Geometry, list[bytes]]] = field(default_factory=list)
-    _zeroed: list[Placed] = field(default_factory=list)
+    _zeroed: list[str] = field(default_factory=list)
     _at: dict[str, int] = field(default_factory=dict)  # the windowed extents a plan is in: which window
 
     def __post_init__(self) -> None:
         family = self.variant.family
         for data in family.data.values():
-            if data.zero and Expression(data.zero).evaluate(self.names):
-                self._zeroed.append(self.placed[data.name])
+            if data.zero and parsed(data.zero).evaluate(self.names):
+                self._zeroed.append(data.name)
         for kernel in family.kernels.values():
             geometry = self.variant.geometry(kernel, self.names)
             self._launches.append((kernel.name, geometry, self._arguments(kernel.arguments, self.names)))
@@ -122,11 +122,31 @@ class Execution:
         if self._plan is not None:
             self._plan(self)
             return
-        for placed in self._zeroed:
-            self.backend.fill(placed, 0)
+        for name in self._zeroed:
+            self.backend.fill(self.placed[name], 0)
         for kernel, geometry, arguments in self._launches:
             self._refuse_partial(kernel)
             self.backend.launch(self.module, kernel, geometry, arguments)
+
+    @property
+    def fills(self) -> dict[str, Placed]:
+        """What the default plan clears before its launches."""
+        return {name: self.placed[name] for name in self._zeroed}
+
+    @property
+    def launches(self) -> list[Launch]:
+        """The default plan's launches, each argument with the name of its array."""
+        family = self.variant.family
+        return [
+            Launch(
+                self.module,
+                kernel,
+                geometry,
+                tuple(arguments),
+                tuple("" if name in family.scalars else name for name in family.kernels[kernel].arguments),
+            )
+            for kernel, geometry, arguments in self._launches
+        ]
 
     @property
     def footprint_bytes(self) -> int:
@@ -146,6 +166,11 @@ class Execution:
         placed, data = self.placed[name], self.variant.family.data[name]
         return self.backend.download(placed, count * data.dtype.itemsize).view(data.dtype)
 
+    @property
+    def uses_constant(self) -> bool:
+        """Whether ``prepare`` has something to do, and no other variant of the binary may run meanwhile."""
+        return bool(self.constants or self._windowed)
+
     def prepare(self) -> None:
         """Fill the constant windows again: another variant in the same binary may have used them since."""
         for stored in self.constants.values():
@@ -156,7 +181,7 @@ class Execution:
         """An array that fits is there before the plan, as any other array in constant memory."""
         for placed in self._windowed.values():
             if len(placed.windows) == 1:
-                self.backend.stage(self.module, placed.resident, 0, placed.windows[0].stored)
+                self.backend.fill_window(self.module, placed.resident, 0, placed.windows[0].stored)
 
     def windows(self, extent: str) -> Iterator[tuple[int, int]]:
         """For a family's own plan: (first, count) of each window over ``extent``, along which arrays are declared
@@ -175,7 +200,7 @@ class Execution:
                 self._at[extent] = number
                 for placed in cut if len(cut[0].windows) > 1 else ():
                     part = placed.windows[number]
-                    self.backend.stage(self.module, placed.resident, part.begin, part.stored)
+                    self.backend.fill_window(self.module, placed.resident, part.begin, part.stored)
                 yield window.first, window.count
         finally:
             self._at.pop(extent, None)

@@ -67,9 +67,9 @@ def run(
         if explain:
             out.print(explained(chosen, passed))
         assert chosen.configuration is not None
+        device, configuration = kernel.device_for(inputs), chosen.configuration.id
         out.print(
-            f"{family.name} on {kernel.device}: {chosen.configuration.id} ({chosen.match}), {elapsed:.3f} s",
-            markup=False,
+            f"{family.name} on {device}: {configuration} ({chosen.match}), {elapsed:.3f} s", markup=False
         )
     _written(family, outputs, output, out)
 

@@ -163,7 +163,7 @@ class CpuBackend:
         """For results that leave chunk by chunk."""
         return HostOutlet()
 
-    def stage(self, module: Any, resident: Placed, begin: int, window: Stored) -> None:
+    def fill_window(self, module: Any, resident: Placed, begin: int, window: Stored) -> None:
         assert isinstance(resident, CpuPlaced)
         offset = window.constant_offset
         module.window[offset : offset + window.nbytes] = resident.buffer[begin : begin + window.nbytes]
