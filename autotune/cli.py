@@ -15,6 +15,7 @@ from rich.table import Table
 
 from autotune import __version__
 from autotune.cli_options import (
+    Allocation,
     Data,
     DeviceOption,
     Devices,
@@ -246,13 +247,13 @@ def run_command(
     explain: Annotated[
         bool, typer.Option("--explain", help="Print why this configuration was taken.")
     ] = False,
+    allocation: Allocation = "",
 ) -> None:
     """Run the tuned kernel once on given data."""
     from autotune.running import run
 
-    run(
-        load_family(family, check=False), workload, input_ or [], output, device, policies, data, explain, out
-    )
+    run(load_family(family, check=False), workload, input_ or [], output, device, policies, data, explain, out,
+        allocation)  # fmt: skip
 
 
 @app.command("doctor")

@@ -41,6 +41,7 @@ class Family:
     features: Mapping[str, Expression] = field(default_factory=dict)
     accuracy: tuple[str, ...] = ()
     data: Mapping[str, Data]
+    windowed: Mapping[str, str] = field(default_factory=dict)
     kernels: Mapping[str, Kernel]
     space: Space
     means: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from autotune.backends import Backend, Module, Placed
 from autotune.backends.transform import Mover, is_as_stored, is_canonical, raw, refusal, staged
-from autotune.execution import Execution, Shared
+from autotune.execution import Execution, Shared, Windowed
 from autotune.interop import View
 from autotune.layout import Layout, Stored
 from autotune.order import Order, merged, reordered
 from autotune.variant import Variant
+from autotune.window import cut, steps
 from autotune.workload import Inputs
 
 __all__ = ["Resident", "can_be_staged"]
@@ -113,9 +114,17 @@ class Resident:
         if parent and all(parent.inputs.arrays.get(n) is self.inputs.arrays[n] for n in group):
             return parent._keep(variant, group, orders)  # noqa: SLF001 - one class
         key = _key(variant, group)
+        extent = variant.family.windowed.get(group[0], "")
+        step = 0  # elements in a window
+        if extent and variant.layouts[group[0]].memory == "constant":
+            limits = self.backend.device.limits
+            step = steps(variant.layouts, variant.family.windowed, self.inputs.sizes, limits)[extent]
+            key += f" by {step}"
         if key not in self._kept:
             self._make_room()
-            self._kept[key] = self._stored(variant, group, orders)
+            self._kept[key] = (
+                self._cut(variant, group[0], orders, step) if step else self._stored(variant, group, orders)
+            )
         item = self._kept[key]
         item.used = self._bound
         return item
@@ -152,6 +161,18 @@ class Resident:
             for name, stored in zip(group, made, strict=True)
         }
         return _Kept(contents, placed, (middle - begin) * 1e3, (end - middle) * 1e3)
+
+    def _cut(self, variant: Variant, name: str, orders: Mapping[str, Order], step: int) -> _Kept:
+        """An array in windows of constant memory: all of them in the device's own."""
+        begin = time.perf_counter()
+        extent = variant.family.windowed[name]
+        everything, windows = cut(variant.layouts[name], extent, self._reordered(variant, name, orders), step)
+        middle = time.perf_counter()
+        resident = self.backend.place(everything)
+        self.backend.synchronize()
+        placed = Windowed(extent, windows, resident)
+        transfer_ms = (time.perf_counter() - middle) * 1e3
+        return _Kept({}, {name: placed}, (middle - begin) * 1e3, transfer_ms)
 
     def _from_device(self, layout: Layout, name: str, view: View) -> _Kept:
         """An array that is on the GPU and can be stored there (transform.refusal says whether)."""
@@ -226,7 +247,7 @@ class Resident:
     def _output(self, variant: Variant, name: str, layout: Layout) -> Placed:
         if name in self.lent:
             return self.lent[name]
-        key = layout.cpp + name
+        key = f"{name} {layout!r}"  # not its C++ type, which knows nothing of padding
         if key not in self._outputs:
             shape = tuple(self.inputs.sizes[extent] for extent in variant.family.data[name].shape)
             self._outputs[key] = self.backend.place(layout.room(shape))

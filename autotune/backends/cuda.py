@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from autotune.backends import Launch, LaunchError, Placed
 from autotune.backends.cuda_calls import CudaCall, Joints
-from autotune.backends.cuda_data import CudaModule, CudaPlaced, loaded, packed, place
+from autotune.backends.cuda_data import CONSTANT_WINDOW, CudaModule, CudaPlaced, loaded, packed, place
+from autotune.backends.cuda_outlet import CudaOutlet
 from autotune.backends.cuda_query import (
     active_blocks,
     attributes,
@@ -143,16 +144,31 @@ class CudaBackend:
     def borrow(self, stored: Stored, address: int) -> CudaPlaced:
         return CudaPlaced(replace(stored, buffer=None), stored.argument(address), address, self, [])
 
-    def fill(self, placed: Placed, byte: int) -> None:
+    def fill(self, placed: Placed, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
         assert isinstance(placed, CudaPlaced)
+        many = placed.stored.nbytes - begin if nbytes is None else nbytes
         with self.current():
-            self._driver.memset_d8_async(placed.address, byte, placed.stored.nbytes, self._stream)
+            self._driver.memset_d8_async(placed.address + begin, byte, many, self._stream)
 
     def upload(self, placed: Placed, stored: Stored) -> None:
         assert isinstance(placed, CudaPlaced) and stored.buffer is not None
         assert placed.address and stored.nbytes == placed.stored.nbytes, "linear memory of the same size"
         with self._driving():
             self._driver.memcpy_htod_async(placed.address, stored.buffer, self._stream)
+
+    def outlet(self) -> CudaOutlet:
+        """For results that leave chunk by chunk."""
+        return CudaOutlet(self._driver, self.current)
+
+    def fill_window(self, module: Any, resident: Placed, begin: int, window: Stored) -> None:
+        assert isinstance(resident, CudaPlaced)
+        with self.current():
+            try:
+                symbol, _ = module.module.get_global(CONSTANT_WINDOW)
+                target, source = int(symbol) + window.constant_offset, resident.address + begin
+                self._driver.memcpy_dtod_async(target, source, window.nbytes, self._stream)
+            except self._driver.Error as problem:
+                raise LaunchError(f"cannot fill constant memory: {problem}") from None
 
     def download(self, placed: Placed, nbytes: int | None = None) -> NDArray[np.uint8]:
         assert isinstance(placed, CudaPlaced)
