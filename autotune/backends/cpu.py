@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from autotune.backends import LaunchError, Placed
 from autotune.backends.cpu_native import CONSTANT_BYTES, Launch, Texture, images, runtime
+from autotune.backends.outlet import HostOutlet
 from autotune.cache import default_root
 from autotune.compiler import Compiled
 from autotune.device import Device, Limits
@@ -150,13 +151,22 @@ class CpuBackend:
         texture = Texture(buffer.ctypes.data, width, height)
         return CpuPlaced(kept, stored.argument(ctypes.addressof(texture)), buffer, texture)
 
-    def fill(self, placed: Placed, byte: int) -> None:
+    def fill(self, placed: Placed, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
         assert isinstance(placed, CpuPlaced)
-        placed.buffer.fill(byte)
+        placed.buffer[begin : None if nbytes is None else begin + nbytes].fill(byte)
 
     def upload(self, placed: Placed, stored: Stored) -> None:
         assert isinstance(placed, CpuPlaced) and stored.buffer is not None
         placed.buffer[:] = stored.buffer
+
+    def outlet(self) -> HostOutlet:
+        """For results that leave chunk by chunk."""
+        return HostOutlet()
+
+    def fill_window(self, module: Any, resident: Placed, begin: int, window: Stored) -> None:
+        assert isinstance(resident, CpuPlaced)
+        offset = window.constant_offset
+        module.window[offset : offset + window.nbytes] = resident.buffer[begin : begin + window.nbytes]
 
     def download(self, placed: Placed, nbytes: int | None = None) -> Bytes:
         assert isinstance(placed, CpuPlaced)
