@@ -4,10 +4,11 @@ The default plan clears the outputs that ask for it and launches every kernel on
 ``family.py`` has a ``plan(execution)`` function drives the launches itself.
 """
 
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from autotune.backends import Backend, Launch, Module, Placed
@@ -75,6 +76,8 @@ class Execution:
     _launches: list[tuple[str, Geometry, list[bytes]]] = field(default_factory=list)
     _zeroed: list[str] = field(default_factory=list)
     _at: dict[str, int] = field(default_factory=dict)  # the windowed extents a plan is in: which window
+    _graphs: dict[str, tuple[tuple[bytes, ...], Callable[[], None]]] = field(default_factory=dict)
+    _bound: dict[tuple[Any, ...], tuple[Geometry, dict[str, bytes]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         family = self.variant.family
@@ -208,14 +211,61 @@ class Execution:
     def launch(self, kernel: str, **scalars: Any) -> None:
         """For a family's own plan: one launch with the given scalars in place of the workload's."""
         self._refuse_partial(kernel)
+        self.backend.launch(self.module, kernel, *self._launch_of(kernel, scalars))
+
+    def launch_cooperative(self, kernel: str, **scalars: Any) -> None:
+        """For a family's own plan: one launch whose blocks all run at the same time, so that they may wait for each
+        other (on the cpu device, one block). The kernel's declared grid, in x alone, is the most blocks there will
+        be; how many there are is in gridDim.x. Raises LaunchError."""
+        self._refuse_partial(kernel)
+        self.backend.launch_cooperative(self.module, kernel, *self._launch_of(kernel, scalars))
+
+    def _launch_of(self, kernel: str, scalars: Mapping[str, Any]) -> tuple[Geometry, list[bytes]]:
+        """Geometry and arguments. What the scalars decide is worked out once, since a plan may launch many thousand
+        times; the arrays may be others at each launch."""
+        key = kernel, *scalars.items()
         declared = self.variant.family.kernels[kernel]
-        names = {**self.names, **scalars}
-        self.backend.launch(
-            self.module,
-            kernel,
-            self.variant.geometry(declared, names),
-            self._arguments(declared.arguments, names),
-        )
+        if key not in self._bound:
+            names = {**self.names, **scalars}
+            types = self.variant.family.scalars
+            given = {
+                name: scalar_bytes(types[name].type, names[name])
+                for name in declared.arguments
+                if name in types
+            }
+            self._bound[key] = self.variant.geometry(declared, names), given
+        geometry, given = self._bound[key]
+        return geometry, [
+            given[name] if name in given else self._argument(name) for name in declared.arguments
+        ]
+
+    def graph(self, name: str, steps: Callable[[], None]) -> None:
+        """For a family's own plan: what ``steps`` launches and clears, as one graph where the device has graphs. It is
+        recorded the first time and only launched afterwards, so ``name`` must always stand for the very same steps,
+        and ``steps`` may neither fetch nor upload. Arrays that lie elsewhere than the last time are recorded anew."""
+        places = tuple(placed.argument for placed in self.placed.values())
+        if name not in self._graphs or self._graphs[name][0] != places:
+            self._graphs[name] = places, self.backend.record(steps)
+        self._graphs[name][1]()
+
+    def stage(self, name: str, work: Callable[[int], None]) -> None:
+        """For a family's own plan: work that is no kernel of its own (see Backend.stage); ``name`` is no kernel's.
+        Not inside a graph."""
+        self.backend.stage(name, work)
+
+    def refill(self, data: str, buffer: NDArray[np.uint8]) -> None:
+        """For a family's own plan: new bytes, as many as there are, for an array as it lies on the device."""
+        placed = self.placed[data]
+        self.backend.upload(placed, replace(placed.stored, buffer=buffer))
+
+    def address(self, data: str) -> int:
+        """For a library: where a scratch or output array begins on the device."""
+        return int.from_bytes(self.placed[data].argument[:8], "little")  # an accessor begins with its handle
+
+    @property
+    def graphs(self) -> int:
+        """How many graphs have been recorded."""
+        return len(self._graphs)
 
     def zero(self, data: str, first: int = 0, count: int | None = None) -> None:
         """For a family's own plan: clear one array, or ``count`` indices of its first extent from ``first``, which has

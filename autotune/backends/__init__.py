@@ -91,6 +91,23 @@ class Backend(Protocol):
 
     def launch(self, module: Module, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None: ...
 
+    def launch_cooperative(
+        self, module: Module, kernel: str, geometry: Geometry, arguments: Sequence[bytes]
+    ) -> None:
+        """A launch whose blocks all run at the same time, so that they may wait for each other: of a grid in x as
+        many blocks as the device holds at once. The kernel learns their number from gridDim."""
+        ...
+
+    def stage(self, name: str, work: Callable[[int], None]) -> None:
+        """Work that is no kernel of the family: a library's on the device, queued on the stream whose handle ``work``
+        is given (0 for the default one), or the host's. ``kernel_times`` counts it under ``name``."""
+        ...
+
+    def record(self, steps: Callable[[], None]) -> Callable[[], None]:
+        """What ``steps`` launches and fills as one graph, recorded now and run by each call of the result, in the
+        calling thread's order of execution. ``steps`` waits for nothing and moves no data to or from the host."""
+        ...
+
     def synchronize(self) -> None: ...
 
     def sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]: ...

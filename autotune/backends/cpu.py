@@ -203,6 +203,22 @@ class CpuBackend:
         if status:
             raise LaunchError(f"{kernel}: {_REASONS.get(status, f'status {status}')} ({geometry})")
 
+    def launch_cooperative(
+        self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]
+    ) -> None:
+        """One block: only its own threads are certain to run at the same time here."""
+        self.launch(module, kernel, replace(geometry, grid=(1, 1, 1)), arguments)
+
+    def stage(self, name: str, work: Callable[[int], None]) -> None:
+        begin = time.perf_counter_ns()
+        work(0)
+        elapsed_ms = (time.perf_counter_ns() - begin) * 1e-6
+        self._kernel_ms[name] = self._kernel_ms.get(name, 0.0) + elapsed_ms
+
+    def record(self, steps: Callable[[], None]) -> Callable[[], None]:
+        """``steps`` themselves: a launch here costs little more than its kernel."""
+        return steps
+
     def synchronize(self) -> None:
         """Nothing is ever under way."""
 

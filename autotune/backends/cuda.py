@@ -6,6 +6,7 @@ point makes that context current and restores what was current before: nothing i
 
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -18,6 +19,13 @@ from numpy.typing import NDArray
 from autotune.backends import Launch, LaunchError, Placed
 from autotune.backends.cuda_calls import CudaCall, Joints
 from autotune.backends.cuda_data import CONSTANT_WINDOW, CudaModule, CudaPlaced, loaded, packed, place
+from autotune.backends.cuda_graph import (
+    Graph,
+    capture,
+    captured_function,
+    launch_cooperative,
+    resident_blocks,
+)
 from autotune.backends.cuda_outlet import CudaOutlet
 from autotune.backends.cuda_query import (
     active_blocks,
@@ -60,6 +68,7 @@ class CudaBackend:
         self._queue_ns = _QUEUE_NS  # what queueing a sample took the last time
         self._probe: CudaModule | None = None
         self._traced: list[tuple[str, Any, Any]] | None = None
+        self._graphs: weakref.WeakSet[Graph] = weakref.WeakSet()
         self.device = describe_device(self._driver, self._handle, ordinal)
 
     def __enter__(self) -> "CudaBackend":
@@ -199,19 +208,81 @@ class CudaBackend:
 
     def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
         function = module.functions[kernel]
+        with self._launching(kernel):
+            self._consent(function, geometry)
+            function._launch_kernel(  # noqa: SLF001 - the path PyCUDA's prepared calls take
+                geometry.grid, geometry.block, packed(arguments), geometry.shared_bytes, self._stream
+            )
+
+    def launch_cooperative(
+        self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]
+    ) -> None:
+        with self._launching(kernel):
+            self._consent(module.functions[kernel], geometry)
+            if kernel not in module.handles:
+                module.handles[kernel] = captured_function(
+                    self._captured(lambda: self.launch(module, kernel, geometry, arguments))
+                )
+            handle = module.handles[kernel]
+            most = resident_blocks(handle, self.device.multiprocessors, geometry)
+            if geometry.grid[1:] != (1, 1) or not most:
+                raise LaunchError(
+                    f"{kernel}: a grid of {geometry.grid} blocks cannot be launched cooperatively: it has one "
+                    f"dimension, and {most} blocks of {geometry.block_size} threads with {geometry.shared_bytes} "
+                    "bytes of shared memory run at a time"
+                )
+            blocks = min(geometry.grid[0], most)
+            launch_cooperative(handle, blocks, geometry, arguments, self._stream_handle)
+
+    @contextmanager
+    def _launching(self, kernel: str) -> Iterator[None]:
+        """One launch: on this device, between events when launches are traced, its failure as LaunchError."""
         with self.current():
             try:
                 start = self._driver.Event().record() if self._traced is not None else None
-                if geometry.shared_bytes > 48 << 10:  # more needs the kernel's consent
-                    attribute = self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
-                    function.set_attribute(attribute, geometry.shared_bytes)
-                function._launch_kernel(  # noqa: SLF001 - the path PyCUDA's prepared calls take
-                    geometry.grid, geometry.block, packed(arguments), geometry.shared_bytes, self._stream
-                )
+                yield
                 if self._traced is not None:
                     self._traced.append((kernel, start, self._driver.Event().record()))
             except self._driver.Error as problem:
                 raise LaunchError(f"{kernel}: {problem}") from None
+
+    def _consent(self, function: Any, geometry: Geometry) -> None:
+        if geometry.shared_bytes > 48 << 10:  # more needs the kernel's consent
+            attribute = self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+            function.set_attribute(attribute, geometry.shared_bytes)
+
+    def stage(self, name: str, work: Callable[[int], None]) -> None:
+        with self._launching(name):
+            work(self._stream_handle)
+
+    def record(self, steps: Callable[[], None]) -> Callable[[], None]:
+        with self.current():
+            graph = Graph(self._captured(steps), self.current)
+        self._graphs.add(graph)
+
+        def replay() -> None:
+            if self._traced is not None:
+                steps()  # so that each of its launches has its own events
+                return
+            with self.current():
+                graph.launch(self._stream_handle)
+
+        return replay
+
+    def _captured(self, steps: Callable[[], None]) -> Any:
+        """The graph of what ``steps`` launches, on a stream of its own: the default one cannot be captured."""
+        before = self._stream, self._traced
+        try:
+            self._local.stream, self._traced = self._driver.Stream(_NON_BLOCKING), None
+            return capture(self._stream_handle, steps)
+        except self._driver.Error as problem:
+            raise LaunchError(str(problem)) from None
+        finally:
+            self._local.stream, self._traced = before
+
+    @property
+    def _stream_handle(self) -> int:
+        return int(self._stream.handle) if self._stream else 0
 
     def bound(self, fills: Mapping[str, Placed], launches: Sequence[Launch]) -> CudaCall:
         with self.current():
@@ -312,6 +383,8 @@ class CudaBackend:
             return
         with suppress(LaunchError, self._driver.Error):  # a lost context has nothing left to free
             with self.current():
+                for graph in list(self._graphs):
+                    graph.free()
                 if self._flush is not None:
                     self._flush.free()
                 self._joints.close()

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -47,9 +47,12 @@ class CudaPlaced:
 
 @dataclass
 class CudaModule:
+    """``handles`` are the driver's, of the functions that were launched cooperatively."""
+
     image: Path
     module: Any
     functions: dict[str, Any]
+    handles: dict[str, int] = field(default_factory=dict)
 
     def unload(self) -> None:
         """Dropped with the backend's table of images; a cubin is shared by the variants in it."""
