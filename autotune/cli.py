@@ -3,7 +3,6 @@
 ``main`` turns every AutotuneError into one message and its exit code; the commands themselves only raise.
 """
 
-import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
@@ -12,11 +11,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from autotune import __version__
 from autotune.cli_options import (
+    Allocation,
     Data,
     DeviceOption,
     Devices,
@@ -31,7 +30,10 @@ from autotune.cli_options import (
     Trials,
     TrialSeconds,
     Workload,
+    err,
+    out,
 )
+from autotune.cli_policies import check_command, explain_command, regret_command
 from autotune.errors import AutotuneError, UsageError
 from autotune.family import families as known_families
 from autotune.family import load as load_family
@@ -49,8 +51,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-out = Console(highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
-err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+app.command("explain")(explain_command)
+app.command("check")(check_command)
+app.command("regret")(regret_command)
 
 
 @app.callback(invoke_without_command=True)
@@ -68,11 +71,15 @@ def _version(
 @app.command("families")
 def families_command() -> None:
     """The kernel families that ship with autotune."""
+    from autotune.search_members import MOST_LISTED, listed
+
     table = Table("family", "about", "configurations", "presets", box=None)
     for name in known_families():
         family = load_family(name)
         presets = ", ".join(family.space.preset_names)
-        table.add_row(name, family.title, str(len(family.space.configurations())), presets)
+        every = listed(family.space)
+        count = f"over {MOST_LISTED:,}" if every is None else str(len(every))
+        table.add_row(name, family.title, count, presets)
     out.print(table)
 
 
@@ -191,17 +198,20 @@ def sweep_command(
 
 @app.command("report")
 def report_command(
-    record: Annotated[
-        str, typer.Argument(metavar="DIR", help="A sweep's --out folder, or the URL of its --store.")
+    records: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DIR|FILE.csv…", help="A sweep's --out folder or --store URL, or results.csv files."
+        ),
     ],
     out_: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Where the files go; default DIR itself.")
     ] = None,
 ) -> None:
-    """Make results.csv and report.html anew from a record. Needs no device."""
+    """Make report.html, results.csv, summary.csv and effects.csv anew from a record. Needs no device."""
     from autotune import sweeping
 
-    sweeping.report(record, out_, out)
+    sweeping.report(records, out_, out)
 
 
 @app.command("run")
@@ -237,13 +247,13 @@ def run_command(
     explain: Annotated[
         bool, typer.Option("--explain", help="Print why this configuration was taken.")
     ] = False,
+    allocation: Allocation = "",
 ) -> None:
     """Run the tuned kernel once on given data."""
     from autotune.running import run
 
-    run(
-        load_family(family, check=False), workload, input_ or [], output, device, policies, data, explain, out
-    )
+    run(load_family(family, check=False), workload, input_ or [], output, device, policies, data, explain, out,
+        allocation)  # fmt: skip
 
 
 @app.command("doctor")
@@ -291,7 +301,3 @@ def _click_exception() -> type[Exception]:
     name = "typer._click" if find_spec("typer._click") else "click"
     found: type[Exception] = import_module(f"{name}.exceptions").ClickException
     return found
-
-
-def entry_point() -> None:
-    sys.exit(main())

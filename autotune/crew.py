@@ -22,7 +22,7 @@ from autotune.jobs import Describe, Died, Job, Reference, Retime, Setting, Tried
 from autotune.space import Configuration
 from autotune.workload import Inputs
 
-__all__ = ["Crew", "DeviceLost", "Made", "Worker", "device_names", "started"]
+__all__ = ["Crew", "DeviceLost", "Made", "Worker", "device_names", "launched", "opened"]
 
 _NO_COMPILER = "--compiler chooses a CUDA compiler; on the cpu the environment's CXX names one"
 
@@ -144,30 +144,14 @@ class Crew:
 
 
 @contextmanager
-def started(names: Sequence[str], compiler: str, trial_seconds: float) -> Iterator[list[ProcessWorker]]:
-    """A started process for each device. Raises AutotuneError: a device that is not there, or is not like the first."""
+def launched(names: Sequence[str], compiler: str, trial_seconds: float) -> Iterator[list[ProcessWorker]]:
+    """A process for each device, which opens it while the block goes on; ``opened`` waits for them."""
     if compiler and names[0] == "cpu":
         raise UsageError(_NO_COMPILER)
     workers = [ProcessWorker(name, partial(open_backend, name), compiler, trial_seconds) for name in names]
     try:
         for worker in workers:
             worker.launch()
-        for worker in workers:
-            worker.start()
-        first = workers[0].device
-        if compiler and first.kind == "cpu":
-            raise UsageError(_NO_COMPILER)
-        for worker in workers:
-            kind = worker.device
-            if (kind.slug, kind.arch, kind.multiprocessors) != (
-                first.slug,
-                first.arch,
-                first.multiprocessors,
-            ):
-                raise UsageError(
-                    f"{worker.name} is a {kind.name}, {workers[0].name} a {first.name}: the devices of one sweep must "
-                    "be of one model, since their times are ranked together; sweep them one by one"
-                )
         yield workers
     except BaseException:
         for worker in workers:
@@ -176,6 +160,22 @@ def started(names: Sequence[str], compiler: str, trial_seconds: float) -> Iterat
     finally:
         for worker in workers:
             worker.close()
+
+
+def opened(workers: Sequence[ProcessWorker], compiler: str) -> None:
+    """Wait until all have their devices. Raises AutotuneError: one that is not there, or is not like the first."""
+    for worker in workers:
+        worker.start()
+    first = workers[0].device
+    if compiler and first.kind == "cpu":
+        raise UsageError(_NO_COMPILER)
+    for worker in workers:
+        kind = worker.device
+        if (kind.slug, kind.arch, kind.multiprocessors) != (first.slug, first.arch, first.multiprocessors):
+            raise UsageError(
+                f"{worker.name} is a {kind.name}, {workers[0].name} a {first.name}: the devices of one sweep must "
+                "be of one model, since their times are ranked together; sweep them one by one"
+            )
 
 
 def device_names(text: str) -> list[str]:

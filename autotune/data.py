@@ -72,7 +72,8 @@ class Data:
 
 
 def canonical(data: Data, array: Any) -> NDArray[Any]:
-    """``array`` as the declared dtype and rank, its values inside the declared range. Raises WorkloadError."""
+    """``array`` as the declared dtype and rank, its values inside the declared range: the same object where it is so
+    already. Raises WorkloadError."""
     try:
         given = np.asarray(array)
     except ValueError as problem:
@@ -99,6 +100,8 @@ def canonical(data: Data, array: Any) -> NDArray[Any]:
     ):
         bad = given.max() if given.min() >= data.low else given.min()
         raise WorkloadError(f"{data.name}: value {bad} is outside the allowed {data.low:g}..{data.high:g}")
+    if given.dtype == data.dtype and given.flags.c_contiguous:
+        return given  # the very object, which numpy does not give back for records
     return np.ascontiguousarray(given, data.dtype)
 
 

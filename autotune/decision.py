@@ -6,12 +6,12 @@ occupancy, then footprint, then closeness to the control (simplicity), then id.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autotune.space import Configuration
 from autotune.trial import Trial
 
-__all__ = ["Decision", "Minimax", "decide", "minimax"]
+__all__ = ["Decision", "Minimax", "accuracy_class", "decide", "decide_classes", "minimax"]
 
 TIE = (
     0.01  # two medians closer than this are a tie even when their intervals are narrower (as cuda-bench does)
@@ -57,6 +57,31 @@ def decide(trials: Sequence[Trial], control: Configuration) -> Decision | None:
         _ratio(control_trial, winner),
         _ratio(runner_up, winner),
     )
+
+
+def accuracy_class(configuration: Mapping[str, object], names: Sequence[str]) -> str:
+    """The accuracy class of ``configuration`` when the policies ``names`` decide how exact a result is: their values
+    as in a configuration's id, empty for a family that declares none."""
+    return ",".join(f"{name}={configuration[name]}" for name in sorted(names))
+
+
+def decide_classes(
+    trials: Sequence[Trial], control: Configuration, names: Sequence[str]
+) -> dict[str, Decision]:
+    """The decision within each accuracy class that was measured, by class; margins over control hold across them."""
+    groups: dict[str, list[Trial]] = {}
+    for trial in trials:
+        if trial.measurement:
+            groups.setdefault(accuracy_class(trial.configuration, names), []).append(trial)
+    measured = next((t for t in trials if t.measurement and t.configuration == control), None)
+    found = {}
+    for name, group in sorted(groups.items()):
+        decision = decide(group, control)
+        assert decision is not None
+        found[name] = replace(
+            decision, control=measured, margin_over_control=_ratio(measured, decision.winner)
+        )
+    return found
 
 
 def time_ms(trial: Trial) -> float:

@@ -24,6 +24,7 @@ __all__ = ["HostCxx", "RuntimeCxx", "cpu_model", "find_compiler", "runtime_batch
 _COMMON = (
     "-std=c++17",
     "-nostdinc++",
+    "-D_GLIBCXX_INCLUDE_NEXT_C_HEADERS",  # <math.h> is C's also where CPATH names libstdc++'s headers
     "-fPIC",
     "-shared",
     "-fvisibility=hidden",

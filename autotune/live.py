@@ -28,7 +28,7 @@ class Live:
     """One sweep's figures: trials done and left, the best time, how trials ended, time left, and the share of its time
     that the device ran kernels."""
 
-    def __init__(self, title: str, total: int, err: Console, bar: Progress | None) -> None:
+    def __init__(self, title: str, total: int | None, err: Console, bar: Progress | None) -> None:
         self._title, self._total, self._err, self._bar = title, total, err, bar
         self._states: Counter[str] = Counter()
         self._began = self._said = time.monotonic()
@@ -47,10 +47,11 @@ class Live:
             self._bar.update(self._task, completed=done, about=about)
         elif time.monotonic() - self._said >= LINE_SECONDS:
             self._said = time.monotonic()
-            left_s = (self._said - self._began) / (done - self._first) * (self._total - done)
-            self._err.print(
-                f"{self._title}: {done} of {self._total}, about {left_s:.0f} s left; {about}", markup=False
-            )
+            far = str(done)
+            if self._total is not None:
+                left_s = (self._said - self._began) / (done - self._first) * (self._total - done)
+                far = f"{done} of {self._total}, about {left_s:.0f} s left"
+            self._err.print(f"{self._title}: {far}; {about}", markup=False)
 
     def _about(self, best_ms: float, busy_share: float) -> str:
         failed = [f"{count} {state}" for state, count in sorted(self._states.items()) if state != "measured"]
@@ -67,7 +68,7 @@ def progress(err: Console) -> Progress:
 
 
 @contextmanager
-def live(title: str, total: int, err: Console) -> Iterator[Live]:
+def live(title: str, total: int | None, err: Console) -> Iterator[Live]:
     """A Live for the block; a bar that is gone afterwards where ``err`` is a terminal."""
     if not err.is_terminal:
         yield Live(title, total, err, None)

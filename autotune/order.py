@@ -4,7 +4,9 @@ An order permutes an index space; every array over it moves and every link into 
 interleaves arrays over one index space in one buffer.
 """
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +18,8 @@ from autotune.errors import FamilyError, WorkloadError
 from autotune.layout import Layout, Stored
 
 __all__ = ["Order", "merged", "reordered", "restored"]
+
+_PART = 1 << 18  # elements that one thread moves at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +53,7 @@ def reordered(data: Data, array: NDArray[Any], orders: Mapping[str, Order]) -> N
     moved = array
     for axis, space in enumerate(data.shape):
         if space in orders:
-            moved = moved.take(orders[space].old, axis=axis)
+            moved = _taken(moved, orders[space].old, axis)
     return _renumbered(data, moved, {space: order.new for space, order in orders.items()}, moved is not array)
 
 
@@ -58,8 +62,21 @@ def restored(data: Data, array: NDArray[Any], orders: Mapping[str, Order]) -> ND
     moved = array
     for axis, space in enumerate(data.shape):
         if space in orders:
-            moved = moved.take(orders[space].new, axis=axis)
+            moved = _taken(moved, orders[space].new, axis)
     return _renumbered(data, moved, {space: order.old for space, order in orders.items()}, moved is not array)
+
+
+def _taken(array: NDArray[Any], places: NDArray[np.integer], axis: int) -> NDArray[Any]:
+    """``array.take(places, axis)``. Memory is what it waits for, so several threads move a large array."""
+    if axis or len(places) <= _PART:
+        return array.take(places, axis=axis)
+    moved = np.empty((len(places), *array.shape[1:]), array.dtype)
+
+    def move(part: slice) -> None:
+        moved[part] = array[places[part]]  # much faster than take, for records
+
+    _in_parts(len(places), move)
+    return moved
 
 
 def _renumbered(
@@ -71,14 +88,31 @@ def _renumbered(
         if field.link in numbers:
             if not is_own:
                 array, is_own = array.copy(), True
-            links = array[field.name] if data.record else array
-            known = numbers[field.link]
-            if links.size and int(links.min()) >= 0 and int(links.max()) < len(known):
-                links[...] = known[links]
-            else:
-                inside = (links >= 0) & (links < len(known))
-                links[inside] = known[links[inside]]
+            _renumber(array[field.name] if data.record else array, numbers[field.link])
     return array
+
+
+def _renumber(links: NDArray[Any], known: NDArray[np.integer]) -> None:
+    def replace_in(part: slice) -> None:
+        some = links[part]
+        if some.size and int(some.min()) >= 0 and int(some.max()) < len(known):
+            some[...] = known[some]
+        else:
+            inside = (some >= 0) & (some < len(known))
+            some[inside] = known[some[inside]]
+
+    _in_parts(len(links), replace_in)
+
+
+def _in_parts(count: int, work: Callable[[slice], None]) -> None:
+    """``work`` on the elements 0 to ``count`` in parts, on several threads where there are several parts."""
+    parts = [slice(begin, min(count, begin + _PART)) for begin in range(0, count, _PART)]
+    if len(parts) < 2:
+        for part in parts:
+            work(part)
+        return
+    with ThreadPoolExecutor(min(len(parts), 8, len(os.sched_getaffinity(0)))) as threads:
+        list(threads.map(work, parts))
 
 
 def merged(layouts: Sequence[Layout], arrays: Sequence[NDArray[Any]]) -> list[Stored]:

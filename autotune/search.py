@@ -24,7 +24,6 @@ in declared order. Two objectives (``minimise``): any method but cmaes; ``pareto
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from importlib.util import find_spec
 from typing import Protocol
 
@@ -117,12 +116,8 @@ def search(
 
 def _presets(space: Space) -> list[Configuration]:
     """The presets of one configuration, in declared order; one that a narrowed space breaks is left out."""
-    found: list[Configuration] = []
-    for name in space.preset_names:
-        with suppress(UsageError):
-            configurations = space.configurations(name) if name != "full" else ()
-            found += configurations if len(configurations) == 1 else ()
-    return found
+    singles = (space.single(name) for name in space.preset_names if name != "full")
+    return [configuration for configuration in singles if configuration is not None]
 
 
 def default_trials(members: int | None) -> int:

@@ -133,11 +133,7 @@ class Space:
         held_to = {
             name: tuple(self.policy(name).value(v) for v in vs) for name, vs in (narrowed or {}).items()
         }
-        found = dict.fromkeys(
-            configuration
-            for values in self._products(preset)
-            for configuration in self._enumerate({**values, **held_to})
-        )
+        found = dict.fromkeys(self._members(preset, held_to))
         if not found:
             held = "; ".join(f"{k}={','.join(map(str, v))}" for k, v in held_to.items()) or "nothing set"
             reasons = sorted({c.reason for c in self.constraints})
@@ -146,6 +142,18 @@ class Space:
                 f"({' | '.join(reasons)}); widen --set or take another preset"
             )
         return tuple(found)
+
+    def single(self, preset: str) -> Configuration | None:
+        """The configuration of a preset that has one; None when it has more, without listing them."""
+        members = self._members(preset, {})
+        first = next(members, None)
+        return first if all(other == first for other in members) else None  # ends at the first other one
+
+    def _members(
+        self, preset: str, held_to: Mapping[str, tuple[PolicyValue, ...]]
+    ) -> Iterator[Configuration]:
+        for values in self._products(preset):
+            yield from self._enumerate({**values, **held_to})
 
     def _products(self, preset: str) -> list[dict[str, tuple[PolicyValue, ...]]]:
         if preset == "full":

@@ -10,7 +10,7 @@ down, is a recorded trial with its reason, and the sweep goes on.
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,10 +31,12 @@ from autotune.machine_code import idle_policies
 from autotune.measure import Protocol
 from autotune.record import Study
 from autotune.search import Search
-from autotune.space import Configuration
+from autotune.search_members import Unlisted
+from autotune.space import Configuration, Space
 from autotune.store import Store, StudyStore
 from autotune.trial import Trial
 from autotune.trying import Phases, Trying
+from autotune.workers import Workers
 from autotune.workload import Inputs, Workload
 
 __all__ = ["Interrupted", "Phases", "Sweep"]
@@ -46,16 +48,19 @@ _OF_ONE_RUN = ("interrupted", "lost", "warning")
 
 @dataclass(kw_only=True)
 class Sweep:
-    """One family on one workload and one device model: on ``workers``, which were started, or on a ``backend`` of this
-    process. ``searched`` makes a search over ``configurations`` from a function that says why one cannot run; else all
-    are tried. ``watch`` is called after each trial with (trial, trials done, trials in all), ``note`` with what a
-    person should know at once. ``run`` returns the study as recorded; KeyboardInterrupt leaves a usable record. Raises
-    AutotuneError."""
+    """One family on one workload and one device model: on ``workers``, which were started, or on a
+    ``backend`` of this process. ``searched`` makes a search over ``configurations`` from a function that
+    says why one cannot run; else all are tried. Where they are too many to list they are None, and
+    ``space`` says which they are. ``watch`` is called after each trial with (trial, trials done, trials in
+    all or 0), ``note`` with what a person should know at once. ``run`` returns the study as recorded;
+    KeyboardInterrupt leaves a usable record. Raises AutotuneError.
+    """
 
     family: Family
     workload: Workload
     inputs: Inputs
-    configurations: Sequence[Configuration]
+    configurations: Sequence[Configuration] | None
+    space: Space | None = None
     searched: Callable[[Callable[[Configuration], str]], Search] | None = None
     store: Store
     cache: Cache
@@ -64,6 +69,7 @@ class Sweep:
     backend: Backend | None = None
     compiler: str = ""
     processes: int = 1
+    compilers: Workers | None = None
     watch: Callable[[Trial, int, int], None] = lambda trial, done, total: None
     note: Callable[[str], None] = lambda text: None
     phases: Phases = field(default_factory=Phases)
@@ -87,7 +93,7 @@ class Sweep:
 
     def _run(self) -> Study:
         worker = self.workers[0]
-        self._compiling = Compiling(self.family, self.inputs, worker, self.cache)
+        self._compiling = Compiling(self.family, self.inputs, worker, self.cache, compilers=self.compilers)
         study = header(
             self.family, self.workload, self.inputs, worker.device, worker.toolchain.identity, self.protocol
         )
@@ -96,13 +102,15 @@ class Sweep:
             self.note(recorded.why_new)
         known = recorded.known()
         # A failed compile or launch may have been the machine's fault (no memory, full disk), and is cheap to repeat.
-        todo = [c for c in self._ordered() if c not in known or known[c].state in _TRIED_AGAIN]
+        again = [c for c, trial in known.items() if trial.state in _TRIED_AGAIN]
+        todo = [c for c in self._ordered(again) if c not in known or known[c].state in _TRIED_AGAIN]
+        is_open = self.configurations is None  # nobody knows whether something is left to do
         tried_before = len(known)
         self.best_ms = min((time_ms(t) for t in known.values()), default=math.inf)
         began = time.perf_counter()
         interrupted, about = False, dict(study.about)
         try:
-            if todo or recorded.about().get("interrupted"):
+            if todo or is_open or recorded.about().get("interrupted"):
                 with self._arrays() as arrays:
                     about["reference_ms"] = self._set_out(arrays)
                     about |= self._described()
@@ -120,7 +128,7 @@ class Sweep:
         about = self._about(about, recorded.about(), time.perf_counter() - began, visited)
         about["interrupted"] = interrupted
         recorded.annotate(about)
-        wanted = set(self.configurations)
+        wanted = self._wanted()
         study = replace(study, about=about, trials=tuple(t for c, t in known.items() if c in wanted))
         if interrupted:
             raise Interrupted(study)
@@ -154,9 +162,16 @@ class Sweep:
         self.phases.add("reference", time.perf_counter() - mark)
         return reference_ms
 
-    def _ordered(self) -> list[Configuration]:
+    def _wanted(self) -> Container[Configuration]:
+        if self.configurations is None:
+            return Unlisted(self.space or self.family.space)
+        return set(self.configurations)
+
+    def _ordered(self, again: list[Configuration]) -> list[Configuration]:
         """Presets first, then a thin spread over the space, then the rest: a good time to beat is found early, and
-        what follows can be abandoned early."""
+        what follows can be abandoned early. ``again`` where they cannot be listed."""
+        if self.configurations is None:
+            return again
         wanted = dict.fromkeys(self.configurations)
         first = [c for c in single_presets(self.family.space).values() if c in wanted]
         thin = self.configurations[:: max(1, len(self.configurations) // 24)]
@@ -168,13 +183,14 @@ class Sweep:
         self, todo: Sequence[Configuration], recorded: StudyStore, known: dict[Configuration, Trial]
     ) -> None:
         """Every configuration of ``todo``: here, or in another sweep that shares the record."""
-        done = 0 if self.searched else len(self.configurations) - len(todo)
+        total = len(self.configurations or ())
+        done = 0 if self.searched else total - len(todo)
 
         def watch(trial: Trial) -> None:
             nonlocal done
             done += 1
             self.best_ms = trying.best_ms
-            self.watch(trial, done, len(self.configurations))
+            self.watch(trial, done, total)
 
         trying = Trying(
             workers=self.workers, family=self.family, workload=self.workload, inputs=self.inputs, store=recorded,
@@ -216,7 +232,7 @@ class Sweep:
 
     def _finalists(self, recorded: StudyStore, known: dict[Configuration, Trial]) -> str:
         """Re-time the best; why it could not be done, or empty."""
-        wanted = set(self.configurations)
+        wanted = self._wanted()
         mark = time.perf_counter()
 
         def record(trial: Trial) -> None:

@@ -2,30 +2,41 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
-from autotune import paths, policyfile
+from autotune import paths, policyfile, policyfile_write
 from autotune.cache import Cache, default_root
-from autotune.crew import Worker, device_names, started
+from autotune.compiler import compilers
+from autotune.crew import Worker, device_names, launched, opened
 from autotune.errors import DeviceError, NothingMeasured, StoreError, UsageError
 from autotune.family import Family
 from autotune.isolation import TRIAL_SECONDS
 from autotune.live import live, progress
 from autotune.measure import CPU, CUDA
 from autotune.record import Study
-from autotune.search import Search, default_trials, search
-from autotune.space import Configuration
-from autotune.store import Store
+from autotune.search import Search, default_trials, listed, narrowed, search
+from autotune.space import Configuration, Space
 from autotune.summary import duration, print_study, states
-from autotune.sweep import Interrupted, Sweep
+from autotune.workers import Workers
 from autotune.workload import Inputs, Workload, load, prepare
 
+if TYPE_CHECKING:
+    from autotune.store import Store
+
 __all__ = ["Request", "report", "run", "run_static"]
+
+_WORTH_A_PROCESS = 4  # configurations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +62,11 @@ class Request:
     seed: int = 0
 
     @property
+    def listed(self) -> int | None:
+        """How many configurations there are, where they can be listed."""
+        return None if self.configurations is None else len(self.configurations)
+
+    @property
     def is_searched(self) -> bool:
         return self.search != "exhaustive" or self.trials is not None or self.seconds is not None
 
@@ -59,7 +75,15 @@ class Request:
         return self.out or Path("autotune-results") / self.family.name
 
     @property
-    def configurations(self) -> tuple[Configuration, ...]:
+    def space(self) -> Space:
+        """What ``--set`` leaves of it."""
+        return narrowed(self.family.space, dict(self.narrowed))
+
+    @cached_property
+    def configurations(self) -> tuple[Configuration, ...] | None:
+        """None where they are too many to list: a search draws them. Raises UnknownName, UsageError."""
+        if self.preset == "full" and listed(self.space) is None:
+            return None
         return self.family.space.configurations(self.preset, self.narrowed)
 
     def compiler_processes(self, device_kind: str, workers: int = 1) -> int:
@@ -70,26 +94,37 @@ class Request:
 
 def run(request: Request, out: Console, err: Console) -> None:
     """Everything that can be refused is refused first: names, data, device, folders. Then one sweep a workload."""
-    _ = request.configurations  # names and values are checked before anything is made
-    if request.is_searched:
-        search(request.family.space, request.configurations, request.search, seed=request.seed,
+    # Names, values and limits are checked before anything is made.
+    if request.configurations is None or request.is_searched:
+        search(request.space, request.configurations, request.search, seed=request.seed,
                trials=request.trials, seconds=request.seconds)  # fmt: skip
     workloads = [load(request.family, name) for name in request.workloads or ("",)]
     writable(request.folder)
     policies = request.policies or Path(os.environ.get("AUTOTUNE_POLICIES") or "policies")
     writable(policies)
     root = paths.data_root(request.data)
-    store = Store(request.store or request.folder)
-    inputs = [(workload, prepare(request.family, workload, root)) for workload in workloads]
     studies: list[Study] = []
     interrupted = False
-    with started(device_names(request.device), request.compiler, request.trial_seconds) as workers:
+    names = device_names(request.device)
+    with (
+        launched(names, request.compiler, request.trial_seconds) as workers,
+        _compilers(request, names) as ready,
+    ):
+        # What records and what reports take half a second to import: done while the devices are opened.
+        from autotune.store import Store
+
+        store = Store(request.store or request.folder)
+        Thread(target=import_module, args=("autotune.report.files",), daemon=True).start()
+        inputs = [(workload, prepare(request.family, workload, root)) for workload in workloads]
+        opened(workers, request.compiler)
         for workload, prepared in inputs:
-            study, interrupted = _one(request, workers, workload, prepared, store, out, err)
+            study, interrupted = _one(request, workers, ready, workload, prepared, store, out, err)
             studies.append(study)
             if interrupted or study.about.get("lost"):
                 break
-    _publish(request, studies, store, policies, out)
+        for worker in workers:
+            worker.dismiss()
+        _publish(request, studies, store, policies, out)
     if interrupted:
         raise KeyboardInterrupt(
             "what was measured is recorded; the same command goes on from there"
@@ -103,18 +138,34 @@ def run(request: Request, out: Console, err: Console) -> None:
         )
 
 
+@contextmanager
+def _compilers(request: Request, names: Sequence[str]) -> Iterator[Workers | None]:
+    """Compiler processes that start while the devices are opened, where there seems to be a GPU."""
+    count = min(request.compiler_processes("cuda", len(names)), -(-(request.listed or 1) // _WORTH_A_PROCESS))
+    if count <= 1 or names[0] == "cpu" or find_spec("pycuda") is None:
+        yield None
+        return
+    workers = compilers(count)
+    try:
+        yield workers
+    finally:
+        workers.stop()
+
+
 def _one(
     request: Request,
     workers: Sequence[Worker],
+    ready: Workers | None,
     workload: Workload,
     inputs: Inputs,
-    store: Store,
+    store: "Store",
     out: Console,
     err: Console,
 ) -> tuple[Study, bool]:
     """Sweep one workload under a progress bar: (the study, whether it was interrupted)."""
+    from autotune.sweep import Interrupted, Sweep
+
     began = time.perf_counter()
-    configurations = request.configurations
     device = workers[0].device
     protocol = CPU if device.kind == "cpu" else CUDA
     sweep = Sweep(
@@ -122,16 +173,19 @@ def _one(
         family=request.family,
         workload=workload,
         inputs=inputs,
-        configurations=configurations,
+        configurations=request.configurations,
+        space=request.space,
         store=store,
         cache=Cache(default_root()),
         protocol=protocol.exactly(request.samples) if request.samples else protocol,
         processes=request.compiler_processes(device.kind, len(workers)),
+        compilers=ready if device.kind == "cuda" else None,
     )
-    total = len(configurations)
+    total = request.listed
     if request.is_searched:
-        sweep.searched = _searched(request, configurations, store)
-        total = min(total, request.trials or (total if request.seconds else default_trials(total)))
+        sweep.searched = _searched(request, store)
+        limit = request.trials or (total if request.seconds else default_trials(total))
+        total = limit if total is None or limit is None else min(total, limit)
     interrupted = False
     sweep.note = lambda text: err.print(f"{request.family.name} on {workload.name}: {text}", markup=False)
     with live(f"{request.family.name} {workload.name}", total, err) as view:
@@ -144,14 +198,12 @@ def _one(
     return study, interrupted
 
 
-def _searched(
-    request: Request, configurations: Sequence[Configuration], store: Store
-) -> Callable[[Callable[[Configuration], str]], Search]:
+def _searched(request: Request, store: "Store") -> Callable[[Callable[[Configuration], str]], Search]:
     """What makes the search; the winners of other devices and workloads in the record come early in it."""
     won = [study.decision for study in store.studies() if study.family == request.family.name]
     return lambda exclusion: search(
-        request.family.space,
-        configurations,
+        request.space,
+        request.configurations,
         request.search,
         seed=request.seed,
         trials=request.trials,
@@ -161,8 +213,11 @@ def _searched(
     )
 
 
-def _publish(request: Request, studies: Sequence[Study], store: Store, policies: Path, out: Console) -> None:
-    _reports(request.folder, _latest(store.studies(), studies), out)
+def _publish(
+    request: Request, studies: Sequence[Study], store: "Store", policies: Path, out: Console
+) -> None:
+    families = {request.family.name: request.family}
+    _reports(request.folder, _latest(store.studies(), studies), out, families)
     won = [study for study in studies if study.decision]
     if won:
         same = [
@@ -170,19 +225,35 @@ def _publish(request: Request, studies: Sequence[Study], store: Store, policies:
             for s in _latest(store.studies(), studies)
             if (s.family, s.device) == (won[0].family, won[0].device)
         ]
-        written = policyfile.update(policies, [s for s in same if s.decision])
+        written = policyfile_write.update(policies, [s for s in same if s.decision])
         out.print(f"policy file  {written}")
         entries = policyfile.read(written).entries
-        for study in (s for s in studies if s.decision):
-            entry = entries[study.workload]
-            if study.decision and Configuration(entry.configuration) != study.decision.winner.configuration:
-                better = f"{Configuration(entry.configuration).id}, {duration(entry.median_ms)}"
-                out.print(f"             keeps for {study.workload} what an earlier sweep found: {better}")
+        for new in (entry for study in studies for entry in policyfile_write.entries(study)):
+            kept = entries[new.workload]
+            if kept.configuration != new.configuration:
+                better = f"{Configuration(kept.configuration).id}, {duration(kept.median_ms)}"
+                out.print(f"             keeps for {new.workload} what an earlier sweep found: {better}")
 
 
-def report(record: str, folder: Path | None, out: Console) -> None:
-    """results.csv and report.html anew from a record: a sweep's folder, or a storage URL with the folder to write
-    to. Raises StoreError when there is none."""
+def report(records: Sequence[str], folder: Path | None, out: Console) -> None:
+    """The tables and report.html anew from a record: a sweep's folder, a storage URL, or tables of the form of
+    results.csv, the latter two with the folder to write to. Raises StoreError when there is none."""
+    tables = [record for record in records if record.endswith(".csv")]
+    if tables:
+        from autotune.report.recorded import read_results
+
+        if len(tables) < len(records) or folder is None:
+            raise UsageError(
+                "tables are reported on together, without a DIR, and need --out DIR for the report"
+            )
+        writable(folder)
+        _reports(folder, read_results(tables), out)
+        return
+    if len(records) > 1:
+        raise UsageError("one record at a time; only tables (.csv) are reported on together")
+    record = records[0]
+    from autotune.store import Store
+
     if "://" in record:
         if folder is None:
             raise UsageError("a record behind a URL needs --out DIR, where results.csv and report.html go")
@@ -196,15 +267,13 @@ def report(record: str, folder: Path | None, out: Console) -> None:
     _reports(folder, studies, out)
 
 
-def _reports(folder: Path, studies: Sequence[Study], out: Console) -> None:
-    from autotune.report import write_report, write_results
+def _reports(
+    folder: Path, studies: Sequence[Study], out: Console, known: Mapping[str, Family] | None = None
+) -> None:
+    from autotune.report.files import write_all
 
-    try:
-        write_results(studies, folder / "results.csv")
-        write_report(studies, folder / "report.html")
-    except OSError as problem:
-        raise StoreError(f"cannot write to {folder}: {problem.strerror or problem}") from None
-    out.print(f"results      {folder / 'results.csv'}\nreport       {folder / 'report.html'}")
+    for name, path in write_all(studies, folder, known).items():
+        out.print(f"{name:<12} {path}")
 
 
 def _latest(recorded: Sequence[Study], swept: Sequence[Study]) -> list[Study]:
@@ -229,6 +298,10 @@ def run_static(request: Request, archs: Sequence[str], out: Console, err: Consol
             "--static runs nothing and records nothing: leave --device, --workload and --store out"
         )
     configurations = request.configurations
+    if configurations is None:
+        raise UsageError(
+            "this space is too large for a static pass of all of it: narrow it with --preset or --set"
+        )
     writable(request.folder)
     rows: list[StaticProfile] = []
     for arch in archs:

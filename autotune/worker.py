@@ -142,17 +142,22 @@ class Measurer:
             minimum_ms=min(samples.times_ms),
             spread=samples.spread,
             samples=len(samples.times_ms),
-            kernel_ms=self._kernel_ms(execution, samples) if split else {kernels[0]: samples.median_ms},
+            kernel_ms=self._kernel_ms(execution, samples, seconds)
+            if split
+            else {kernels[0]: samples.median_ms},
             transform_ms=execution.transform_ms,
             transfer_ms=execution.transfer_ms,
             footprint_bytes=execution.footprint_bytes,
             abandoned=samples.abandoned,
         )
 
-    def _kernel_ms(self, execution: Execution, samples: Samples) -> dict[str, float]:
+    def _kernel_ms(
+        self, execution: Execution, samples: Samples, seconds: dict[str, float]
+    ) -> dict[str, float]:
         """The median time of each kernel of the plan, over a few runs of their own: no longer than sampling took."""
         count = 1 if samples.abandoned else min(_SPLIT_RUNS, len(samples.times_ms))
         runs = [self.backend.kernel_times(execution.run) for _ in range(count)]
+        seconds["kernels"] += sum(sum(run.values()) for run in runs) / 1e3
         return {kernel: median([run.get(kernel, 0.0) for run in runs]) for kernel in runs[0]}
 
     def _is_lost(self) -> bool:

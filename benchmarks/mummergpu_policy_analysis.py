@@ -3,7 +3,7 @@
     python benchmarks/mummergpu_policy_analysis.py [--h200 CSV] [--paper FOLDER] [--update FILE]
 
 Prints the tables as Markdown; with --update it rewrites what stands between ``<!-- tables: NAME -->`` and
-``<!-- end -->`` in FILE and leaves the prose alone. Needs pandas only, and no GPU. ``--normalise FOLDER`` makes the
+``<!-- end -->`` in FILE and leaves the prose alone. Needs no GPU. ``--normalise FOLDER`` makes the
 authors' rows anew from their own files (*.allstats and tests.regs.s, from SOURCE).
 
 Configurations go by the authors' letters: each policy that is on gives one, in the order QRTmrtn; none is control.
@@ -19,6 +19,8 @@ from typing import Any
 
 import pandas as pd
 
+from autotune.effects import pairs, settings
+
 RESULTS = Path(__file__).parent / "results"
 H200 = RESULTS / "mummergpu-h200.csv"
 PAPER = RESULTS / "mummergpu-8800gtx"
@@ -26,6 +28,7 @@ SOURCE = "github.com/yuhc/gpu-rodinia cuda/mummergpu/experiments"
 
 LETTERS = list("QRTmrtn")
 DEFAULT, VERSION_1 = "Tn", "RTrtn"  # MUMmerGPU 2.0 and 1.0 as they were shipped
+PRESETS = {"control": "control", DEFAULT: "mummergpu-2.0", VERSION_1: "mummergpu-1.0"}  # as in family.yaml
 MEASURES = ("match", "print", "total")
 BLOCK_SIZE = 256  # the paper's
 WORKLOADS = ("hsill", "ssuis", "lmono", "cbrigg")  # the paper's, in the order of the tables
@@ -145,7 +148,8 @@ def normalise(originals: Path, folder: Path) -> None:
     for workload, name in ORIGINALS.items():
         theirs = pd.read_csv(originals / f"{name}.allstats")
         names = [name_of(on) for on in theirs[LETTERS].to_numpy()]
-        made: dict[str, Any] = {"workload": workload, "configuration": names}
+        made: dict[str, Any] = {"family": "mummergpu", "workload": workload, "device": "geforce-8800-gtx"}
+        made |= {"configuration": names, "preset": [PRESETS.get(name) for name in names]}
         made |= {p.column: theirs[p.letter].map({0: p.off, 1: p.on}) for p in POLICIES}
         made |= {"block_size": BLOCK_SIZE, "state": "measured", "samples": 1, "spread_relative": None}
         made["median_ms"] = (theirs["Match kernel"] + theirs["Print Kernel"]).round(6)
@@ -165,9 +169,9 @@ def normalise(originals: Path, folder: Path) -> None:
 
 def effect(rows: pd.DataFrame, letter: str, measure: str) -> pd.Series:
     """Percent by which turning one policy on changes ``measure``, for each setting of the other six."""
-    others = [other for other in LETTERS if other != letter]
-    pairs = rows.pivot(index=others, columns=letter, values=measure)
-    return 100 * (pairs[1] / pairs[0] - 1)
+    off, on = pairs(settings(rows[LETTERS], letter), rows[letter], 0, 1)
+    times = rows[measure].to_numpy(float)
+    return pd.Series(100 * (times[on] / times[off] - 1))
 
 
 def spearman(a: pd.Series, b: pd.Series) -> float | None:

@@ -39,6 +39,10 @@ def _has_nvcc() -> bool:
 
 _SHARED = Path(__file__).parents[2] / "shared"
 _NEEDS = {
+    "chromium": (
+        lambda: bool(shutil.which("chromium") and find_spec("playwright")),
+        "the program chromium, and playwright",
+    ),
     "gpu": (_has_gpu, "a CUDA device and PyCUDA"),
     "mummer": (lambda: shutil.which("mummer") is not None, "the mummer program"),
     "nvcc": (_has_nvcc, "nvcc"),

@@ -45,8 +45,7 @@ __global__ void __launch_bounds__(Policy::block_size) doubler(typename Policy::x
   const unsigned zero = x.extent(0) - 1000;
   if constexpr (Policy::fault == 3) *reinterpret_cast<volatile unsigned*>(static_cast<unsigned long long>(zero)) = i;
   if constexpr (Policy::fault == 4) {
-    volatile unsigned spin = 1;
-    while (spin) {}
+    while (zero != 1) asm volatile("" ::: "memory");  // a loop without effect may be left out
   }
   if constexpr (Policy::fault == 5) {
     if (i == 5) __trap();

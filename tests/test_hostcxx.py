@@ -168,3 +168,13 @@ def test_a_backend_describes_and_times_itself():
         assert len(runs) == 6
         backend.synchronize()
     backend.close()
+
+
+def test_the_math_of_c_is_taken_though_the_environment_names_a_cxx_library(batch, monkeypatch, tmp_path):
+    """libstdc++ wraps <math.h>, and its overloads are CUDA's too."""
+    wrapper = (
+        "#ifdef _GLIBCXX_INCLUDE_NEXT_C_HEADERS\n#include_next <math.h>\n#else\n#error wrapped\n#endif\n"
+    )
+    (tmp_path / "math.h").write_text(wrapper)
+    monkeypatch.setenv("CPLUS_INCLUDE_PATH", str(tmp_path))
+    assert HostCxx(find_compiler()).build(batch).image

@@ -108,3 +108,41 @@ def test_the_command_searches(folder: Path, tmp_path: Path, capsys: pytest.Captu
     assert main([*arguments, "--search", "randm"]) == 2
     assert "unknown search 'randm'; did you mean 'random'?" in capsys.readouterr().err
     assert main([*arguments, "--trials", "0"]) == 2
+
+
+def test_a_space_too_large_to_list_is_searched_without_listing_it(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = folder / "family.yaml"
+    values = ", ".join(map(str, range(400)))
+    more = "".join(
+        f"  {name}: {{values: [{values}], default: 7}}\n" for name in ("unroll", "stages", "depth")
+    )
+    path.write_text(path.read_text().replace("policies:\n", f"policies:\n{more}", 1))
+    monkeypatch.setenv("AUTOTUNE_CPU_THREADS", "1")
+    places = ["--out", str(tmp_path / "out"), "--policies", str(tmp_path / "policies")]
+    arguments = ["sweep", str(folder), "--device", "cpu", *places]
+    assert main(arguments) == 2
+    assert "too large to list; take --search auto" in capsys.readouterr().err
+    assert main([*arguments, "--static", "sm_90"]) == 2
+    assert main([*arguments, "--search", "auto", "--trials", "5", "--set", "unroll=1,2"]) == 0
+    frame = pd.read_csv(tmp_path / "out" / "results.csv")
+    assert len(frame) == 5 and set(frame["state"]) == {"measured"}
+    assert set(frame["unroll"]) <= {1, 2}
+    assert main(["families"]) == 0
+
+
+def test_a_preset_of_one_is_told_from_a_large_one_without_listing_it(folder: Path) -> None:
+    path = folder / "family.yaml"
+    values = ", ".join(map(str, range(1000)))
+    path.write_text(
+        path.read_text().replace(
+            "policies:\n",
+            f"policies:\n  a: {{values: [{values}], default: 1}}\n"
+            f"  b: {{values: [{values}], default: 1}}\n  c: {{values: [{values}], default: 1}}\n",
+            1,
+        )
+    )
+    space = families.load(folder).space
+    assert space.single("full") is None
+    assert space.single("control") == space.control

@@ -1,85 +1,144 @@
-"""What each policy value changes by itself: main effects over pairs that differ in one policy."""
+"""Section 2: what each policy changes, which matter, and which change each other's effect."""
 
-from collections.abc import Sequence
-from itertools import combinations
+from dataclasses import replace
+from typing import Any
 
-import pandas as pd
-
-from autotune.decision import time_ms
+from autotune.effects import Importance, Timed, effects_frame, importance, summarised
 from autotune.record import Study
-from autotune.space import PolicyValue
+from autotune.report import units
+from autotune.report.charts import Bar, Whisker, shares, whiskers
+from autotune.report.clusters import TOTAL, clustered
+from autotune.report.table import Block, Column, Table
 from autotune.trial import Trial
 
-__all__ = ["effects_frame", "policy_values"]
+__all__ = ["effects_blocks"]
 
-MOST_VALUES = 12  # of a policy whose values are all compared with each other: 66 rows
+MOST_FIGURES, OPEN_FIGURES = 24, 8
+MOST_INTERACTIONS = 15
 _COLUMNS = (
-    "policy", "base", "value", "pairs", "mean_percent", "median_percent", "minimum_percent",
-    "maximum_percent", "faster_share",
+    Column("policy", "policy"), Column("base", "from"), Column("value", "to"), Column("pairs", "pairs", "count"),
+    Column("mean_percent", "mean", "change"), Column("median_percent", "median", "change"),
+    Column("minimum_percent", "lowest", "change"), Column("maximum_percent", "highest", "change"),
+    Column("faster_share", "faster in", "share"),
 )  # fmt: skip
 
 
-def policy_values(study: Study) -> dict[str, tuple[PolicyValue, ...]]:
-    """The values of each policy that the trials took, the control's first, then as declared, then as met."""
-    declared = study.about.get("policies", {})
-    met: dict[str, dict[PolicyValue, None]] = {name: {study.control[name]: None} for name in study.control}
-    for name, values in met.items():
-        seen = dict.fromkeys(trial.configuration[name] for trial in study.trials)
-        order = declared.get(name, {}).get("values", ())
-        values.update(dict.fromkeys(value for value in order if value in seen))
-        values.update(seen)
-    names = [name for name in declared if name in met]
-    return {name: tuple(met[name]) for name in dict.fromkeys((*names, *met))}
-
-
-def effects_frame(study: Study, kernel: str | None = None) -> pd.DataFrame:
-    """A row for every two values of a policy that were measured with all other policies equal; of a policy
-    with more than ``MOST_VALUES`` values, for each against the control's only.
-
-    Such two trials are a pair; a pair's change is ``100 * (time with value / time with base - 1)`` percent,
-    negative when ``value`` is faster. Columns: ``policy``, ``base`` (the control's value, or the one declared
-    earlier), ``value``, ``pairs`` (how many), ``mean_percent``, ``median_percent``, ``minimum_percent``,
-    ``maximum_percent`` over the pairs, and ``faster_share`` (0..1, pairs in which ``value`` is faster). With
-    ``kernel``, the times are that kernel's, else the whole plan's.
-    """
-    values = policy_values(study)
-    names = list(values)
-    measured = [trial for trial in study.trials if trial.measurement]
-    # Columns are numbers: a policy may be called anything, "time" too.
-    table = pd.DataFrame(
-        [[*(trial.configuration[name] for name in names), _time(trial, kernel)] for trial in measured],
-        columns=range(len(names) + 1),
-        dtype=object,
-    )
-    table = table.drop_duplicates(subset=list(range(len(names))), keep="last").dropna()
-    rows = [row for i, name in enumerate(names) for row in _effects(table, i, name, values[name])]
-    return pd.DataFrame(rows, columns=list(_COLUMNS))
-
-
-def _effects(
-    table: pd.DataFrame, policy: int, name: str, values: Sequence[PolicyValue]
-) -> list[tuple[object, ...]]:
-    time = len(table.columns) - 1
-    others = [column for column in range(time) if column != policy]
-    group = table.groupby(others, sort=False).ngroup() if others else pd.Series(0, index=table.index)
-    by_value = {
-        value: pd.Series(
-            table[time][table[policy] == value].to_numpy(float), index=group[table[policy] == value]
+def effects_blocks(study: Study, timed: Timed, trials: list[Trial]) -> list[Block]:
+    """``trials`` are the rows of the page's table. Empty when no two configurations differ in one policy."""
+    frame = effects_frame(timed)
+    if frame.empty:
+        return []
+    found = importance(timed)
+    rows = [tuple(row) for row in frame.itertuples(index=False, name=None)]
+    main = [row for row in rows if row[1] == study.control[row[0]]]
+    rest = tuple(row for row in rows if row[1] != study.control[row[0]])
+    main.sort(key=lambda row: -found.alone.get(row[0], 0.0))
+    blocks = [_importance(found)] if found.together or found.alone else []
+    if main:
+        caption = "Change of time against the default value, all other policies equal"
+        entries = [
+            Whisker(f"{row[0]}: {row[2]}", low=row[6], high=row[7], mean=row[4], median=row[5])
+            for row in main
+        ]
+        blocks.append(
+            Block(
+                title="Main effects",
+                table=Table("effects", caption, _COLUMNS, tuple(main)),
+                chart=whiskers("effects", f"{caption}: range, mean and median", entries),
+            )
         )
-        for value in values
+    if timed.kernels and main:
+        blocks.append(_by_kernel(timed, main))
+    blocks += _figures(study, timed, found, trials)
+    if table := _interactions(study, timed, found):
+        blocks.append(table)
+    if rest:
+        caption = "Change of time between the other values"
+        blocks.append(
+            Block(title=caption, table=Table("effects_between", caption, _COLUMNS, rest), folded=True)
+        )
+    return blocks
+
+
+def _importance(found: Importance) -> Block:
+    names = sorted(found.alone, key=lambda name: -found.alone[name])
+    entries = [Bar(n, n, found.alone[n], "winner", units.share(found.alone[n])) for n in names]
+    columns = (
+        Column("policy", "policy"), Column("variance_share", "alone", "share"),
+        Column("partner", "acts most with"), Column("variance_share_together", "together, beyond both", "share"),
+    )  # fmt: skip
+    rows = []
+    for name in names:
+        partner = next(iter(found.partners(name)), None)
+        together = next((share for two, share in found.together.items() if set(two) == {name, partner}), None)
+        rows.append((name, found.alone[name], partner, together))
+    text = (
+        f"One term for each value of each policy, added up, explains {units.share(found.additive)} of the "
+        "variance of log time; the rest is what policies do together, and noise."
+    )
+    alt = "Share of the variance of log time that no other policy explains"
+    table = Table("importance", alt, columns, tuple(rows))
+    return Block(title="Importance", text=text, table=table, chart=shares("importance", alt, entries))
+
+
+def _by_kernel(timed: Timed, main: list[tuple[Any, ...]]) -> Block:
+    """Mean change of each kernel; the whole plan's first."""
+    frames = {kernel: effects_frame(timed, kernel or None) for kernel in ("", *timed.kernels)}
+    means = {
+        kernel: {(row[0], row[1], row[2]): row[4] for row in frame.itertuples(index=False, name=None)}
+        for kernel, frame in frames.items()
     }
-    rows: list[tuple[object, ...]] = []
-    pairs = combinations(values, 2) if len(values) <= MOST_VALUES else ((values[0], v) for v in values[1:])
-    for base, value in pairs:
-        percent = (100 * (by_value[value] / by_value[base] - 1)).dropna()
-        if percent.empty:
+    columns = [Column(f"mean_percent_{kernel or 'plan'}", kernel or TOTAL, "change") for kernel in means]
+    head = (Column("policy", "policy"), Column("base", "from"), Column("value", "to"))
+    rows = tuple((*row[:3], *(of.get(row[:3]) for of in means.values())) for row in main)
+    caption = "Mean change of each kernel's time"
+    return Block(title="By kernel", table=Table("effects_by_kernel", caption, (*head, *columns), rows))
+
+
+def _figures(study: Study, timed: Timed, found: Importance, trials: list[Trial]) -> list[Block]:
+    """The clustered bars, the most important policy first; those after the first few are folded away."""
+    row = {trial.configuration: i for i, trial in enumerate(trials)}
+    row_of = {i: row[one] for i, one in enumerate(timed.configurations) if one in row}
+    main = [
+        p
+        for p in timed.pairings
+        if p.base == study.control[p.policy] and summarised(p.percent(timed.times()))
+    ]
+    main.sort(key=lambda p: -found.alone.get(p.policy, 0.0))
+    blocks = []
+    for i, pairing in enumerate(main[:MOST_FIGURES]):
+        partners = found.partners(pairing.policy)
+        partners += [name for name in timed.values if name not in partners and name != pairing.policy]
+        block = clustered(f"pairs_{i + 1}", timed, pairing, partners, row_of)
+        blocks.append(replace(block, folded=i >= OPEN_FIGURES))
+    return blocks
+
+
+def _interactions(study: Study, timed: Timed, found: Importance) -> Block | None:
+    """The pairs of policies whose effects change most with each other's value."""
+    times, rows = timed.times(), []
+    for pairing in timed.pairings:
+        if pairing.base != study.control[pairing.policy]:
             continue
-        statistics = (percent.mean(), percent.median(), percent.min(), percent.max(), (percent < 0).mean())
-        rows.append((name, base, value, len(percent), *map(float, statistics)))
-    return rows
-
-
-def _time(trial: Trial, kernel: str | None) -> float | None:
-    if kernel is None:
-        return time_ms(trial) or None  # a time of zero has no ratio
-    return trial.measurement.kernel_ms.get(kernel) or None if trial.measurement else None
+        percent = pairing.percent(times)
+        given = {(name, value): summarised(percent[has]) for name, value, has in timed.given(pairing)}
+        for (name, value), at_value in given.items():
+            at_base = given.get((name, study.control[name]), ())
+            if value != study.control[name] and at_value and at_base:
+                two = found.together.get((pairing.policy, name), found.together.get((name, pairing.policy)))
+                change = (at_base[1], at_value[1], at_value[1] - at_base[1])
+                rows.append((pairing.policy, pairing.value, name, study.control[name], value, *change, two))
+    if not rows:
+        return None
+    rows.sort(key=lambda row: -abs(row[7]))
+    columns = (
+        Column("policy", "policy"), Column("value", "set to"), Column("given_policy", "while"),
+        Column("given_default", "is default"), Column("given_value", "or is"),
+        Column("mean_percent_given_default", "mean with default", "change"),
+        Column("mean_percent_given_value", "mean with other", "change"),
+        Column("difference_points", "difference", "points"), Column("variance_share", "of variance", "share"),
+    )  # fmt: skip
+    caption = f"The {min(len(rows), MOST_INTERACTIONS)} strongest of {len(rows)}; effects.csv has all"
+    table = Table("interactions", caption, columns, tuple(rows[:MOST_INTERACTIONS]))
+    text = "What one policy changes while another has its default, and while it has another value."
+    return Block(title="Pairwise interactions", text=text, table=table)

@@ -3,7 +3,7 @@
 Everything it needs is inside, and a content security policy forbids it to ask for more.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,22 @@ import jinja2
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from autotune.decision import minimax
+from autotune.effects import Timed, effects_frame
 from autotune.record import Study
 from autotune.report import units
-from autotune.report.charts import Chart
-from autotune.report.effects import effects_frame
+from autotune.report.across import Across, across
+from autotune.report.choice import choice_blocks
+from autotune.report.conclusions import groups, times_of
+from autotune.report.effects import effects_blocks
+from autotune.report.ranking import configurations
 from autotune.report.results import clean, write_text
-from autotune.report.sections import across, configurations, effects_section, why
-from autotune.report.table import Table
-from autotune.report.trials import as_script, every_trial, ranked
+from autotune.report.search import search_blocks
+from autotune.report.table import Block, Table
+from autotune.report.trials import Code, as_script, every_trial, ranked
 from autotune.report.verdict import Verdict, facts, ladder, roles_of, tie_table, verdict
-from autotune.space import Configuration
+from autotune.report.why import why_blocks
+from autotune.space import Configuration, PolicyValue
 
 __all__ = ["write_report"]
 
@@ -30,47 +36,68 @@ _FOLDER = Path(__file__).parent
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Block:
-    """A chart and the table with its figures; either may be missing. On a wide screen they stand side by side
-    unless ``stacked``; ``folded`` hides them until asked for."""
-
-    table: Table | None = None
-    chart: Chart | None = None
-    stacked: bool = False
-    folded: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
 class _View:
-    """One study as the template shows it; ``anchor`` is its id in the page."""
+    """One study as the template shows it; ``anchor`` is its id in the page, ``across`` that of the page's part on all
+    workloads. The blocks are those of the six sections."""
 
     anchor: str
+    across: str
     title: str
     study: Study
     winner: Configuration | None
     verdict: Verdict
     facts: tuple[tuple[str, str], ...]
-    ladder: _Block
+    ladder: Block
     ties: Table | None
-    configurations: _Block | None
-    effects: tuple[_Block, ...]
-    why: tuple[_Block, ...]
+    ranking: Block | None
+    effects: tuple[Block, ...]
+    kernels: tuple[str, ...]
+    why: tuple[Block, ...]
+    choice: tuple[Block, ...]
+    search: tuple[Block, ...]
     trials: dict[str, Any]
 
+    @property
+    def chips(self) -> list[tuple[str, PolicyValue]]:
+        """The winner's policies, those first that it changed."""
+        values = self.winner.items() if self.winner else ()
+        return sorted(values, key=lambda one: one[1] == self.study.control[one[0]])
 
-def write_report(studies: Iterable[Study], path: str | Path) -> Path:
-    """Write the report of ``studies`` to ``path``, whole or not at all. Raises StoreError."""
-    return write_text(path, _render(tuple(studies)))
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        first = (self.ladder, self.ranking) if self.ranking else (self.ladder,)
+        return (*first, *self.effects, *self.why, *self.choice, *self.search)
 
 
-def _render(studies: Sequence[Study]) -> str:
+def write_report(
+    studies: Iterable[Study],
+    path: str | Path,
+    *,
+    limits: Mapping[str, Any] | None = None,
+    code: Code | None = None,
+) -> Path:
+    """Write the report of ``studies`` to ``path``, whole or not at all. Raises StoreError.
+
+    ``limits`` are the device's measured ceilings (``limits.read_limits``); ``code`` gives the code that is generated
+    for a configuration, so that two can be compared by it. The page has what it is given and says so of the rest.
+    """
+    return write_text(path, _render(tuple(studies), limits, code))
+
+
+def _render(studies: Sequence[Study], limits: Mapping[str, Any] | None, code: Code | None) -> str:
     most = max(1, MOST_TRIALS // max(1, len(studies)))
     texts = len({(trial.reason, trial.notes) for study in studies for trial in study.trials})
-    views = [_view(study, f"study-{i + 1}", most, texts) for i, study in enumerate(studies)]
-    groups: dict[tuple[str, str], list[Study]] = {}
-    for study in studies:
-        groups.setdefault((study.family, study.device), []).append(study)
-    choices = [across(group) for group in groups.values() if len(group) > 1]
+    views: list[_View] = []
+    wholes: dict[str, Across] = {}
+    for group in groups(studies):
+        anchor = f"across-{len(wholes) + 1}" if len(group) > 1 else ""
+        common = minimax(times_of(group)) if anchor else None
+        if anchor:
+            wholes[anchor] = across(group)
+        chosen = common.configuration if common else None
+        for study in group:
+            anchor_of = f"study-{len(views) + 1}"
+            views.append(_view(study, anchor_of, anchor, most, texts, chosen, limits, code))
     environment = jinja2.Environment(
         autoescape=True,
         loader=jinja2.FileSystemLoader(_FOLDER),
@@ -79,15 +106,19 @@ def _render(studies: Sequence[Study]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    script = "".join(
+        (_FOLDER / name).read_text(encoding="utf-8") for name in ("page.js", "charts.js", "trials.js")
+    )
     return environment.get_template("page.html.j2").render(
         views=views,
         percent=lambda value: f"{units.bare(value)} %",
-        choices=choices,
-        several=len(groups) > 1,
+        wholes=wholes,
+        several=len(groups(studies)) > 1,
         css=_trusted((_FOLDER / "page.css").read_text(encoding="utf-8")),
-        js=_trusted((_FOLDER / "page.js").read_text(encoding="utf-8")),
+        dark=_trusted((_FOLDER / "dark.css").read_text(encoding="utf-8")),
+        js=_trusted(script),
         plotly=_trusted(get_plotlyjs()),
-        data=_trusted(as_script(_data(views))),
+        data=_trusted(as_script(_data(views, wholes))),
     )
 
 
@@ -96,45 +127,52 @@ def _trusted(text: str) -> Markup:
     return Markup(text)  # noqa: S704
 
 
-def _view(study: Study, anchor: str, most: int, texts: int) -> _View:
-    decision = study.decision
-    trials = ranked(study, most)
-    roles = roles_of(study, decision)
-    effects = effects_frame(study)
-    table, chart = ladder(study, decision)
-    blocks: list[_Block] = []
+def _view(
+    study: Study,
+    anchor: str,
+    whole: str,
+    most: int,
+    texts: int,
+    common: Configuration | None,
+    limits: Mapping[str, Any] | None,
+    code: Code | None,
+) -> _View:
+    decision, trials, timed = study.decision, ranked(study, most), Timed.of(study)
+    roles = roles_of(study, decision, common)
+    table, chart = ladder(study, decision, common)
     ranking = None
     if decision:
         by_rank, ranks = configurations(study, decision, roles)
-        ranking = _Block(table=by_rank, chart=ranks, stacked=True)
-        by_occupancy, scatters = why(trials, decision, roles)
-        blocks = [_Block(chart=c) for c in scatters] + ([_Block(table=by_occupancy)] if by_occupancy else [])
-        if len(blocks) == 2:  # one kernel: its chart and the table belong side by side
-            blocks = [_Block(chart=scatters[0], table=by_occupancy)]
-    main, rest, spans = effects_section(effects, study)
-    shown = [_Block(table=main, chart=spans)] if main.rows else []
-    shown += [_Block(table=rest, folded=True)] if rest.rows else []
+        ranking = Block(
+            title="The fastest and the slowest", table=by_rank, chart=ranks, stacked=True, folded_table=True
+        )
     return _View(
         anchor=anchor,
+        across=whole,
         title=f"{study.family} on {study.workload}",
         study=study,
         winner=decision.winner.configuration if decision else None,
-        verdict=verdict(study, decision, effects),
+        verdict=verdict(study, decision, effects_frame(timed)),
         facts=facts(study),
-        ladder=_Block(table=table, chart=chart),
+        ladder=Block(title="Presets, runner-up and winner", table=table, chart=chart),
         ties=tie_table(decision) if decision and len(decision.tie_set) > 1 else None,
-        configurations=ranking,
-        effects=tuple(shown),
-        why=tuple(blocks),
-        trials=every_trial(study, trials, texts),
+        ranking=ranking,
+        effects=tuple(effects_blocks(study, timed, trials)),
+        kernels=timed.kernels,
+        why=tuple(why_blocks(study, decision, trials, roles, limits)) if decision else (),
+        choice=tuple(choice_blocks(decision, trials, roles)) if decision else (),
+        search=tuple(search_blocks(study)),
+        trials=every_trial(study, trials, texts, roles, code, limits),
     )
 
 
-def _data(views: Sequence[_View]) -> dict[str, Any]:
+def _data(views: Sequence[_View], wholes: Mapping[str, Across]) -> dict[str, Any]:
+    parts = {view.anchor: view.blocks for view in views}
+    parts |= {anchor: (whole.verdict, *whole.choice) for anchor, whole in wholes.items()}
     charts = {
-        f"{view.anchor}-{block.chart.name}": block.chart.figure
-        for view in views
-        for block in (view.ladder, view.configurations, *view.effects, *view.why)
-        if block and block.chart
+        f"{anchor}-chart-{block.chart.name}": block.chart.figure
+        for anchor, blocks in parts.items()
+        for block in blocks
+        if block.chart
     }
     return {"charts": charts, "trials": {view.anchor: view.trials for view in views}}

@@ -1,6 +1,7 @@
 """The record as one table: a row per trial, failures too, units in the column names.
 
-``results.csv`` is this table as text and reads back with ``pandas.read_csv(path)`` and no options.
+``results.csv`` is this table as text: it reads into pandas with ``pandas.read_csv(path)`` and no options, and back
+into studies with ``recorded``.
 """
 
 import os
@@ -16,7 +17,10 @@ from autotune.errors import StoreError
 from autotune.record import Study
 from autotune.trial import KernelProfile, Trial
 
-__all__ = ["COLUMNS", "clean", "policy_columns", "results_frame", "write_results", "write_text"]
+__all__ = [
+    "COLUMNS", "COUNTER", "PHASES", "PROFILE", "clean", "csv_text", "policy_columns", "results_frame",
+    "write_results", "write_text",
+]  # fmt: skip
 
 COLUMNS: Mapping[str, str] = MappingProxyType(
     {
@@ -38,6 +42,7 @@ COLUMNS: Mapping[str, str] = MappingProxyType(
         "operations_per_s": "the workload's declared operations over time_ms",
         "bytes_per_s": "the workload's declared bytes over time_ms",
         "kernel_<kernel>_ms": "median time of that kernel within the plan",
+        "counter_<counter>_<kernel>": "a hardware counter of that kernel, where it was profiled",
         "transform_ms": "host time to bring the inputs into this layout, once",
         "transfer_ms": "time to copy them to the device, once",
         "footprint_bytes": "device memory that the data takes in this layout",
@@ -66,11 +71,12 @@ COLUMNS: Mapping[str, str] = MappingProxyType(
     }
 )  # fmt: skip
 
-_PROFILE = (
+PROFILE = (
     "registers", "local_bytes", "spill_store_bytes", "spill_load_bytes", "static_shared_bytes",
     "dynamic_shared_bytes", "constant_bytes", "block_size", "blocks_per_sm", "occupancy", "limited_by",
 )  # fmt: skip
-_PHASES = ("compile", "place", "verify", "measure")
+COUNTER = "counter_"
+PHASES = ("compile", "place", "verify", "measure")
 _STUDY = ("device_name", "driver", "clock_mhz", "compiler", "date")
 _NOT_COUNTS = ("occupancy", "limited_by")
 
@@ -112,10 +118,12 @@ def results_frame(studies: Iterable[Study]) -> pd.DataFrame:
         for name, configuration in study.presets.items():
             presets[configuration.id] = f"{presets.get(configuration.id, '')} {clean(name)}".strip()
         rows += [_row(study, trial, presets, policies) for trial in study.trials]
-    order = [*_head(), *policies.values(), *_middle(), *_per_kernel(kernels), *_tail()]
+    counters = dict.fromkeys(name for row in rows for name in row if name.startswith(COUNTER))
+    head = [*_head(), *policies.values(), *_middle()]
+    order = list(dict.fromkeys([*head, *_per_kernel(kernels), *counters, *_tail()]))
     frame = pd.DataFrame(rows, columns=order)
     counts = ["samples", "footprint_bytes"]
-    counts += [f"{name}_{kernel}" for name in _PROFILE if name not in _NOT_COUNTS for kernel in kernels]
+    counts += [f"{name}_{kernel}" for name in PROFILE if name not in _NOT_COUNTS for kernel in kernels]
     for column in counts:
         frame[column] = frame[column].astype("Int64")  # a blank must not turn 32 into 32.0
     return frame
@@ -123,7 +131,11 @@ def results_frame(studies: Iterable[Study]) -> pd.DataFrame:
 
 def write_results(studies: Iterable[Study], path: str | Path) -> Path:
     """Write ``results_frame`` as CSV to ``path``, whole or not at all. Raises StoreError."""
-    return write_text(path, results_frame(studies).to_csv(index=False, lineterminator="\n"))
+    return write_text(path, csv_text(results_frame(studies)))
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    return frame.to_csv(index=False, lineterminator="\n")
 
 
 def write_text(path: str | Path, text: str) -> Path:
@@ -155,12 +167,12 @@ def _middle() -> list[str]:
 def _per_kernel(kernels: Iterable[str]) -> list[str]:
     kernels = tuple(kernels)
     times = [f"kernel_{kernel}_ms" for kernel in kernels]
-    return times + [f"{name}_{kernel}" for kernel in kernels for name in _PROFILE]
+    return times + [f"{name}_{kernel}" for kernel in kernels for name in PROFILE]
 
 
 def _tail() -> list[str]:
     costs = ["transform_ms", "transfer_ms", "footprint_bytes"]
-    return [*costs, *(f"{phase}_ms" for phase in _PHASES), "notes", "identity", *_STUDY]
+    return [*costs, *(f"{phase}_ms" for phase in PHASES), "notes", "identity", *_STUDY]
 
 
 def _kernels(studies: Iterable[Study]) -> list[str]:
@@ -200,7 +212,9 @@ def _row(
         row |= _times(study, trial)
     for profile in trial.profiles:
         row |= _profile(profile)
-    for phase in _PHASES:
+    for kernel, counters in study.about.get("counters", {}).get(trial.configuration.id, {}).items():
+        row |= {f"{COUNTER}{counter}_{kernel}": value for counter, value in counters.items()}
+    for phase in PHASES:
         row[f"{phase}_ms"] = trial.phases_ms.get(phase)
     return row
 
@@ -229,4 +243,4 @@ def _times(study: Study, trial: Trial) -> dict[str, Any]:
 def _profile(profile: KernelProfile) -> dict[str, Any]:
     if not profile.registers:  # a cpu: the compiler says nothing of a thread
         return {}
-    return {f"{name}_{profile.kernel}": getattr(profile, name) for name in _PROFILE}
+    return {f"{name}_{profile.kernel}": getattr(profile, name) for name in PROFILE}

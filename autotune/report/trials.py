@@ -1,18 +1,29 @@
-"""Every trial in columns for the page's own table, repeated text as codes: 10,000 rows stay small."""
+"""Section 6: every trial in columns for the page's own table and for comparing two of them; repeated values as codes,
+so that 10,000 rows stay small."""
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from autotune.decision import time_ms
+from autotune.effects import policy_values
 from autotune.record import Study
-from autotune.report.effects import policy_values
+from autotune.report.limits import of_ceiling
 from autotune.report.results import clean
+from autotune.report.verdict import Roles
+from autotune.space import Configuration
 from autotune.trial import Trial
 
-__all__ = ["as_script", "every_trial", "ranked"]
+__all__ = ["Code", "as_script", "every_trial", "ranked"]
 
+Code = Callable[
+    [Study, Configuration], str
+]  # what is generated for a configuration; empty when it is not known
+MOST_CODE = 300  # configurations of a study whose generated code is in the page, those with a name first
+MOST_DETAILED = (
+    4000  # trials of a study with more kernels than one whose kernels have figures of their own in the page
+)
 _TEXT_BUDGET = 1_200_000  # characters of reasons and notes in one page; results.csv always has them whole
 
 
@@ -21,12 +32,21 @@ def ranked(study: Study, most: int) -> list[Trial]:
     return sorted(study.trials, key=lambda t: (time_ms(t), t.state, t.configuration.id))[:most]
 
 
-def every_trial(study: Study, trials: Sequence[Trial], texts: int) -> dict[str, Any]:
+def every_trial(
+    study: Study,
+    trials: Sequence[Trial],
+    texts: int,
+    roles: Roles,
+    code: Code | None = None,
+    limits: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """``trials`` in columns, where the whole page has ``texts`` distinct reasons and notes.
 
     ``id`` names the policies in the order of a configuration's id; ``total`` counts the trials that the study
     has, ``rows`` those here. Each of ``columns`` has a key, a label and a kind, and
-    ``values`` (numbers or null), or ``names`` and ``codes`` into them.
+    ``values`` (numbers or null), or ``names`` and ``codes`` into them; one that is ``detail`` shows only where two
+    trials are compared. ``roles`` are [name, row] of what can be chosen by name there, ``code`` the generated code by
+    row, as numbers of ``lines``.
     """
     longest = max(60, min(600, _TEXT_BUDGET // max(1, texts)))
     measured = [trial.measurement for trial in trials]
@@ -51,13 +71,32 @@ def every_trial(study: Study, trials: Sequence[Trial], texts: int) -> dict[str, 
             _numbers("occupancy", "occupancy", "share", (p.occupancy if p else None for p in least)),
             _names("limited_by", "limited by", (p.limited_by if p else "" for p in least)),
         ]
+    once = [one.transform_ms + one.transfer_ms if one else None for one in measured]
+    columns += [
+        _numbers(
+            "footprint_bytes",
+            "footprint",
+            "bytes",
+            (one.footprint_bytes if one else None for one in measured),
+        ),
+        _numbers("once_ms", "once", "time", once),
+        *_ceilings(study, trials, limits),
+        *_details(trials),
+    ]
     remarks = _names("reason", "reason and notes", (_remarks(trial, longest) for trial in trials))
     columns.append({**remarks, "kind": "remark"})
+    named = [
+        [clean(", ".join(names)), row]
+        for row, trial in enumerate(trials)
+        if (names := [name for name in roles.get(trial.configuration, ()) if name != "tied"])
+    ]
     return {
         "rows": len(trials),
         "total": len(study.trials),
         "id": list(study.control),
         "columns": columns,
+        "roles": named,
+        **_code(study, trials, roles, code),
     }
 
 
@@ -65,6 +104,56 @@ def as_script(value: Any) -> str:
     """JSON that is safe inside ``<script>``: no character of it can end the element or start a comment."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _details(trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    """Each kernel's time and profile, where a plan has more than one; of the fastest only when there are many."""
+    kernels = list(dict.fromkeys(p.kernel for trial in trials for p in trial.profiles))
+    if len(kernels) < 2:
+        return []
+    columns = []
+    few = trials[:MOST_DETAILED]
+    for kernel in kernels:
+        of = [next((p for p in t.profiles if p.kernel == kernel and p.registers), None) for t in few]
+        times = [t.measurement.kernel_ms.get(kernel) if t.measurement else None for t in few]
+        columns.append(_numbers(f"kernel_{kernel}_ms", f"{kernel}: time", "time", times))
+        for name, label, kind in (
+            ("registers", "registers", "count"), ("blocks_per_sm", "blocks/SM", "count"),
+            ("occupancy", "occupancy", "share"),
+        ):  # fmt: skip
+            values = (getattr(p, name) if p else None for p in of)
+            columns.append(_numbers(f"{name}_{kernel}", f"{kernel}: {label}", kind, values))
+        limits = (p.limited_by if p else "" for p in of)
+        columns.append(_names(f"limited_by_{kernel}", f"{kernel}: limited by", limits))
+    return [{**column, "detail": True} for column in columns]
+
+
+def _ceilings(
+    study: Study, trials: Sequence[Trial], limits: Mapping[str, Any] | None
+) -> list[dict[str, Any]]:
+    """The share of the ceiling that each came nearest to, and which one that is."""
+    found = [of_ceiling(study, trial, limits) for trial in trials] if limits else []
+    if not any(found):
+        return []
+    nearest = [max(of, key=lambda name: of[name]) if of else "" for of in found]
+    shares = [of[name] if name else None for of, name in zip(found, nearest, strict=True)]
+    return [
+        _numbers("share_of_ceiling", "of ceiling", "share", shares),
+        _names("binding_unit", "nearest ceiling", nearest),
+    ]
+
+
+def _code(study: Study, trials: Sequence[Trial], roles: Roles, code: Code | None) -> dict[str, Any]:
+    if code is None:
+        return {"code": {}, "lines": []}
+    first = [row for row, trial in enumerate(trials) if trial.configuration in roles]
+    chosen = dict.fromkeys([*first, *range(len(trials))])
+    lines: dict[str, int] = {}
+    found = {}
+    for row in list(chosen)[:MOST_CODE]:
+        if text := code(study, trials[row].configuration):
+            found[row] = [lines.setdefault(clean(line), len(lines)) for line in text.splitlines()]
+    return {"code": found, "lines": list(lines)}
 
 
 def _numbers(key: str, label: str, kind: str, values: Iterable[float | None]) -> dict[str, Any]:

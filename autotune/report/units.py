@@ -2,7 +2,10 @@
 
 import math
 
-__all__ = ["bare", "count", "percent", "ratio", "share", "si", "spread", "time"]
+__all__ = [
+    "bare", "correlation", "count", "number", "percent", "points", "ratio", "seconds", "share", "si", "size", "spread",
+    "time",
+]  # fmt: skip
 
 _TIMES = ((1e-3, 1e6, "ns"), (1.0, 1e3, "µs"), (1e3, 1.0, "ms"), (math.inf, 1e-3, "s"))
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
@@ -25,12 +28,41 @@ def time(ms: float) -> str:
     return f"{bare(rounded * factor)} {unit}"
 
 
+def seconds(value: float) -> str:
+    """A duration given in seconds, in the unit that reads best."""
+    return time(1000 * value) if value else "0 s"
+
+
 def percent(value: float) -> str:
     """A signed change given in percent."""
     if not math.isfinite(value):
         return "–"
     digits = 0 if value >= 99.5 else 1
     return f"{value:+,.{digits}f} %".replace("-", "−").replace("+0.0 %", "0.0 %").replace("−0.0 %", "0.0 %")
+
+
+def points(value: float) -> str:
+    """A signed difference of two percentages, in percentage points."""
+    return percent(value).replace(" %", " pp")
+
+
+def number(value: float) -> str:
+    """Any figure: three significant digits, thousands set apart when it is large."""
+    return f"{value:,.0f}" if math.isfinite(value) and abs(value) >= 1000 else bare(value)
+
+
+def correlation(value: float) -> str:
+    """A number between -1 and 1: 0.81."""
+    return f"{value:.2f}".replace("-", "−").replace("−0.00", "0.00") if math.isfinite(value) else "–"
+
+
+def size(value: float) -> str:
+    """A number of bytes, with powers of 1024: 2.16 GiB."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(value) < 1024 or unit == "GiB":
+            return f"{value:.0f} B" if unit == "B" else f"{bare(value)} {unit}"
+        value /= 1024
+    raise AssertionError("unreachable")
 
 
 def spread(value: float) -> str:

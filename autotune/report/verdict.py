@@ -66,19 +66,24 @@ class Verdict:
     warnings: tuple[str, ...]
 
 
-def roles_of(study: Study, decision: Decision | None) -> Roles:
-    """Which configurations have a part in the verdict: winner, tied, control, and the presets' names."""
+def roles_of(study: Study, decision: Decision | None, common: Configuration | None = None) -> Roles:
+    """Which configurations have a part in the verdict: winner, tied, runner-up, control, the presets' names, and the
+    choice for all workloads."""
     roles: dict[Configuration, list[str]] = {}
     if decision:
         roles[decision.winner.configuration] = ["winner"]
         for trial in decision.tie_set:
             if trial is not decision.winner:
                 roles[trial.configuration] = ["tied"]
+        if decision.runner_up:
+            roles.setdefault(decision.runner_up.configuration, []).append("runner-up")
     roles.setdefault(study.control, []).append("control")
     for name, configuration in study.presets.items():
         names = roles.setdefault(configuration, [])
         if name not in names:
             names.append(name)
+    if common:
+        roles.setdefault(common, []).append("best for all")
     return {configuration: tuple(names) for configuration, names in roles.items()}
 
 
@@ -114,8 +119,11 @@ def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> V
     return Verdict("Winner", cards, tuple(_sentences(decision)), tuple(warnings))
 
 
-def ladder(study: Study, decision: Decision | None) -> tuple[Table, Chart | None]:
-    """The presets in declared order, then the winner: times, ratios and rates, as a table and as bars."""
+def ladder(
+    study: Study, decision: Decision | None, common: Configuration | None = None
+) -> tuple[Table, Chart | None]:
+    """The presets in declared order, the choice for all workloads (``common``), the runner-up and the winner: times,
+    ratios and rates, as a table and as bars."""
     columns = (
         Column("preset", "preset"),
         TIME,
@@ -130,6 +138,10 @@ def ladder(study: Study, decision: Decision | None) -> tuple[Table, Chart | None
     for name, configuration in (*study.presets.items(), ("control", study.control)):
         if name not in (known := names.setdefault(configuration, [])):
             known.append(name)
+    if common:
+        names.setdefault(common, []).append("best for all workloads")
+    if decision and decision.runner_up:
+        names.setdefault(decision.runner_up.configuration, []).append("runner-up")
     if decision:
         names.setdefault(decision.winner.configuration, []).append("winner")
     trials = {trial.configuration: trial for trial in study.trials}
@@ -148,7 +160,7 @@ def ladder(study: Study, decision: Decision | None) -> tuple[Table, Chart | None
         role = "winner" if "winner" in known else "control" if "control" in known else "preset"
         entries.append(Bar(label, label, ms, role, f"{units.time(ms)}  ({units.ratio(ms / best)})"))
     table = without_empty(
-        Table("presets", "Presets in declared order, then the winner", columns, tuple(rows))
+        Table("presets", "Presets in declared order, then the runner-up and the winner", columns, tuple(rows))
     )
     if not entries:
         return table, None
@@ -157,7 +169,7 @@ def ladder(study: Study, decision: Decision | None) -> tuple[Table, Chart | None
 
 def tie_table(decision: Decision) -> Table:
     """The tie set in order of preference, with what broke the tie."""
-    columns = (TIME, SPREAD, OCCUPANCY, Column("footprint_bytes", "footprint, bytes", "count"), CONFIGURATION)
+    columns = (TIME, SPREAD, OCCUPANCY, Column("footprint_bytes", "footprint", "bytes"), CONFIGURATION)
     rows = [
         (
             time_ms(trial),

@@ -36,7 +36,8 @@ __all__ = ["Request", "Tally", "align", "parse", "run"]
 
 PAPER_PAGE = 8_388_608
 _MOST = 2**31 - 1
-_BASES_PER_BLOCK = 1 << 24
+# Of reads: enough to fill a device; with more, less of the reading, searching and writing goes on at once.
+_BASES_PER_BLOCK = 1 << 22
 _SOON_BUILT = 1 << 22  # characters: about a second
 _FITS_ANYWHERE = 1 << 24  # characters: 1.7 GB on a device
 

@@ -9,10 +9,13 @@ Positions count from 1; those in a ``Reverse`` block count on the reverse comple
 first words of headers; a column is as wide as its longest entry or, for numbers, 8.
 """
 
+import io
 import os
+import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -90,12 +93,15 @@ def write_block(
             return text, lines.put(first, last, text)
 
         begun: deque[Future[tuple[Text, int]]] = deque()
+        writing: deque[Future[Text]] = deque()
         unused: list[Text] = []  # memory that was touched before is faster
+        sink = _Sink(stream)
 
         def write_next() -> None:
+            if len(writing) >= threads:
+                unused.append(writing.popleft().result())
             text, size = begun.popleft().result()
-            stream.write(text[:size].data)
-            unused.append(text)
+            writing.append(pool.submit(sink.put, text, sink.place(size), size))
 
         for first, last in _groups([strand.bounds for strand in strands], len(lines_of)):
             room = lines.room(first, last)
@@ -107,6 +113,42 @@ def write_block(
                 write_next()
         while begun:
             write_next()
+        for written in writing:
+            written.result()
+        sink.finish()
+
+
+class _Sink:
+    """Appends to a file from several threads at once, each where ``place`` said: copying into the page cache is what
+    takes long. A stream in memory is written by one at a time. Raises OSError."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        stream.flush()
+        self._stream, self._end = stream, stream.tell()
+        self._alone = threading.Lock()
+        self._file: int | None = None
+        with suppress(io.UnsupportedOperation):
+            self._file = stream.fileno()
+
+    def place(self, size: int) -> int:
+        """Where the next ``size`` bytes go."""
+        self._end += size
+        return self._end - size
+
+    def put(self, text: Text, place: int, size: int) -> Text:
+        """``text``, when its first ``size`` bytes are written."""
+        if self._file is None:
+            with self._alone:
+                self._stream.seek(place)
+                self._stream.write(text[:size].data)
+            return text
+        done = 0
+        while done < size:
+            done += os.pwrite(self._file, text[done:size].data, place + done)
+        return text
+
+    def finish(self) -> None:
+        self._stream.seek(self._end)
 
 
 def parse(path: Path) -> list[Match]:

@@ -158,12 +158,11 @@ def _found(lane: _Lane, codes: Codes, bounds: NDArray[Any]) -> NDArray[Any] | No
     total = int(run.head("group_sums", -(-tiles // _GROUP_SIZE) + 1)[-1])
     if total == _TOO_MANY:
         return None
-    found = np.empty(total, lane.prepared.variant.family.data["mems"].dtype)
+    parts = [np.empty(0, lane.prepared.variant.family.data["mems"].dtype)]
     for first in range(0, total, lane.matches):
         run.launch("print_emit", slots=slots, first_mem=first)
-        last = min(total, first + lane.matches)
-        found[first:last] = run.head("mems", last - first)
-    return found
+        parts.append(run.head("mems", min(lane.matches, total - first)))
+    return parts[-1] if len(parts) <= 2 else np.concatenate(parts)
 
 
 def largest_text(device_bytes: int | None = None) -> int:

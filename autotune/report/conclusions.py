@@ -1,0 +1,166 @@
+"""``summary.csv`` and ``effects.csv``: what the report concludes, as tables that read into pandas with no options."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pandas as pd
+
+from autotune.decision import Decision, minimax, time_ms
+from autotune.effects import COLUMNS as FIGURES
+from autotune.effects import Timed, every_effect, importance
+from autotune.record import Study
+from autotune.report.results import clean, csv_text, write_text
+from autotune.space import Configuration
+
+__all__ = [
+    "EFFECTS",
+    "SUMMARY",
+    "effects_csv_frame",
+    "roles",
+    "summary_frame",
+    "write_effects",
+    "write_summary",
+]
+
+SUMMARY: Mapping[str, str] = MappingProxyType(
+    {
+        "family": "kernel family",
+        "workload": "workload",
+        "device": "device, as in the names of policy files",
+        "role": "winner, runner-up, control, a preset's name, or minimax: the one choice for all workloads",
+        "configuration": "id of the configuration",
+        "state": "as in results.csv; not_tried when the sweep did not come to it",
+        "time_ms": "time to rank by",
+        "spread_relative": "half-width of the median's 95 % interval over the median",
+        "time_over_winner": "time_ms over the winner's",
+        "in_tie_set": "True when it is within noise of the best",
+        "registers": "most registers of a thread, over the plan's kernels",
+        "occupancy": "least theoretical occupancy, 0 to 1, over the plan's kernels",
+        "footprint_bytes": "device memory that the data takes in this layout",
+        "once_ms": "what the layout costs once: transform and transfer",
+        "trials": "how many trials the study has",
+        "measured": "how many of them were measured",
+        "identity": "as in results.csv",
+    }
+)  # fmt: skip
+EFFECTS: Mapping[str, str] = MappingProxyType(
+    {
+        "family": "kernel family",
+        "workload": "workload",
+        "device": "device, as in the names of policy files",
+        "kernel": "the kernel whose time it is; blank for the whole plan",
+        "given_policy": "another policy that is held at one value; blank for the effect over all pairs",
+        "given_value": "that value",
+        "policy": "the policy that is changed, all others being equal",
+        "base": "its value before: the control's, or the one declared earlier",
+        "value": "its value after",
+        "pairs": "how many pairs of configurations differ in nothing else",
+        "mean_percent": "mean change of time over the pairs; negative is faster",
+        "median_percent": "median change",
+        "minimum_percent": "least change",
+        "maximum_percent": "greatest change",
+        "faster_share": "share of the pairs that got faster, 0 to 1",
+        "importance": "share of the variance of log time that only this policy explains; blank with given_policy",
+        "identity": "as in results.csv",
+    }
+)  # fmt: skip
+
+
+def roles(
+    study: Study, decision: Decision | None, common: Configuration | None = None
+) -> list[tuple[str, Configuration]]:
+    """The configurations that have a name, the winner first; ``common`` is the choice for all workloads."""
+    found: list[tuple[str, Configuration]] = []
+    if decision:
+        found.append(("winner", decision.winner.configuration))
+        if decision.runner_up:
+            found.append(("runner-up", decision.runner_up.configuration))
+    found.append(("control", study.control))
+    found += [(name, one) for name, one in study.presets.items() if name != "control"]
+    return found + ([("minimax", common)] if common else [])
+
+
+def groups(studies: Iterable[Study]) -> list[list[Study]]:
+    """Studies that can be compared workload by workload: of one family and one device."""
+    found: dict[tuple[str, str], list[Study]] = {}
+    for study in studies:
+        found.setdefault((study.family, study.device), []).append(study)
+    return list(found.values())
+
+
+def times_of(studies: Sequence[Study]) -> dict[str, dict[Configuration, float]]:
+    """Workload -> configuration -> ms; a second study of a workload has a part of its identity in the name."""
+    times: dict[str, dict[Configuration, float]] = {}
+    for study in studies:
+        name = study.workload if study.workload not in times else f"{study.workload} ({study.identity[:8]})"
+        times[name] = {t.configuration: time_ms(t) for t in study.trials if t.measurement}
+    return {workload: row for workload, row in times.items() if row}
+
+
+def summary_frame(studies: Iterable[Study]) -> pd.DataFrame:
+    """A row for each configuration that has a name in each study, with the columns of ``SUMMARY``."""
+    rows = []
+    for group in groups(studies):
+        common = minimax(times_of(group)) if len(group) > 1 else None
+        for study in group:
+            decision = study.decision
+            named = roles(study, decision, common.configuration if common else None)
+            rows += [_summary(study, decision, *one) for one in named]
+    frame = pd.DataFrame(rows, columns=list(SUMMARY))
+    for column in ("registers", "footprint_bytes"):
+        frame[column] = frame[column].astype("Int64")
+    return frame
+
+
+def _summary(
+    study: Study, decision: Decision | None, role: str, configuration: Configuration
+) -> dict[str, Any]:
+    trial = next((t for t in reversed(study.trials) if t.configuration == configuration), None)
+    row: dict[str, Any] = {
+        "family": clean(study.family), "workload": clean(study.workload), "device": clean(study.device),
+        "role": clean(role), "configuration": clean(configuration.id), "identity": study.identity,
+        "state": trial.state if trial else "not_tried", "trials": len(study.trials),
+        "measured": study.states().get("measured", 0),
+        "in_tie_set": bool(decision and trial in decision.tie_set),
+    }  # fmt: skip
+    if trial and trial.measurement and decision:
+        used = [p for p in trial.profiles if p.registers]
+        row |= {
+            "time_ms": time_ms(trial),
+            "spread_relative": trial.measurement.spread,
+            "time_over_winner": time_ms(trial) / time_ms(decision.winner),
+            "registers": max((p.registers for p in used), default=None),
+            "occupancy": min((p.occupancy for p in used), default=None),
+            "footprint_bytes": trial.measurement.footprint_bytes,
+            "once_ms": trial.measurement.transform_ms + trial.measurement.transfer_ms,
+        }
+    return row
+
+
+def effects_csv_frame(studies: Iterable[Study]) -> pd.DataFrame:
+    """A row for each policy's two values, for the whole plan and each kernel, over all pairs and over those in which
+    another policy has a given value; with the columns of ``EFFECTS``."""
+    rows = []
+    for study in studies:
+        timed = Timed.of(study)
+        shares = {kernel: importance(timed, kernel or None).alone for kernel in ("", *timed.kernels)}
+        head = (clean(study.family), clean(study.workload), clean(study.device))
+        for kernel, given, value, figures in every_effect(timed):
+            share = shares[kernel].get(figures[0]) if not given else None
+            texts = [clean(v) if isinstance(v, str) else v for v in (kernel, given, value, *figures)]
+            rows.append((*head, *texts, share, study.identity))
+    frame = pd.DataFrame(rows, columns=list(EFFECTS))
+    assert list(EFFECTS)[6:15] == list(FIGURES)
+    return frame
+
+
+def write_summary(studies: Iterable[Study], path: str | Path) -> Path:
+    """Write ``summary_frame`` as CSV, whole or not at all. Raises StoreError."""
+    return write_text(path, csv_text(summary_frame(studies)))
+
+
+def write_effects(studies: Iterable[Study], path: str | Path) -> Path:
+    """Write ``effects_csv_frame`` as CSV, whole or not at all. Raises StoreError."""
+    return write_text(path, csv_text(effects_csv_frame(studies)))

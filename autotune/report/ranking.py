@@ -1,0 +1,75 @@
+"""The fastest and the slowest configurations of a study, as bars and with their figures."""
+
+from collections.abc import Sequence
+
+from autotune.decision import Decision, time_ms
+from autotune.record import Study
+from autotune.report import units
+from autotune.report.charts import Bar, Chart, bars
+from autotune.report.table import (
+    CONFIGURATION,
+    OCCUPANCY,
+    OVER_WINNER,
+    SPREAD,
+    TIME,
+    Column,
+    Table,
+    without_empty,
+)  # fmt: skip
+from autotune.report.verdict import Roles
+from autotune.space import Configuration
+from autotune.trial import Trial
+
+__all__ = ["configurations"]
+
+BEST, WORST = 20, 5
+LONGEST = 70  # characters of a label beside a bar
+
+
+def configurations(study: Study, decision: Decision, roles: Roles) -> tuple[Table, Chart]:
+    """The fastest and the slowest configurations with their part in the verdict."""
+    timed = [trial for trial in study.trials if trial.measurement]
+    ranked = sorted(timed, key=lambda t: (time_ms(t), t.configuration.id))
+    ranks = [i for i in range(len(ranked)) if i < BEST or i >= len(ranked) - WORST]
+    rank, registers = Column("rank", "rank", "count"), Column("registers", "registers", "count")
+    columns = (rank, TIME, SPREAD, OVER_WINNER, registers, OCCUPANCY, Column("role", "role"), CONFIGURATION)
+    best = time_ms(decision.winner)
+    shown = [ranked[i].configuration for i in ranks]
+    varying = [name for name in study.control if len({configuration[name] for configuration in shown}) > 1]
+    told = {one: _changed(one, study.control) for one in shown}
+    if max(map(len, told.values())) > LONGEST:
+        told = {one: _short(one, varying) for one in shown}
+    rows, entries = [], []
+    for i in ranks:
+        trial, ms = ranked[i], time_ms(ranked[i])
+        named = roles.get(trial.configuration, ())
+        spread = trial.measurement.spread if trial.measurement else None
+        figures = (i + 1, ms, spread, ms / best, *_profile(trial))
+        rows.append((*figures, ", ".join(named), trial.configuration))
+        role = next((r for r in ("winner", "tied", "control") if r in named), "preset" if named else "other")
+        if role == "other" and i >= BEST:
+            role = "slow"
+        text = units.time(ms) + (f"  {', '.join(named)}" if named else "")
+        entries.append(Bar(f"{told[trial.configuration]}  #{i + 1}", f"#{i + 1}", ms, role, text))
+    caption = f"The {BEST} fastest and {WORST} slowest of {len(ranked):,} timed configurations"
+    if len(ranked) <= BEST + WORST:
+        caption = f"All {len(ranked):,} timed configurations, fastest first"
+    table = without_empty(Table("configurations", caption, columns, tuple(rows)))
+    return table, bars("configurations", f"{caption}; the table has the figures", entries)
+
+
+def _profile(trial: Trial) -> tuple[int | None, float | None]:
+    """Most registers and least occupancy of the trial's kernels; None on a cpu."""
+    used = [p for p in trial.profiles if p.registers]
+    return max((p.registers for p in used), default=None), min((p.occupancy for p in used), default=None)
+
+
+def _changed(configuration: Configuration, control: Configuration) -> str:
+    """What tells it from the control."""
+    return ", ".join(f"{n}={v}" for n, v in configuration.items() if v != control[n]) or "control"
+
+
+def _short(configuration: Configuration, names: Sequence[str]) -> str:
+    """The values that tell shown configurations apart; a number says whose it is."""
+    values = [configuration[name] for name in names]
+    return " ".join(f"{n}={v}" if str(v).isdecimal() else str(v) for n, v in zip(names, values, strict=True))

@@ -1,0 +1,179 @@
+"""A ``results.csv`` read back as studies, so that a table that was kept is as good as the record it came from.
+
+What the table does not have is not made up: the remarks on the protocol, the declared values of policies that no
+trial took, the seconds by phase.
+"""
+
+import csv
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from autotune.errors import StoreError
+from autotune.record import Study
+from autotune.report.results import COUNTER, PHASES, PROFILE
+from autotune.space import Configuration, PolicyValue
+from autotune.trial import STATES, KernelProfile, Measurement, Trial
+
+__all__ = ["read_results"]
+
+_NEEDED = ("family", "workload", "device", "preset", "state", "median_ms")
+_NOT_COUNTS = ("occupancy", "limited_by")
+Row = Mapping[str, str]
+
+
+def read_results(paths: Iterable[str | Path]) -> list[Study]:
+    """The studies in files of the form of ``results.csv``: one for each family, workload, device and identity.
+
+    Policies are the columns between ``preset`` and ``state``; one whose values all are whole numbers has int values.
+    Other columns than ``family``, ``workload``, ``device``, ``preset``, ``state`` and ``median_ms`` may be missing,
+    so that tables of other tools' measurements can be brought into this form. Raises StoreError for a file that
+    cannot be read as one.
+    """
+    studies: list[Study] = []
+    for path in paths:
+        try:
+            studies += _read(Path(path))
+        except (OSError, UnicodeDecodeError, ValueError, csv.Error) as problem:
+            said = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
+            raise StoreError(f"cannot read {path} as a results.csv: {said}") from None
+    return studies
+
+
+def _read(path: Path) -> list[Study]:
+    with path.open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        header = list(reader.fieldnames or ())
+        if missing := [name for name in _NEEDED if name not in header]:
+            raise ValueError(f"it has no column {', '.join(missing)}; docs/results-csv.md lists them all")
+        rows = list(reader)
+    policies = _policies(header)
+    numbers = {
+        column
+        for column in policies.values()
+        if all(re.fullmatch(r"-?\d+", row[column]) for row in rows if row[column])
+    }
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        key = (row["family"], row["workload"], row["device"], row.get("identity", ""))
+        groups.setdefault(key, []).append(row)
+    return [_study(key, group, policies, numbers, header) for key, group in groups.items()]
+
+
+def _policies(header: Sequence[str]) -> dict[str, str]:
+    """Policy -> its column. A policy whose name another column has is called ``policy_<name>`` there."""
+    columns = header[header.index("preset") + 1 : header.index("state")]
+    if not columns:
+        raise ValueError("it has no column of a policy between preset and state")
+    others = set(header) - set(columns)
+    return {
+        c.removeprefix("policy_") if c.removeprefix("policy_") in others else c: c for c in columns
+    }  # fmt: skip
+
+
+def _study(
+    key: tuple[str, ...], rows: Sequence[Row], policies: Mapping[str, str], numbers: set[str], header: Sequence[str]
+) -> Study:  # fmt: skip
+    own = {name: column for name, column in policies.items() if any(row[column] for row in rows)}
+    kernels = [name.removeprefix("registers_") for name in header if name.startswith("registers_")]
+    timed = [m[1] for name in header if (m := re.fullmatch("kernel_(.+)_ms", name))]
+    trials = []
+    presets: dict[str, Configuration] = {}
+    for row in rows:
+        values: dict[str, PolicyValue] = {
+            name: int(row[c]) if c in numbers and row[c] else row[c] for name, c in own.items()
+        }
+        trials.append(_trial(key, row, Configuration(values), kernels, timed))
+        for name in (row["preset"] or "").split():
+            presets.setdefault(name, trials[-1].configuration)
+    if "control" not in presets:
+        raise ValueError(
+            f"{key[0]} on {key[1]} has no row with the preset control, to which all others are compared"
+        )
+    return Study(
+        family=key[0], workload=key[1], device=key[2], identity=key[3], control=presets["control"],
+        presets=presets, about=_about(rows, trials, own, kernels, header), trials=tuple(trials),
+    )  # fmt: skip
+
+
+def _trial(
+    key: tuple[str, ...], row: Row, configuration: Configuration, kernels: Sequence[str], timed: Sequence[str]
+) -> Trial:
+    if row["state"] not in STATES:
+        raise ValueError(f"state {row['state']!r} is not one of {', '.join(STATES)}")
+    profiles = tuple(_profile(row, kernel) for kernel in kernels if row[f"registers_{kernel}"])
+    return Trial(
+        family=key[0], workload=key[1], device=key[2], configuration=configuration,
+        state=row["state"],
+        reason=row.get("reason") or "",
+        profiles=profiles,
+        measurement=_measurement(row, timed) if row["state"] == "measured" else None,
+        phases_ms={p: float(row[f"{p}_ms"]) for p in PHASES if row.get(f"{p}_ms")},
+        notes=tuple(row["notes"].split(" | ")) if row.get("notes") else (),
+    )  # fmt: skip
+
+
+def _profile(row: Row, kernel: str) -> KernelProfile:
+    told = {name: row.get(f"{name}_{kernel}") or "0" for name in PROFILE}
+    counts = {name: int(float(text)) for name, text in told.items() if name not in _NOT_COUNTS}
+    limit = row.get(f"limited_by_{kernel}") or ""
+    return KernelProfile(kernel=kernel, occupancy=float(told["occupancy"]), limited_by=limit, **counts)
+
+
+def _measurement(row: Row, timed: Sequence[str]) -> Measurement:
+    def figure(name: str, missing: float = 0.0) -> float:
+        return float(row.get(name) or missing)
+
+    if not figure("median_ms") >= 0:
+        raise ValueError(f"median_ms {row['median_ms']!r} of a measured row is no time")
+    return Measurement(
+        median_ms=figure("median_ms"),
+        minimum_ms=figure("minimum_ms", figure("median_ms")),
+        spread=figure("spread_relative", 1.0),  # as of a single sample: nothing is known
+        samples=int(figure("samples", 1)),
+        kernel_ms={name: figure(f"kernel_{name}_ms") for name in timed if row[f"kernel_{name}_ms"]},
+        retimed_ms=figure("retimed_ms"),
+        transform_ms=figure("transform_ms"),
+        transfer_ms=figure("transfer_ms"),
+        footprint_bytes=int(figure("footprint_bytes")),
+        abandoned=row.get("abandoned") == "True",
+    )
+
+
+def _about(
+    rows: Sequence[Row],
+    trials: Sequence[Trial],
+    policies: Iterable[str],
+    kernels: Sequence[str],
+    header: Sequence[str],
+) -> dict[str, Any]:
+    first = rows[0]
+    about: dict[str, Any] = {
+        name: first[name] for name in ("device_name", "driver", "compiler", "date", "source") if first.get(name)
+    }  # fmt: skip
+    about["policies"] = {  # in the order of the columns, which is the declared one
+        name: {"values": list(dict.fromkeys(t.configuration[name] for t in trials))} for name in policies
+    }
+    if first.get("clock_mhz"):
+        about["clock_mhz"] = int(float(first["clock_mhz"]))
+    if arch := re.search(r"\bsm_\d+[a-z]?\b", first.get("compiler") or ""):
+        about["arch"] = arch[0]
+    for name in ("operations", "bytes"):  # what the workload declared, from the rate that was made of it
+        for row, trial in zip(rows, trials, strict=True):
+            if trial.measurement and row.get(f"{name}_per_s"):
+                about[name] = float(row[f"{name}_per_s"]) * trial.measurement.time_ms / 1000
+                break
+    columns = {}
+    for name in header:
+        ends = [k for k in kernels if name.startswith(COUNTER) and name.endswith(f"_{k}")]
+        if ends:  # of kernels whose names end alike, the longer one is meant
+            kernel = max(ends, key=len)
+            columns[kernel, name.removeprefix(COUNTER).removesuffix(f"_{kernel}")] = name
+    counters: dict[str, dict[str, dict[str, float]]] = {}
+    for row, trial in zip(rows, trials, strict=True):
+        for (kernel, counter), column in columns.items():
+            if row[column]:
+                of = counters.setdefault(trial.configuration.id, {}).setdefault(kernel, {})
+                of[counter] = float(row[column])
+    return about | ({"counters": counters} if counters else {})

@@ -1,0 +1,202 @@
+"""Section 3: why a configuration takes the time it takes: registers and the blocks they cost, spills, footprint,
+hardware counters, and how near it comes to what the device can do."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from autotune.decision import Decision, time_ms
+from autotune.occupancy import LIMITS, occupancy
+from autotune.record import Study
+from autotune.report import units
+from autotune.report.charts import Point, scatter
+from autotune.report.limits import ceilings
+from autotune.report.table import OCCUPANCY, TIME, Block, Column, Table
+from autotune.report.verdict import Roles
+from autotune.trial import KernelProfile, Trial
+
+__all__ = ["why_blocks"]
+
+MOST_POINTS = 3000  # of a scatter chart; more SVG marks make a browser stutter
+MINOR = 0.05  # a kernel with less of the winner's time than this is folded away
+MOST_FOOTPRINTS = 12
+MOST_BESIDE = (
+    4  # rows of a table beside a chart; a longer one is folded away, and the chart as wide as the page
+)
+_TIMES = (
+    Column("configurations", "how many", "count"), Column("best_ms", "best time", "time"),
+    Column("median_ms", "median time", "time"),
+)  # fmt: skip
+
+
+def why_blocks(
+    study: Study, decision: Decision, trials: Sequence[Trial], roles: Roles, limits: Mapping[str, Any] | None
+) -> list[Block]:
+    """``trials`` are the rows of the page's table; ``limits`` the device's measured ceilings, where they are known."""
+    timed = [trial for trial in trials if trial.measurement]
+    kernels = dict.fromkeys(p.kernel for trial in timed for p in trial.profiles if p.registers)
+    blocks = []
+    for kernel in sorted(kernels, key=lambda name: -_share(decision, name)):
+        blocks += _kernel(study, decision, trials, kernel, roles, alone=len(kernels) == 1)
+    blocks += [block for block in (_spills(timed), _footprints(timed)) if block]
+    if study.about.get("counters"):
+        blocks.append(_counters(study, timed, roles))
+    return [*blocks, *ceilings(study, decision, limits)]
+
+
+def _share(decision: Decision, kernel: str) -> float:
+    measured = decision.winner.measurement
+    assert measured
+    total = sum(measured.kernel_ms.values())
+    return measured.kernel_ms.get(kernel, total) / total if total else 1.0
+
+
+def _kernel(
+    study: Study, decision: Decision, trials: Sequence[Trial], kernel: str, roles: Roles, *, alone: bool
+) -> list[Block]:
+    """Time of one kernel against its registers, and the steps at which a register more costs a block."""
+    points: list[Point] = []
+    found: list[tuple[Trial, KernelProfile, float]] = []
+    for row, trial in enumerate(trials):
+        profile = next((p for p in trial.profiles if p.kernel == kernel and p.registers), None)
+        if not (trial.measurement and profile):
+            continue
+        ms = trial.measurement.kernel_ms.get(kernel, trial.measurement.time_ms)
+        named = ", ".join(r for r in roles.get(trial.configuration, ()) if r != "tied")
+        points.append(Point(row, profile.registers, ms, profile.occupancy, named))
+        found.append((trial, profile, ms))
+    drawn = sorted(points, key=lambda p: (not p.role, p.ms))[:MOST_POINTS]
+    steps = _steps(study, [profile for _, profile, _ in found])
+    alt = f"Kernel {kernel}: time against registers, occupancy as colour and shape"
+    if steps:
+        alt += "; at a dashed line one register more costs blocks of a multiprocessor (so many → so many)"
+    if len(drawn) < len(points):
+        alt += f"; the {len(drawn):,} fastest of {len(points):,}"
+    chart = scatter(f"registers_{kernel}", alt, drawn, f"time of {kernel}", steps)
+    minor = not alone and _share(decision, kernel) < MINOR
+    constant = len({p.registers for p in points}) == 1
+    share = "" if alone else f"{units.share(_share(decision, kernel))} of the winner's time. "
+    text = share + (f"Every configuration uses {points[0].registers} registers." if constant else "")
+    table = _by_blocks(kernel, found)
+    long = len(table.rows) > MOST_BESIDE
+    shown = None if constant and minor else chart
+    return [
+        Block(title=f"Kernel {kernel}", text=text, table=table, chart=shown, folded=minor, folded_table=long)
+    ]
+
+
+def _steps(study: Study, profiles: Sequence[KernelProfile]) -> list[tuple[int, str]]:
+    """(the most registers that still fit so many blocks, "8 → 7") within the range of registers, for the block
+    size and shared memory that most configurations have."""
+    arch = str(study.about.get("arch", ""))
+    if not profiles or arch.removeprefix("sm_") not in {one.replace(".", "") for one in LIMITS}:
+        return []
+    kinds = pd.Series([(p.block_size, p.static_shared_bytes + p.dynamic_shared_bytes) for p in profiles])
+    block_size, shared = kinds.mode().iloc[0]
+    low, high = min(p.registers for p in profiles), max(p.registers for p in profiles)
+    if not block_size or low == high:
+        return []
+
+    def blocks(registers: int) -> int:
+        return occupancy(arch, block_size, registers, shared).blocks_per_sm
+
+    return [
+        (r, f"{blocks(r)} → {blocks(r + 1)}") for r in range(low, high) if blocks(r + 1) < blocks(r)
+    ]  # fmt: skip
+
+
+def _by_blocks(kernel: str, found: Sequence[tuple[Trial, KernelProfile, float]]) -> Table:
+    """Times of the kernel by block size and blocks that fit, with the registers that would still fit."""
+    groups: dict[tuple[int, int, str], list[tuple[KernelProfile, float]]] = {}
+    for _, p, ms in found:
+        groups.setdefault((p.block_size, p.blocks_per_sm, p.limited_by), []).append((p, ms))
+    columns = (
+        Column("block_size", "threads", "count"), Column("blocks_per_sm", "blocks/SM", "count"), OCCUPANCY,
+        Column("limited_by", "limited by"), Column("registers_minimum", "registers", "count"),
+        Column("registers_maximum", "to", "count"), *_TIMES,
+    )  # fmt: skip
+    rows = []
+    for (block_size, blocks, limit), members in sorted(groups.items(), key=lambda item: item[0]):
+        registers = [p.registers for p, _ in members]
+        times = pd.Series([ms for _, ms in members])
+        figures = (min(registers), max(registers), len(members), float(times.min()), float(times.median()))
+        rows.append((block_size, blocks, members[0][0].occupancy, limit, *figures))
+    caption = (
+        f"Kernel {kernel}: times by block size, by the blocks that fit a multiprocessor and what limits them"
+    )
+    return Table(f"occupancy_{kernel}", caption, columns, tuple(rows))
+
+
+def _grouped(groups: Mapping[Any, Sequence[Trial]]) -> list[tuple[Any, ...]]:
+    rows = []
+    for key, members in groups.items():
+        times = pd.Series([time_ms(trial) for trial in members])
+        rows.append((*key, len(members), float(times.min()), float(times.median())))
+    return rows
+
+
+def _spills(timed: Sequence[Trial]) -> Block | None:
+    groups: dict[tuple[str, int], list[Trial]] = {}
+    for trial in timed:
+        spilled = [
+            (p.kernel, p.spill_store_bytes + p.spill_load_bytes) for p in trial.profiles if p.registers
+        ]
+        if spilled:
+            groups.setdefault(max(spilled, key=lambda one: one[1]), []).append(trial)
+    if not groups:
+        return None
+    if all(size == 0 for _, size in groups):
+        return Block(
+            title="Spills", half=True, text="No kernel of any timed configuration spills registers to memory."
+        )
+    merged: dict[tuple[str, int], list[Trial]] = {}
+    for (kernel, size), members in groups.items():
+        merged.setdefault((kernel if size else "none", size), []).extend(members)
+    columns = (Column("kernel", "most in"), Column("spill_bytes", "bytes", "count"), *_TIMES)
+    rows = _grouped(dict(sorted(merged.items(), key=lambda item: item[0][1])))
+    caption = "Times by the bytes of registers that a thread writes to memory and reads back"
+    return Block(title="Spills", table=Table("spills", caption, columns, tuple(rows)), half=True)
+
+
+def _footprints(timed: Sequence[Trial]) -> Block | None:
+    sizes = sorted({t.measurement.footprint_bytes for t in timed if t.measurement})
+    if len(sizes) < 2:
+        return None
+    per = math.ceil(len(sizes) / MOST_FOOTPRINTS)
+    ranges = [sizes[i : i + per] for i in range(0, len(sizes), per)]
+    groups = {
+        (some[0], some[-1]): [
+            t for t in timed if t.measurement and some[0] <= t.measurement.footprint_bytes <= some[-1]
+        ]
+        for some in ranges
+    }
+    columns = (
+        Column("footprint_minimum_bytes", "bytes from", "count"),
+        Column("footprint_maximum_bytes", "to", "count"),
+        *_TIMES,
+    )
+    rows = _grouped(groups)
+    table = Table("footprint", "Times by the device memory that the data takes", columns, tuple(rows))
+    return Block(title="Footprint", table=table, half=True)
+
+
+def _counters(study: Study, timed: Sequence[Trial], roles: Roles) -> Block:
+    """The hardware counters of those configurations that were profiled, a row for each kernel."""
+    counters: Mapping[str, Mapping[str, Mapping[str, float]]] = study.about["counters"]
+    names = list(dict.fromkeys(n for of in counters.values() for some in of.values() for n in some))
+    columns = (
+        Column("role", "role"), Column("kernel", "kernel"), TIME,
+        *(Column(n, n.replace("_", " "), "number") for n in names),
+        Column("configuration", "configuration", "configuration"),
+    )  # fmt: skip
+    rows = []
+    for trial in timed:
+        for kernel, some in counters.get(trial.configuration.id, {}).items():
+            role = ", ".join(roles.get(trial.configuration, ()))
+            ms = trial.measurement.kernel_ms.get(kernel) if trial.measurement else None
+            rows.append((role, kernel, ms, *(some.get(name) for name in names), trial.configuration))
+    text = f"{len(counters):,} of {len(timed):,} timed configurations were profiled."
+    table = Table("counters", "Hardware counters", columns, tuple(rows))
+    return Block(title="Hardware counters", text=text, table=table)
