@@ -63,7 +63,7 @@ class Verifier:
             if not self.backend.mismatches(placed, self._resident[layout.cpp]):
                 return ""
         got = execution.restore(name, expected.shape)
-        return difference(name, got, expected, self.family.relative_tolerance, self.family.absolute_tolerance)
+        return difference(name, got, expected, *self.family.tolerance(execution.names))
 
     def close(self) -> None:
         for placed in self._resident.values():

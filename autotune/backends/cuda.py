@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 
 from autotune.backends import Launch, LaunchError, Placed
 from autotune.backends.cuda_calls import CudaCall, Joints
-from autotune.backends.cuda_data import CONSTANT_WINDOW, CudaModule, CudaPlaced, loaded, packed, place
+from autotune.backends.cuda_data import (
+    CudaModule,
+    CudaPlaced,
+    constant_window,
+    loaded,
+    packed,
+    place,
+)
 from autotune.backends.cuda_graph import (
     Graph,
     capture,
@@ -173,9 +180,9 @@ class CudaBackend:
         assert isinstance(resident, CudaPlaced)
         with self.current():
             try:
-                symbol, _ = module.module.get_global(CONSTANT_WINDOW)
-                target, source = int(symbol) + window.constant_offset, resident.address + begin
-                self._driver.memcpy_dtod_async(target, source, window.nbytes, self._stream)
+                if (constants := constant_window(self._driver, module)) is not None:
+                    target, source = constants + window.constant_offset, resident.address + begin
+                    self._driver.memcpy_dtod_async(target, source, window.nbytes, self._stream)
             except self._driver.Error as problem:
                 raise LaunchError(f"cannot fill constant memory: {problem}") from None
 
