@@ -203,7 +203,7 @@ class Bound:
 
     def run(self, outputs: Mapping[str, View]) -> None:
         """Queue one call and what brings its results into ``outputs``; on a cpu it has run."""
-        if self.execution.windows:  # constant memory is shared by all variants in the binary
+        if self.execution.uses_constant:  # constant memory is shared by all variants in the binary
             with self._target.windows:
                 self.execution.prepare()
                 self._launch()

@@ -3,7 +3,6 @@
 ``main`` turns every AutotuneError into one message and its exit code; the commands themselves only raise.
 """
 
-import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
@@ -16,6 +15,7 @@ from rich.table import Table
 
 from autotune import __version__
 from autotune.cli_options import (
+    Allocation,
     Data,
     DeviceOption,
     Devices,
@@ -251,13 +251,13 @@ def run_command(
     explain: Annotated[
         bool, typer.Option("--explain", help="Print why this configuration was taken.")
     ] = False,
+    allocation: Allocation = "",
 ) -> None:
     """Run the tuned kernel once on given data."""
     from autotune.running import run
 
-    run(
-        load_family(family, check=False), workload, input_ or [], output, device, policies, data, explain, out
-    )
+    run(load_family(family, check=False), workload, input_ or [], output, device, policies, data, explain, out,
+        allocation)  # fmt: skip
 
 
 @app.command("doctor")
@@ -305,7 +305,3 @@ def _click_exception() -> type[Exception]:
     name = "typer._click" if find_spec("typer._click") else "click"
     found: type[Exception] = import_module(f"{name}.exceptions").ClickException
     return found
-
-
-def entry_point() -> None:
-    sys.exit(main())

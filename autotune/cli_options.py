@@ -8,8 +8,8 @@ import typer
 from rich.console import Console
 
 __all__ = [
-    "Data", "DeviceOption", "Devices", "FamilyArgument", "Objective", "Policies", "Preset", "Search", "Seconds", "Seed",
-    "Set", "TrialSeconds", "Trials", "Workload", "err", "out",
+    "Allocation", "Data", "DeviceOption", "Devices", "FamilyArgument", "Objective", "Policies", "Preset", "Search",
+    "Seconds", "Seed", "Set", "TrialSeconds", "Trials", "Workload", "err", "out",
 ]  # fmt: skip
 
 out = Console(highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
@@ -30,7 +30,17 @@ Workload = Annotated[
 DeviceOption = Annotated[
     str,
     typer.Option(
-        "--device", metavar="auto|cpu|cuda|cuda:N", help="What runs it; auto is the first GPU, else the cpu."
+        "--device",
+        metavar="auto|cpu|cuda|cuda:N,M",
+        help="What runs it: auto is the first GPU, else the cpu; several GPUs share the work of one call.",
+    ),
+]
+Allocation = Annotated[
+    str,
+    typer.Option(
+        "--allocation",
+        metavar="auto|cyclic|batches|contiguous|equal|whole|balanced|dynamic",
+        help="Which of several devices gets which units of the work; auto balances by a cost model.",
     ),
 ]
 Preset = Annotated[

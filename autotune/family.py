@@ -41,12 +41,13 @@ class Family:
     features: Mapping[str, Expression] = field(default_factory=dict)
     accuracy: tuple[str, ...] = ()
     data: Mapping[str, Data]
+    windowed: Mapping[str, str] = field(default_factory=dict)
     kernels: Mapping[str, Kernel]
     space: Space
     means: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     reference: str = ""
-    relative_tolerance: float = 0.0
-    absolute_tolerance: float = 0.0
+    relative: Expression | None = None
+    absolute: Expression | None = None
     bytes: Expression | None = None
     operations: Expression | None = None
     operation_unit: str = ""
@@ -59,6 +60,14 @@ class Family:
     @property
     def outputs(self) -> tuple[Data, ...]:
         return tuple(d for d in self.data.values() if d.role == "output")
+
+    def tolerance(self, names: Mapping[str, Any]) -> tuple[float, float]:
+        """(relative, absolute) that a floating point output may be off; ``names`` binds options, policies, extents and
+        scalars. Raises FamilyError."""
+        relative, absolute = (
+            0.0 if e is None else float(e.evaluate(names)) for e in (self.relative, self.absolute)
+        )
+        return relative, absolute
 
     @cached_property
     def module(self) -> ModuleType | None:

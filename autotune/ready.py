@@ -25,7 +25,7 @@ def ready(
     it gave (``is_new``: made for it). None when something about it has to be looked at each time."""
     arrays, stream = call
     launches, (output,) = bound.call, bound.execution.variant.family.outputs
-    if launches is None or bound.execution.windows or len(arrays) != len(asked.sent):
+    if launches is None or bound.execution.uses_constant or len(arrays) != len(asked.sent):
         return None
     known = []
     for array, name in [*zip(arrays, asked.sent, strict=True), (result, output.name)]:

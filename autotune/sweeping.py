@@ -2,10 +2,12 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -15,6 +17,7 @@ from rich.table import Table
 
 from autotune import paths, policyfile, policyfile_write
 from autotune.cache import Cache, default_root
+from autotune.compiler import compilers
 from autotune.crew import Worker, device_names, launched, opened
 from autotune.decision import OBJECTIVES
 from autotune.errors import DeviceError, NothingMeasured, StoreError, UnknownName, UsageError
@@ -26,12 +29,15 @@ from autotune.record import Study
 from autotune.search import Search, default_trials, listed, narrowed, search
 from autotune.space import Configuration, Space
 from autotune.summary import duration, print_study, states
+from autotune.workers import Workers
 from autotune.workload import Inputs, Workload, load, prepare
 
 if TYPE_CHECKING:
     from autotune.store import Store
 
 __all__ = ["Request", "report", "run", "run_static"]
+
+_WORTH_A_PROCESS = 4  # configurations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +109,11 @@ def run(request: Request, out: Console, err: Console) -> None:
     root = paths.data_root(request.data)
     studies: list[Study] = []
     interrupted = False
-    with launched(device_names(request.device), request.compiler, request.trial_seconds) as workers:
+    names = device_names(request.device)
+    with (
+        launched(names, request.compiler, request.trial_seconds) as workers,
+        _compilers(request, names) as ready,
+    ):
         # What records and what reports take half a second to import: done while the devices are opened.
         from autotune.store import Store
 
@@ -112,11 +122,13 @@ def run(request: Request, out: Console, err: Console) -> None:
         inputs = [(workload, prepare(request.family, workload, root)) for workload in workloads]
         opened(workers, request.compiler)
         for workload, prepared in inputs:
-            study, interrupted = _one(request, workers, workload, prepared, store, out, err)
+            study, interrupted = _one(request, workers, ready, workload, prepared, store, out, err)
             studies.append(study)
             if interrupted or study.about.get("lost"):
                 break
-    _publish(request, studies, store, policies, out)
+        for worker in workers:
+            worker.dismiss()
+        _publish(request, studies, store, policies, out)
     if interrupted:
         raise KeyboardInterrupt(
             "what was measured is recorded; the same command goes on from there"
@@ -130,9 +142,24 @@ def run(request: Request, out: Console, err: Console) -> None:
         )
 
 
+@contextmanager
+def _compilers(request: Request, names: Sequence[str]) -> Iterator[Workers | None]:
+    """Compiler processes that start while the devices are opened, where there seems to be a GPU."""
+    count = min(request.compiler_processes("cuda", len(names)), -(-(request.listed or 1) // _WORTH_A_PROCESS))
+    if count <= 1 or names[0] == "cpu" or find_spec("pycuda") is None:
+        yield None
+        return
+    workers = compilers(count)
+    try:
+        yield workers
+    finally:
+        workers.stop()
+
+
 def _one(
     request: Request,
     workers: Sequence[Worker],
+    ready: Workers | None,
     workload: Workload,
     inputs: Inputs,
     store: "Store",
@@ -156,6 +183,7 @@ def _one(
         cache=Cache(default_root()),
         protocol=protocol.exactly(request.samples) if request.samples else protocol,
         processes=request.compiler_processes(device.kind, len(workers)),
+        compilers=ready if device.kind == "cuda" else None,
     )
     total = request.listed
     if request.is_searched:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from autotune.compiler import Compiled, Toolchain
 from autotune.device import Device
 from autotune.layout import Stored
 from autotune.variant import Geometry
+
+if TYPE_CHECKING:
+    from autotune.backends.outlet import Outlet
 
 __all__ = ["Backend", "Call", "Geometry", "Launch", "LaunchError", "Lender", "Module", "Placed"]
 
@@ -63,10 +66,21 @@ class Backend(Protocol):
 
     def place(self, stored: Stored, module: Module | None = None) -> Placed: ...
 
-    def fill(self, placed: Placed, byte: int) -> None: ...
+    def fill(self, placed: Placed, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
+        """Set every byte, or ``nbytes`` of them from ``begin``."""
+        ...
 
     def upload(self, placed: Placed, stored: Stored) -> None:
         """New content for what ``place`` made of a ``stored`` of the same layout and size."""
+        ...
+
+    def outlet(self) -> "Outlet":
+        """For results that leave chunk by chunk."""
+        ...
+
+    def fill_window(self, module: Module, resident: Placed, begin: int, window: Stored) -> None:
+        """Copy the bytes of ``window`` from ``begin`` in ``resident``, linear memory of this device, to its place in
+        the module's constant memory: asynchronous, and in order with launches, on a cuda device."""
         ...
 
     def download(self, placed: Placed, nbytes: int | None = None) -> NDArray[np.uint8]:
@@ -76,6 +90,23 @@ class Backend(Protocol):
     def mismatches(self, placed: Placed, expected: Placed) -> int: ...
 
     def launch(self, module: Module, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None: ...
+
+    def launch_cooperative(
+        self, module: Module, kernel: str, geometry: Geometry, arguments: Sequence[bytes]
+    ) -> None:
+        """A launch whose blocks all run at the same time, so that they may wait for each other: of a grid in x as
+        many blocks as the device holds at once. The kernel learns their number from gridDim."""
+        ...
+
+    def stage(self, name: str, work: Callable[[int], None]) -> None:
+        """Work that is no kernel of the family: a library's on the device, queued on the stream whose handle ``work``
+        is given (0 for the default one), or the host's. ``kernel_times`` counts it under ``name``."""
+        ...
+
+    def record(self, steps: Callable[[], None]) -> Callable[[], None]:
+        """What ``steps`` launches and fills as one graph, recorded now and run by each call of the result, in the
+        calling thread's order of execution. ``steps`` waits for nothing and moves no data to or from the host."""
+        ...
 
     def synchronize(self) -> None: ...
 

@@ -6,6 +6,7 @@ point makes that context current and restores what was current before: nothing i
 
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -17,7 +18,22 @@ from numpy.typing import NDArray
 
 from autotune.backends import Launch, LaunchError, Placed
 from autotune.backends.cuda_calls import CudaCall, Joints
-from autotune.backends.cuda_data import CudaModule, CudaPlaced, loaded, packed, place
+from autotune.backends.cuda_data import (
+    CudaModule,
+    CudaPlaced,
+    constant_window,
+    loaded,
+    packed,
+    place,
+)
+from autotune.backends.cuda_graph import (
+    Graph,
+    capture,
+    captured_function,
+    launch_cooperative,
+    resident_blocks,
+)
+from autotune.backends.cuda_outlet import CudaOutlet
 from autotune.backends.cuda_query import (
     active_blocks,
     attributes,
@@ -59,6 +75,7 @@ class CudaBackend:
         self._queue_ns = _QUEUE_NS  # what queueing a sample took the last time
         self._probe: CudaModule | None = None
         self._traced: list[tuple[str, Any, Any]] | None = None
+        self._graphs: weakref.WeakSet[Graph] = weakref.WeakSet()
         self.device = describe_device(self._driver, self._handle, ordinal)
 
     def __enter__(self) -> "CudaBackend":
@@ -143,16 +160,31 @@ class CudaBackend:
     def borrow(self, stored: Stored, address: int) -> CudaPlaced:
         return CudaPlaced(replace(stored, buffer=None), stored.argument(address), address, self, [])
 
-    def fill(self, placed: Placed, byte: int) -> None:
+    def fill(self, placed: Placed, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
         assert isinstance(placed, CudaPlaced)
+        many = placed.stored.nbytes - begin if nbytes is None else nbytes
         with self.current():
-            self._driver.memset_d8_async(placed.address, byte, placed.stored.nbytes, self._stream)
+            self._driver.memset_d8_async(placed.address + begin, byte, many, self._stream)
 
     def upload(self, placed: Placed, stored: Stored) -> None:
         assert isinstance(placed, CudaPlaced) and stored.buffer is not None
         assert placed.address and stored.nbytes == placed.stored.nbytes, "linear memory of the same size"
         with self._driving():
             self._driver.memcpy_htod_async(placed.address, stored.buffer, self._stream)
+
+    def outlet(self) -> CudaOutlet:
+        """For results that leave chunk by chunk."""
+        return CudaOutlet(self._driver, self.current)
+
+    def fill_window(self, module: Any, resident: Placed, begin: int, window: Stored) -> None:
+        assert isinstance(resident, CudaPlaced)
+        with self.current():
+            try:
+                if (constants := constant_window(self._driver, module)) is not None:
+                    target, source = constants + window.constant_offset, resident.address + begin
+                    self._driver.memcpy_dtod_async(target, source, window.nbytes, self._stream)
+            except self._driver.Error as problem:
+                raise LaunchError(f"cannot fill constant memory: {problem}") from None
 
     def download(self, placed: Placed, nbytes: int | None = None) -> NDArray[np.uint8]:
         assert isinstance(placed, CudaPlaced)
@@ -183,19 +215,81 @@ class CudaBackend:
 
     def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
         function = module.functions[kernel]
+        with self._launching(kernel):
+            self._consent(function, geometry)
+            function._launch_kernel(  # noqa: SLF001 - the path PyCUDA's prepared calls take
+                geometry.grid, geometry.block, packed(arguments), geometry.shared_bytes, self._stream
+            )
+
+    def launch_cooperative(
+        self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]
+    ) -> None:
+        with self._launching(kernel):
+            self._consent(module.functions[kernel], geometry)
+            if kernel not in module.handles:
+                module.handles[kernel] = captured_function(
+                    self._captured(lambda: self.launch(module, kernel, geometry, arguments))
+                )
+            handle = module.handles[kernel]
+            most = resident_blocks(handle, self.device.multiprocessors, geometry)
+            if geometry.grid[1:] != (1, 1) or not most:
+                raise LaunchError(
+                    f"{kernel}: a grid of {geometry.grid} blocks cannot be launched cooperatively: it has one "
+                    f"dimension, and {most} blocks of {geometry.block_size} threads with {geometry.shared_bytes} "
+                    "bytes of shared memory run at a time"
+                )
+            blocks = min(geometry.grid[0], most)
+            launch_cooperative(handle, blocks, geometry, arguments, self._stream_handle)
+
+    @contextmanager
+    def _launching(self, kernel: str) -> Iterator[None]:
+        """One launch: on this device, between events when launches are traced, its failure as LaunchError."""
         with self.current():
             try:
                 start = self._driver.Event().record() if self._traced is not None else None
-                if geometry.shared_bytes > 48 << 10:  # more needs the kernel's consent
-                    attribute = self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
-                    function.set_attribute(attribute, geometry.shared_bytes)
-                function._launch_kernel(  # noqa: SLF001 - the path PyCUDA's prepared calls take
-                    geometry.grid, geometry.block, packed(arguments), geometry.shared_bytes, self._stream
-                )
+                yield
                 if self._traced is not None:
                     self._traced.append((kernel, start, self._driver.Event().record()))
             except self._driver.Error as problem:
                 raise LaunchError(f"{kernel}: {problem}") from None
+
+    def _consent(self, function: Any, geometry: Geometry) -> None:
+        if geometry.shared_bytes > 48 << 10:  # more needs the kernel's consent
+            attribute = self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+            function.set_attribute(attribute, geometry.shared_bytes)
+
+    def stage(self, name: str, work: Callable[[int], None]) -> None:
+        with self._launching(name):
+            work(self._stream_handle)
+
+    def record(self, steps: Callable[[], None]) -> Callable[[], None]:
+        with self.current():
+            graph = Graph(self._captured(steps), self.current)
+        self._graphs.add(graph)
+
+        def replay() -> None:
+            if self._traced is not None:
+                steps()  # so that each of its launches has its own events
+                return
+            with self.current():
+                graph.launch(self._stream_handle)
+
+        return replay
+
+    def _captured(self, steps: Callable[[], None]) -> Any:
+        """The graph of what ``steps`` launches, on a stream of its own: the default one cannot be captured."""
+        before = self._stream, self._traced
+        try:
+            self._local.stream, self._traced = self._driver.Stream(_NON_BLOCKING), None
+            return capture(self._stream_handle, steps)
+        except self._driver.Error as problem:
+            raise LaunchError(str(problem)) from None
+        finally:
+            self._local.stream, self._traced = before
+
+    @property
+    def _stream_handle(self) -> int:
+        return int(self._stream.handle) if self._stream else 0
 
     def bound(self, fills: Mapping[str, Placed], launches: Sequence[Launch]) -> CudaCall:
         with self.current():
@@ -296,6 +390,8 @@ class CudaBackend:
             return
         with suppress(LaunchError, self._driver.Error):  # a lost context has nothing left to free
             with self.current():
+                for graph in list(self._graphs):
+                    graph.free()
                 if self._flush is not None:
                     self._flush.free()
                 self._joints.close()

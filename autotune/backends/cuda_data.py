@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,7 +12,7 @@ from autotune.backends.cuda_texture import Texture
 from autotune.compiler import Compiled
 from autotune.layout import Stored
 
-__all__ = ["CudaModule", "CudaPlaced", "loaded", "packed", "place"]
+__all__ = ["CudaModule", "CudaPlaced", "constant_window", "loaded", "packed", "place"]
 
 # The one symbol behind every constant layout: memory.cuh's constant_window<65536>.
 CONSTANT_WINDOW = "_ZN8autotune15constant_windowILi65536EEE"
@@ -47,9 +47,12 @@ class CudaPlaced:
 
 @dataclass
 class CudaModule:
+    """``handles`` are the driver's, of the functions that were launched cooperatively."""
+
     image: Path
     module: Any
     functions: dict[str, Any]
+    handles: dict[str, int] = field(default_factory=dict)
 
     def unload(self) -> None:
         """Dropped with the backend's table of images; a cubin is shared by the variants in it."""
@@ -66,13 +69,24 @@ def loaded(driver: Any, images: dict[Path, Any], compiled: Compiled) -> CudaModu
     return CudaModule(compiled.image, module, functions)
 
 
+def constant_window(driver: Any, module: CudaModule) -> int | None:
+    """Where the binary's constant window begins; None when no kernel in it reads one, and the compiler left it out."""
+    try:
+        symbol, _ = module.module.get_global(CONSTANT_WINDOW)
+    except driver.Error as problem:
+        if "not found" in str(problem):
+            return None
+        raise
+    return int(symbol)
+
+
 def place(driver: Any, owner: _Owner, stored: Stored, module: CudaModule | None) -> CudaPlaced:
     """``stored`` in the memory that it asks for; the context is current."""
     kept = replace(stored, buffer=None)
     if stored.memory == "constant":
         assert module is not None and stored.buffer is not None
-        symbol, _ = module.module.get_global(CONSTANT_WINDOW)
-        driver.memcpy_htod(int(symbol) + stored.constant_offset, stored.buffer)
+        if (window := constant_window(driver, module)) is not None:
+            driver.memcpy_htod(window + stored.constant_offset, stored.buffer)
         return CudaPlaced(kept, stored.argument(0), 0, owner, [])
     if stored.memory == "texture" and stored.plane is not None:
         texture = Texture.plane(driver, stored)

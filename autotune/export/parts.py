@@ -21,6 +21,8 @@ def parts(choices: Choices) -> dict[str, Any]:
     free = _free(family)
     arrays = [_array(data, i) for i, data in enumerate(family.data.values())]
     options = [_option(family, name) for name in family.options]
+    # What a tolerance reads beside options and policies is not known before there is an input.
+    relative, absolute = family.tolerance({**family.space.control, **family.chosen_options({})})
     return {
         "family": family,
         "ns": identifier(family.name),
@@ -53,8 +55,8 @@ def parts(choices: Choices) -> dict[str, Any]:
         "has_preset": any(row.rule == "preset" for row in choices.fallbacks),
         "architectures": choices.architectures,
         "compile_options": list(family.compile_options),
-        "absolute": repr(family.absolute_tolerance),
-        "relative": repr(family.relative_tolerance),
+        "absolute": repr(absolute),
+        "relative": repr(relative),
         "left_out": choices.left_out,
         "chosen_options": "{" + ", ".join(f"static_cast<int>(problem.{o['name']})" for o in options) + "}",
     }  # fmt: skip
