@@ -1,6 +1,5 @@
 """``autotune check``: would these policy files be accepted here, and does what they claim still hold."""
 
-import math
 import os
 import tempfile
 from collections.abc import Sequence
@@ -14,34 +13,36 @@ from autotune import paths
 from autotune.acceptance import entry_refusal, file_refusal, known_configuration
 from autotune.cache import Cache, default_root
 from autotune.crew import Worker, launched, opened
-from autotune.decision import MOST, TIE, time_ms
 from autotune.device import Device
 from autotune.devices import open_backend
-from autotune.errors import AutotuneError, DeviceError, PolicyFileError
+from autotune.entry_claims import broken
+from autotune.errors import AutotuneError, DeviceError, PolicyFileError, UsageError
 from autotune.family import Family
 from autotune.family import load as load_family
 from autotune.measure import CPU, CUDA
 from autotune.policyfile import Entry, PolicyFile, read
-from autotune.regret import percent
+from autotune.record import Study
+from autotune.renewing import needed, record, renewable, renewed, unlike
 from autotune.space import Configuration
 from autotune.summary import duration
 from autotune.sweep import Sweep
-from autotune.trial import Trial
 from autotune.workload import load as load_workload
 from autotune.workload import prepare
 
-__all__ = ["Checked", "Request", "check", "claims", "policy_files"]
+__all__ = ["Checked", "Request", "check", "policy_files"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """What is to be checked. ``family`` is the folder of a family that does not ship with autotune; ``tolerance`` how
-    much worse than recorded a time may be, relative."""
+    much worse than recorded a time may be, relative. ``renew`` times stale entries too and writes those whose claim
+    holds with the hashes of now."""
 
     files: Sequence[Path]
     family: str = ""
     device: str = "auto"
     measure: bool = False
+    renew: bool = False
     workloads: tuple[str, ...] = ()
     tolerance: float = 0.1
     trial_seconds: float = 120.0
@@ -56,6 +57,7 @@ class Checked:
     entry: str
     trouble: str
     remark: str = ""
+    verdict: str = "accepted"
 
 
 def policy_files(policies: Path | None) -> list[Path]:
@@ -68,14 +70,19 @@ def policy_files(policies: Path | None) -> list[Path]:
 
 
 def check(request: Request, out: Console) -> None:
-    """Print a line for each entry. Raises PolicyFileError when anything is refused or a claim does not hold."""
+    """Print a line for each entry. Raises UsageError, and PolicyFileError when anything is refused or a claim does not
+    hold."""
+    if request.renew and not request.measure:
+        raise UsageError("--renew goes with --measure: what is renewed is timed again")
     refused = held = 0
     for path in request.files:
         for found in _file(request, path):
             held += not found.trouble
             refused += bool(found.trouble)
             where = f"{found.path}: {found.entry}" if found.entry else str(found.path)
-            verdict = f"refused   {where}: {found.trouble}" if found.trouble else f"accepted  {where}"
+            verdict = (
+                f"refused   {where}: {found.trouble}" if found.trouble else f"{found.verdict:<10}{where}"
+            )
             out.print(f"{verdict}{f'  ({found.remark})' if found.remark else ''}", markup=False)
     if refused:
         raise PolicyFileError(
@@ -104,7 +111,15 @@ def _file(request: Request, path: Path) -> list[Checked]:
     ]
     if missing := set(request.workloads) - {_workload(name) for name in file.entries}:
         accepted.append(Checked(path, min(missing), "no such entry"))
-    return [c for c in accepted if c not in wanted] + _measured(request, family, file, wanted)
+    stale = [
+        c for c in accepted
+        if request.renew and c.entry in file.entries and _is_wanted(request, c.entry)
+        and renewable(family, file.entries[c.entry], c.trouble)
+    ]  # fmt: skip
+    measured = _measured(request, family, file, wanted, stale)
+    if any(c.verdict == "renewed" for c in measured):  # the default is stale when every entry is
+        accepted[len(file.entries)] = _default(path, family, read(path), remark)
+    return [c for c in accepted if c not in wanted and c not in stale] + measured
 
 
 def _workload(entry: str) -> str:
@@ -154,8 +169,12 @@ def _default(path: Path, family: Family, file: PolicyFile, remark: str) -> Check
 # -- measuring ----------------------------------------------------------------------------------------------
 
 
-def _measured(request: Request, family: Family, file: PolicyFile, wanted: Sequence[Checked]) -> list[Checked]:
-    """The accepted entries, timed again; one worker for all of them."""
+def _measured(
+    request: Request, family: Family, file: PolicyFile, wanted: Sequence[Checked], stale: Sequence[Checked]
+) -> list[Checked]:
+    """The accepted entries and those that may be renewed, timed again; one worker for all of them."""
+    if not wanted and not stale:
+        return []
     kind = str(file.device["kind"])
     name = request.device if request.device != "auto" else kind
     results: list[Checked] = []
@@ -167,73 +186,71 @@ def _measured(request: Request, family: Family, file: PolicyFile, wanted: Sequen
             except AutotuneError as problem:
                 trouble, remark = f"cannot be measured: {problem}", ""
             results.append(replace(item, trouble=trouble, remark=remark))
+        results += [_renewed(request, workers, family, file, item) for item in stale]
     return results
+
+
+def _renewed(
+    request: Request, workers: Sequence[Worker], family: Family, file: PolicyFile, item: Checked
+) -> Checked:
+    """A stale entry, timed again and written with the hashes of now where its claim holds."""
+    before = file.entries[item.entry]
+    try:
+        configurations = needed(family, before)
+        study = _study(request, workers, family, before, configurations)
+        if study is None:
+            return replace(item, trouble=_OTHER_INPUT)
+        trials = {t.configuration: t for t in study.trials}
+        if reason := unlike(before, trials, configurations[0], family.space.control, request.tolerance):
+            return replace(item, trouble=f"{item.trouble.partition(';')[0]}, and a sweep is needed: {reason}")
+        after = renewed(before, study, configurations[0])
+        record(item.path, {item.entry: before}, {item.entry: after})
+    except AutotuneError as problem:
+        return replace(item, trouble=f"cannot be renewed: {problem}")
+    told = f"{duration(after.median_ms)}, recorded {duration(before.median_ms)}"
+    return replace(item, trouble="", remark=told, verdict="renewed")
 
 
 def _retimed(request: Request, workers: Sequence[Worker], family: Family, item: Entry) -> tuple[str, str]:
     """Time the winner, the runner-up and control of an entry side by side: (what does not hold, the figures)."""
-    from autotune.store import Store
-
-    workload = load_workload(family, _workload(item.workload))
-    inputs = prepare(family, workload, paths.data_root(request.data))
-    if inputs.digest != item.workload_digest:
-        return "the workload's input is not the one it was measured on; sweep again", ""
     winner, _ = known_configuration(family, item.configuration)
     assert winner is not None
     configurations = [winner, family.space.control]
     with suppress(AutotuneError):  # it may be of a value that is no more
         configurations.append(family.space.configuration(item.runner_up))
+    study = _study(request, workers, family, item, list(dict.fromkeys(configurations)))
+    if study is None:
+        return _OTHER_INPUT, ""
+    trials = {t.configuration: t for t in study.trials}
+    return broken(item, trials, winner, family.space.control, request.tolerance)
+
+
+_OTHER_INPUT = "the workload's input is not the one it was measured on; sweep again"
+
+
+def _study(
+    request: Request,
+    workers: Sequence[Worker],
+    family: Family,
+    item: Entry,
+    configurations: list[Configuration],
+) -> Study | None:
+    """The configurations verified and timed on the entry's workload, the best of them side by side; None when that is
+    another input by now."""
+    from autotune.store import Store
+
+    workload = load_workload(family, _workload(item.workload))
+    inputs = prepare(family, workload, paths.data_root(request.data))
+    if inputs.digest != item.workload_digest:
+        return None
     with tempfile.TemporaryDirectory(prefix="autotune-check-") as folder:
-        study = Sweep(
+        return Sweep(
             workers=workers,
             family=family,
             workload=workload,
             inputs=inputs,
-            configurations=list(dict.fromkeys(configurations)),
+            configurations=configurations,
             store=Store(folder),
             cache=Cache(default_root()),
             protocol=CPU if workers[0].device.kind == "cpu" else CUDA,
         ).run()
-    trials = {t.configuration: t for t in study.trials}
-    return claims(item, trials, winner, family.space.control, request.tolerance)
-
-
-def claims(
-    item: Entry,
-    trials: dict[Configuration, Trial],
-    winner: Configuration,
-    control: Configuration,
-    tolerance: float,
-) -> tuple[str, str]:
-    """What of an entry's claims the new ``trials`` contradict (empty: nothing), and the new figures. The claims: it is
-    right; it takes ``median_ms``; it is faster than control by ``margin_over_control``; it is not slower than the
-    runner-up. Times may be worse by ``tolerance``, and by what both measurements leave open."""
-    now = trials[winner]
-    if now.measurement is None:
-        return f"the winner is {now.state}: {now.reason}", ""
-    took = time_ms(now)
-    open_by = max(TIE, min(MOST, math.hypot(now.measurement.spread, item.spread)))
-    figures = [f"{duration(took)}, recorded {duration(item.median_ms)}"]
-    broken: list[str] = []
-    if took > item.median_ms * (1 + tolerance + open_by):
-        broken.append(
-            f"takes {duration(took)}, {percent(took / item.median_ms - 1)} more than the recorded time"
-        )
-    against = trials.get(control)
-    if against and against.measurement and item.margin_over_control:
-        margin = time_ms(against) / took
-        figures.append(f"{margin:.2f} x faster than control, recorded {item.margin_over_control:.2f}")
-        if margin < item.margin_over_control / (1 + tolerance + open_by) or (
-            margin < 1 / (1 + open_by) and item.margin_over_control >= 1
-        ):
-            broken.append(
-                f"is {margin:.3g} x as fast as control, {item.margin_over_control:.3g} x is claimed"
-            )
-    for configuration, trial in trials.items():
-        if configuration in (winner, control) or not trial.measurement:
-            continue
-        ratio = time_ms(trial) / took
-        figures.append(f"runner-up {ratio:.2f} x the winner")
-        if ratio < 1 / (1 + open_by):
-            broken.append(f"the runner-up {configuration.id} is now faster: {duration(time_ms(trial))}")
-    return "; ".join(broken), "; ".join(figures)

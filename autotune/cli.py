@@ -20,6 +20,7 @@ from autotune.cli_options import (
     DeviceOption,
     Devices,
     FamilyArgument,
+    Objective,
     Policies,
     Preset,
     Samples,
@@ -33,7 +34,7 @@ from autotune.cli_options import (
     err,
     out,
 )
-from autotune.cli_policies import check_command, explain_command, regret_command
+from autotune.cli_policies import check_command, explain_command, export_command, regret_command
 from autotune.errors import AutotuneError, UsageError
 from autotune.family import families as known_families
 from autotune.family import load as load_family
@@ -54,6 +55,7 @@ app = typer.Typer(
 app.command("explain")(explain_command)
 app.command("check")(check_command)
 app.command("regret")(regret_command)
+app.command("export")(export_command)
 
 
 @app.callback(invoke_without_command=True)
@@ -161,6 +163,7 @@ def sweep_command(
     ] = 0,
     trial_seconds: TrialSeconds = 120,
     samples: Samples = 0,
+    objective: Objective = "kernel",
     search: Search = "exhaustive",
     trials: Trials = None,
     seconds: Seconds = None,
@@ -183,6 +186,7 @@ def sweep_command(
         processes=processes,
         trial_seconds=trial_seconds,
         samples=samples,
+        objective=objective,
         search=search,
         trials=trials,
         seconds=seconds,

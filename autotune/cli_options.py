@@ -8,8 +8,8 @@ import typer
 from rich.console import Console
 
 __all__ = [
-    "Allocation", "Data", "DeviceOption", "Devices", "FamilyArgument", "Policies", "Preset", "Search", "Seconds",
-    "Seed", "Set", "TrialSeconds", "Trials", "Workload", "err", "out",
+    "Allocation", "Data", "DeviceOption", "Devices", "FamilyArgument", "Objective", "Policies", "Preset", "Search",
+    "Seconds", "Seed", "Set", "TrialSeconds", "Trials", "Workload", "err", "out",
 ]  # fmt: skip
 
 out = Console(highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
@@ -52,6 +52,14 @@ Preset = Annotated[
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="POLICY=V1,V2", help="Hold a policy to these values; again for more."),
+]
+Objective = Annotated[
+    str,
+    typer.Option(
+        "--objective",
+        metavar="kernel|with-transfer|with-transform",
+        help="What is to be fast: the kernels, with the copy to the device, or with the layout's transform too.",
+    ),
 ]
 Data = Annotated[
     Path | None,

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from autotune.cli_options import Data, FamilyArgument, Policies, TrialSeconds, Workload, out
+from autotune.cli_options import Data, FamilyArgument, Objective, Policies, TrialSeconds, Workload, out
 from autotune.family import load as load_family
 
-__all__ = ["check_command", "explain_command", "regret_command"]
+__all__ = ["check_command", "explain_command", "export_command", "regret_command"]
 
 
 def explain_command(
@@ -25,13 +25,14 @@ def explain_command(
             help="What would run it; the name of a policy file, as nvidia-h200, stands for a device that is not here.",
         ),
     ] = "auto",
+    objective: Objective = "kernel",
     policies: Policies = None,
     data: Data = None,
 ) -> None:
     """Which configuration would be taken for an input, and why not the others. Runs nothing."""
     from autotune.explaining import explain
 
-    explain(load_family(family), workload, device, policies, data, out)
+    explain(load_family(family), workload, device, policies, data, out, objective)
 
 
 def check_command(
@@ -44,6 +45,13 @@ def check_command(
         typer.Option(
             "--measure",
             help="Also time each winner against control and runner-up; fail when a claim is broken.",
+        ),
+    ] = False,
+    renew: Annotated[
+        bool,
+        typer.Option(
+            "--renew",
+            help="With --measure: write entries that only an edit of sources made stale anew, when their claim holds.",
         ),
     ] = False,
     workload: Workload = None,
@@ -70,6 +78,7 @@ def check_command(
             family=family,
             device=device,
             measure=measure,
+            renew=renew,
             workloads=tuple(workload or ()),
             tolerance=tolerance,
             trial_seconds=trial_seconds,
@@ -100,3 +109,41 @@ def regret_command(
     if out_:
         write_matrix(found, out_)
         out.print(f"matrix       {out_}")
+
+
+def export_command(
+    family: FamilyArgument,
+    device: Annotated[
+        list[str],
+        typer.Option(
+            "--device",
+            metavar="NAME",
+            help="Whose policy file, as nvidia-h200; again for more in one dispatch table.",
+        ),
+    ],
+    folder: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where the files go.")],
+    workload: Annotated[
+        str,
+        typer.Option(
+            "--workload", "-w", metavar="NAME|PATH", help="The example's input; default the family's own."
+        ),
+    ] = "",
+    objective: Objective = "kernel",
+    policies: Policies = None,
+    data: Data = None,
+) -> None:
+    """The winners as CUDA C++ (C++17) for programs without Python: kernels, layouts, dispatch table, an example."""
+    from autotune.export import Request, export
+
+    export(
+        Request(
+            family=load_family(family),
+            devices=tuple(device),
+            folder=folder,
+            workload=workload,
+            objective=objective,
+            policies=policies,
+            data=data,
+        ),
+        out,
+    )

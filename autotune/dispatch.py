@@ -19,7 +19,8 @@ from autotune import interop
 from autotune.backends import Backend, LaunchError
 from autotune.binding import Arguments, Request, arguments, request, taken
 from autotune.cache import Cache, default_root
-from autotune.errors import AutotuneError, CompilerError, DeviceError
+from autotune.decision import OBJECTIVES
+from autotune.errors import AutotuneError, CompilerError, DeviceError, UnknownName
 from autotune.family import Family
 from autotune.family import load as load_family
 from autotune.paths import policy_folders
@@ -45,16 +46,19 @@ def load(
     policies: str | Path | None = None,
     cache: str | Path | None = None,
     accuracy: Mapping[str, Any] | None = None,
+    objective: str = "kernel",
 ) -> "Kernel":
     """The tuned kernel of a family (a name, or a folder with a family.yaml).
 
     ``device`` is cpu, cuda or cuda:N, and nothing else runs then. None takes the first GPU, and the cpu for inputs that
     it is faster for, or where there is no GPU that works, with a warning that says so. ``policies`` names the folder
-    of policy files to look in first, ``accuracy`` values of the family's accuracy policies. Raises UnknownName,
-    FamilyError, DeviceError.
+    of policy files to look in first, ``accuracy`` values of the family's accuracy policies. ``objective`` is ``kernel``
+    for data that stay or many calls; for a single call ``with-transform`` or ``with-transfer`` count what its layout
+    costs too, where a sweep chose by that. Raises UnknownName, FamilyError, DeviceError.
     """
     found = load_family(family, check=False)
-    return Kernel(found, device, policies, Cache(Path(cache) if cache else default_root()), accuracy)
+    kept = Cache(Path(cache) if cache else default_root())
+    return Kernel(found, device, policies, kept, accuracy, objective)
 
 
 class Kernel:
@@ -67,9 +71,12 @@ class Kernel:
         policies: str | Path | None,
         cache: Cache,
         accuracy: Mapping[str, Any] | None = None,
+        objective: str = "kernel",
     ) -> None:
+        if objective not in OBJECTIVES:
+            raise UnknownName("objective", objective, OBJECTIVES)
         self.family = family
-        self._route = Route(family, device, policy_folders(policies), cache, accuracy)
+        self._route = Route(family, device, policy_folders(policies), cache, accuracy, objective)
         self._lock = threading.RLock()
         self._calls: dict[str, Prepared] = {}
         self._handles: weakref.WeakSet[Prepared] = weakref.WeakSet()

@@ -14,7 +14,7 @@ from autotune.features import feature_values
 from autotune.policyfile import file_name, read
 from autotune.selection import Candidate, Policies, candidates, choose, find
 from autotune.space import Configuration
-from autotune.summary import duration
+from autotune.summary import duration, pays
 from autotune.variant import Variant
 from autotune.workload import Inputs, load, prepare
 
@@ -22,16 +22,18 @@ __all__ = ["device_named", "explain", "print_chain"]
 
 
 def explain(
-    family: Family, workload: str, device: str, policies: Path | None, data: Path | None, out: Console
-) -> None:
-    """Print the chain for a workload of ``family``. ``device`` is cpu, cuda, cuda:N, auto, or the name of a policy
-    file (nvidia-h200) for a device that is not here. Raises what reading the workload and opening the device raise."""
+    family: Family, workload: str, device: str, policies: Path | None, data: Path | None, out: Console,
+    objective: str = "kernel",
+) -> None:  # fmt: skip
+    """Print the chain for a workload of ``family``, by ``objective`` (see ``decision.cost_ms``). ``device`` is cpu,
+    cuda, cuda:N, auto, or the name of a policy file (nvidia-h200) for a device that is not here. Raises what reading
+    the workload and opening the device raise."""
     asked = load(family, workload)
     inputs = prepare(family, asked, paths.data_root(data))
     folders = paths.policy_folders(policies)
     found = device_named(family, device, folders)
     known, passed = find(family, found, folders)
-    print_chain(family, asked.name, found, inputs, known, passed, out)
+    print_chain(family, asked.name, found, inputs, known, passed, out, objective)
 
 
 def device_named(family: Family, name: str, folders: list[Path]) -> Device:
@@ -50,9 +52,11 @@ def device_named(family: Family, name: str, folders: list[Path]) -> Device:
 
 def print_chain(
     family: Family, workload: str, device: Device, inputs: Inputs, known: Policies | None,
-    passed: list[Candidate], out: Console,
+    passed: list[Candidate], out: Console, objective: str = "kernel",
 ) -> None:  # fmt: skip
-    listed = candidates(family, known, inputs.sizes, inputs.options, device.kind, scalars=inputs.scalars)
+    listed = candidates(
+        family, known, inputs.sizes, inputs.options, device.kind, scalars=inputs.scalars, objective=objective
+    )
 
     def exclusion(configuration: Configuration) -> str:
         names = family.names(configuration, inputs.sizes, inputs.options, inputs.scalars)
@@ -79,6 +83,8 @@ def print_chain(
             "refused" if text else "next", item, text or (item.configuration.id if item.configuration else "")
         )
     out.print(table)
+    if known:
+        _say_objective(known, chosen, objective, out)
     if known and known.own:
         for cpu, where in sorted(known.own.crossovers.items()):
             out.print(
@@ -86,3 +92,20 @@ def print_chain(
                 "transfers included",
                 markup=False,
             )
+
+
+def _say_objective(known: Policies, chosen: Candidate, objective: str, out: Console) -> None:
+    """What the entry that is taken is best in, and from how many launches on that matters."""
+    for file in known.files:
+        for item in file.entries.values():
+            if f"{file.path}: {item.workload}" != chosen.origin:
+                continue
+            other = f"; none is tuned for {objective}" if item.objective != objective else ""
+            if other or objective != "kernel":
+                out.print(f"tuned for {item.objective}: {duration(item.cost_ms)}{other}", markup=False)
+            if item.break_even:
+                own = Configuration(item.configuration).id
+                is_lasting = item.objective == "kernel"
+                lasting, single = (own, item.break_even_with) if is_lasting else (item.break_even_with, own)
+                told = pays("it" if is_lasting else lasting, item.break_even, single if is_lasting else "it")
+                out.print(f"break-even: {told}", markup=False)

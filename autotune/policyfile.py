@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from autotune import yamlfile
-from autotune.errors import PolicyFileError
+from autotune.decision import OBJECTIVES, objective_ms
+from autotune.errors import PolicyFileError, UnknownName
 from autotune.features import Leaf, Node, Tree
 from autotune.space import Configuration
 
@@ -35,8 +36,12 @@ class Entry:
     ``measure.spread``), ``margin_over_control`` control's time over the winner's (0: control was not measured).
     ``needs`` is by kernel: threads of a block, registers of a thread, shared bytes of a block. ``binding_resource``
     limits the occupancy of the kernel that takes the most time (see ``occupancy``). ``operations`` is the family's
-    own count of the work. ``regret_with`` says what this workload loses with the winner of another entry: that
-    one's time over the best, minus 1. The digests say what it was measured with."""
+    own count of the work. ``objective`` is what the winner is best in (``decision.cost_ms``): ``tie_set``,
+    ``runner_up`` and the margin are of that. From ``break_even`` launches on the same data the winner for kernels alone
+    is cheaper than the winner for a single call, layout included; ``break_even_with`` is the other of the two (0: one
+    of them always is). ``renewed`` and ``renewed_from`` tell that an entry was timed again, not swept, after its
+    sources changed: when, and the date and digests of the sweep. ``regret_with`` says what this workload loses with the
+    winner of another entry: that one's time over the best, minus 1. The digests say what it was measured with."""
 
     workload: str
     features: Mapping[str, float]
@@ -55,6 +60,11 @@ class Entry:
     operations: float = 0.0
     transform_ms: float = 0.0
     transfer_ms: float = 0.0
+    objective: str = "kernel"
+    break_even: int = 0
+    break_even_with: str = ""
+    renewed: str = ""
+    renewed_from: Mapping[str, str] = field(default_factory=dict)
     regret_with: Mapping[str, float] = field(default_factory=dict)
     source_digest: str = ""
     layouts_digest: str = ""
@@ -66,6 +76,11 @@ class Entry:
     autotune: str = ""
     date: str = ""
     protocol: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def cost_ms(self) -> float:
+        """What its objective counts (see ``decision.cost_ms``)."""
+        return objective_ms(self.objective, self.median_ms, self.transfer_ms, self.transform_ms)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,6 +235,11 @@ def _check_entry(item: Entry) -> None:
     for name in ("features", "regret_with"):
         for key, value in getattr(item, name).items():
             _number(f"{place}: {name} {key}", value)
+    if item.objective not in OBJECTIVES:
+        raise ValueError(str(UnknownName("objective", item.objective, OBJECTIVES, place)))
+    if isinstance(item.break_even, bool) or not isinstance(item.break_even, int) or item.break_even < 0:
+        raise ValueError(f"{place}: break_even is {item.break_even!r}, not a whole number")
+    dict(item.renewed_from)
     for kernel, needs in item.needs.items():
         for key, value in needs.items():
             if isinstance(value, bool) or not isinstance(value, int):
@@ -229,8 +249,9 @@ def _check_entry(item: Entry) -> None:
     _configuration(f"{place}: configuration", item.configuration)
     dict(item.options), dict(item.protocol), dict(item.libraries)
     _words(f"{place}: tie_set", item.tie_set)
-    for name in ("accuracy", "runner_up", "binding_resource", "source_digest", "layouts_digest", "space_digest",
-                 "workload_digest", "compiler", "driver", "autotune", "date"):  # fmt: skip
+    for name in ("accuracy", "runner_up", "break_even_with", "renewed", "binding_resource", "source_digest",
+                 "layouts_digest", "space_digest", "workload_digest", "compiler", "driver", "autotune",
+                 "date"):  # fmt: skip
         _word(f"{place}: {name}", getattr(item, name))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.crossover import crossover, volume
-from autotune.decision import Decision, Minimax, accuracy_class, decide_classes, minimax, time_ms
+from autotune.decision import Decision, Minimax, accuracy_class, cost_ms, decide_classes, minimax, time_ms
 from autotune.errors import PolicyFileError
 from autotune.policyfile import Entry, NewerSchema, PolicyFile, file_name, read
 from autotune.policyfile_text import write
@@ -20,7 +20,7 @@ from autotune.rule import made
 from autotune.space import Configuration
 from autotune.trial import Trial
 
-__all__ = ["entries", "merged", "update"]
+__all__ = ["entries", "entry_name", "merged", "update"]
 
 _LOCK_SECONDS = 60
 _ABOUT = (
@@ -30,11 +30,11 @@ _SOURCES = ("source_digest", "layouts_digest", "space_digest")
 _ALIKE = ("options", *_SOURCES, "workload_digest", "compiler")
 
 
-def update(folder: Path, studies: Sequence[Study]) -> Path:
-    """Merge the winners of ``studies`` (one family, one device) into their policy file below ``folder`` and return
-    its path; the crossovers between it and the policy files of the other kind beside it are found anew. A link is
-    followed, not replaced. Raises PolicyFileError when the file or folder cannot be written, or when the file is of
-    a later autotune."""
+def update(folder: Path, studies: Sequence[Study], objective: str = "kernel") -> Path:
+    """Merge the winners of ``studies`` (one family, one device) by ``objective`` into their policy file below
+    ``folder`` and return its path; the crossovers between it and the policy files of the other kind beside it are found
+    anew. A link is followed, not replaced. Raises PolicyFileError when the file or folder cannot be written, or when
+    the file is of a later autotune."""
     import filelock
 
     first = studies[-1]
@@ -43,7 +43,7 @@ def update(folder: Path, studies: Sequence[Study]) -> Path:
         named.parent.mkdir(parents=True, exist_ok=True)
         path = Path(os.path.realpath(named))
         with filelock.FileLock(f"{path}.lock", timeout=_LOCK_SECONDS):
-            write(path, merged(_before(path, first), studies))
+            write(path, merged(_before(path, first), studies, objective))
         _crossovers(named.parent)
     except filelock.Timeout:
         raise PolicyFileError(
@@ -76,7 +76,7 @@ def _before(path: Path, study: Study) -> PolicyFile | None:
     return None
 
 
-def merged(before: PolicyFile | None, studies: Sequence[Study]) -> PolicyFile:
+def merged(before: PolicyFile | None, studies: Sequence[Study], objective: str = "kernel") -> PolicyFile:
     """``before`` with the winners of those ``studies`` that were made on the same sources as the latest of them. An
     entry of another workload stays; one of the same workload is replaced unless it is the better one (see
     ``_stays``)."""
@@ -86,14 +86,14 @@ def merged(before: PolicyFile | None, studies: Sequence[Study]) -> PolicyFile:
     kept: dict[str, Entry] = dict(before.entries) if before else {}
     stayed = False
     for study in studies:
-        for new in entries(study):
+        for new in entries(study, objective):
             old = kept.get(new.workload)
             if old is not None and _stays(old, new, study):
                 stayed = True
             else:
                 kept[new.workload] = new
     kept = _with_regrets(kept, studies)
-    chosen, over = _default(before, stayed, studies, kept)
+    chosen, over = _default(before, stayed, studies, kept, objective)
     compared: Mapping[str, str] = about.get("compared", {})
     return PolicyFile(
         family=first.family,
@@ -107,7 +107,7 @@ def merged(before: PolicyFile | None, studies: Sequence[Study]) -> PolicyFile:
         default=dict(chosen.configuration),
         default_regret=round(chosen.regret, 4),
         default_over=sorted(over),
-        rule=made(kept, compared),
+        rule=made({k: e for k, e in kept.items() if e.objective == "kernel"}, compared),
         crossovers=before.crossovers if before else {},
     )
 
@@ -115,11 +115,18 @@ def merged(before: PolicyFile | None, studies: Sequence[Study]) -> PolicyFile:
 # -- entries ------------------------------------------------------------------------------------------------
 
 
-def entries(study: Study) -> list[Entry]:
+def entries(study: Study, objective: str = "kernel") -> list[Entry]:
     """The policy file's entries for a finished study: one for each accuracy class in which something was measured,
-    the family's own class under the workload's name, others as ``workload (class)``."""
-    found = decide_classes(study.trials, study.control, study.about.get("accuracy", ()))
+    the family's own class under the workload's name, others as ``workload (class)``; by another objective than the
+    kernels' time, ``workload (objective)`` and ``workload (class) (objective)``."""
+    found = decide_classes(study.trials, study.control, study.about.get("accuracy", ()), objective)
     return [_entry(study, name, decision) for name, decision in found.items()]
+
+
+def entry_name(workload: str, accuracy: str, objective: str) -> str:
+    """The entry's key; an empty ``accuracy`` is the family's own class."""
+    named = f"{workload} ({accuracy})" if accuracy else workload
+    return named if objective == "kernel" else f"{named} ({objective})"
 
 
 def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
@@ -130,7 +137,7 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
     sizes = dict(about["features"])
     told: dict[str, Any] = {key: str(about.get(key, "")) for key in _ABOUT}
     return Entry(
-        workload=study.workload if accuracy == own else f"{study.workload} ({accuracy})",
+        workload=entry_name(study.workload, "" if accuracy == own else accuracy, decision.objective),
         features=dict(sorted({**sizes, **about.get("scalars", {})}.items())),
         options=dict(about["options"]),
         accuracy=accuracy,
@@ -140,7 +147,7 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
         samples=measurement.samples,
         tie_set=[t.configuration.id for t in decision.tie_set],
         runner_up=decision.runner_up.configuration.id if decision.runner_up else "",
-        runner_up_ms=round(time_ms(decision.runner_up), 7) if decision.runner_up else 0.0,
+        runner_up_ms=round(cost_ms(decision.runner_up, decision.objective), 7) if decision.runner_up else 0.0,
         margin_over_control=round(decision.margin_over_control, 3) if decision.control else 0.0,
         binding_resource=_binding_resource(decision.winner),
         needs={
@@ -155,10 +162,21 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
         operations=float(about.get("operations") or volume(sizes)),
         transform_ms=round(measurement.transform_ms, 4),
         transfer_ms=round(measurement.transfer_ms, 4),
+        objective=decision.objective,
+        break_even=decision.break_even.launches if decision.break_even else 0,
+        break_even_with=_other(decision),
         libraries=dict(about.get("libraries", {})),
         protocol=dict(about["protocol"]),
         **told,
     )
+
+
+def _other(decision: Decision) -> str:
+    """The id of the other configuration of the break-even."""
+    if decision.break_even is None:
+        return ""
+    pair = decision.break_even
+    return (pair.single if decision.objective == "kernel" else pair.lasting).id
 
 
 def _binding_resource(trial: Trial) -> str:
@@ -176,29 +194,30 @@ def _stays(old: Entry, new: Entry, study: Study) -> bool:
     if any(getattr(old, name) != getattr(new, name) for name in _ALIKE):
         return old.date > new.date
     tried = {t.configuration for t in study.trials if t.measurement}
-    if old.median_ms < new.median_ms and Configuration(old.configuration) not in tried:
+    if old.cost_ms < new.cost_ms and Configuration(old.configuration) not in tried:
         return True
     better_measured = old.samples > new.samples and old.spread < new.spread
-    return better_measured and new.median_ms > old.median_ms * (1 - old.spread - new.spread)
+    return better_measured and new.cost_ms > old.cost_ms * (1 - old.spread - new.spread)
 
 
 def _with_regrets(kept: Mapping[str, Entry], studies: Sequence[Study]) -> dict[str, Entry]:
     """The entries with what each workload loses with the others' winners, as far as it was measured; what an earlier
     sweep knew stays where the winner is still the same one."""
-    times = {s.workload: {t.configuration: time_ms(t) for t in s.trials if t.measurement} for s in studies}
+    measured = {s.workload: {t.configuration: t for t in s.trials if t.measurement} for s in studies}
     found: dict[str, Entry] = {}
     for name, item in kept.items():
-        row = times.get(name.partition(" (")[0], {})
+        trials = measured.get(name.partition(" (")[0], {})
+        row = {configuration: cost_ms(trial, item.objective) for configuration, trial in trials.items()}
         regrets: dict[str, float] = {}
         for other, theirs in sorted(kept.items()):
-            if other == name or theirs.accuracy != item.accuracy:
+            if other == name or (theirs.accuracy, theirs.objective) != (item.accuracy, item.objective):
                 continue
             configuration = Configuration(theirs.configuration)
             if configuration in row:
-                regrets[other] = round(max(0.0, row[configuration] / item.median_ms - 1), 4)
+                regrets[other] = round(max(0.0, row[configuration] / item.cost_ms - 1), 4)
             elif configuration == Configuration(item.configuration):
                 regrets[other] = 0.0
-            elif other in item.regret_with and other not in times:
+            elif other in item.regret_with and other.partition(" (")[0] not in measured:
                 regrets[other] = item.regret_with[other]
         found[name] = replace(item, regret_with=regrets)
     return found
@@ -208,10 +227,15 @@ def _with_regrets(kept: Mapping[str, Entry], studies: Sequence[Study]) -> dict[s
 
 
 def _default(
-    before: PolicyFile | None, stayed: bool, studies: Sequence[Study], kept: Mapping[str, Entry]
+    before: PolicyFile | None,
+    stayed: bool,
+    studies: Sequence[Study],
+    kept: Mapping[str, Entry],
+    objective: str,
 ) -> tuple[Minimax, list[str]]:
-    """Minimax regret over the studies at hand, and their names. The default that is there stays when it was chosen
-    over workloads that are not at hand, or when a better entry stayed: a part of the record knows too little."""
+    """Minimax regret over the studies at hand, by the kernels' time, and their names. The default that is there stays
+    when it was chosen over workloads that are not at hand, or when a better entry stayed: a part of the record knows
+    too little; and for a sweep by another objective than the file's entries."""
     times = {
         s.workload: {
             t.configuration: time_ms(t) for t in s.trials if t.measurement and _is_own(s, t.configuration)
@@ -219,6 +243,8 @@ def _default(
         for s in studies
     }
     over = [workload for workload, row in times.items() if row]
+    if before and objective != "kernel" and any(e.objective == "kernel" for e in before.entries.values()):
+        return Minimax(Configuration(before.default), before.default_regret), list(before.default_over)
     if before and (stayed or set(before.default_over) - set(over)):
         return Minimax(Configuration(before.default), before.default_regret), list(before.default_over)
     found = minimax({w: times[w] for w in over})

@@ -51,8 +51,8 @@ class Resident:
 
     All variants share their outputs; those in ``lent`` lie in arrays of the caller's. An array that is the very object
     in ``parent``'s inputs is shared with it (the parent must outlive this). ``transform_ms`` and ``transfer_ms`` of an
-    execution are what its layouts cost when they were first made: the host transform, and allocation with the copy to
-    the device.
+    execution are what its layouts cost when they were first made: the host transform with orders, and allocation with
+    the copy to the device. What had been made for another layout counts as if it were made for this one alone.
     """
 
     backend: Backend
@@ -63,6 +63,7 @@ class Resident:
     lent: Mapping[str, Placed] = field(default_factory=dict)
     _orders: dict[str, Order] = field(default_factory=dict)
     _moved: dict[str, NDArray[Any]] = field(default_factory=dict)
+    _cost_ms: dict[str, float] = field(default_factory=dict)  # of making an order, of moving an array
     _kept: dict[str, _Kept] = field(default_factory=dict)
     _outputs: dict[str, Placed] = field(default_factory=dict)
     _bound: int = 0
@@ -87,7 +88,8 @@ class Resident:
         )
         return Execution(
             self.backend, variant, module, bound, names, windows, orders,
-            sum(item.transform_ms for item in kept), sum(item.transfer_ms for item in kept),
+            sum(item.transform_ms for item in kept) + self._ordering_ms(variant),
+            sum(item.transfer_ms for item in kept),
         )  # fmt: skip
 
     def hold(self, variant: Variant) -> None:
@@ -141,6 +143,7 @@ class Resident:
                 return self._from_device(variant.layouts[group[0]], group[0], staged(view, address))
             finally:
                 room.free()
+        saved_ms = sum(self._saved_ms(variant, name) for name in group)
         arrays = [self._reordered(variant, name, orders) for name in group]
         chosen = [variant.layouts[name] for name in group]
         made = merged(chosen, arrays) if len(group) > 1 else [chosen[0].apply(arrays[0])]
@@ -160,19 +163,19 @@ class Resident:
             name: stored if stored.memory == "constant" else replace(stored, buffer=None)
             for name, stored in zip(group, made, strict=True)
         }
-        return _Kept(contents, placed, (middle - begin) * 1e3, (end - middle) * 1e3)
+        return _Kept(contents, placed, (middle - begin) * 1e3 + saved_ms, (end - middle) * 1e3)
 
     def _cut(self, variant: Variant, name: str, orders: Mapping[str, Order], step: int) -> _Kept:
         """An array in windows of constant memory: all of them in the device's own."""
         begin = time.perf_counter()
-        extent = variant.family.windowed[name]
+        extent, saved_ms = variant.family.windowed[name], self._saved_ms(variant, name)
         everything, windows = cut(variant.layouts[name], extent, self._reordered(variant, name, orders), step)
         middle = time.perf_counter()
         resident = self.backend.place(everything)
         self.backend.synchronize()
         placed = Windowed(extent, windows, resident)
         transfer_ms = (time.perf_counter() - middle) * 1e3
-        return _Kept({}, {name: placed}, (middle - begin) * 1e3, transfer_ms)
+        return _Kept({}, {name: placed}, (middle - begin) * 1e3 + saved_ms, transfer_ms)
 
     def _from_device(self, layout: Layout, name: str, view: View) -> _Kept:
         """An array that is on the GPU and can be stored there (transform.refusal says whether)."""
@@ -218,6 +221,7 @@ class Resident:
                 key = f"{policy.name}={value} {space}"
                 if key not in self._orders:
                     owner = self.parent or self
+                    begin = time.perf_counter()
                     self._orders[key] = (
                         owner._orders[key]  # noqa: SLF001 - one class
                         if key in owner._orders  # noqa: SLF001
@@ -225,6 +229,7 @@ class Resident:
                             maker(self.inputs.arrays), self.inputs.sizes[space], f"order {value} of {space}"
                         )
                     )
+                    self._cost_ms[key] = (time.perf_counter() - begin) * 1e3
                 orders[space] = self._orders[key]
         return orders
 
@@ -239,8 +244,24 @@ class Resident:
             others = [other for other in self._moved if other.startswith(f"{name} ")]
             if len(others) >= _ORDERS_KEPT:
                 del self._moved[others[0]]
+            begin = time.perf_counter()
             self._moved[key] = reordered(data, array, orders)
+            self._cost_ms[key] = (time.perf_counter() - begin) * 1e3
         return self._moved[key]
+
+    def _saved_ms(self, variant: Variant, name: str) -> float:
+        """What moving the array took when it was moved for another layout; 0 when it is still to be moved."""
+        key = f"{name} {_order_key(variant, name)}"
+        return self._cost_ms.get(key, 0.0) if key in self._moved else 0.0
+
+    def _ordering_ms(self, variant: Variant) -> float:
+        """What making the orders took that the variant's arrays are in."""
+        return sum(
+            self._cost_ms.get(f"{policy.name}={variant.configuration[policy.name]} {space}", 0.0)
+            for policy in variant.family.space.policies
+            if policy.layout == "order"
+            for space in policy.data
+        )
 
     # -- outputs ------------------------------------------------------------------------------------------
 

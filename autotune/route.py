@@ -30,12 +30,12 @@ class Route:
 
     def __init__(
         self, family: Family, device: str | None, folders: Sequence[Path], cache: Cache,
-        accuracy: Mapping[str, Any] | None,
+        accuracy: Mapping[str, Any] | None, objective: str = "kernel",
     ) -> None:  # fmt: skip
         self._family = family
         self._folders = folders
         self._cache = cache
-        self._accuracy = accuracy
+        self._accuracy, self._objective = accuracy, objective
         self._may_change = device in (None, "auto")
         self._lock = threading.RLock()
         self._targets: dict[str, Target] = {}
@@ -45,7 +45,7 @@ class Route:
         self.first = self._opened(open_backend(device or "auto"), 5)
 
     def _opened(self, backend: Backend, stacklevel: int) -> Target:
-        target = Target(self._family, backend, self._folders, self._cache, self._accuracy)
+        target = Target(self._family, backend, self._folders, self._cache, self._accuracy, self._objective)
         self._targets[target.kind] = target
         if target.policies is None:
             why = "".join(f"; {c.origin}: {c.refusal}" for c in target.passed)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
+_ONE_CALL = "with-transform"  # the objective of a program that makes one
+
 
 def run(
     family: Family, workload: str, given: Sequence[str], output: Path | None, device: str, policies: Path | None,
@@ -59,7 +61,7 @@ def run(
         with _spread(family, devices, policies, allocation, _told_by(out)) as several:
             _written(family, several.run(inputs), output, out)
         return
-    with Kernel(family, device, policies, Cache(default_root())) as kernel:
+    with Kernel(family, device, policies, Cache(default_root()), objective=_ONE_CALL) as kernel:
         chosen, passed = kernel.explain(inputs)
         begin = time.perf_counter()
         outputs = kernel.run(inputs)
@@ -129,7 +131,8 @@ def _apply(
         def open_kernel() -> "Kernel | SpreadKernel":
             if len(devices) > 1:
                 return _spread(family, devices, policies, allocation, _told_by(out))
-            return opened.enter_context(Kernel(family, devices[0], policies, Cache(default_root())))
+            kernel = Kernel(family, devices[0], policies, Cache(default_root()), objective=_ONE_CALL)
+            return opened.enter_context(kernel)
 
         if explain:
             opened.enter_context(_told(note))

@@ -32,14 +32,15 @@ from autotune.acceptance import (
     unmet_need,
 )
 from autotune.crossover import expected_ms, operations
+from autotune.decision import OBJECTIVES
 from autotune.device import Device
-from autotune.errors import AutotuneError, PolicyFileError
+from autotune.errors import AutotuneError, PolicyFileError, UnknownName
 from autotune.family import Family
 from autotune.features import Features, among_neighbours, asks, decide, distance, feature_values, nearest
 from autotune.policyfile import Crossover, Entry, PolicyFile, file_name, read
 from autotune.space import Configuration
 
-__all__ = ["Candidate", "Policies", "candidates", "choose", "find"]
+__all__ = ["Candidate", "Policies", "candidates", "choose", "find", "of_objective"]
 
 
 _HEAD = 4096  # bytes; a policy file begins with its device
@@ -168,18 +169,22 @@ def candidates(
     *,
     scalars: Mapping[str, float] | None = None,
     accuracy: Mapping[str, Any] | None = None,
+    objective: str = "kernel",
 ) -> list[Candidate]:
     """Every configuration worth considering, best first, those that may not be taken with their refusals; control
     is last and stands. ``kind`` (cpu, cuda) names the device's kind where there is no policy file. ``accuracy`` asks
-    for another accuracy class than the family's own."""
+    for another accuracy class than the family's own. Entries of another ``objective`` (``decision.cost_ms``) count only
+    in a file that has none of that one. Raises UnknownName."""
+    if objective not in OBJECTIVES:
+        raise UnknownName("objective", objective, OBJECTIVES)
     asked = feature_values(family.features, {**sizes, **(scalars or {})})
     wanted = accuracy_asked(family, accuracy)
     listed: list[Candidate] = []
     if policies is not None:
         kind = policies.device.kind
         work = operations(family, sizes, options, scalars or {})
-        for file in policies.files:
-            is_own = file is policies.own
+        for whole in policies.files:
+            is_own, file = whole is policies.own, of_objective(whole, objective)
             found = [
                 _candidate(family, policies.device, file, match, item, options, wanted)
                 for match, item in _ordered(family, file, asked, options, wanted)
@@ -196,6 +201,13 @@ def candidates(
     control = Configuration({**family.space.control, **_policies_of(family, accuracy)})
     listed.append(Candidate("control", control, "the family's defaults"))
     return listed
+
+
+def of_objective(file: PolicyFile, objective: str) -> PolicyFile:
+    """``file`` with the entries of ``objective``, or all where it has none; its rule is for the kernels' time."""
+    entries = {name: item for name, item in file.entries.items() if item.objective == objective}
+    rule = file.rule if objective == "kernel" and entries else None
+    return replace(file, entries=entries or file.entries, rule=rule)
 
 
 def _policies_of(family: Family, accuracy: Mapping[str, Any] | None) -> dict[str, Any]:

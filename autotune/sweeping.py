@@ -19,7 +19,8 @@ from autotune import paths, policyfile, policyfile_write
 from autotune.cache import Cache, default_root
 from autotune.compiler import compilers
 from autotune.crew import Worker, device_names, launched, opened
-from autotune.errors import DeviceError, NothingMeasured, StoreError, UsageError
+from autotune.decision import OBJECTIVES
+from autotune.errors import DeviceError, NothingMeasured, StoreError, UnknownName, UsageError
 from autotune.family import Family
 from autotune.isolation import TRIAL_SECONDS
 from autotune.live import live, progress
@@ -56,6 +57,7 @@ class Request:
     processes: int = 0
     trial_seconds: float = TRIAL_SECONDS
     samples: int = 0
+    objective: str = "kernel"
     search: str = "exhaustive"
     trials: int | None = None
     seconds: float | None = None
@@ -95,6 +97,8 @@ class Request:
 def run(request: Request, out: Console, err: Console) -> None:
     """Everything that can be refused is refused first: names, data, device, folders. Then one sweep a workload."""
     # Names, values and limits are checked before anything is made.
+    if request.objective not in OBJECTIVES:
+        raise UnknownName("objective", request.objective, OBJECTIVES)
     if request.configurations is None or request.is_searched:
         search(request.space, request.configurations, request.search, seed=request.seed,
                trials=request.trials, seconds=request.seconds)  # fmt: skip
@@ -194,7 +198,7 @@ def _one(
             study = sweep.run()
         except Interrupted as stopped:
             study, interrupted = stopped.study, True
-    print_study(study, time.perf_counter() - began, device, out)
+    print_study(study, time.perf_counter() - began, device, out, request.objective)
     return study, interrupted
 
 
@@ -225,10 +229,10 @@ def _publish(
             for s in _latest(store.studies(), studies)
             if (s.family, s.device) == (won[0].family, won[0].device)
         ]
-        written = policyfile_write.update(policies, [s for s in same if s.decision])
+        written = policyfile_write.update(policies, [s for s in same if s.decision], request.objective)
         out.print(f"policy file  {written}")
         entries = policyfile.read(written).entries
-        for new in (entry for study in studies for entry in policyfile_write.entries(study)):
+        for new in (e for study in studies for e in policyfile_write.entries(study, request.objective)):
             kept = entries[new.workload]
             if kept.configuration != new.configuration:
                 better = f"{Configuration(kept.configuration).id}, {duration(kept.median_ms)}"

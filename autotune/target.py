@@ -37,11 +37,12 @@ class Chosen:
 
 
 class Target:
-    """``accuracy`` asks for another accuracy class than the family's own. For any number of threads."""
+    """``accuracy`` asks for another accuracy class than the family's own, ``objective`` for what counts beside the
+    kernels' time (``decision.cost_ms``). For any number of threads."""
 
     def __init__(
         self, family: Family, backend: Backend, folders: Iterable[Path], cache: Cache,
-        accuracy: Mapping[str, Any] | None = None,
+        accuracy: Mapping[str, Any] | None = None, objective: str = "kernel",
     ) -> None:  # fmt: skip
         self.family = family
         self.backend = backend
@@ -49,7 +50,7 @@ class Target:
         self.policies, self.passed = find(family, backend.device, folders)
         self.mover = Mover(backend, cache)
         self.windows = threading.Lock()  # constant memory is one for all variants in a binary
-        self._accuracy = accuracy
+        self._accuracy, self._objective = accuracy, objective
         self._lock = threading.RLock()
         self._modules: dict[tuple[Configuration, tuple[tuple[str, str | int], ...]], Module] = {}
         self._chosen: dict[object, Chosen] = {}
@@ -84,7 +85,7 @@ class Target:
         """The candidate taken for ``inputs`` and those passed over, each with its reason."""
         listed = candidates(
             self.family, self.policies, inputs.sizes, inputs.options, self.kind,
-            scalars=inputs.scalars, accuracy=self._accuracy,
+            scalars=inputs.scalars, accuracy=self._accuracy, objective=self._objective,
         )  # fmt: skip
         chosen, passed = choose(listed, lambda configuration: self._exclusion(configuration, inputs))
         return chosen, [*self.passed, *passed]

@@ -1,6 +1,7 @@
 """A variant bound to data: what its launches say, and that nothing is parsed a second time."""
 
 import pickle
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import pytest
 from fakes import FakeBackend, FakeModule
 from lending import Gpu
 
-from autotune import expression
+from autotune import expression, resident
 from autotune import family as families
+from autotune import workload as workloads
 from autotune.cache import Cache, default_root
 from autotune.expression import Expression, parsed
+from autotune.paths import data_root
 from autotune.resident import Resident
 from autotune.target import compiled_module
 from autotune.variant import Variant
@@ -77,3 +80,21 @@ def test_a_bound_call_gives_what_run_gives(tmp_path: Path) -> None:
     np.testing.assert_array_equal(expected, (x[:, None] != x[None]).sum(-1))
     resident.close()
     gpu.close()
+
+
+def test_a_layout_costs_what_its_order_costs_though_another_has_it_already(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module: Any = FakeModule
+    family = families.load("mummergpu")
+    given = workloads.prepare(family, workloads.load(family, "phix"), data_root(None))
+
+    def slow(*arguments: Any, move: Any = resident.reordered) -> Any:
+        time.sleep(0.02)
+        return move(*arguments)
+
+    monkeypatch.setattr(resident, "reordered", slow)
+    arrays = Resident(FakeBackend(), given)
+    for dims in ("1d", "2d"):
+        chosen = Variant(family, family.space.configuration(f"tree_order=reordered,tree_dims={dims}"))
+        assert arrays.execution(chosen, module).transform_ms >= 3 * 20  # nodes, children, tails

@@ -9,20 +9,27 @@ namespace tuned {
 
 using Number = std::int64_t;
 
+// The remainder has the sign of b.
 template <class A, class B>
-auto floor_div(A a, B b) {
+auto floor_mod(A a, B b) {
   if (b == 0) throw std::domain_error("division by zero");
   if constexpr (std::is_integral_v<A> && std::is_integral_v<B>) {
-    const Number quotient = static_cast<Number>(a) / b;
-    return quotient - (static_cast<Number>(a) % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+    const Number rest = static_cast<Number>(a) % b;
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
   } else {
-    return std::floor(static_cast<double>(a) / static_cast<double>(b));
+    const double rest = std::fmod(static_cast<double>(a), static_cast<double>(b));
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
   }
 }
 
 template <class A, class B>
-auto floor_mod(A a, B b) {
-  return a - floor_div(a, b) * b;
+auto floor_div(A a, B b) {
+  const auto rest = floor_mod(a, b);
+  if constexpr (std::is_integral_v<A> && std::is_integral_v<B>) {
+    return (static_cast<Number>(a) - rest) / b;
+  } else {
+    return std::round((static_cast<double>(a) - rest) / static_cast<double>(b));  // whole but for rounding
+  }
 }
 
 template <class A, class B>

@@ -19,20 +19,20 @@ struct Layout {
   const char* name = "";
   Memory memory = Memory::global;
   Dims dims = Dims::line;
-  int element_bytes = 4;             // of the plain array
-  bool is_signed = false;            // the elements, where they are packed
-  int texel_bytes = 4;               // of one access
-  std::vector<int> axes = {0};       // from the slowest to the contiguous one
-  int padding = 1;                   // the contiguous extent is a multiple of it
-  int packed_axis = -1;              // along which elements share a word; -1: none do
-  int bits = 0;                      // of an element in its word
-  bool is_planar = false;            // bit k of word p is bit p of element k
-  int vector = 1;                    // words of a value
-  int lanes = 1;                     // records: 1 aos, 0 soa, else the run of aosoa
-  int members = 1, member = 0;       // grouping: arrays in one buffer, and which of them this is
-  std::int64_t plane_width = 4096;   // in texels, a power of two
-  std::int64_t plane_rows = 1;       // of a block of the plane, a power of two
-  int index_bits = 32;               // of an address on the GPU
+  int element_bytes = 4;            // of the plain array
+  bool is_signed = false;           // the elements, where they are packed
+  int texel_bytes = 4;              // of one access
+  std::vector<int> axes = {0};      // from the slowest to the contiguous one
+  int padding = 1;                  // the contiguous extent is a multiple of it
+  int packed_axis = -1;             // along which elements share a word; -1: none do
+  int bits = 0;                     // of an element in its word
+  bool is_planar = false;           // bit k of word p is bit p of element k
+  int vector = 1;                   // words of a value
+  int lanes = 1;                    // records: 1 aos, 0 soa, else the run of aosoa
+  int members = 1, member = 0;      // grouping: arrays in one buffer, and which of them this is
+  std::int64_t plane_width = 4096;  // in texels, a power of two
+  std::int64_t plane_rows = 1;      // of a block of the plane, a power of two
+  int index_bits = 32;              // of an address on the GPU
   std::int64_t constant_bytes = 65536;
   std::int64_t constant_offset = 0;
 
@@ -139,8 +139,8 @@ inline std::uint32_t narrowed(const Layout& layout, const unsigned char* from) {
   std::memcpy(&number, from, layout.element_bytes);
   const bool is_negative = layout.is_signed && (number >> (8 * layout.element_bytes - 1) & 1);
   if (is_negative || number >> layout.bits != 0)
-    throw std::out_of_range(std::string(layout.name) + ": " + std::to_string(layout.bits) +
-                            " bits hold 0.." + std::to_string((std::uint64_t{1} << layout.bits) - 1) + ", found " +
+    throw std::out_of_range(std::string(layout.name) + ": " + std::to_string(layout.bits) + " bits hold 0.." +
+                            std::to_string((std::uint64_t{1} << layout.bits) - 1) + ", found " +
                             (is_negative ? "a negative number" : std::to_string(number)));
   return static_cast<std::uint32_t>(number);
 }
@@ -176,8 +176,8 @@ inline void gather(const Layout& layout, const Shape& shape, const std::vector<s
 }
 
 // The inverse of gather.
-inline void scatter(const Layout& layout, const Shape& shape, const std::vector<std::int64_t>& at,
-                    const Bytes& value, std::vector<std::uint32_t>& words, unsigned char* array) {
+inline void scatter(const Layout& layout, const Shape& shape, const std::vector<std::int64_t>& at, const Bytes& value,
+                    std::vector<std::uint32_t>& words, unsigned char* array) {
   if (!layout.is_packed()) {
     std::memcpy(array + element(layout, shape, at, 0) * layout.element_bytes, value.data(), value.size());
     return;
@@ -238,7 +238,8 @@ inline std::string refusal(const Layout& layout, const Room& room, const Limits&
   for (std::int64_t extent : room.extents)
     if (extent >= std::int64_t{1} << 32) return name + "an extent passes the range of 32-bit numbers";
   const std::int64_t window = limits.constant_bytes - layout.constant_offset;
-  if (layout.memory == Memory::constant && room.bytes > (window < layout.constant_bytes ? window : layout.constant_bytes))
+  if (layout.memory == Memory::constant &&
+      room.bytes > (window < layout.constant_bytes ? window : layout.constant_bytes))
     return name + std::to_string(room.bytes) + " bytes do not fit in constant memory";
   if (layout.memory == Memory::texture && layout.dims == Dims::line && room.texels > limits.texture_1d_texels)
     return name + std::to_string(room.texels) + " texels pass the 1D texture limit";
@@ -249,8 +250,7 @@ inline std::string refusal(const Layout& layout, const Room& room, const Limits&
       return name + "a plane of " + std::to_string(room.width) + " x " + std::to_string(room.height) +
              " texels passes the 2D texture limit";
   }
-  if (room.bytes > limits.memory_bytes)
-    return name + std::to_string(room.bytes) + " bytes pass the device's memory";
+  if (room.bytes > limits.memory_bytes) return name + std::to_string(room.bytes) + " bytes pass the device's memory";
   return "";
 }
 
