@@ -9,13 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from autotune.dispatch import Kernel as Kernel
+    from autotune.dispatch import Prepared as Prepared
     from autotune.dispatch import load as load
     from autotune.errors import AutotuneError as AutotuneError
 
 __version__ = "0.1.0"
-__all__ = ["AutotuneError", "Kernel", "__version__", "load"]
+__all__ = ["AutotuneError", "Kernel", "Prepared", "__version__", "load"]
 
-_LAZY = {"load": "autotune.dispatch", "Kernel": "autotune.dispatch", "AutotuneError": "autotune.errors"}
+_LAZY = {
+    "load": "autotune.dispatch",
+    "Kernel": "autotune.dispatch",
+    "Prepared": "autotune.dispatch",
+    "AutotuneError": "autotune.errors",
+}
 
 
 def __getattr__(name: str) -> Any:

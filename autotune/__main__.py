@@ -1,3 +1,15 @@
-from autotune.cli import entry_point
+"""``python -m autotune``, and the command ``autotune``."""
 
-entry_point()
+import sys
+
+__all__ = ["entry_point"]
+
+
+def entry_point() -> None:
+    from autotune.cli import main  # measuring and compiling processes import this module, and need none of it
+
+    sys.exit(main())
+
+
+if __name__ == "__main__":
+    entry_point()

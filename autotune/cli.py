@@ -3,7 +3,6 @@
 ``main`` turns every AutotuneError into one message and its exit code; the commands themselves only raise.
 """
 
-import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
@@ -12,15 +11,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from autotune import __version__, cli_records
 from autotune.cli_options import (
+    Allocation,
     Data,
     DeviceOption,
     Devices,
     FamilyArgument,
+    Objective,
     Policies,
     Preset,
     Samples,
@@ -31,7 +31,10 @@ from autotune.cli_options import (
     Trials,
     TrialSeconds,
     Workload,
+    err,
+    out,
 )
+from autotune.cli_policies import check_command, explain_command, export_command, regret_command
 from autotune.errors import AutotuneError, UsageError
 from autotune.family import families as known_families
 from autotune.family import load as load_family
@@ -50,8 +53,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-out = Console(highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
-err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+app.command("explain")(explain_command)
+app.command("check")(check_command)
+app.command("regret")(regret_command)
+app.command("export")(export_command)
 
 
 @app.callback(invoke_without_command=True)
@@ -159,6 +164,7 @@ def sweep_command(
     ] = 0,
     trial_seconds: TrialSeconds = 120,
     samples: Samples = 0,
+    objective: Objective = "kernel",
     search: Search = "exhaustive",
     trials: Trials = None,
     seconds: Seconds = None,
@@ -181,6 +187,7 @@ def sweep_command(
         processes=processes,
         trial_seconds=trial_seconds,
         samples=samples,
+        objective=objective,
         search=search,
         trials=trials,
         seconds=seconds,
@@ -245,13 +252,13 @@ def run_command(
     explain: Annotated[
         bool, typer.Option("--explain", help="Print why this configuration was taken.")
     ] = False,
+    allocation: Allocation = "",
 ) -> None:
     """Run the tuned kernel once on given data."""
     from autotune.running import run
 
-    run(
-        load_family(family, check=False), workload, input_ or [], output, device, policies, data, explain, out
-    )
+    run(load_family(family, check=False), workload, input_ or [], output, device, policies, data, explain, out,
+        allocation)  # fmt: skip
 
 
 @app.command("doctor")
@@ -302,7 +309,3 @@ def _click_exception() -> type[Exception]:
     name = "typer._click" if find_spec("typer._click") else "click"
     found: type[Exception] = import_module(f"{name}.exceptions").ClickException
     return found
-
-
-def entry_point() -> None:
-    sys.exit(main())

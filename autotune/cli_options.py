@@ -1,14 +1,19 @@
-"""The options that commands share, with their help."""
+"""What commands share: options with their help, and the consoles they print to."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 __all__ = [
-    "Data", "DeviceOption", "Devices", "FamilyArgument", "Policies", "Preset", "Search", "Seconds", "Seed", "Set",
-    "TrialSeconds", "Trials", "Workload",
+    "Allocation", "Data", "DeviceOption", "Devices", "FamilyArgument", "Objective", "Policies", "Preset", "Search",
+    "Seconds", "Seed", "Set", "TrialSeconds", "Trials", "Workload", "err", "out",
 ]  # fmt: skip
+
+out = Console(highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
+err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
 FamilyArgument = Annotated[
     str, typer.Argument(metavar="FAMILY", help="A family's name, or a folder with a family.yaml.")
@@ -25,7 +30,17 @@ Workload = Annotated[
 DeviceOption = Annotated[
     str,
     typer.Option(
-        "--device", metavar="auto|cpu|cuda|cuda:N", help="What runs it; auto is the first GPU, else the cpu."
+        "--device",
+        metavar="auto|cpu|cuda|cuda:N,M",
+        help="What runs it: auto is the first GPU, else the cpu; several GPUs share the work of one call.",
+    ),
+]
+Allocation = Annotated[
+    str,
+    typer.Option(
+        "--allocation",
+        metavar="auto|cyclic|batches|contiguous|equal|whole|balanced|dynamic",
+        help="Which of several devices gets which units of the work; auto balances by a cost model.",
     ),
 ]
 Preset = Annotated[
@@ -37,6 +52,14 @@ Preset = Annotated[
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="POLICY=V1,V2", help="Hold a policy to these values; again for more."),
+]
+Objective = Annotated[
+    str,
+    typer.Option(
+        "--objective",
+        metavar="kernel|with-transfer|with-transform",
+        help="What is to be fast: the kernels, with the copy to the device, or with the layout's transform too.",
+    ),
 ]
 Data = Annotated[
     Path | None,

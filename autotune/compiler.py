@@ -4,11 +4,13 @@ Process start and front end dominate a compiler call, so a batch of variants is 
 a unit does not compile it is halved until the failing variants stand alone; the others are kept.
 """
 
+import importlib
 import time
 import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -29,6 +31,7 @@ __all__ = [
     "VariantSource",
     "compile_batch",
     "compile_many",
+    "compilers",
     "translation_unit",
 ]
 
@@ -129,8 +132,26 @@ def compile_batch(batch: Batch, toolchain: Toolchain, cache: "Cache") -> list[Co
     return _answer(batch, found, _build(missing, toolchain), toolchain, cache)
 
 
+def compilers(count: int) -> Workers:
+    """So many processes that import what compiling needs, ahead of the first batch. Stop them."""
+    workers = Workers(count)
+    for _ in range(count):
+        workers.submit(_import_compiler)
+    return workers
+
+
+def _import_compiler() -> None:
+    with suppress(ImportError):
+        importlib.import_module("cuda.bindings.nvrtc")
+
+
 def compile_many(
-    batch: Batch, toolchain: Toolchain, cache: "Cache", processes: int, batch_size: int
+    batch: Batch,
+    toolchain: Toolchain,
+    cache: "Cache",
+    processes: int,
+    batch_size: int,
+    started: Workers | None = None,
 ) -> Iterator[list[Compiled | CompileFailure]]:
     """``compile_batch`` over consecutive chunks of at most ``batch_size`` variants, in up to ``processes`` processes.
 
@@ -138,13 +159,14 @@ def compile_many(
     next are compiled. The first chunks are small, so that the caller has work early (see ``chunks``). What another
     process has put into the cache in the meantime is not compiled again. With one process, or few variants that
     are not cached, no process is started. Closing the iterator ends the processes. A variant whose compiler takes
-    its process down is a CompileFailure. Raises CompilerError.
+    its process down is a CompileFailure. ``started`` are processes to use instead, which are the caller's to end.
+    Raises CompilerError.
     """
     found, missing = _look_up(batch, toolchain, cache)
     uncached = {variant.key for variant in missing.variants}
     processes = min(processes, -(-len(uncached) // min(batch_size, _WORTH_A_PROCESS)))
     chunks = deque(chunked(batch, uncached, processes, batch_size))
-    jobs = _Jobs(toolchain, processes)
+    jobs = _Jobs(toolchain, processes, started)
     waiting: deque[tuple[Batch, Mapping[str, Compiled], _Job]] = deque()
 
     def submit(chunk: Batch) -> None:
@@ -238,12 +260,12 @@ class _Job:
 
 
 class _Jobs:
-    """Jobs for processes that compile. They start with the first job, if at all."""
+    """Jobs for processes that compile. They start with the first job, if at all, and where none were ``started``."""
 
-    def __init__(self, toolchain: Toolchain, processes: int) -> None:
+    def __init__(self, toolchain: Toolchain, processes: int, started: Workers | None) -> None:
         self.toolchain = toolchain
         self.processes = processes
-        self._workers: Workers | None = None
+        self._started = self._workers = started
         self._proven = False
 
     def submit(self, batch: Batch) -> _Job:
@@ -263,7 +285,7 @@ class _Jobs:
         return pieces
 
     def stop(self) -> None:
-        if self._workers:
+        if self._workers and self._workers is not self._started:
             self._workers.stop()
 
     def _bisected(self, batch: Batch) -> list[_Piece]:

@@ -12,6 +12,7 @@ from autotune.jobs import Job
 from autotune.machine_code import sameness
 from autotune.space import Configuration
 from autotune.variant import Variant, batch
+from autotune.workers import Workers
 from autotune.workload import Inputs
 
 __all__ = ["Compiling"]
@@ -21,13 +22,15 @@ BATCH_SIZE = 24  # the front end is paid once a call, and the first batch is soo
 
 @dataclass
 class Compiling:
-    """For ``worker``'s device. ``same`` collects each configuration's ``machine_code.sameness``."""
+    """For ``worker``'s device. ``same`` collects each configuration's ``machine_code.sameness``; ``compilers`` are
+    processes that were started already."""
 
     family: Family
     inputs: Inputs
     worker: Worker
     cache: Cache
     same: dict[Configuration, str] = field(default_factory=dict)
+    compilers: Workers | None = None
 
     def exclusion(self, configuration: Configuration) -> str:
         """Why it cannot run here, or empty."""
@@ -39,8 +42,9 @@ class Compiling:
         """Chunks of what the compiler made of them, in their order, until ``stopped``."""
         variants = [self.variant(configuration) for configuration in configurations]
         chunks = compile_many(
-            batch(self.family, tuple(variants)), self.worker.toolchain, self.cache, processes, BATCH_SIZE
-        )
+            batch(self.family, tuple(variants)), self.worker.toolchain, self.cache, processes, BATCH_SIZE,
+            self.compilers,
+        )  # fmt: skip
         if self.worker.device.kind == "cpu":  # compilers would disturb the measurement
             chunks = iter(list(takewhile(lambda _chunk: not stopped(), chunks)))
         remaining = iter(variants)

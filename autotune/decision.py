@@ -1,17 +1,24 @@
 """From trials to a winner: the one module that says what best means.
 
 All configurations whose time is within the noise of the best form the tie set; the tie is broken by
-occupancy, then footprint, then closeness to the control (simplicity), then id.
+occupancy, then footprint, then closeness to the control (simplicity), then id. An objective says what counts beside
+the kernels' time: what the layout costs once, for a caller that launches once; its ties are broken by that time first.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from autotune.errors import UnknownName
 from autotune.space import Configuration
 from autotune.trial import Trial
 
-__all__ = ["Decision", "Minimax", "decide", "minimax"]
+__all__ = [
+    "OBJECTIVES", "BreakEven", "Decision", "Minimax", "accuracy_class", "break_even", "cost_ms", "decide",
+    "decide_classes", "minimax", "objective_ms",
+]  # fmt: skip
+
+OBJECTIVES = ("kernel", "with-transfer", "with-transform")
 
 TIE = (
     0.01  # two medians closer than this are a tie even when their intervals are narrower (as cuda-bench does)
@@ -23,7 +30,8 @@ MOST = 0.05  # and none further apart than this is one, however noisy: more samp
 class Decision:
     """The outcome of one study. Margins are ratios of times: control over winner, runner-up over winner; NaN when
     the other was not measured; winner, control and runner-up are timed again side by side, so the ratios hold.
-    ``runner_up`` is the fastest outside the tie set, or the next in it."""
+    ``runner_up`` is the fastest outside the tie set, or the next in it. Times are what ``objective`` counts
+    (``cost_ms``). ``break_even`` compares the winner for kernels alone with the one for a single call."""
 
     winner: Trial
     tie_set: tuple[Trial, ...]
@@ -31,32 +39,113 @@ class Decision:
     control: Trial | None
     margin_over_control: float
     margin_over_runner_up: float
+    objective: str = "kernel"
+    break_even: "BreakEven | None" = None
 
 
-def decide(trials: Sequence[Trial], control: Configuration) -> Decision | None:
-    """The decision over the measured trials of one study, or None when none was measured."""
-    ranked = sorted((t for t in trials if t.measurement), key=lambda t: (time_ms(t), t.configuration.id))
-    if not ranked:
+@dataclass(frozen=True)
+class BreakEven:
+    """On data that stay, ``lasting``, the winner for kernels alone, is the cheaper one from ``launches`` launches on,
+    layout included; for fewer it is ``single``, the winner for one call."""
+
+    lasting: Configuration
+    single: Configuration
+    launches: int
+
+
+def decide(trials: Sequence[Trial], control: Configuration, objective: str = "kernel") -> Decision | None:
+    """The decision over the measured trials of one study, or None when none was measured. ``objective`` is one of
+    OBJECTIVES (see ``cost_ms``). Raises UnknownName."""
+
+    def cost(trial: Trial) -> float:
+        return cost_ms(trial, objective)
+
+    finalists, ties = _ties(trials, control, objective)
+    if not ties:
         return None
-    retimed = [t for t in ranked if t.measurement and t.measurement.retimed_ms]
-    fastest = min(ranked, key=lambda t: t.measurement.median_ms if t.measurement else math.inf)
-    finalists = retimed if fastest in retimed else ranked  # a record may hold an older sweep's finalists only
-    best = finalists[0]
-    ties = [t for t in finalists if time_ms(t) <= time_ms(best) * (1 + noise(best, t))]
-    winner = min(ties, key=lambda t: _preference(t, control))
+    winner = ties[0]
+    ranked = sorted((t for t in trials if t.measurement), key=lambda t: (cost(t), t.configuration.id))
     slower = [t for t in finalists if t not in ties and t.configuration != control]
     slower = slower or [t for t in ranked if t not in ties]
-    runner_up = min(slower or [t for t in ties if t is not winner], key=time_ms, default=None)
+    runner_up = min(slower or [t for t in ties if t is not winner], key=cost, default=None)
     by_id = {t.configuration: t for t in ranked}
     control_trial = by_id.get(control)
     return Decision(
         winner,
-        tuple(sorted(ties, key=lambda t: _preference(t, control))),
+        ties,
         runner_up,
         control_trial,
-        _ratio(control_trial, winner),
-        _ratio(runner_up, winner),
+        _ratio(control_trial, winner, objective),
+        _ratio(runner_up, winner, objective),
+        objective,
+        _break_even(trials, control, winner, objective),
     )
+
+
+def _ties(
+    trials: Sequence[Trial], control: Configuration, objective: str
+) -> tuple[list[Trial], tuple[Trial, ...]]:
+    """The trials that may win, best first, and those of them that noise cannot tell from the best, the winner first."""
+
+    def cost(trial: Trial) -> float:
+        return cost_ms(trial, objective)
+
+    ranked = sorted((t for t in trials if t.measurement), key=lambda t: (cost(t), t.configuration.id))
+    if not ranked:
+        return [], ()
+    finalists = ranked
+    if objective == "kernel":  # else what is cheap to lay out need not have been a finalist
+        retimed = [t for t in ranked if t.measurement and t.measurement.retimed_ms]
+        fastest = min(ranked, key=lambda t: t.measurement.median_ms if t.measurement else math.inf)
+        finalists = (
+            retimed if fastest in retimed else ranked
+        )  # a record may hold an older sweep's finalists only
+    best = finalists[0]
+    ties = [t for t in finalists if cost(t) <= cost(best) * (1 + noise(best, t, objective))]
+    return finalists, tuple(sorted(ties, key=lambda t: _preference(t, control, objective)))
+
+
+def _break_even(
+    trials: Sequence[Trial], control: Configuration, winner: Trial, objective: str
+) -> BreakEven | None:
+    """Between the winner of ``objective`` and that of the other end: of a single call, or of kernels alone."""
+    other = _ties(trials, control, "with-transform" if objective == "kernel" else "kernel")[1][0]
+    return break_even(winner, other) if objective == "kernel" else break_even(other, winner)
+
+
+def break_even(lasting: Trial, single: Trial) -> BreakEven | None:
+    """From how many launches on ``lasting`` is the cheaper one; None when one of the two always is. With o for what a
+    layout costs once and t for a launch, o_l + n t_l <= o_s + n t_s for n >= (o_l - o_s) / (t_s - t_l)."""
+    gain = time_ms(single) - time_ms(lasting)
+    extra = once_ms(lasting) - once_ms(single)
+    if lasting is single or gain <= 0 or extra <= 0:
+        return None
+    return BreakEven(lasting.configuration, single.configuration, max(1, math.ceil(extra / gain)))
+
+
+def accuracy_class(configuration: Mapping[str, object], names: Sequence[str]) -> str:
+    """The accuracy class of ``configuration`` when the policies ``names`` decide how exact a result is: their values
+    as in a configuration's id, empty for a family that declares none."""
+    return ",".join(f"{name}={configuration[name]}" for name in sorted(names))
+
+
+def decide_classes(
+    trials: Sequence[Trial], control: Configuration, names: Sequence[str], objective: str = "kernel"
+) -> dict[str, Decision]:
+    """The decision within each accuracy class that was measured, by class; margins over control hold across them."""
+    groups: dict[str, list[Trial]] = {}
+    for trial in trials:
+        if trial.measurement:
+            groups.setdefault(accuracy_class(trial.configuration, names), []).append(trial)
+    measured = next((t for t in trials if t.measurement and t.configuration == control), None)
+    found = {}
+    for name, group in sorted(groups.items()):
+        decision = decide(group, control, objective)
+        assert decision is not None
+        found[name] = replace(
+            decision, control=measured, margin_over_control=_ratio(measured, decision.winner, objective)
+        )
+    return found
 
 
 def time_ms(trial: Trial) -> float:
@@ -64,21 +153,52 @@ def time_ms(trial: Trial) -> float:
     return trial.measurement.time_ms if trial.measurement else math.inf
 
 
-def noise(a: Trial, b: Trial) -> float:
-    """The relative difference below which a and b cannot be told apart: both half-widths, within TIE..MOST."""
-    spreads = [t.measurement.spread for t in (a, b) if t.measurement]
-    return min(MOST, max(TIE, math.hypot(*spreads)))
+def once_ms(trial: Trial) -> float:
+    """What the layout costs once in milliseconds: transform and transfer."""
+    return trial.measurement.transform_ms + trial.measurement.transfer_ms if trial.measurement else math.inf
 
 
-def _preference(trial: Trial, control: Configuration) -> tuple[float, int, int, float, str]:
+def cost_ms(trial: Trial, objective: str = "kernel") -> float:
+    """What is to be small, in milliseconds: the kernels' time (``kernel``), with the copy of the inputs to the device
+    (``with-transfer``: data in their layout already), or with the layout's transform too (``with-transform``: a single
+    call that begins with plain arrays). Infinite when the trial was not measured."""
+    if trial.measurement is None:
+        return math.inf
+    measured = trial.measurement
+    return objective_ms(objective, measured.time_ms, measured.transfer_ms, measured.transform_ms)
+
+
+def objective_ms(objective: str, kernel_ms: float, transfer_ms: float, transform_ms: float) -> float:
+    """As ``cost_ms``, of its parts. Raises UnknownName."""
+    if objective not in OBJECTIVES:
+        raise UnknownName("objective", objective, OBJECTIVES)
+    with_transfer = kernel_ms if objective == "kernel" else kernel_ms + transfer_ms
+    return with_transfer + transform_ms if objective == "with-transform" else with_transfer
+
+
+def noise(a: Trial, b: Trial, objective: str = "kernel") -> float:
+    """The relative difference below which a and b cannot be told apart: both half-widths, within TIE..MOST. A transform
+    and a transfer are timed once, so their part has no interval of its own."""
+    widths = [
+        t.measurement.spread * time_ms(t) / cost_ms(t, objective) if cost_ms(t, objective) else 0.0
+        for t in (a, b)
+        if t.measurement
+    ]
+    return min(MOST, max(TIE, math.hypot(*widths)))
+
+
+def _preference(
+    trial: Trial, control: Configuration, objective: str
+) -> tuple[float, float, int, int, float, str]:
     occupancy = min((p.occupancy for p in trial.profiles), default=0.0)
     footprint = trial.measurement.footprint_bytes if trial.measurement else 0
     changed = sum(trial.configuration[name] != control[name] for name in control)
-    return -occupancy, footprint, changed, time_ms(trial), trial.configuration.id
+    again = 0.0 if objective == "kernel" else time_ms(trial)  # a second launch costs that alone
+    return again, -occupancy, footprint, changed, time_ms(trial), trial.configuration.id
 
 
-def _ratio(other: Trial | None, winner: Trial) -> float:
-    return time_ms(other) / time_ms(winner) if other else math.nan
+def _ratio(other: Trial | None, winner: Trial, objective: str) -> float:
+    return cost_ms(other, objective) / cost_ms(winner, objective) if other else math.nan
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,7 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     data = {key: _data(key, value, where) for key, value in content["data"].items()}
     policies = tuple(_policy(key, value, data, where) for key, value in content["policies"].items())
     one_choice_each(data, policies, where)
+    windowed = _windowed(content["data"], policies, where)
     given = [key for key, value in content.get("scalars", {}).items() if "value" not in value]
     extents = _extents(content, data, given, where)
     options = {key: _option(key, value, where) for key, value in content.get("options", {}).items()}
@@ -72,6 +73,10 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     for array in data.values():
         if array.zero:
             Expression(array.zero, f"{where}: data {array.name}: zero").require(names)
+    features = {
+        key: Expression(str(value), f"{where}: feature {key}").require({*extents, *scalars})
+        for key, value in content.get("features", {name: name for name in extents}).items()
+    }
     space = Space(
         policies,
         tuple(
@@ -99,13 +104,16 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "extents": extents,
         "scalars": scalars,
         "options": options,
+        "features": features,
+        "accuracy": tuple(Space(policies).policy(key).name for key in content.get("accuracy", ())),
         "data": data,
+        "windowed": windowed,
         "kernels": kernels,
         "space": space,
         "means": {key: _means(value) for key, value in content["policies"].items()},
         "reference": content.get("reference", ""),
-        "relative_tolerance": float(tolerance.get("relative", 0.0)),
-        "absolute_tolerance": float(tolerance.get("absolute", 0.0)),
+        "relative": _optional(tolerance.get("relative"), f"{where}: tolerance", names),
+        "absolute": _optional(tolerance.get("absolute"), f"{where}: tolerance", names),
         "bytes": _optional(content.get("bytes"), f"{where}: bytes", names),
         "operations": _optional(operations.get("count"), f"{where}: operations", names),
         "operation_unit": operations.get("unit", ""),
@@ -170,6 +178,23 @@ def _data(name: str, value: Mapping[str, Any], where: str) -> Data:
     for layout, choice in data.fixed.items():
         check_choice(place, data, layout, choice)
     return data
+
+
+def _windowed(data: Mapping[str, Any], policies: tuple[Policy, ...], where: str) -> dict[str, str]:
+    """The extent along which each array that says so may be cut, by the array's name."""
+    found = {name: value["windowed"] for name, value in data.items() if "windowed" in value}
+    for name, extent in found.items():
+        place = f"{where}: data {name}"
+        if extent not in data[name]["shape"]:
+            raise UnknownName("extent", extent, data[name]["shape"], f"{place}: windowed")
+        if data[name]["role"] != "input":
+            raise FamilyError(f"{place}: windowed is for inputs, and this one has role {data[name]['role']}")
+    for policy in policies:
+        for name in found.keys() & set(policy.data) if policy.layout == "grouping" else ():
+            raise FamilyError(
+                f"{where}: policy {policy.name}: {name} is windowed, and what is cut into windows cannot be merged"
+            )
+    return found
 
 
 def _policy(name: str, value: Mapping[str, Any], data: Mapping[str, Data], where: str) -> Policy:

@@ -1,36 +1,43 @@
 """The run time: the tuned kernel as a function of arrays.
 
-``load`` picks the device and reads the policy file; a call picks the configuration for its input's sizes,
-applies the layouts, launches and gives canonical arrays back. Every choice is logged and explained.
+``load`` picks the device and reads the policy file; a call picks the configuration for its input's sizes, applies the
+layouts, launches and gives arrays back of the kind it was given. Every choice is logged and explained.
 """
 
-import logging
-import warnings
-from contextlib import AbstractContextManager
+import atexit
+import threading
+import weakref
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
-from autotune.backends import Backend, Module
+from autotune import interop
+from autotune.backends import Backend, LaunchError
+from autotune.binding import Arguments, Request, arguments, request, taken
 from autotune.cache import Cache, default_root
-from autotune.compiler import CompileFailure, compile_batch
-from autotune.data import canonical
-from autotune.devices import open_backend
-from autotune.errors import CompilerError, DeviceError, UsageError, WorkloadError
-from autotune.execution import Execution
+from autotune.decision import OBJECTIVES
+from autotune.errors import AutotuneError, CompilerError, DeviceError, UnknownName
 from autotune.family import Family
 from autotune.family import load as load_family
 from autotune.paths import policy_folders
+from autotune.prepared import Prepared
+from autotune.ready import MISSED
 from autotune.resident import Resident
-from autotune.selection import Candidate, candidates, choose, find
+from autotune.route import Route
+from autotune.selection import Candidate
 from autotune.space import Configuration
-from autotune.variant import Variant, batch
-from autotune.workload import Inputs, bind
+from autotune.target import Target, compiled_module
+from autotune.variant import Variant
+from autotune.workload import Inputs
 
-__all__ = ["Kernel", "Prepared", "load", "run_once"]
+__all__ = ["Kernel", "Prepared", "explained", "load", "run_once"]
 
-_log = logging.getLogger("autotune")
+_NOTHING = Arguments({}, {}, {})
+_open: "weakref.WeakSet[Kernel]" = weakref.WeakSet()
 
 
 def load(
@@ -38,49 +45,63 @@ def load(
     device: str | None = None,
     policies: str | Path | None = None,
     cache: str | Path | None = None,
+    accuracy: Mapping[str, Any] | None = None,
+    objective: str = "kernel",
 ) -> "Kernel":
     """The tuned kernel of a family (a name, or a folder with a family.yaml).
 
-    ``device`` is cpu, cuda or cuda:N; None takes the first GPU, and with no GPU the cpu, with a warning that says so.
-    ``policies`` names the folder of policy files to look in first. Raises UnknownName, FamilyError, DeviceError.
+    ``device`` is cpu, cuda or cuda:N, and nothing else runs then. None takes the first GPU, and the cpu for inputs that
+    it is faster for, or where there is no GPU that works, with a warning that says so. ``policies`` names the folder
+    of policy files to look in first, ``accuracy`` values of the family's accuracy policies. ``objective`` is ``kernel``
+    for data that stay or many calls; for a single call ``with-transform`` or ``with-transfer`` count what its layout
+    costs too, where a sweep chose by that. Raises UnknownName, FamilyError, DeviceError.
     """
-    return Kernel(
-        load_family(family, check=False), device, policies, Cache(Path(cache) if cache else default_root())
-    )
+    found = load_family(family, check=False)
+    kept = Cache(Path(cache) if cache else default_root())
+    return Kernel(found, device, policies, kept, accuracy, objective)
 
 
 class Kernel:
-    """A family ready to be called on one device; a context manager. Not for use from several threads at once."""
+    """A family ready to be called; a context manager. For any number of threads; calls on one device take turns."""
 
-    def __init__(self, family: Family, device: str | None, policies: str | Path | None, cache: Cache) -> None:
+    def __init__(
+        self,
+        family: Family,
+        device: str | None,
+        policies: str | Path | None,
+        cache: Cache,
+        accuracy: Mapping[str, Any] | None = None,
+        objective: str = "kernel",
+    ) -> None:
+        if objective not in OBJECTIVES:
+            raise UnknownName("objective", objective, OBJECTIVES)
         self.family = family
-        self._backend: Backend = open_backend(device or "auto")
-        self._cache = cache
+        self._route = Route(family, device, policy_folders(policies), cache, accuracy, objective)
+        self._lock = threading.RLock()
+        self._calls: dict[str, Prepared] = {}
+        self._handles: weakref.WeakSet[Prepared] = weakref.WeakSet()
+        self._last: Prepared | None = None
         self._closed = False
-        self._modules: dict[tuple[Configuration, tuple[tuple[str, str | int], ...]], Module] = {}
-        self.policies, self._passed = find(family, self._backend.device, policy_folders(policies))
-        if self.policies is None:
-            why = "".join(f"; {c.origin}: {c.refusal}" for c in self._passed)
-            warnings.warn(
-                f"no usable policy file for {family.name} on {self._backend.device.slug}: running an untuned "
-                f"configuration; `autotune sweep {family.name}` makes one{why}",
-                stacklevel=3,
-            )
+        _open.add(self)
 
     @property
     def device(self) -> str:
-        """The device's name."""
-        return self._backend.device.name
+        """The name of the device that calls go to, unless the cpu is faster for them."""
+        return self._route.first.backend.device.name
 
     @property
     def kind(self) -> str:
         """cpu or cuda."""
-        return self._backend.device.kind
+        return self._route.first.kind
 
     @property
     def memory_bytes(self) -> int:
         """The device's memory."""
-        return self._backend.device.limits.memory_bytes
+        return self._route.first.backend.device.limits.memory_bytes
+
+    def device_for(self, inputs: Inputs) -> str:
+        """The name of the device on which ``inputs`` run."""
+        return self._route.target_for(inputs).backend.device.name
 
     def __enter__(self) -> "Kernel":
         return self
@@ -89,125 +110,103 @@ class Kernel:
         self.close()
 
     def close(self) -> None:
-        """Release modules, memory and the device. Safe to call twice."""
-        if self._closed:
-            return
-        self._closed = True
-        with self._backend.current():
-            self._modules.clear()
-        self._backend.close()
+        """Release what was prepared, modules, memory and the device. Safe to call twice."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed, self._last = True, None
+            for prepared in (*self._handles, *self._calls.values()):
+                prepared.close()
+            self._calls.clear()
+            self._route.close()
 
-    def __call__(self, *arrays: Any, **named: Any) -> Any:
+    # -- calls ------------------------------------------------------------------------------------------------
+
+    def __call__(self, *arrays: Any, out: Any = None, stream: Any = None, **named: Any) -> Any:
         """Inputs in declared order or by name, options and scalars by name -> the output, or a dict of them when the
-        family has several. Canonical numpy arrays in and out. Raises WorkloadError for input outside the
-        declaration."""
-        outputs = self.run(self.bind(*arrays, **named))
-        return next(iter(outputs.values())) if len(outputs) == 1 else outputs
+        family has several.
+
+        Arrays are numpy's, or anything with ``__cuda_array_interface__`` or DLPack; outputs are of the same kind, or go
+        to ``out`` (an array, or a dict of them). ``stream`` (an int, or an object with ``__cuda_stream__``) is the one
+        in whose order the call runs, by default the current one of the arrays' library. Raises WorkloadError for input
+        outside the declaration, UsageError."""
+        last = self._last
+        if last is not None and not named:
+            found = last.again(arrays, out, stream)
+            if found is not MISSED:
+                return found
+        names = [data.name for data in self.family.inputs]
+        asked = request(self.family, _NOTHING, arguments(self.family, names, arrays, named), stream, None)
+        return self._answer(asked, out, None if named else (arrays, stream))
+
+    def _answer(self, asked: Request, out: Any, call: tuple[tuple[Any, ...], Any] | None) -> Any:
+        target = self._route.target_for(asked.inputs, asked.example, out)
+        try:
+            calls = self._calls_on(target)
+            answer = calls.answer(asked, out, call)
+        except (LaunchError, DeviceError, CompilerError) as problem:
+            other = self._route.after_failure(target, problem, asked.inputs)
+            if other is None:
+                raise
+            calls = self._calls_on(other)
+            answer = calls.answer(asked, out, call)
+        self._last = calls
+        return answer
+
+    def _calls_on(self, target: Target) -> Prepared:
+        with self._lock:
+            if self._closed:
+                raise DeviceError(f"the kernel of {self.family.name} was closed; load it again")
+            if target.kind not in self._calls:
+                self._calls[target.kind] = Prepared(target, _NOTHING)
+            return self._calls[target.kind]
 
     def bind(self, *arrays: Any, **named: Any) -> Inputs:
         """The arguments of a call, checked."""
         names = [data.name for data in self.family.inputs]
-        if len(arrays) > len(names):
-            raise UsageError(
-                f"{self.family.name} takes {len(names)} arrays ({', '.join(names)}), {len(arrays)} given"
+        return request(self.family, _NOTHING, arguments(self.family, names, arrays, named), 0, None).inputs
+
+    def run(self, inputs: Inputs) -> dict[str, NDArray[Any]]:
+        """The outputs by name, for what ``bind`` gave."""
+        asked = Request(inputs, tuple(data.name for data in self.family.inputs), None, 0)
+        answer = self._answer(asked, None, None)
+        return answer if isinstance(answer, dict) else {self.family.outputs[0].name: answer}
+
+    def prepare(self, *arrays: Any, **named: Any) -> Prepared:
+        """Data that stay: inputs in declared order or by name, options and scalars; all of them or some. Layouts are
+        applied once. They stay on the device that calls go to, whatever their size. What ``bind`` gave may be
+        prepared, too."""
+        if len(arrays) == 1 and isinstance(arrays[0], Inputs):
+            inputs = arrays[0]
+            kept, example = Arguments(inputs.arrays, inputs.options, inputs.scalars), None
+        else:
+            names = [data.name for data in self.family.inputs]
+            given = arguments(self.family, names, arrays, named)
+            kept = replace(
+                given, arrays={name: taken(self.family.data[name], a) for name, a in given.arrays.items()}
             )
-        given = dict(zip(names, arrays, strict=False))
-        options = {name: named.pop(name) for name in list(named) if name in self.family.options}
-        if twice := given.keys() & named.keys():
-            raise UsageError(f"{min(twice)!r} is given twice")
-        return bind(self.family, {**given, **named}, options, {})
+            on_gpu = [a for a in given.arrays.values() if interop.view(a) is not None]
+            example = next(iter(on_gpu or given.arrays.values()), None)
+        self._calls_on(self._route.first)  # not closed
+        prepared = Prepared(self._route.first, kept, example)
+        self._handles.add(prepared)
+        return prepared
+
+    # -- which device -----------------------------------------------------------------------------------------
 
     def explain(self, inputs: Inputs) -> tuple[Candidate, list[Candidate]]:
         """The candidate taken for ``inputs`` and those passed over, each with its reason."""
-        listed = candidates(
-            self.family, self.policies, inputs.sizes, inputs.options, self._backend.device.kind
-        )
-        chosen, passed = choose(listed, lambda configuration: self._exclusion(configuration, inputs))
-        return chosen, [*self._passed, *passed]
-
-    def _exclusion(self, configuration: Configuration, inputs: Inputs) -> str:
-        names = self.family.names(configuration, inputs.sizes, inputs.options, inputs.scalars)
-        return self._variant(configuration, inputs).exclusion(names, self._backend.device.limits)
-
-    def _variant(self, configuration: Configuration, inputs: Inputs) -> Variant:
-        return Variant(self.family, configuration, tuple(inputs.options.items()))
-
-    def run(self, inputs: Inputs) -> dict[str, NDArray[Any]]:
-        """Choose, place, launch, fetch."""
-        variant, module, _ = self._chosen(inputs)
-        return _outputs(self._backend, variant, module, inputs)
-
-    def prepare(self, inputs: Inputs) -> "Prepared":
-        """Choose, and place ``inputs`` to stay. Close what is returned before this kernel."""
-        variant, module, match = self._chosen(inputs)
-        with self._backend.current():
-            resident = Resident(self._backend, inputs)
-            return Prepared(self._backend, variant, module, resident, match)
-
-    def _chosen(self, inputs: Inputs) -> tuple[Variant, Module, str]:
-        chosen, passed = self.explain(inputs)
-        for candidate in passed:
-            _log.info(
-                "%s passed over %s (%s): %s",
-                self.family.name,
-                candidate.match,
-                candidate.origin,
-                candidate.refusal,
-            )
-        assert chosen.configuration is not None
-        _log.info(
-            "%s runs %s (%s, %s)", self.family.name, chosen.configuration.id, chosen.match, chosen.origin
-        )
-        variant = self._variant(chosen.configuration, inputs)
-        key = chosen.configuration, variant.options
-        if key not in self._modules:
-            self._modules[key] = _module(self._backend, self._cache, variant)
-        return variant, self._modules[key], chosen.match
+        return self._route.target_for(inputs).explain(inputs)
 
 
-class Prepared:
-    """Inputs that stay on the device, under the configuration chosen for them; ``execution`` runs on them. One thread
-    at a time; another has its own ``beside``."""
+def _close_all() -> None:
+    """At the interpreter's end, while libraries still stand."""
+    for kernel in list(_open):
+        with suppress(AutotuneError, LaunchError):
+            kernel.close()
 
-    def __init__(
-        self, backend: Backend, variant: Variant, module: Module, resident: Resident, match: str
-    ) -> None:
-        self._backend = backend
-        self._module = module
-        self._resident = resident
-        self.variant = variant
-        self.match = match
-        try:
-            self.execution = resident.execution(variant, module)
-        except BaseException:
-            resident.close()
-            raise
 
-    def beside(self, inputs: Inputs) -> "Prepared":
-        """The same configuration on ``inputs`` of the same sizes; arrays that are the same objects are shared. Close
-        it before this one."""
-        with self._backend.current():
-            resident = Resident(self._backend, inputs, parent=self._resident)
-            return Prepared(self._backend, self.variant, self._module, resident, self.match)
-
-    def stream(self) -> AbstractContextManager[None]:
-        """For a thread of its own: see Backend.stream."""
-        return self._backend.stream()
-
-    def refill(self, **arrays: Any) -> None:
-        """New content for inputs, of the same shape. Raises WorkloadError."""
-        given: dict[str, NDArray[Any]] = {}
-        for name, array in arrays.items():
-            given[name] = canonical(self.variant.family.data[name], array)
-            held = self._resident.inputs.arrays[name].shape
-            if given[name].shape != held:
-                raise WorkloadError(f"{name}: shape {given[name].shape} given, prepared for {held}")
-        self._resident.refill(self.variant, given)
-
-    def close(self) -> None:
-        """Free what is on the device. Safe to call twice."""
-        with self._backend.current():
-            self._resident.close()
+atexit.register(_close_all)
 
 
 def run_once(
@@ -218,33 +217,18 @@ def run_once(
     names = family.names(configuration, inputs.sizes, inputs.options, inputs.scalars)
     if reason := variant.exclusion(names, backend.device.limits):
         raise DeviceError(f"{configuration.id} cannot run here: {reason}")
-    return _outputs(backend, variant, _module(backend, cache, variant), inputs)
-
-
-def _module(backend: Backend, cache: Cache, variant: Variant) -> Module:
-    (compiled,) = compile_batch(batch(variant.family, (variant,)), backend.toolchain(), cache)
-    if isinstance(compiled, CompileFailure):
-        raise CompilerError(f"{variant.configuration.id} does not compile:\n{compiled.message}")
-    return backend.load(compiled)
-
-
-def _outputs(backend: Backend, variant: Variant, module: Module, inputs: Inputs) -> dict[str, NDArray[Any]]:
+    module = compiled_module(backend, cache, variant)
     with backend.current():
-        return _run(backend, variant, module, inputs)
-
-
-def _run(backend: Backend, variant: Variant, module: Module, inputs: Inputs) -> dict[str, NDArray[Any]]:
-    resident = Resident(backend, inputs)
-    try:
-        execution: Execution = resident.execution(variant, module)
-        execution.run()
-        fetched: dict[str, NDArray[Any]] = {}
-        for data in variant.family.outputs:
-            shape = tuple(inputs.sizes[extent] for extent in data.shape)
-            fetched[data.name] = execution.restore(data.name, shape)
-        return fetched
-    finally:
-        resident.close()
+        resident = Resident(backend, inputs)
+        try:
+            execution = resident.execution(variant, module)
+            execution.run()
+            return {
+                data.name: execution.restore(data.name, tuple(inputs.sizes[e] for e in data.shape))
+                for data in family.outputs
+            }
+        finally:
+            resident.close()
 
 
 def explained(chosen: Candidate, passed: list[Candidate]) -> str:

@@ -4,19 +4,22 @@ The default plan clears the outputs that ask for it and launches every kernel on
 ``family.py`` has a ``plan(execution)`` function drives the launches itself.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from autotune.backends import Backend, Module, Placed
-from autotune.expression import Expression
+from autotune.backends import Backend, Launch, Module, Placed
+from autotune.errors import FamilyError, UnknownName
+from autotune.expression import parsed
 from autotune.layout import Stored
 from autotune.order import Order, restored
 from autotune.variant import Geometry, Variant, scalar_bytes
+from autotune.window import Window
 
-__all__ = ["Execution", "Shared"]
+__all__ = ["Execution", "Shared", "Windowed"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,28 @@ class Shared:
         """The owner does."""
 
 
+@dataclass(frozen=True)
+class Windowed:
+    """An array of which constant memory holds one window at a time; ``resident`` has all of them on the device."""
+
+    extent: str
+    windows: tuple[Window, ...]
+    resident: Placed
+
+    @property
+    def stored(self) -> Stored:
+        """What it takes of the device's memory."""
+        return self.resident.stored
+
+    @property
+    def argument(self) -> bytes:
+        """The accessor of the first window."""
+        return self.windows[0].stored.argument(0)
+
+    def free(self) -> None:
+        self.resident.free()
+
+
 @dataclass
 class Execution:
     """``names`` binds every extent, policy, option and scalar. ``run`` is asynchronous where the backend is."""
@@ -42,31 +67,53 @@ class Execution:
     backend: Backend
     variant: Variant
     module: Module
-    placed: Mapping[str, Placed]
+    placed: MutableMapping[str, Placed]
     names: Mapping[str, Any]
-    windows: Mapping[str, Stored] = field(default_factory=dict)
+    constants: Mapping[str, Stored] = field(default_factory=dict)
     orders: Mapping[str, Order] = field(default_factory=dict)
     transform_ms: float = 0.0
     transfer_ms: float = 0.0
     _launches: list[tuple[str, Geometry, list[bytes]]] = field(default_factory=list)
-    _zeroed: list[Placed] = field(default_factory=list)
+    _zeroed: list[str] = field(default_factory=list)
+    _at: dict[str, int] = field(default_factory=dict)  # the windowed extents a plan is in: which window
+    _graphs: dict[str, tuple[tuple[bytes, ...], Callable[[], None]]] = field(default_factory=dict)
+    _bound: dict[tuple[Any, ...], tuple[Geometry, dict[str, bytes]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         family = self.variant.family
         for data in family.data.values():
-            if data.zero and Expression(data.zero).evaluate(self.names):
-                self._zeroed.append(self.placed[data.name])
+            if data.zero and parsed(data.zero).evaluate(self.names):
+                self._zeroed.append(data.name)
         for kernel in family.kernels.values():
             geometry = self.variant.geometry(kernel, self.names)
             self._launches.append((kernel.name, geometry, self._arguments(kernel.arguments, self.names)))
         self._plan = getattr(family.module, "plan", None)
+        self._windowed = {name: p for name, p in self.placed.items() if isinstance(p, Windowed)}
+        self._fill_single_windows()
 
     def _arguments(self, arguments: tuple[str, ...], names: Mapping[str, Any]) -> list[bytes]:
         scalars = self.variant.family.scalars
         return [
-            scalar_bytes(scalars[name].type, names[name]) if name in scalars else self.placed[name].argument
+            scalar_bytes(scalars[name].type, names[name]) if name in scalars else self._argument(name)
             for name in arguments
         ]
+
+    def _argument(self, name: str) -> bytes:
+        placed = self.placed[name]
+        if isinstance(placed, Windowed) and placed.extent in self._at:
+            return placed.windows[self._at[placed.extent]].stored.argument(0)
+        return placed.argument
+
+    def _refuse_partial(self, kernel: str) -> None:
+        """Raise FamilyError for a launch that would see one of several windows and take it for the whole."""
+        for name, placed in self._windowed.items():
+            takes = name in self.variant.family.kernels[kernel].arguments
+            if takes and len(placed.windows) > 1 and placed.extent not in self._at:
+                raise FamilyError(
+                    f"family {self.variant.family.name}: kernel {kernel} is launched with {name}, which is in "
+                    f"{len(placed.windows)} windows: the plan in family.py has to walk through "
+                    f'execution.windows("{placed.extent}")'
+                )
 
     @property
     def has_own_plan(self) -> bool:
@@ -78,10 +125,31 @@ class Execution:
         if self._plan is not None:
             self._plan(self)
             return
-        for placed in self._zeroed:
-            self.backend.fill(placed, 0)
+        for name in self._zeroed:
+            self.backend.fill(self.placed[name], 0)
         for kernel, geometry, arguments in self._launches:
+            self._refuse_partial(kernel)
             self.backend.launch(self.module, kernel, geometry, arguments)
+
+    @property
+    def fills(self) -> dict[str, Placed]:
+        """What the default plan clears before its launches."""
+        return {name: self.placed[name] for name in self._zeroed}
+
+    @property
+    def launches(self) -> list[Launch]:
+        """The default plan's launches, each argument with the name of its array."""
+        family = self.variant.family
+        return [
+            Launch(
+                self.module,
+                kernel,
+                geometry,
+                tuple(arguments),
+                tuple("" if name in family.scalars else name for name in family.kernels[kernel].arguments),
+            )
+            for kernel, geometry, arguments in self._launches
+        ]
 
     @property
     def footprint_bytes(self) -> int:
@@ -101,22 +169,113 @@ class Execution:
         placed, data = self.placed[name], self.variant.family.data[name]
         return self.backend.download(placed, count * data.dtype.itemsize).view(data.dtype)
 
+    @property
+    def uses_constant(self) -> bool:
+        """Whether ``prepare`` has something to do, and no other variant of the binary may run meanwhile."""
+        return bool(self.constants or self._windowed)
+
     def prepare(self) -> None:
         """Fill the constant windows again: another variant in the same binary may have used them since."""
-        for stored in self.windows.values():
+        for stored in self.constants.values():
             self.backend.place(stored, self.module)
+        self._fill_single_windows()
+
+    def _fill_single_windows(self) -> None:
+        """An array that fits is there before the plan, as any other array in constant memory."""
+        for placed in self._windowed.values():
+            if len(placed.windows) == 1:
+                self.backend.fill_window(self.module, placed.resident, 0, placed.windows[0].stored)
+
+    def windows(self, extent: str) -> Iterator[tuple[int, int]]:
+        """For a family's own plan: (first, count) of each window over ``extent``, along which arrays are declared
+        ``windowed``. In the loop's body those in constant memory hold that window, at index 0, and their extent is
+        ``count``; the copies are queued on the device like launches. In any other memory everything is one window.
+        Raises UnknownName when no array is windowed along ``extent``."""
+        declared = set(self.variant.family.windowed.values())
+        if extent not in declared:
+            raise UnknownName("windowed extent", extent, declared, f"family {self.variant.family.name}")
+        cut = [placed for placed in self._windowed.values() if placed.extent == extent]
+        if not cut:
+            yield 0, int(self.names[extent])
+            return
+        try:
+            for number, window in enumerate(cut[0].windows):
+                self._at[extent] = number
+                for placed in cut if len(cut[0].windows) > 1 else ():
+                    part = placed.windows[number]
+                    self.backend.fill_window(self.module, placed.resident, part.begin, part.stored)
+                yield window.first, window.count
+        finally:
+            self._at.pop(extent, None)
 
     def launch(self, kernel: str, **scalars: Any) -> None:
         """For a family's own plan: one launch with the given scalars in place of the workload's."""
-        declared = self.variant.family.kernels[kernel]
-        names = {**self.names, **scalars}
-        self.backend.launch(
-            self.module,
-            kernel,
-            self.variant.geometry(declared, names),
-            self._arguments(declared.arguments, names),
-        )
+        self._refuse_partial(kernel)
+        self.backend.launch(self.module, kernel, *self._launch_of(kernel, scalars))
 
-    def zero(self, data: str) -> None:
-        """For a family's own plan: clear one array."""
-        self.backend.fill(self.placed[data], 0)
+    def launch_cooperative(self, kernel: str, **scalars: Any) -> None:
+        """For a family's own plan: one launch whose blocks all run at the same time, so that they may wait for each
+        other (on the cpu device, one block). The kernel's declared grid, in x alone, is the most blocks there will
+        be; how many there are is in gridDim.x. Raises LaunchError."""
+        self._refuse_partial(kernel)
+        self.backend.launch_cooperative(self.module, kernel, *self._launch_of(kernel, scalars))
+
+    def _launch_of(self, kernel: str, scalars: Mapping[str, Any]) -> tuple[Geometry, list[bytes]]:
+        """Geometry and arguments. What the scalars decide is worked out once, since a plan may launch many thousand
+        times; the arrays may be others at each launch."""
+        key = kernel, *scalars.items()
+        declared = self.variant.family.kernels[kernel]
+        if key not in self._bound:
+            names = {**self.names, **scalars}
+            types = self.variant.family.scalars
+            given = {
+                name: scalar_bytes(types[name].type, names[name])
+                for name in declared.arguments
+                if name in types
+            }
+            self._bound[key] = self.variant.geometry(declared, names), given
+        geometry, given = self._bound[key]
+        return geometry, [
+            given[name] if name in given else self._argument(name) for name in declared.arguments
+        ]
+
+    def graph(self, name: str, steps: Callable[[], None]) -> None:
+        """For a family's own plan: what ``steps`` launches and clears, as one graph where the device has graphs. It is
+        recorded the first time and only launched afterwards, so ``name`` must always stand for the very same steps,
+        and ``steps`` may neither fetch nor upload. Arrays that lie elsewhere than the last time are recorded anew."""
+        places = tuple(placed.argument for placed in self.placed.values())
+        if name not in self._graphs or self._graphs[name][0] != places:
+            self._graphs[name] = places, self.backend.record(steps)
+        self._graphs[name][1]()
+
+    def stage(self, name: str, work: Callable[[int], None]) -> None:
+        """For a family's own plan: work that is no kernel of its own (see Backend.stage); ``name`` is no kernel's.
+        Not inside a graph."""
+        self.backend.stage(name, work)
+
+    def refill(self, data: str, buffer: NDArray[np.uint8]) -> None:
+        """For a family's own plan: new bytes, as many as there are, for an array as it lies on the device."""
+        placed = self.placed[data]
+        self.backend.upload(placed, replace(placed.stored, buffer=buffer))
+
+    def address(self, data: str) -> int:
+        """For a library: where a scratch or output array begins on the device."""
+        return int.from_bytes(self.placed[data].argument[:8], "little")  # an accessor begins with its handle
+
+    @property
+    def graphs(self) -> int:
+        """How many graphs have been recorded."""
+        return len(self._graphs)
+
+    def zero(self, data: str, first: int = 0, count: int | None = None) -> None:
+        """For a family's own plan: clear one array, or ``count`` indices of its first extent from ``first``, which has
+        to be the slowest in memory. Raises FamilyError."""
+        placed, layout = self.placed[data], self.variant.layouts[data]
+        if count is None:
+            self.backend.fill(placed, 0)
+            return
+        apart = layout.lanes != 1 and layout.parts > 1
+        if layout.axes[0] != 0 or layout.dims != "1d" or layout.group[0] > 1 or layout.packing or apart:
+            raise FamilyError(f"{data}: a part of it cannot be cleared, since its layout scatters it")
+        step = placed.stored.strides[0] * layout.value_bytes
+        self.backend.fill(placed, 0, first * step, count * step)

@@ -1,7 +1,7 @@
 """Safe expressions over named values: launch geometry, constraints, byte counts.
 
-An expression is a small subset of Python, parsed once and walked; nothing is ever handed to the
-interpreter's own evaluation. Names are checked when a family is read, so a misspelt policy is found
+An expression is a small subset of Python, parsed once and turned into nested functions once; nothing is ever
+handed to the interpreter's own evaluation. Names are checked when a family is read, so a misspelt policy is found
 before any work starts.
 """
 
@@ -10,14 +10,15 @@ import math
 import operator
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from autotune.errors import FamilyError, suggestion
 
-__all__ = ["FUNCTIONS", "Expression", "Value"]
+__all__ = ["FUNCTIONS", "Expression", "Value", "parsed"]
 
 Value = int | float | str | bool
+Evaluate = Callable[[Mapping[str, Value]], Any]
 
 _LONGEST = 500
 _DEEPEST = 40
@@ -130,7 +131,7 @@ class Expression:
     def evaluate(self, names: Mapping[str, Value]) -> Any:
         """The value with ``names`` bound. Raises FamilyError on arithmetic that has no answer."""
         try:
-            return _walk(self._tree, names)
+            return _function(self.text)(names)
         except (ArithmeticError, TypeError, ValueError, KeyError) as error:
             raise FamilyError(f"{self.where}: {self.text!r} has no value here: {error}") from None
 
@@ -144,39 +145,79 @@ class Expression:
         return int(value)
 
 
-def _walk(node: ast.expr, names: Mapping[str, Value]) -> Any:
+@lru_cache(maxsize=1024)
+def parsed(text: str, where: str = "expression") -> Expression:
+    """The expression of ``text``, made once in a process. Raises FamilyError as Expression does."""
+    return Expression(text, where)
+
+
+@lru_cache(maxsize=4096)
+def _function(text: str) -> Evaluate:
+    """What ``text``, which was checked, computes from names. Kept here and not in the expression, which is pickled."""
+    return _compiled(ast.parse(text.strip(), mode="eval").body)
+
+
+def _compiled(node: ast.expr) -> Evaluate:
     match node:
-        case ast.Constant():
-            return node.value
-        case ast.Name():
-            return names[node.id]
+        case ast.Constant(value=value):
+            return lambda names: value
+        case ast.Name(id=name):
+            return lambda names: names[name]
         case ast.Tuple():
-            return tuple(_walk(item, names) for item in node.elts)
+            items = tuple(map(_compiled, node.elts))
+            return lambda names: tuple(item(names) for item in items)
         case ast.BinOp():
-            left, right = _walk(node.left, names), _walk(node.right, names)
-            if not (isinstance(left, (int, float)) and isinstance(right, (int, float))):
-                raise TypeError("arithmetic needs numbers")  # a string times a number could fill the memory
-            return _BINARY[type(node.op)](left, right)
+            return _arithmetic(_BINARY[type(node.op)], _compiled(node.left), _compiled(node.right))
         case ast.UnaryOp():
-            return _UNARY[type(node.op)](_walk(node.operand, names))
+            unary, operand = _UNARY[type(node.op)], _compiled(node.operand)
+            return lambda names: unary(operand(names))
         case ast.IfExp():
-            return _walk(node.body if _walk(node.test, names) else node.orelse, names)
+            test, body, other = _compiled(node.test), _compiled(node.body), _compiled(node.orelse)
+            return lambda names: body(names) if test(names) else other(names)
         case ast.BoolOp():
-            stop = isinstance(node.op, ast.Or)
-            value: Any = not stop
-            for item in node.values:
-                value = _walk(item, names)
-                if bool(value) is stop:
-                    return value
-            return value
+            return _boolean(isinstance(node.op, ast.Or), tuple(map(_compiled, node.values)))
         case ast.Compare():
-            left = _walk(node.left, names)
-            for op, item in zip(node.ops, node.comparators, strict=True):
-                right = _walk(item, names)
-                if not _COMPARE[type(op)](left, right):
-                    return False
-                left = right
-            return True
-        case ast.Call(func=ast.Name(id=function)):
-            return FUNCTIONS[function](*(_walk(item, names) for item in node.args))
+            pairs = zip(node.ops, node.comparators, strict=True)
+            steps = tuple((_COMPARE[type(op)], _compiled(item)) for op, item in pairs)
+            return _comparison(_compiled(node.left), steps)
+        case ast.Call(func=ast.Name(id=name)):
+            function, arguments = FUNCTIONS[name], tuple(map(_compiled, node.args))
+            return lambda names: function(*(item(names) for item in arguments))
     raise AssertionError(f"unchecked node {type(node).__name__}")
+
+
+def _arithmetic(operation: Callable[[Any, Any], Any], left: Evaluate, right: Evaluate) -> Evaluate:
+    def evaluate(names: Mapping[str, Value]) -> Any:
+        first, second = left(names), right(names)
+        if not (isinstance(first, (int, float)) and isinstance(second, (int, float))):
+            raise TypeError("arithmetic needs numbers")  # a string times a number could fill the memory
+        return operation(first, second)
+
+    return evaluate
+
+
+def _boolean(stop: bool, items: tuple[Evaluate, ...]) -> Evaluate:
+    """``and`` ends at the first value that is false, ``or`` at the first that is true: that value is the result."""
+
+    def evaluate(names: Mapping[str, Value]) -> Any:
+        value: Any = not stop
+        for item in items:
+            value = item(names)
+            if bool(value) is stop:
+                return value
+        return value
+
+    return evaluate
+
+
+def _comparison(first: Evaluate, steps: tuple[tuple[Callable[[Any, Any], Any], Evaluate], ...]) -> Evaluate:
+    def evaluate(names: Mapping[str, Value]) -> Any:
+        left = first(names)
+        for compare, item in steps:
+            right = item(names)
+            if not compare(left, right):
+                return False
+            left = right
+        return True
+
+    return evaluate

@@ -38,13 +38,16 @@ class Family:
     extents: Mapping[str, Expression | None]
     scalars: Mapping[str, Scalar]
     options: Mapping[str, Option]
+    features: Mapping[str, Expression] = field(default_factory=dict)
+    accuracy: tuple[str, ...] = ()
     data: Mapping[str, Data]
+    windowed: Mapping[str, str] = field(default_factory=dict)
     kernels: Mapping[str, Kernel]
     space: Space
     means: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     reference: str = ""
-    relative_tolerance: float = 0.0
-    absolute_tolerance: float = 0.0
+    relative: Expression | None = None
+    absolute: Expression | None = None
     bytes: Expression | None = None
     operations: Expression | None = None
     operation_unit: str = ""
@@ -57,6 +60,14 @@ class Family:
     @property
     def outputs(self) -> tuple[Data, ...]:
         return tuple(d for d in self.data.values() if d.role == "output")
+
+    def tolerance(self, names: Mapping[str, Any]) -> tuple[float, float]:
+        """(relative, absolute) that a floating point output may be off; ``names`` binds options, policies, extents and
+        scalars. Raises FamilyError."""
+        relative, absolute = (
+            0.0 if e is None else float(e.evaluate(names)) for e in (self.relative, self.absolute)
+        )
+        return relative, absolute
 
     @cached_property
     def module(self) -> ModuleType | None:
@@ -165,16 +176,18 @@ def load(name_or_folder: str | Path, check: bool = True) -> Family:
     return Family(**declared, space_digest=_space_digest(content))
 
 
+_NOT_MEASURED = ("title", "presets", "default_workload", "features", "accuracy")
+
+
 def _space_digest(content: Mapping[str, Any]) -> str:
     """sha256 over what decides a measurement: data, geometry, policies, constraints. Not over what only explains or
-    names: docs, titles, presets, the default workload."""
+    names (docs, titles, presets, the default workload), nor over what only chooses among measurements (features,
+    accuracy)."""
 
     def kept(item: Any) -> Any:
         if isinstance(item, dict):
             return {str(key): kept(value) for key, value in item.items() if key != "doc"}
         return [kept(value) for value in item] if isinstance(item, list) else item
 
-    told = {
-        key: value for key, value in content.items() if key not in ("title", "presets", "default_workload")
-    }
+    told = {key: value for key, value in content.items() if key not in _NOT_MEASURED}
     return hashlib.sha256(json.dumps(kept(told), sort_keys=True).encode()).hexdigest()

@@ -3,7 +3,9 @@ lets a reader trust its figures."""
 
 import hashlib
 import json
+from contextlib import suppress
 from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 
 from autotune import __version__
 from autotune.device import Device
@@ -49,6 +51,10 @@ def header(
             "layouts_digest": layouts_digest(),
             "workload_digest": inputs.digest,
             "features": dict(inputs.sizes),
+            "scalars": dict(inputs.scalars),
+            "compared": {name: expression.text for name, expression in family.features.items()},
+            "accuracy": list(family.accuracy),
+            "libraries": _libraries(),
             "options": dict(inputs.options),
             "operations": family.operations.evaluate(names) if family.operations else None,
             "operation_unit": family.operation_unit,
@@ -59,6 +65,15 @@ def header(
             },
         },
     )
+
+
+def _libraries() -> dict[str, str]:
+    """Versions of the packages between us and the device, where they are installed."""
+    found = {}
+    for name in ("numpy", "pycuda", "cuda-bindings"):
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def single_presets(space: Space) -> dict[str, Configuration]:

@@ -138,12 +138,17 @@ class ProcessWorker:
         self._process.join()
         self._pipe.close()
 
+    def dismiss(self) -> None:
+        """No more work comes: the process closes its device while the caller goes on. ``close`` it all the same."""
+        if self._process and not self._pipe.closed and not self.lost:
+            with suppress(OSError):
+                self._pipe.send(None)
+
     def close(self, at_once: bool = False) -> None:
         """End the process: asked to, or killed with ``at_once``. May be called twice."""
         if self._process and not self._pipe.closed:
             if not at_once and not self.lost:
-                with suppress(OSError):
-                    self._pipe.send(None)
+                self.dismiss()
                 self._process.join(10)
             self._kill()
         self._folder.cleanup()

@@ -30,8 +30,8 @@ from autotune.variant import Variant
 from autotune.workload import Inputs, Workload
 
 __all__ = [
-    "Describe", "Died", "Job", "Reference", "Retime", "Retimed", "Setting", "Tried", "expected", "given", "own_folder",
-    "shared_arrays", "static_profiles", "trial_of", "write_arrays",
+    "Describe", "Died", "Job", "Reference", "Retime", "Retimed", "Setting", "Tried", "expected", "given", "mapped",
+    "own_folder", "shared_arrays", "static_profiles", "trial_of", "write_arrays",
 ]  # fmt: skip
 
 _PREFIX = "autotune-sweep-"  # then the sweeping process's number
@@ -124,7 +124,7 @@ def given(setting: Setting) -> tuple[Family, Inputs]:
             f"{setting.family}/family.yaml was edited during the sweep; what was measured is recorded, run the same "
             "command again for the new declaration"
         )
-    arrays = {data.name: _mapped(setting.arrays / f"input-{data.name}.npy") for data in family.inputs}
+    arrays = {data.name: mapped(setting.arrays / f"input-{data.name}.npy") for data in family.inputs}
     inputs = Inputs(
         arrays=arrays, sizes=setting.sizes, options=setting.options, scalars=setting.scalars
     )  # fmt: skip
@@ -170,7 +170,7 @@ def write_arrays(folder: Path, prefix: str, arrays: Mapping[str, NDArray[Any]]) 
 
 def expected(setting: Setting, family: Family) -> dict[str, NDArray[Any]]:
     """The expected outputs that lie beside the inputs."""
-    return {data.name: _mapped(setting.arrays / f"expected-{data.name}.npy") for data in family.outputs}
+    return {data.name: mapped(setting.arrays / f"expected-{data.name}.npy") for data in family.outputs}
 
 
 def own_folder() -> "tempfile.TemporaryDirectory[str]":
@@ -200,7 +200,7 @@ def shared_arrays(inputs: Inputs) -> Iterator[Path]:
         yield Path(name)
 
 
-def _mapped(path: Path) -> NDArray[Any]:
+def mapped(path: Path) -> NDArray[Any]:
     """The array in the file, read-only, its pages shared by every process that maps it."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)

@@ -1,37 +1,52 @@
 """The policy file: winners with their provenance, in YAML that a person can read and edit.
 
-One file per family and device. Sweeps merge their entries into it under a lock, and it is replaced whole,
-so a reader never sees half of one.
+One file per family and device. ``policyfile_write`` merges sweeps into it. Reading runs no code, is bounded in
+size and depth, and gives either a PolicyFile or a PolicyFileError that says what is wrong and where.
 """
 
-import os
-import tempfile
+import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from autotune import yamlfile
-from autotune.decision import Decision, Minimax, minimax, time_ms
-from autotune.errors import PolicyFileError
-from autotune.record import Study
+from autotune.decision import OBJECTIVES, objective_ms
+from autotune.errors import PolicyFileError, UnknownName
+from autotune.features import Leaf, Node, Tree
 from autotune.space import Configuration
 
-__all__ = ["Entry", "PolicyFile", "entry", "file_name", "read", "update"]
+__all__ = ["SCHEMA", "Crossover", "Entry", "NewerSchema", "PolicyFile", "Rule", "file_name", "parsed", "read"]
 
-SCHEMA = 1
+SCHEMA = 2
+_READ = (1, 2)  # 1 had no features of scalars, no needs, no rule, no crossover
+
+
+class NewerSchema(PolicyFileError):
+    """A file of a later autotune: it can neither be read nor may it be replaced."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One workload's winner. Times in milliseconds, ``spread`` relative; ``margin_over_control`` is control's time
-    over the winner's (0 when control was not measured). The digests say what it was measured with."""
+    """One workload's winner, of one accuracy class.
+
+    ``features`` are the input's extents and scalars; what a family's ``features`` make of them is what selection
+    compares. Times in milliseconds, ``spread`` is the relative half-width of the median's 95 % interval (see
+    ``measure.spread``), ``margin_over_control`` control's time over the winner's (0: control was not measured).
+    ``needs`` is by kernel: threads of a block, registers of a thread, shared bytes of a block. ``binding_resource``
+    limits the occupancy of the kernel that takes the most time (see ``occupancy``). ``operations`` is the family's
+    own count of the work. ``objective`` is what the winner is best in (``decision.cost_ms``): ``tie_set``,
+    ``runner_up`` and the margin are of that. From ``break_even`` launches on the same data the winner for kernels alone
+    is cheaper than the winner for a single call, layout included; ``break_even_with`` is the other of the two (0: one
+    of them always is). ``renewed`` and ``renewed_from`` tell that an entry was timed again, not swept, after its
+    sources changed: when, and the date and digests of the sweep. ``regret_with`` says what this workload loses with the
+    winner of another entry: that one's time over the best, minus 1. The digests say what it was measured with."""
 
     workload: str
-    features: Mapping[str, int]
+    features: Mapping[str, float]
     options: Mapping[str, Any]
+    accuracy: str = ""
     configuration: Mapping[str, Any]
     median_ms: float
     spread: float
@@ -40,29 +55,72 @@ class Entry:
     runner_up: str = ""
     runner_up_ms: float = 0.0
     margin_over_control: float = 0.0
+    binding_resource: str = ""
+    needs: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    operations: float = 0.0
     transform_ms: float = 0.0
     transfer_ms: float = 0.0
+    objective: str = "kernel"
+    break_even: int = 0
+    break_even_with: str = ""
+    renewed: str = ""
+    renewed_from: Mapping[str, str] = field(default_factory=dict)
+    regret_with: Mapping[str, float] = field(default_factory=dict)
     source_digest: str = ""
     layouts_digest: str = ""
     space_digest: str = ""
     workload_digest: str = ""
     compiler: str = ""
     driver: str = ""
+    libraries: Mapping[str, str] = field(default_factory=dict)
     autotune: str = ""
     date: str = ""
     protocol: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def cost_ms(self) -> float:
+        """What its objective counts (see ``decision.cost_ms``)."""
+        return objective_ms(self.objective, self.median_ms, self.transfer_ms, self.transform_ms)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """What decides for inputs that no entry matches, written only where it did better than the nearest entry when each
+    entry was left out in turn: either a decision ``tree``, or the ``neighbours`` nearest entries with each feature's
+    ``weights`` (see ``features.among_neighbours``). ``options`` and ``accuracy`` are those of the entries it was made
+    from, ``left_out`` the mean regret by rule."""
+
+    options: Mapping[str, Any]
+    left_out: Mapping[str, float]
+    accuracy: str = ""
+    tree: Tree | None = None
+    neighbours: int = 0
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crossover:
+    """Where a GPU overtakes the cpu ``device``: a single call with fewer ``operations`` than ``below``, layout
+    transforms and transfers included, is faster there. ``workloads`` are those timed on both."""
+
+    device: str
+    below: float
+    workloads: list[str] = field(default_factory=list)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyFile:
-    """``default`` is the minimax-regret configuration over the entries' workloads, ``default_regret`` its worst
-    slowdown minus 1."""
+    """``default`` is the minimax-regret configuration over the workloads ``default_over``, ``default_regret`` its worst
+    slowdown minus 1. ``crossovers`` are by the cpu's name as in file names."""
 
     family: str
     device: Mapping[str, Any]
     entries: Mapping[str, Entry]
     default: Mapping[str, Any]
     default_regret: float = 0.0
+    default_over: list[str] = field(default_factory=list)
+    rule: Rule | None = None
+    crossovers: Mapping[str, Crossover] = field(default_factory=dict)
     path: Path | None = None
 
 
@@ -71,163 +129,151 @@ def file_name(family: str, device: str) -> Path:
     return Path(family) / f"{device}.yaml"
 
 
-def entry(study: Study, decision: Decision) -> Entry:
-    """The policy file's entry for a finished study."""
-    measurement = decision.winner.measurement
-    assert measurement is not None
-    about = study.about
-    return Entry(
-        workload=study.workload,
-        features=dict(about["features"]),
-        options=dict(about["options"]),
-        configuration=dict(decision.winner.configuration),
-        median_ms=round(measurement.time_ms, 7),
-        spread=round(measurement.spread, 5),
-        samples=measurement.samples,
-        tie_set=[t.configuration.id for t in decision.tie_set],
-        runner_up=decision.runner_up.configuration.id if decision.runner_up else "",
-        runner_up_ms=round(time_ms(decision.runner_up), 7) if decision.runner_up else 0.0,
-        margin_over_control=round(decision.margin_over_control, 3) if decision.control else 0.0,
-        transform_ms=round(measurement.transform_ms, 4),
-        transfer_ms=round(measurement.transfer_ms, 4),
-        **{
-            key: str(about.get(key, ""))
-            for key in (
-                "source_digest", "layouts_digest", "space_digest", "workload_digest", "compiler", "driver",
-                "autotune", "date",
-            )
-        },
-        protocol=dict(about["protocol"]),
-    )  # fmt: skip
-
-
 def read(path: Path) -> PolicyFile:
-    """Raises PolicyFileError for anything that is not a policy file of this schema."""
-    content = yamlfile.read(path, PolicyFileError)
-    if content.get("schema") != SCHEMA:
-        raise PolicyFileError(
-            f"{path}: schema {content.get('schema')!r} is not {SCHEMA}, the one this version reads; sweep again or "
-            "take a matching version of autotune"
+    """Raises PolicyFileError for anything that is not a policy file of a schema known here; NewerSchema for a later
+    one."""
+    try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for, a device has no end
+            raise PolicyFileError(f"{path} is not a file; delete it or name another folder with --policies")
+    except OSError as problem:
+        raise PolicyFileError(f"cannot read {path}: {problem.strerror or problem}") from None
+    return parsed(yamlfile.read(path, PolicyFileError), path)
+
+
+def parsed(content: dict[str, Any], path: Path) -> PolicyFile:
+    """The policy file that ``content``, read from ``path``, is. Raises PolicyFileError."""
+    schema = content.get("schema")
+    if not isinstance(schema, int) or isinstance(schema, bool) or schema not in _READ:
+        newer = isinstance(schema, int) and schema > SCHEMA
+        what = "it was written by a later autotune: take that one" if newer else "sweep again"
+        raise (NewerSchema if newer else PolicyFileError)(
+            f"{path}: schema {schema!r} is not one of {_READ}, which this version reads; {what}, or name another "
+            "folder with --policies"
         )
     try:
-        entries = {
-            str(name): Entry(**{**value, "workload": str(name)}) for name, value in content["entries"].items()
-        }
-        loaded = PolicyFile(
-            family=content["family"],
-            device=content["device"],
-            entries=entries,
-            default=content["default"],
-            default_regret=float(content.get("default_regret", 0.0)),
-            path=path,
-        )
-        for item in entries.values():
-            _check_entry(item)
-        Configuration(loaded.default)
-    except (KeyError, TypeError, AttributeError, ValueError) as problem:
-        yamlfile.check(content, "policy", path, PolicyFileError)
+        return _policy_file(content, path)
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as problem:
+        # The published schema names the place best; it is only consulted now, since jsonschema takes long to load.
+        with suppress(TypeError):  # it cannot order the places where numbers and words are keys side by side
+            yamlfile.check(content, "policy", path, PolicyFileError)
         raise PolicyFileError(f"{path}: not a policy file: {type(problem).__name__}: {problem}") from None
-    return loaded
+
+
+def _policy_file(content: dict[str, Any], path: Path) -> PolicyFile:
+    entries = {
+        str(name): Entry(**{**value, "workload": str(name)}) for name, value in content["entries"].items()
+    }
+    for item in entries.values():
+        _check_entry(item)
+    known = {"schema", "rule", "crossovers", *(f.name for f in fields(PolicyFile) if f.name != "path")}
+    if unknown := content.keys() - known:
+        raise ValueError(f"unknown key {min(map(str, unknown))!r}")
+    device = content["device"]
+    for key in ("kind", "name"):
+        _word(f"device {key}", device[key])
+    _word("family", content["family"])
+    _configuration("default", content["default"])
+    return PolicyFile(
+        family=content["family"],
+        device=device,
+        entries=entries,
+        default=content["default"],
+        default_regret=_number("default_regret", content.get("default_regret", 0.0)),
+        default_over=_words("default_over", content.get("default_over", [])),
+        rule=_rule(content["rule"], entries) if "rule" in content else None,
+        crossovers={str(k): _crossover(str(k), v) for k, v in content.get("crossovers", {}).items()},
+        path=path,
+    )
+
+
+def _rule(content: Mapping[str, Any], entries: Mapping[str, Entry]) -> Rule:
+    def tree(item: Mapping[str, Any]) -> Tree:
+        if item.keys() == {"entry"}:
+            if item["entry"] not in entries:
+                raise ValueError(f"rule: no entry {item['entry']!r}")
+            return Leaf(item["entry"])
+        if item.keys() != {"feature", "below", "then", "else"}:
+            raise ValueError(
+                f"rule: a node is either entry, or feature, below, then, else; found {sorted(item)}"
+            )
+        below = _number("rule: below", item["below"])
+        return Node(_word("rule: feature", item["feature"]), below, tree(item["then"]), tree(item["else"]))
+
+    if ("tree" in content) == ("neighbours" in content):
+        raise ValueError("rule: give either tree, or neighbours with weights")
+    count = content.get("neighbours", 0)
+    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+        raise ValueError(f"rule: neighbours is {count!r}, not a whole number")
+    if unknown := content.keys() - {f.name for f in fields(Rule)}:
+        raise ValueError(f"rule: unknown key {min(map(str, unknown))!r}")
+    return Rule(
+        options=dict(content["options"]),
+        left_out={str(k): _number("rule: left_out", v) for k, v in content["left_out"].items()},
+        accuracy=_word("rule: accuracy", content.get("accuracy", "")),
+        tree=tree(content["tree"]) if "tree" in content else None,
+        neighbours=count,
+        weights={str(k): _number("rule: weights", v) for k, v in content.get("weights", {}).items()},
+    )
+
+
+def _crossover(device: str, content: Mapping[str, Any]) -> Crossover:
+    below = _number(f"crossover {device}: below", content["below"])
+    return Crossover(device=device, below=below, workloads=_words("workloads", content.get("workloads", [])))
+
+
+# -- what a person may have mistyped ------------------------------------------------------------------------
 
 
 def _check_entry(item: Entry) -> None:
-    numbers = (item.median_ms, item.spread, item.margin_over_control, *item.features.values())
-    if any(isinstance(n, bool) or not isinstance(n, (int, float)) for n in numbers):
-        raise ValueError(f"entry {item.workload}: figures and features must be numbers")
-    if not all(isinstance(v, (int, str)) for v in item.configuration.values()):
-        raise ValueError(f"entry {item.workload}: configuration values must be words or whole numbers")
+    place = f"entry {item.workload}"
+    for name in ("median_ms", "spread", "runner_up_ms", "margin_over_control", "operations", "transform_ms",
+                 "transfer_ms"):  # fmt: skip
+        if _number(f"{place}: {name}", getattr(item, name)) < 0 or (
+            name == "median_ms" and item.median_ms <= 0
+        ):
+            raise ValueError(f"{place}: {name} is {getattr(item, name)}; a time is above 0")
+    for name in ("features", "regret_with"):
+        for key, value in getattr(item, name).items():
+            _number(f"{place}: {name} {key}", value)
+    if item.objective not in OBJECTIVES:
+        raise ValueError(str(UnknownName("objective", item.objective, OBJECTIVES, place)))
+    if isinstance(item.break_even, bool) or not isinstance(item.break_even, int) or item.break_even < 0:
+        raise ValueError(f"{place}: break_even is {item.break_even!r}, not a whole number")
+    dict(item.renewed_from)
+    for kernel, needs in item.needs.items():
+        for key, value in needs.items():
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"{place}: needs {kernel} {key} is {value!r}, not a whole number")
+    if isinstance(item.samples, bool) or not isinstance(item.samples, int) or item.samples < 1:
+        raise ValueError(f"{place}: samples is {item.samples!r}, not a whole number above 0")
+    _configuration(f"{place}: configuration", item.configuration)
+    dict(item.options), dict(item.protocol), dict(item.libraries)
+    _words(f"{place}: tie_set", item.tie_set)
+    for name in ("accuracy", "runner_up", "break_even_with", "renewed", "binding_resource", "source_digest",
+                 "layouts_digest", "space_digest", "workload_digest", "compiler", "driver", "autotune",
+                 "date"):  # fmt: skip
+        _word(f"{place}: {name}", getattr(item, name))
 
 
-def update(folder: Path, studies: list[Study]) -> Path:
-    """Merge the winners of ``studies`` (one family, one device) into their policy file below ``folder`` and return
-    its path. An entry of another workload stays; one of the same workload is replaced, unless it is faster, was
-    measured with the same sources and input, and is of a configuration that the new sweep did not measure. Raises
-    PolicyFileError when the file or folder cannot be written."""
-    import filelock
-
-    first = studies[-1]
-    path = folder / file_name(first.family, first.device)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with filelock.FileLock(f"{path}.lock", timeout=60):
-            before: PolicyFile | None = None
-            if path.exists():
-                try:
-                    before = read(path)
-                except PolicyFileError:
-                    path.replace(path.with_suffix(".yaml.unreadable"))
-            entries = dict(before.entries) if before else {}
-            kept = False
-            for study in studies:
-                if decision := study.decision:
-                    new, old = entry(study, decision), entries.get(study.workload)
-                    if old is not None and _stays(old, new, study):
-                        kept = True
-                    else:
-                        entries[study.workload] = new
-            if before and kept:  # a partial sweep knows too little to choose the default anew
-                chosen = Minimax(Configuration(before.default), before.default_regret)
-            else:
-                chosen = _default(studies, entries)
-            _write(path, _content(first, entries, chosen))
-    except OSError as problem:
-        raise PolicyFileError(
-            f"cannot write {path}: {problem.strerror or problem}; name a folder you may write with --policies"
-        ) from None
-    return path
+def _number(place: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
+        raise ValueError(f"{place} is {value!r}, not a number")
+    return value
 
 
-def _stays(old: Entry, new: Entry, study: Study) -> bool:
-    """Whether a sweep of part of the space must not replace the better entry of a wider one."""
-    same = ("options", "source_digest", "layouts_digest", "space_digest", "workload_digest", "compiler")
-    alike = all(getattr(old, name) == getattr(new, name) for name in same)
-    measured = {t.configuration for t in study.trials if t.measurement}
-    return alike and old.median_ms < new.median_ms and Configuration(old.configuration) not in measured
+def _word(place: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{place} is {value!r}, not a word (quote it)")
+    return value
 
 
-def _default(studies: list[Study], entries: Mapping[str, Entry]) -> Minimax:
-    """Minimax regret over the studies at hand; with one study its winner has no regret."""
-    times = {s.workload: {t.configuration: time_ms(t) for t in s.trials if t.measurement} for s in studies}
-    found = minimax({w: row for w, row in times.items() if row})
-    if found is None:  # nothing was measured everywhere: the entry that won by most stands in
-        best = max(entries.values(), key=lambda e: e.margin_over_control)
-        return Minimax(Configuration(best.configuration), 0.0)
-    winners = {Configuration(e.configuration) for e in entries.values() if e.workload in times}
-    return Minimax(next(iter(winners)), 0.0) if len(times) == 1 and len(winners) == 1 else found
+def _words(place: str, value: Any) -> list[str]:
+    if not isinstance(value, list):
+        raise TypeError(f"{place} is {value!r}, not a list")
+    return [_word(place, item) for item in value]
 
 
-def _content(study: Study, entries: Mapping[str, Entry], chosen: Minimax) -> dict[str, Any]:
-    about = study.about
-    plain = {}
-    for name in sorted(entries):
-        plain[name] = asdict(entries[name])
-        del plain[name]["workload"]
-    return {
-        "schema": SCHEMA,
-        "family": study.family,
-        "device": {
-            "kind": about["device_kind"],
-            "name": about["device_name"],
-            "compute_capability": about["compute_capability"],
-            "driver": str(about["driver"]),
-        },
-        "default": dict(chosen.configuration),
-        "default_regret": round(chosen.regret, 4),
-        "entries": plain,
-    }
-
-
-def _write(path: Path, content: Mapping[str, Any]) -> None:
-    text = "# Written by autotune; may be edited. `autotune sweep` merges new measurements into it.\n"
-    text += yaml.safe_dump(content, sort_keys=False, width=110, allow_unicode=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+def _configuration(place: str, value: Any) -> None:
+    for name, choice in Configuration(value).items():
+        if isinstance(choice, bool) or not isinstance(choice, (int, str)):
+            raise TypeError(f"{place}: {name} is {choice!r}, not a word or a whole number")

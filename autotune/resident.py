@@ -1,6 +1,7 @@
 """Arrays on one device for many variants: each stored once for every layout in which variants want it.
 
-What is kept is kept by array (or merged group), so that changing one policy moves only the data it concerns.
+What is kept is kept by array (or merged group), so that changing one policy moves only the data it concerns. An array
+that is on the GPU already is used where it is when the layout leaves it as it is, else stored by a kernel.
 """
 
 import time
@@ -8,16 +9,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from autotune.backends import Backend, Module, Placed
-from autotune.execution import Execution, Shared
+from autotune.backends.transform import Mover, is_as_stored, is_canonical, raw, refusal, staged
+from autotune.execution import Execution, Shared, Windowed
+from autotune.interop import View
 from autotune.layout import Layout, Stored
 from autotune.order import Order, merged, reordered
 from autotune.variant import Variant
+from autotune.window import cut, steps
 from autotune.workload import Inputs
 
-__all__ = ["Resident"]
+__all__ = ["Resident", "can_be_staged"]
 
 _MEMORY_SHARE = 0.5  # of the device's memory, for inputs in layouts that are not in use
 
@@ -44,17 +49,21 @@ class _Kept:
 class Resident:
     """``execution`` binds a variant; it stays good until ``most`` others have been bound and memory runs short.
 
-    All variants share their outputs. An array that is the very object in ``parent``'s inputs is shared with it (the
-    parent must outlive this). ``transform_ms`` and ``transfer_ms`` of an execution are what its layouts cost when
-    they were first made: the host transform, and allocation with the copy to the device.
+    All variants share their outputs; those in ``lent`` lie in arrays of the caller's. An array that is the very object
+    in ``parent``'s inputs is shared with it (the parent must outlive this). ``transform_ms`` and ``transfer_ms`` of an
+    execution are what its layouts cost when they were first made: the host transform with orders, and allocation with
+    the copy to the device. What had been made for another layout counts as if it were made for this one alone.
     """
 
     backend: Backend
     inputs: Inputs
     most: int = 10
     parent: "Resident | None" = None
+    mover: Mover | None = None
+    lent: Mapping[str, Placed] = field(default_factory=dict)
     _orders: dict[str, Order] = field(default_factory=dict)
     _moved: dict[str, NDArray[Any]] = field(default_factory=dict)
+    _cost_ms: dict[str, float] = field(default_factory=dict)  # of making an order, of moving an array
     _kept: dict[str, _Kept] = field(default_factory=dict)
     _outputs: dict[str, Placed] = field(default_factory=dict)
     _bound: int = 0
@@ -64,9 +73,7 @@ class Resident:
         family, layouts = variant.family, variant.layouts
         self._bound += 1
         orders = self._orders_of(variant)
-        grouped = {name: group for group in variant.groups for name in group}
-        groups = dict.fromkeys(grouped.get(data.name, (data.name,)) for data in family.inputs)
-        kept = [self._keep(variant, group, orders) for group in groups]
+        kept = self._hold(variant, orders)
         bound: dict[str, Placed] = {}
         windows: dict[str, Stored] = {}
         for item in kept:
@@ -81,8 +88,18 @@ class Resident:
         )
         return Execution(
             self.backend, variant, module, bound, names, windows, orders,
-            sum(item.transform_ms for item in kept), sum(item.transfer_ms for item in kept),
+            sum(item.transform_ms for item in kept) + self._ordering_ms(variant),
+            sum(item.transfer_ms for item in kept),
         )  # fmt: skip
+
+    def hold(self, variant: Variant) -> None:
+        """Store the inputs as ``variant`` wants them, before anything is bound. Raises LaunchError, FamilyError."""
+        self._hold(variant, self._orders_of(variant))
+
+    def _hold(self, variant: Variant, orders: Mapping[str, Order]) -> list[_Kept]:
+        grouped = {name: group for group in variant.groups for name in group}
+        groups = dict.fromkeys(grouped.get(data.name, (data.name,)) for data in variant.family.inputs)
+        return [self._keep(variant, group, orders) for group in groups]
 
     def refill(self, variant: Variant, arrays: Mapping[str, NDArray[Any]]) -> None:
         """New content for inputs of the same shape and dtype, in place: executions of ``variant`` made before read
@@ -96,18 +113,37 @@ class Resident:
 
     def _keep(self, variant: Variant, group: tuple[str, ...], orders: Mapping[str, Order]) -> _Kept:
         parent = self.parent
-        if parent and all(parent.inputs.arrays[n] is self.inputs.arrays[n] for n in group):
+        if parent and all(parent.inputs.arrays.get(n) is self.inputs.arrays[n] for n in group):
             return parent._keep(variant, group, orders)  # noqa: SLF001 - one class
         key = _key(variant, group)
+        extent = variant.family.windowed.get(group[0], "")
+        step = 0  # elements in a window
+        if extent and variant.layouts[group[0]].memory == "constant":
+            limits = self.backend.device.limits
+            step = steps(variant.layouts, variant.family.windowed, self.inputs.sizes, limits)[extent]
+            key += f" by {step}"
         if key not in self._kept:
             self._make_room()
-            self._kept[key] = self._stored(variant, group, orders)
+            self._kept[key] = (
+                self._cut(variant, group[0], orders, step) if step else self._stored(variant, group, orders)
+            )
         item = self._kept[key]
         item.used = self._bound
         return item
 
     def _stored(self, variant: Variant, group: tuple[str, ...], orders: Mapping[str, Order]) -> _Kept:
         begin = time.perf_counter()
+        view: Any = self.inputs.arrays[group[0]]
+        if isinstance(view, View):
+            return self._from_device(variant.layouts[group[0]], group[0], view)
+        if self.mover is not None and can_be_staged(variant, group[0], view):
+            room = self.backend.place(replace(raw(view.nbytes), buffer=view.reshape(-1).view(np.uint8)))
+            try:
+                address: int = room.address  # type: ignore[attr-defined]  # of a kind that lends
+                return self._from_device(variant.layouts[group[0]], group[0], staged(view, address))
+            finally:
+                room.free()
+        saved_ms = sum(self._saved_ms(variant, name) for name in group)
         arrays = [self._reordered(variant, name, orders) for name in group]
         chosen = [variant.layouts[name] for name in group]
         made = merged(chosen, arrays) if len(group) > 1 else [chosen[0].apply(arrays[0])]
@@ -127,7 +163,35 @@ class Resident:
             name: stored if stored.memory == "constant" else replace(stored, buffer=None)
             for name, stored in zip(group, made, strict=True)
         }
-        return _Kept(contents, placed, (middle - begin) * 1e3, (end - middle) * 1e3)
+        return _Kept(contents, placed, (middle - begin) * 1e3 + saved_ms, (end - middle) * 1e3)
+
+    def _cut(self, variant: Variant, name: str, orders: Mapping[str, Order], step: int) -> _Kept:
+        """An array in windows of constant memory: all of them in the device's own."""
+        begin = time.perf_counter()
+        extent, saved_ms = variant.family.windowed[name], self._saved_ms(variant, name)
+        everything, windows = cut(variant.layouts[name], extent, self._reordered(variant, name, orders), step)
+        middle = time.perf_counter()
+        resident = self.backend.place(everything)
+        self.backend.synchronize()
+        placed = Windowed(extent, windows, resident)
+        transfer_ms = (time.perf_counter() - middle) * 1e3
+        return _Kept({}, {name: placed}, (middle - begin) * 1e3 + saved_ms, transfer_ms)
+
+    def _from_device(self, layout: Layout, name: str, view: View) -> _Kept:
+        """An array that is on the GPU and can be stored there (transform.refusal says whether)."""
+        backend: Any = self.backend  # of a kind that lends
+        begin, room = time.perf_counter(), layout.room(view.shape)
+        placed: Any
+        if is_as_stored(layout, view):
+            placed = backend.borrow(room, view.address)
+        else:
+            assert self.mover is not None
+            placed = backend.place(room)
+            backend.fill(placed, 0)
+            launch = self.mover.launch(layout, view, placed, placed.address, True, ("", ""))
+            backend.launch(launch.module, launch.kernel, launch.geometry, launch.arguments)
+            backend.synchronize()  # another stream may use it next
+        return _Kept({name: room}, {name: placed}, (time.perf_counter() - begin) * 1e3, 0.0)
 
     def _make_room(self) -> None:
         """Free the inputs that were not used for longest, once they take their share of the memory."""
@@ -157,6 +221,7 @@ class Resident:
                 key = f"{policy.name}={value} {space}"
                 if key not in self._orders:
                     owner = self.parent or self
+                    begin = time.perf_counter()
                     self._orders[key] = (
                         owner._orders[key]  # noqa: SLF001 - one class
                         if key in owner._orders  # noqa: SLF001
@@ -164,6 +229,7 @@ class Resident:
                             maker(self.inputs.arrays), self.inputs.sizes[space], f"order {value} of {space}"
                         )
                     )
+                    self._cost_ms[key] = (time.perf_counter() - begin) * 1e3
                 orders[space] = self._orders[key]
         return orders
 
@@ -178,13 +244,31 @@ class Resident:
             others = [other for other in self._moved if other.startswith(f"{name} ")]
             if len(others) >= _ORDERS_KEPT:
                 del self._moved[others[0]]
+            begin = time.perf_counter()
             self._moved[key] = reordered(data, array, orders)
+            self._cost_ms[key] = (time.perf_counter() - begin) * 1e3
         return self._moved[key]
+
+    def _saved_ms(self, variant: Variant, name: str) -> float:
+        """What moving the array took when it was moved for another layout; 0 when it is still to be moved."""
+        key = f"{name} {_order_key(variant, name)}"
+        return self._cost_ms.get(key, 0.0) if key in self._moved else 0.0
+
+    def _ordering_ms(self, variant: Variant) -> float:
+        """What making the orders took that the variant's arrays are in."""
+        return sum(
+            self._cost_ms.get(f"{policy.name}={variant.configuration[policy.name]} {space}", 0.0)
+            for policy in variant.family.space.policies
+            if policy.layout == "order"
+            for space in policy.data
+        )
 
     # -- outputs ------------------------------------------------------------------------------------------
 
     def _output(self, variant: Variant, name: str, layout: Layout) -> Placed:
-        key = layout.cpp + name
+        if name in self.lent:
+            return self.lent[name]
+        key = f"{name} {layout!r}"  # not its C++ type, which knows nothing of padding
         if key not in self._outputs:
             shape = tuple(self.inputs.sizes[extent] for extent in variant.family.data[name].shape)
             self._outputs[key] = self.backend.place(layout.room(shape))
@@ -199,6 +283,15 @@ class Resident:
         self._kept.clear()
         self._outputs.clear()
         self._moved.clear()
+
+
+def can_be_staged(variant: Variant, name: str, array: NDArray[Any]) -> bool:
+    """Whether the layout of a canonical array of the host is better applied on the GPU: there is something to do, and
+    it can be done there. The bytes that are copied may be more, but they need not be moved about on the host."""
+    layout = variant.layouts[name]
+    if is_canonical(layout, array.shape) or _order_key(variant, name):
+        return False
+    return not refusal(layout, staged(array))
 
 
 def _free(item: _Kept) -> None:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,20 +13,32 @@ from rich.console import Console
 
 from autotune import paths
 from autotune.cache import Cache, default_root
+from autotune.crew import device_names
 from autotune.dispatch import Kernel, explained
 from autotune.errors import StoreError, UnknownName, UsageError
 from autotune.family import Family
+from autotune.spread_plan import ALLOCATIONS
 from autotune.workload import Inputs, bind, load, prepare, read_npy
 
+if TYPE_CHECKING:
+    from autotune.spread import Spread
+    from autotune.spread_kernel import SpreadKernel
+    from autotune.spread_report import Report
+
+    Told = Callable[[Spread, Report], None]
+
 __all__ = ["run"]
+
+_ONE_CALL = "with-transform"  # the objective of a program that makes one
 
 
 def run(
     family: Family, workload: str, given: Sequence[str], output: Path | None, device: str, policies: Path | None,
-    data: Path | None, explain: bool, out: Console,
+    data: Path | None, explain: bool, out: Console, allocation: str = "",
 ) -> None:  # fmt: skip
     """Inputs from ``given`` (name=value) or a workload -> outputs in ``output``. Bad input is refused before the
-    device is opened; the output appears whole or not at all.
+    device is opened; the output appears whole or not at all. Several devices (``cuda:0,1``) share the work of a family
+    that has units, as ``allocation`` says.
 
     A family's ``application`` takes what is given, unless that is every input array of the kernels by name."""
     if given and workload:
@@ -34,17 +46,22 @@ def run(
     texts = _texts(given)
     if output is not None:
         _check_place(output, texts)
+    devices = _devices(family, device, allocation)
     logging.getLogger("autotune").setLevel(logging.INFO)
     application = getattr(family.module, "application", None) if given else None
     if application is not None and not {data.name for data in family.inputs} <= texts.keys():
-        _apply(family, application, texts, output, device, policies, explain, out)
+        _apply(family, application, texts, output, devices, policies, explain, out, allocation)
         return
     if output is not None:
         _check_name(family, output)
     inputs = (
         _given(family, texts) if given else prepare(family, load(family, workload), paths.data_root(data))
     )
-    with Kernel(family, device, policies, Cache(default_root())) as kernel:
+    if len(devices) > 1:
+        with _spread(family, devices, policies, allocation, _told_by(out)) as several:
+            _written(family, several.run(inputs), output, out)
+        return
+    with Kernel(family, device, policies, Cache(default_root()), objective=_ONE_CALL) as kernel:
         chosen, passed = kernel.explain(inputs)
         begin = time.perf_counter()
         outputs = kernel.run(inputs)
@@ -52,10 +69,14 @@ def run(
         if explain:
             out.print(explained(chosen, passed))
         assert chosen.configuration is not None
+        device, configuration = kernel.device_for(inputs), chosen.configuration.id
         out.print(
-            f"{family.name} on {kernel.device}: {chosen.configuration.id} ({chosen.match}), {elapsed:.3f} s",
-            markup=False,
+            f"{family.name} on {device}: {configuration} ({chosen.match}), {elapsed:.3f} s", markup=False
         )
+    _written(family, outputs, output, out)
+
+
+def _written(family: Family, outputs: Mapping[str, NDArray[Any]], output: Path | None, out: Console) -> None:
     for name, array in outputs.items():
         out.print(f"{name}: {array.dtype} {array.shape}")
     if output is not None:
@@ -63,17 +84,55 @@ def run(
         out.print(f"written      {output}")
 
 
+def _devices(family: Family, text: str, allocation: str) -> list[str]:
+    """The devices named. Raises UsageError and UnknownName for what cannot be spread."""
+    names = device_names(text) if "," in text else [text]
+    if allocation and len(names) == 1:
+        raise UsageError(f"--allocation {allocation} goes with several devices (--device cuda:0,1)")
+    if allocation not in ("", *ALLOCATIONS):
+        raise UnknownName("allocation", allocation, ALLOCATIONS)
+    if len(names) > 1:
+        from autotune.spread import Spread
+
+        Spread.check(family, names)
+    return names
+
+
+def _spread(
+    family: Family, devices: Sequence[str], policies: Path | None, allocation: str, told: "Told"
+) -> "SpreadKernel":
+    from autotune.spread_kernel import SpreadKernel
+
+    return SpreadKernel(family, devices, policies, allocation or "auto", told)
+
+
+def _told_by(out: Console) -> "Told":
+    def told(spread: "Spread", report: "Report") -> None:
+        out.print(
+            f"{spread.family.name} on {', '.join(spread.devices)}: {report.configuration} ({spread.match}), "
+            f"{report.elapsed_s:.3f} s",
+            markup=False,
+        )
+        for line in report.lines():
+            out.print(f"  {line}", markup=False)
+
+    return told
+
+
 def _apply(
-    family: Family, application: Callable[..., None], given: Mapping[str, str], output: Path | None, device: str,
-    policies: Path | None, explain: bool, out: Console,
+    family: Family, application: Callable[..., None], given: Mapping[str, str], output: Path | None,
+    devices: Sequence[str], policies: Path | None, explain: bool, out: Console, allocation: str,
 ) -> None:  # fmt: skip
     def note(line: str) -> None:
         out.print(line, markup=False)
 
     with _whole(output) as unfinished, ExitStack() as opened:
 
-        def open_kernel() -> Kernel:
-            return opened.enter_context(Kernel(family, device, policies, Cache(default_root())))
+        def open_kernel() -> "Kernel | SpreadKernel":
+            if len(devices) > 1:
+                return _spread(family, devices, policies, allocation, _told_by(out))
+            kernel = Kernel(family, devices[0], policies, Cache(default_root()), objective=_ONE_CALL)
+            return opened.enter_context(kernel)
 
         if explain:
             opened.enter_context(_told(note))

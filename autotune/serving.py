@@ -18,20 +18,26 @@ from autotune.jobs import Job, Reference, Retime, Setting, Tried, expected, give
 from autotune.reference import expected_outputs
 from autotune.worker import Measurer
 
-__all__ = ["serve"]
+__all__ = ["serve", "settled"]
 
 _PDEATHSIG = 1  # prctl: the signal that a process gets when its parent ends
+
+
+def settled(parent: int, folder: str) -> bool:
+    """A process that serves another one: it ends with it, is left alone by Ctrl-C, and has its temporary files in
+    ``folder``. False when the parent has gone already."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.setpgid(0, 0)
+    ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
+    tempfile.tempdir = os.environ["TMPDIR"] = folder
+    return os.getppid() == parent
 
 
 def serve(pipe: Connection, opened: Callable[[], Backend], compiler: str, parent: int, folder: str) -> None:
     """The process's life. It ends with its parent, however that one ends: nothing keeps a device busy alone. ``folder``
     is for its temporary files."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.setpgid(0, 0)
-    ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
+    if not settled(parent, folder):
         return
-    tempfile.tempdir = os.environ["TMPDIR"] = folder
     warnings.showwarning = lambda message, *_args, **_kwargs: pipe.send(("warning", str(message)))
     try:
         with closing(opened()) as backend, backend.current():

@@ -3,12 +3,12 @@
 from rich.console import Console
 from rich.table import Table
 
-from autotune.decision import Decision, time_ms
+from autotune.decision import Decision, cost_ms, decide
 from autotune.device import Device
 from autotune.record import Study
 from autotune.trial import Trial
 
-__all__ = ["duration", "print_study", "states"]
+__all__ = ["duration", "pays", "print_study", "states"]
 
 
 def duration(milliseconds: float) -> str:
@@ -23,7 +23,8 @@ def states(study: Study) -> str:
     return ", ".join(f"{count} {state}" for state, count in sorted(study.states().items()))
 
 
-def print_study(study: Study, wall_s: float, device: Device, out: Console) -> None:
+def print_study(study: Study, wall_s: float, device: Device, out: Console, objective: str = "kernel") -> None:
+    """The winner by ``objective`` (see ``decision.cost_ms``), what it is compared with, and the break-even."""
     sizes = " x ".join(str(n) for n in study.about["features"].values())
     out.print(
         f"\n{study.family} on {study.workload} ({sizes}), {device.kind}: {device.name}",
@@ -52,20 +53,34 @@ def print_study(study: Study, wall_s: float, device: Device, out: Console) -> No
         )
     if warning := study.about.get("warning"):
         out.print(f"warning: {warning}", markup=False)
-    decision = study.decision
+    decision = decide(study.trials, study.control, objective)
     if decision is None:
         return
     out.print(_ladder(study, decision))
+    if decision.break_even:
+        pair = decision.break_even
+        lasting = "the winner" if pair.lasting == decision.winner.configuration else pair.lasting.id
+        out.print(f"break-even   {pays(lasting, pair.launches, pair.single.id)}", markup=False)
+
+
+def pays(lasting: str, launches: int, single: str) -> str:
+    """From how many launches on the winner for kernels alone is worth what its layout costs."""
+    plural = "" if launches == 1 else "es"
+    return f"{lasting} pays from {launches:,} launch{plural} on the same data on, for fewer: {single}"
 
 
 def _ladder(study: Study, decision: Decision) -> Table:
     measurement = decision.winner.measurement
     assert measurement is not None
-    table = Table("", "time", "", box=None, pad_edge=False)
+    time = "time" if decision.objective == "kernel" else f"time {decision.objective}"
+    table = Table("", time, "", box=None, pad_edge=False)
     table.add_column("configuration", overflow="fold")
 
+    def cost(trial: Trial) -> float:
+        return cost_ms(trial, decision.objective)
+
     def row(name: str, trial: Trial, note: str) -> None:
-        table.add_row(name, duration(time_ms(trial)), note, trial.configuration.id)
+        table.add_row(name, duration(cost(trial)), note, trial.configuration.id)
 
     row("winner", decision.winner, f"± {measurement.spread:.1%}, {len(decision.tie_set)} in the tie set")
     if decision.runner_up:
@@ -76,5 +91,5 @@ def _ladder(study: Study, decision: Decision) -> Table:
     for name, configuration in study.presets.items():
         trial = by_configuration.get(configuration)
         if trial and name != "control":
-            row(name, trial, f"{time_ms(trial) / time_ms(decision.winner):.2f} x the winner")
+            row(name, trial, f"{cost(trial) / cost(decision.winner):.2f} x the winner")
     return table

@@ -36,6 +36,7 @@ from autotune.space import Configuration, Space
 from autotune.store import Store, StudyStore
 from autotune.trial import Trial
 from autotune.trying import Phases, Trying
+from autotune.workers import Workers
 from autotune.workload import Inputs, Workload
 
 __all__ = ["Interrupted", "Phases", "Sweep"]
@@ -68,6 +69,7 @@ class Sweep:
     backend: Backend | None = None
     compiler: str = ""
     processes: int = 1
+    compilers: Workers | None = None
     watch: Callable[[Trial, int, int], None] = lambda trial, done, total: None
     note: Callable[[str], None] = lambda text: None
     phases: Phases = field(default_factory=Phases)
@@ -91,7 +93,7 @@ class Sweep:
 
     def _run(self) -> Study:
         worker = self.workers[0]
-        self._compiling = Compiling(self.family, self.inputs, worker, self.cache)
+        self._compiling = Compiling(self.family, self.inputs, worker, self.cache, compilers=self.compilers)
         study = header(
             self.family, self.workload, self.inputs, worker.device, worker.toolchain.identity, self.protocol
         )

@@ -2,10 +2,12 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -13,10 +15,12 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from autotune import paths, policyfile
+from autotune import paths, policyfile, policyfile_write
 from autotune.cache import Cache, default_root
+from autotune.compiler import compilers
 from autotune.crew import Worker, device_names, launched, opened
-from autotune.errors import DeviceError, NothingMeasured, StoreError, UsageError
+from autotune.decision import OBJECTIVES
+from autotune.errors import DeviceError, NothingMeasured, StoreError, UnknownName, UsageError
 from autotune.family import Family
 from autotune.isolation import TRIAL_SECONDS
 from autotune.live import live, progress
@@ -26,12 +30,15 @@ from autotune.records import latest, read_record
 from autotune.search import Search, default_trials, listed, narrowed, search
 from autotune.space import Configuration, Space
 from autotune.summary import duration, print_study, states
+from autotune.workers import Workers
 from autotune.workload import Inputs, Workload, load, prepare
 
 if TYPE_CHECKING:
     from autotune.store import Store
 
 __all__ = ["Request", "report", "run", "run_static"]
+
+_WORTH_A_PROCESS = 4  # configurations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +58,7 @@ class Request:
     processes: int = 0
     trial_seconds: float = TRIAL_SECONDS
     samples: int = 0
+    objective: str = "kernel"
     search: str = "exhaustive"
     trials: int | None = None
     seconds: float | None = None
@@ -90,6 +98,8 @@ class Request:
 def run(request: Request, out: Console, err: Console) -> None:
     """Everything that can be refused is refused first: names, data, device, folders. Then one sweep a workload."""
     # Names, values and limits are checked before anything is made.
+    if request.objective not in OBJECTIVES:
+        raise UnknownName("objective", request.objective, OBJECTIVES)
     if request.configurations is None or request.is_searched:
         search(request.space, request.configurations, request.search, seed=request.seed,
                trials=request.trials, seconds=request.seconds)  # fmt: skip
@@ -100,7 +110,11 @@ def run(request: Request, out: Console, err: Console) -> None:
     root = paths.data_root(request.data)
     studies: list[Study] = []
     interrupted = False
-    with launched(device_names(request.device), request.compiler, request.trial_seconds) as workers:
+    names = device_names(request.device)
+    with (
+        launched(names, request.compiler, request.trial_seconds) as workers,
+        _compilers(request, names) as ready,
+    ):
         # What records and what reports take half a second to import: done while the devices are opened.
         from autotune.store import Store
 
@@ -109,11 +123,13 @@ def run(request: Request, out: Console, err: Console) -> None:
         inputs = [(workload, prepare(request.family, workload, root)) for workload in workloads]
         opened(workers, request.compiler)
         for workload, prepared in inputs:
-            study, interrupted = _one(request, workers, workload, prepared, store, out, err)
+            study, interrupted = _one(request, workers, ready, workload, prepared, store, out, err)
             studies.append(study)
             if interrupted or study.about.get("lost"):
                 break
-    _publish(request, studies, store, policies, out)
+        for worker in workers:
+            worker.dismiss()
+        _publish(request, studies, store, policies, out)
     if interrupted:
         raise KeyboardInterrupt(
             "what was measured is recorded; the same command goes on from there"
@@ -127,9 +143,24 @@ def run(request: Request, out: Console, err: Console) -> None:
         )
 
 
+@contextmanager
+def _compilers(request: Request, names: Sequence[str]) -> Iterator[Workers | None]:
+    """Compiler processes that start while the devices are opened, where there seems to be a GPU."""
+    count = min(request.compiler_processes("cuda", len(names)), -(-(request.listed or 1) // _WORTH_A_PROCESS))
+    if count <= 1 or names[0] == "cpu" or find_spec("pycuda") is None:
+        yield None
+        return
+    workers = compilers(count)
+    try:
+        yield workers
+    finally:
+        workers.stop()
+
+
 def _one(
     request: Request,
     workers: Sequence[Worker],
+    ready: Workers | None,
     workload: Workload,
     inputs: Inputs,
     store: "Store",
@@ -153,6 +184,7 @@ def _one(
         cache=Cache(default_root()),
         protocol=protocol.exactly(request.samples) if request.samples else protocol,
         processes=request.compiler_processes(device.kind, len(workers)),
+        compilers=ready if device.kind == "cuda" else None,
     )
     total = request.listed
     if request.is_searched:
@@ -167,7 +199,7 @@ def _one(
             study = sweep.run()
         except Interrupted as stopped:
             study, interrupted = stopped.study, True
-    print_study(study, time.perf_counter() - began, device, out)
+    print_study(study, time.perf_counter() - began, device, out, request.objective)
     return study, interrupted
 
 
@@ -198,14 +230,14 @@ def _publish(
             for s in _latest(store.studies(), studies)
             if (s.family, s.device) == (won[0].family, won[0].device)
         ]
-        written = policyfile.update(policies, [s for s in same if s.decision])
+        written = policyfile_write.update(policies, [s for s in same if s.decision], request.objective)
         out.print(f"policy file  {written}")
         entries = policyfile.read(written).entries
-        for study in (s for s in studies if s.decision):
-            entry = entries[study.workload]
-            if study.decision and Configuration(entry.configuration) != study.decision.winner.configuration:
-                better = f"{Configuration(entry.configuration).id}, {duration(entry.median_ms)}"
-                out.print(f"             keeps for {study.workload} what an earlier sweep found: {better}")
+        for new in (e for study in studies for e in policyfile_write.entries(study, request.objective)):
+            kept = entries[new.workload]
+            if kept.configuration != new.configuration:
+                better = f"{Configuration(kept.configuration).id}, {duration(kept.median_ms)}"
+                out.print(f"             keeps for {new.workload} what an earlier sweep found: {better}")
 
 
 def report(records: Sequence[str], folder: Path | None, out: Console) -> None:

@@ -20,6 +20,7 @@ from autotune.layout import Layout
 from autotune.packing import packing
 from autotune.paths import include_dir
 from autotune.space import Configuration, Policy
+from autotune.window import shape_at_once
 
 __all__ = ["Geometry", "Variant", "batch", "default_header", "scalar_bytes"]
 
@@ -116,6 +117,7 @@ class Variant:
             return reason
         for name, layout in self.layouts.items():
             shape = tuple(int(names[extent]) for extent in self.family.data[name].shape)
+            shape = shape_at_once(layout, self.family.windowed.get(name, ""), shape, limits)
             if reason := layout.refusal(layout.room(shape), limits):
                 return reason
         for kernel in self.family.kernels.values():

@@ -31,14 +31,21 @@ class Verifier:
     _resident: dict[str, Placed] = field(default_factory=dict)
 
     def run(self, execution: Execution, cold: bool) -> tuple[str, float]:
-        """Run ``execution`` once on poisoned outputs: (why it is wrong or empty, milliseconds it took)."""
-        for data in self.family.outputs:
-            self.backend.fill(execution.placed[data.name], POISON)
-        elapsed = self.backend.sample(execution.run, 1, cold)[0]
+        """Run ``execution`` on poisoned outputs: (why it is wrong or empty, milliseconds it took). Once; twice when
+        the first run was the one that recorded graphs: what counts is how they are replayed."""
+        recorded = execution.graphs
+        elapsed = self._run(execution, cold)
+        if execution.graphs > recorded:
+            elapsed = self._run(execution, cold)
         for data in self.family.outputs:
             if reason := self._compare(execution, data.name):
                 return reason, elapsed
         return "", elapsed
+
+    def _run(self, execution: Execution, cold: bool) -> float:
+        for data in self.family.outputs:
+            self.backend.fill(execution.placed[data.name], POISON)
+        return self.backend.sample(execution.run, 1, cold)[0]
 
     def _compare(self, execution: Execution, name: str) -> str:
         layout, placed, expected = (
@@ -56,7 +63,7 @@ class Verifier:
             if not self.backend.mismatches(placed, self._resident[layout.cpp]):
                 return ""
         got = execution.restore(name, expected.shape)
-        return difference(name, got, expected, self.family.relative_tolerance, self.family.absolute_tolerance)
+        return difference(name, got, expected, *self.family.tolerance(execution.names))
 
     def close(self) -> None:
         for placed in self._resident.values():

@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Any, TypeVar
 
-__all__ = ["WorkerError", "Workers"]
+__all__ = ["WorkerError", "Workers", "end_process"]
 
 _Result = TypeVar("_Result")
 _spawn = multiprocessing.get_context("spawn")
@@ -54,7 +54,7 @@ class Workers:
             processes, self._processes = self._processes, []
         self._threads.shutdown(wait=False, cancel_futures=True)
         for process in processes:
-            _end(process)
+            end_process(process)
         self._threads.shutdown()
         self._folder.cleanup()
 
@@ -93,10 +93,10 @@ class Workers:
             if ours:
                 self._processes.remove(process)
         if ours:
-            _end(process)
+            end_process(process)
 
 
-def _end(process: SpawnProcess) -> None:
+def end_process(process: SpawnProcess) -> None:
     """Kill it with what it runs. Once for each process, as its number may be another's afterwards."""
     if process.pid:
         # Before its first statement a process has no group yet, and nothing that could outlive it.

@@ -175,6 +175,17 @@ class FakeBackend:
         factor = 3 if self.wrong(configuration) else 2
         y.buffer[:] = (factor * x.buffer.view(np.float32)).view(np.uint8)
 
+    def launch_cooperative(
+        self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]
+    ) -> None:
+        self.launch(module, kernel, geometry, arguments)
+
+    def stage(self, name: str, work: Callable[[int], None]) -> None:
+        work(0)
+
+    def record(self, steps: Callable[[], None]) -> Callable[[], None]:
+        return steps
+
     def synchronize(self) -> None:
         if self.lost and self.failed:
             raise LaunchError("context lost")

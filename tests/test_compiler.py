@@ -19,6 +19,7 @@ from autotune.compiler import (
     CompileFailure,
     compile_batch,
     compile_many,
+    compilers,
     translation_unit,
 )
 from autotune.errors import CompilerError
@@ -296,3 +297,13 @@ def alive(pid: int) -> bool:
     """Not gone, and no zombie that nobody waits for."""
     status = Path(f"/proc/{pid}/stat")
     return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_processes_that_were_started_are_used_and_left_to_their_owner(fake, cache):
+    workers = compilers(2)
+    try:
+        chunks = list(compile_many(batch_of(10), fake, cache, 2, 3, workers))
+        assert [c.key for chunk in chunks for c in chunk] == [v.key for v in batch_of(10).variants]
+        assert workers.submit(os.getpid).result() != os.getpid()
+    finally:
+        workers.stop()

@@ -1,8 +1,9 @@
 """What a device backend does. Two plain modules follow the protocol: ``cuda`` and ``cpu``."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,10 @@ from autotune.device import Device
 from autotune.layout import Stored
 from autotune.variant import Geometry
 
-__all__ = ["Backend", "Geometry", "LaunchError", "Module", "Placed"]
+if TYPE_CHECKING:
+    from autotune.backends.outlet import Outlet
+
+__all__ = ["Backend", "Call", "Geometry", "Launch", "LaunchError", "Lender", "Module", "Placed"]
 
 
 class LaunchError(Exception):
@@ -62,10 +66,21 @@ class Backend(Protocol):
 
     def place(self, stored: Stored, module: Module | None = None) -> Placed: ...
 
-    def fill(self, placed: Placed, byte: int) -> None: ...
+    def fill(self, placed: Placed, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
+        """Set every byte, or ``nbytes`` of them from ``begin``."""
+        ...
 
     def upload(self, placed: Placed, stored: Stored) -> None:
         """New content for what ``place`` made of a ``stored`` of the same layout and size."""
+        ...
+
+    def outlet(self) -> "Outlet":
+        """For results that leave chunk by chunk."""
+        ...
+
+    def fill_window(self, module: Module, resident: Placed, begin: int, window: Stored) -> None:
+        """Copy the bytes of ``window`` from ``begin`` in ``resident``, linear memory of this device, to its place in
+        the module's constant memory: asynchronous, and in order with launches, on a cuda device."""
         ...
 
     def download(self, placed: Placed, nbytes: int | None = None) -> NDArray[np.uint8]:
@@ -75,6 +90,23 @@ class Backend(Protocol):
     def mismatches(self, placed: Placed, expected: Placed) -> int: ...
 
     def launch(self, module: Module, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None: ...
+
+    def launch_cooperative(
+        self, module: Module, kernel: str, geometry: Geometry, arguments: Sequence[bytes]
+    ) -> None:
+        """A launch whose blocks all run at the same time, so that they may wait for each other: of a grid in x as
+        many blocks as the device holds at once. The kernel learns their number from gridDim."""
+        ...
+
+    def stage(self, name: str, work: Callable[[int], None]) -> None:
+        """Work that is no kernel of the family: a library's on the device, queued on the stream whose handle ``work``
+        is given (0 for the default one), or the host's. ``kernel_times`` counts it under ``name``."""
+        ...
+
+    def record(self, steps: Callable[[], None]) -> Callable[[], None]:
+        """What ``steps`` launches and fills as one graph, recorded now and run by each call of the result, in the
+        calling thread's order of execution. ``steps`` waits for nothing and moves no data to or from the host."""
+        ...
 
     def synchronize(self) -> None: ...
 
@@ -87,3 +119,48 @@ class Backend(Protocol):
     def describe(self) -> dict[str, Any]: ...
 
     def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch with its arguments' bytes. ``names`` says whose address each argument begins with, and is empty for
+    one that has none."""
+
+    module: Module
+    kernel: str
+    geometry: Geometry
+    arguments: tuple[bytes, ...]
+    names: tuple[str, ...]
+
+
+class Call(Protocol):
+    """Fills and launches that were made ready once, to be queued again and again; by one thread at a time."""
+
+    def point(self, name: str, address: int) -> None:
+        """From now on ``name`` is at ``address``."""
+        ...
+
+    def __call__(self) -> None:
+        """Queue it all on the calling thread's stream. Raises LaunchError."""
+        ...
+
+
+class Lender(Backend, Protocol):
+    """A backend whose kernels can work on arrays and streams of other libraries: ``cuda``."""
+
+    def borrow(self, stored: Stored, address: int) -> Placed:
+        """What lies at ``address`` already, as ``stored`` says; freeing it does nothing."""
+        ...
+
+    def on(self, stream: int) -> AbstractContextManager[None]:
+        """What the calling thread queues in the block runs in the order of the stream with that handle, which
+        another library made; 0 changes nothing."""
+        ...
+
+    def wait_for(self, stream: int) -> None:
+        """Until the stream with that handle has nothing left to do."""
+        ...
+
+    def bound(self, fills: Mapping[str, Placed], launches: Sequence[Launch]) -> Call:
+        """``fills`` are cleared, then the launches follow in order."""
+        ...

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from autotune.backends import LaunchError, Placed
 from autotune.backends.cpu_native import CONSTANT_BYTES, Launch, Texture, images, runtime
+from autotune.backends.outlet import HostOutlet
 from autotune.cache import default_root
 from autotune.compiler import Compiled
 from autotune.device import Device, Limits
@@ -150,13 +151,22 @@ class CpuBackend:
         texture = Texture(buffer.ctypes.data, width, height)
         return CpuPlaced(kept, stored.argument(ctypes.addressof(texture)), buffer, texture)
 
-    def fill(self, placed: Placed, byte: int) -> None:
+    def fill(self, placed: Placed, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
         assert isinstance(placed, CpuPlaced)
-        placed.buffer.fill(byte)
+        placed.buffer[begin : None if nbytes is None else begin + nbytes].fill(byte)
 
     def upload(self, placed: Placed, stored: Stored) -> None:
         assert isinstance(placed, CpuPlaced) and stored.buffer is not None
         placed.buffer[:] = stored.buffer
+
+    def outlet(self) -> HostOutlet:
+        """For results that leave chunk by chunk."""
+        return HostOutlet()
+
+    def fill_window(self, module: Any, resident: Placed, begin: int, window: Stored) -> None:
+        assert isinstance(resident, CpuPlaced)
+        offset = window.constant_offset
+        module.window[offset : offset + window.nbytes] = resident.buffer[begin : begin + window.nbytes]
 
     def download(self, placed: Placed, nbytes: int | None = None) -> Bytes:
         assert isinstance(placed, CpuPlaced)
@@ -192,6 +202,22 @@ class CpuBackend:
         self._kernel_ms[kernel] = self._kernel_ms.get(kernel, 0.0) + request.elapsed_ns * 1e-6
         if status:
             raise LaunchError(f"{kernel}: {_REASONS.get(status, f'status {status}')} ({geometry})")
+
+    def launch_cooperative(
+        self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]
+    ) -> None:
+        """One block: only its own threads are certain to run at the same time here."""
+        self.launch(module, kernel, replace(geometry, grid=(1, 1, 1)), arguments)
+
+    def stage(self, name: str, work: Callable[[int], None]) -> None:
+        begin = time.perf_counter_ns()
+        work(0)
+        elapsed_ms = (time.perf_counter_ns() - begin) * 1e-6
+        self._kernel_ms[name] = self._kernel_ms.get(name, 0.0) + elapsed_ms
+
+    def record(self, steps: Callable[[], None]) -> Callable[[], None]:
+        """``steps`` themselves: a launch here costs little more than its kernel."""
+        return steps
 
     def synchronize(self) -> None:
         """Nothing is ever under way."""

@@ -6,8 +6,9 @@ point makes that context current and restores what was current before: nothing i
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.backends import LaunchError, Placed
-from autotune.backends.cuda_data import CudaModule, CudaPlaced, packed
-from autotune.backends.cuda_query import active_blocks, clocks, describe_device
-from autotune.backends.cuda_texture import Texture
+from autotune.backends import Launch, LaunchError, Placed
+from autotune.backends.cuda_calls import CudaCall, Joints
+from autotune.backends.cuda_data import (
+    CudaModule,
+    CudaPlaced,
+    constant_window,
+    loaded,
+    packed,
+    place,
+)
+from autotune.backends.cuda_graph import (
+    Graph,
+    capture,
+    captured_function,
+    launch_cooperative,
+    resident_blocks,
+)
+from autotune.backends.cuda_outlet import CudaOutlet
+from autotune.backends.cuda_query import (
+    active_blocks,
+    attributes,
+    describe_device,
+    devices,
+    open_device,
+    open_driver,
+)
 from autotune.cache import Cache, default_root
+from autotune.clocks import clocks
 from autotune.compiler import Batch, Compiled, CompileFailure, Toolchain, VariantSource, compile_batch
 from autotune.errors import CompilerError, DeviceError, UnknownName
 from autotune.layout import Stored
@@ -30,8 +54,6 @@ from autotune.variant import Geometry
 __all__ = ["COMPILERS", "CudaBackend", "devices"]
 
 COMPILERS = ("nvrtc", "nvcc")
-# The one symbol behind every constant layout: memory.cuh's constant_window<65536>.
-CONSTANT_WINDOW = "_ZN8autotune15constant_windowILi65536EEE"
 _TRACE_DELAY_NS = 200_000  # a plan of a few launches is queued by then
 _QUEUE_NS = 10_000  # about what the host needs for a sample of one launch
 _LONGEST_DELAY_NS = 20_000_000
@@ -39,44 +61,21 @@ _NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
 _PROBE = VariantSource("autotune-probe-1", "Probe", "struct Probe {};\n", ("empty", "delay", "mismatches"))
 
 
-def _driver() -> Any:
-    try:
-        from pycuda import driver
-    except ImportError as problem:
-        raise DeviceError(
-            f"PyCUDA is not usable here ({problem}): install a CUDA toolkit, then pip install 'autotune[cuda]'; "
-            "or run on --device cpu"
-        ) from None
-    try:
-        driver.init()
-    except driver.Error as problem:
-        raise DeviceError(f"no usable GPU: {problem}; check nvidia-smi, or run on --device cpu") from None
-    return driver
-
-
-def devices() -> list[str]:
-    """Names of the GPUs of this machine. Raises DeviceError when there can be none."""
-    driver = _driver()
-    return [driver.Device(i).name() for i in range(driver.Device.count())]
-
-
 class CudaBackend:
     """One GPU. Use as a context manager, or call ``close``. Raises DeviceError when it is not there."""
 
     def __init__(self, ordinal: int = 0) -> None:
-        self._driver = _driver()
+        self._driver = open_driver()
         self.driver_error: type[Exception] = self._driver.Error
-        count = self._driver.Device.count()
-        if not 0 <= ordinal < count:
-            raise DeviceError(f"cuda:{ordinal} is not there: this machine has {count} GPUs (cuda:0 …)")
-        self._handle = self._driver.Device(ordinal)
-        self._context = self._handle.retain_primary_context()
+        self._handle, self._context = open_device(self._driver, ordinal)
         self._local = threading.local()  # depth: how often current() is nested; stream: see stream()
         self._images: dict[Path, Any] = {}
+        self._joints = Joints(self._driver)
         self._flush: Any = None
         self._queue_ns = _QUEUE_NS  # what queueing a sample took the last time
         self._probe: CudaModule | None = None
         self._traced: list[tuple[str, Any, Any]] | None = None
+        self._graphs: weakref.WeakSet[Graph] = weakref.WeakSet()
         self.device = describe_device(self._driver, self._handle, ordinal)
 
     def __enter__(self) -> "CudaBackend":
@@ -102,6 +101,15 @@ class CudaBackend:
                 self._driver.Context.pop()
 
     @contextmanager
+    def _driving(self, what: str = "") -> Iterator[None]:
+        """The context is current, and what the driver refuses is a LaunchError that begins with ``what``."""
+        with self.current():
+            try:
+                yield
+            except self._driver.Error as problem:
+                raise LaunchError(f"{what}{problem}") from None
+
+    @contextmanager
     def stream(self) -> Iterator[None]:
         """The calling thread's work in the block goes to a stream of its own; none waits for the default one."""
         with self.current():
@@ -111,6 +119,24 @@ class CudaBackend:
                 self.synchronize()
             finally:
                 self._local.stream = None
+
+    @contextmanager
+    def on(self, stream: int) -> Iterator[None]:
+        """The calling thread's work in the block runs in the order of another library's stream, by its handle."""
+        if not stream:
+            yield
+            return
+        with self.current():
+            before = self._stream
+            try:
+                with self._joints.joined(stream) as self._local.stream:
+                    yield
+            finally:
+                self._local.stream = before
+
+    def wait_for(self, stream: int) -> None:
+        with self.current():
+            self._joints.wait_for(stream)
 
     @property
     def _stream(self) -> Any:
@@ -124,79 +150,54 @@ class CudaBackend:
     # -- modules and data -------------------------------------------------------------------------------
 
     def load(self, compiled: Compiled) -> CudaModule:
-        with self.current():
-            try:
-                if compiled.image not in self._images:
-                    while len(self._images) >= 16:  # a sweep walks through images in order
-                        self._images.pop(next(iter(self._images)))
-                    self._images[compiled.image] = self._driver.module_from_buffer(
-                        compiled.image.read_bytes()
-                    )
-                module = self._images[compiled.image]
-                functions = {
-                    kernel: module.get_function(symbol) for kernel, symbol in compiled.symbols.items()
-                }
-            except self._driver.Error as problem:
-                raise LaunchError(f"cannot load the binary: {problem}") from None
-        return CudaModule(compiled.image, module, functions)
+        with self._driving("cannot load the binary: "):
+            return loaded(self._driver, self._images, compiled)
 
     def place(self, stored: Stored, module: Any = None) -> CudaPlaced:
-        with self.current():
-            try:
-                return self._place(stored, module)
-            except self._driver.Error as problem:
-                raise LaunchError(
-                    f"cannot place {stored.nbytes} bytes in {stored.memory} memory: {problem}"
-                ) from None
+        with self._driving(f"cannot place {stored.nbytes} bytes in {stored.memory} memory: "):
+            return place(self._driver, self, stored, module)
 
-    def _place(self, stored: Stored, module: CudaModule | None) -> CudaPlaced:
-        kept = replace(stored, buffer=None)
-        if stored.memory == "constant":
-            assert module is not None and stored.buffer is not None
-            symbol, _ = module.module.get_global(CONSTANT_WINDOW)
-            self._driver.memcpy_htod(int(symbol) + stored.constant_offset, stored.buffer)
-            return CudaPlaced(kept, stored.argument(0), 0, self, [])
-        if stored.memory == "texture" and stored.plane is not None:
-            texture = Texture.plane(self._driver, stored)
-            return CudaPlaced(kept, stored.argument(texture.handle), 0, self, [texture])
-        memory = self._driver.mem_alloc(max(stored.nbytes, 16))
-        if stored.buffer is not None:
-            self._driver.memcpy_htod(memory, stored.buffer)
-        address = int(memory)
-        if stored.memory == "texture":
-            texture = Texture.linear(address, stored)
-            return CudaPlaced(kept, stored.argument(texture.handle), address, self, [texture, memory])
-        return CudaPlaced(kept, stored.argument(address), address, self, [memory])
+    def borrow(self, stored: Stored, address: int) -> CudaPlaced:
+        return CudaPlaced(replace(stored, buffer=None), stored.argument(address), address, self, [])
 
-    def fill(self, placed: Placed, byte: int) -> None:
+    def fill(self, placed: Placed, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
         assert isinstance(placed, CudaPlaced)
+        many = placed.stored.nbytes - begin if nbytes is None else nbytes
         with self.current():
-            self._driver.memset_d8_async(placed.address, byte, placed.stored.nbytes, self._stream)
+            self._driver.memset_d8_async(placed.address + begin, byte, many, self._stream)
 
     def upload(self, placed: Placed, stored: Stored) -> None:
         assert isinstance(placed, CudaPlaced) and stored.buffer is not None
         assert placed.address and stored.nbytes == placed.stored.nbytes, "linear memory of the same size"
+        with self._driving():
+            self._driver.memcpy_htod_async(placed.address, stored.buffer, self._stream)
+
+    def outlet(self) -> CudaOutlet:
+        """For results that leave chunk by chunk."""
+        return CudaOutlet(self._driver, self.current)
+
+    def fill_window(self, module: Any, resident: Placed, begin: int, window: Stored) -> None:
+        assert isinstance(resident, CudaPlaced)
         with self.current():
             try:
-                self._driver.memcpy_htod_async(placed.address, stored.buffer, self._stream)
+                if (constants := constant_window(self._driver, module)) is not None:
+                    target, source = constants + window.constant_offset, resident.address + begin
+                    self._driver.memcpy_dtod_async(target, source, window.nbytes, self._stream)
             except self._driver.Error as problem:
-                raise LaunchError(str(problem)) from None
+                raise LaunchError(f"cannot fill constant memory: {problem}") from None
 
     def download(self, placed: Placed, nbytes: int | None = None) -> NDArray[np.uint8]:
         assert isinstance(placed, CudaPlaced)
         buffer = np.empty(placed.stored.nbytes if nbytes is None else nbytes, np.uint8)
-        with self.current():
-            try:
-                self._driver.memcpy_dtoh_async(buffer, placed.address, self._stream)
-                self.synchronize()
-            except self._driver.Error as problem:
-                raise LaunchError(str(problem)) from None
+        with self._driving():
+            self._driver.memcpy_dtoh_async(buffer, placed.address, self._stream)
+            self.synchronize()
         return buffer
 
     def mismatches(self, placed: Placed, expected: Placed) -> int:
         """How many 4-byte words (or tail bytes) of two buffers of one size differ, counted on the device."""
         assert isinstance(placed, CudaPlaced) and isinstance(expected, CudaPlaced)
-        with self.current():
+        with self._driving():
             count = self._driver.mem_alloc(8)
             try:
                 self._driver.memset_d8(count, 0, 8)
@@ -206,8 +207,6 @@ class CudaBackend:
                 self.launch(self._probes(), "mismatches", Geometry(grid, (256, 1, 1)), [words.tobytes()])
                 found = np.zeros(1, np.uint64)
                 self._driver.memcpy_dtoh(found, count)
-            except self._driver.Error as problem:
-                raise LaunchError(str(problem)) from None
             finally:
                 count.free()
         return int(found[0])
@@ -216,19 +215,85 @@ class CudaBackend:
 
     def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
         function = module.functions[kernel]
+        with self._launching(kernel):
+            self._consent(function, geometry)
+            function._launch_kernel(  # noqa: SLF001 - the path PyCUDA's prepared calls take
+                geometry.grid, geometry.block, packed(arguments), geometry.shared_bytes, self._stream
+            )
+
+    def launch_cooperative(
+        self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]
+    ) -> None:
+        with self._launching(kernel):
+            self._consent(module.functions[kernel], geometry)
+            if kernel not in module.handles:
+                module.handles[kernel] = captured_function(
+                    self._captured(lambda: self.launch(module, kernel, geometry, arguments))
+                )
+            handle = module.handles[kernel]
+            most = resident_blocks(handle, self.device.multiprocessors, geometry)
+            if geometry.grid[1:] != (1, 1) or not most:
+                raise LaunchError(
+                    f"{kernel}: a grid of {geometry.grid} blocks cannot be launched cooperatively: it has one "
+                    f"dimension, and {most} blocks of {geometry.block_size} threads with {geometry.shared_bytes} "
+                    "bytes of shared memory run at a time"
+                )
+            blocks = min(geometry.grid[0], most)
+            launch_cooperative(handle, blocks, geometry, arguments, self._stream_handle)
+
+    @contextmanager
+    def _launching(self, kernel: str) -> Iterator[None]:
+        """One launch: on this device, between events when launches are traced, its failure as LaunchError."""
         with self.current():
             try:
                 start = self._driver.Event().record() if self._traced is not None else None
-                if geometry.shared_bytes > 48 << 10:  # more needs the kernel's consent
-                    attribute = self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
-                    function.set_attribute(attribute, geometry.shared_bytes)
-                function._launch_kernel(  # noqa: SLF001 - the path PyCUDA's prepared calls take
-                    geometry.grid, geometry.block, packed(arguments), geometry.shared_bytes, self._stream
-                )
+                yield
                 if self._traced is not None:
                     self._traced.append((kernel, start, self._driver.Event().record()))
             except self._driver.Error as problem:
                 raise LaunchError(f"{kernel}: {problem}") from None
+
+    def _consent(self, function: Any, geometry: Geometry) -> None:
+        if geometry.shared_bytes > 48 << 10:  # more needs the kernel's consent
+            attribute = self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+            function.set_attribute(attribute, geometry.shared_bytes)
+
+    def stage(self, name: str, work: Callable[[int], None]) -> None:
+        with self._launching(name):
+            work(self._stream_handle)
+
+    def record(self, steps: Callable[[], None]) -> Callable[[], None]:
+        with self.current():
+            graph = Graph(self._captured(steps), self.current)
+        self._graphs.add(graph)
+
+        def replay() -> None:
+            if self._traced is not None:
+                steps()  # so that each of its launches has its own events
+                return
+            with self.current():
+                graph.launch(self._stream_handle)
+
+        return replay
+
+    def _captured(self, steps: Callable[[], None]) -> Any:
+        """The graph of what ``steps`` launches, on a stream of its own: the default one cannot be captured."""
+        before = self._stream, self._traced
+        try:
+            self._local.stream, self._traced = self._driver.Stream(_NON_BLOCKING), None
+            return capture(self._stream_handle, steps)
+        except self._driver.Error as problem:
+            raise LaunchError(str(problem)) from None
+        finally:
+            self._local.stream, self._traced = before
+
+    @property
+    def _stream_handle(self) -> int:
+        return int(self._stream.handle) if self._stream else 0
+
+    def bound(self, fills: Mapping[str, Placed], launches: Sequence[Launch]) -> CudaCall:
+        with self.current():
+            return CudaCall(self._driver, self._context, self._local, fills, launches)
 
     def kernel_times(self, plan: Callable[[], None]) -> dict[str, float]:
         """Run ``plan`` once, queued behind a delay, with events around each launch: milliseconds by kernel."""
@@ -250,18 +315,12 @@ class CudaBackend:
             self._traced = None
 
     def synchronize(self) -> None:
-        with self.current():
-            try:
-                (self._stream or self._driver.Context).synchronize()
-            except self._driver.Error as problem:
-                raise LaunchError(str(problem)) from None
+        with self._driving():
+            (self._stream or self._driver.Context).synchronize()
 
     def sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]:
-        with self.current():
-            try:
-                return self._sample(plan, count, cold)
-            except self._driver.Error as problem:
-                raise LaunchError(str(problem)) from None
+        with self._driving():
+            return self._sample(plan, count, cold)
 
     def _sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]:
         """All samples wait behind a delay, so that none has the host's queueing in it. Where the delay turns out too
@@ -305,13 +364,8 @@ class CudaBackend:
 
     def attributes(self, module: Any, kernel: str) -> dict[str, int]:
         """The driver's static figures of a loaded kernel: registers, local and shared bytes."""
-        function = module.functions[kernel]
         with self.current():
-            return {
-                "registers": int(function.num_regs),
-                "local_bytes": int(function.local_size_bytes),
-                "static_shared_bytes": int(function.shared_size_bytes),
-            }
+            return attributes(module.functions[kernel])
 
     def _probes(self) -> CudaModule:
         if self._probe is None:
@@ -334,10 +388,14 @@ class CudaBackend:
         """Free what this backend holds and release the primary context. Safe to call twice."""
         if self._context is None:
             return
-        with self.current():
-            if self._flush is not None:
-                self._flush.free()
-            self._probe = None
-            self._images.clear()
-        self._context.detach()
+        with suppress(LaunchError, self._driver.Error):  # a lost context has nothing left to free
+            with self.current():
+                for graph in list(self._graphs):
+                    graph.free()
+                if self._flush is not None:
+                    self._flush.free()
+                self._joints.close()
+                self._probe = None
+                self._images.clear()
+            self._context.detach()
         self._context = None

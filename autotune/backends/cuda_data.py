@@ -2,14 +2,21 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from autotune.backends import LaunchError
+from autotune.backends.cuda_calls import parameters
+from autotune.backends.cuda_texture import Texture
+from autotune.compiler import Compiled
 from autotune.layout import Stored
 
-__all__ = ["CudaModule", "CudaPlaced", "packed"]
+__all__ = ["CudaModule", "CudaPlaced", "constant_window", "loaded", "packed", "place"]
+
+# The one symbol behind every constant layout: memory.cuh's constant_window<65536>.
+CONSTANT_WINDOW = "_ZN8autotune15constant_windowILi65536EEE"
+_MOST_IMAGES = 16  # a sweep walks through images in order
 
 
 class _Owner(Protocol):
@@ -40,18 +47,60 @@ class CudaPlaced:
 
 @dataclass
 class CudaModule:
+    """``handles`` are the driver's, of the functions that were launched cooperatively."""
+
     image: Path
     module: Any
     functions: dict[str, Any]
+    handles: dict[str, int] = field(default_factory=dict)
 
     def unload(self) -> None:
         """Dropped with the backend's table of images; a cubin is shared by the variants in it."""
 
 
+def loaded(driver: Any, images: dict[Path, Any], compiled: Compiled) -> CudaModule:
+    """A variant's functions; ``images`` holds the latest binaries. ``driver`` is pycuda.driver, the context current."""
+    if compiled.image not in images:
+        while len(images) >= _MOST_IMAGES:
+            images.pop(next(iter(images)))
+        images[compiled.image] = driver.module_from_buffer(compiled.image.read_bytes())
+    module = images[compiled.image]
+    functions = {kernel: module.get_function(symbol) for kernel, symbol in compiled.symbols.items()}
+    return CudaModule(compiled.image, module, functions)
+
+
+def constant_window(driver: Any, module: CudaModule) -> int | None:
+    """Where the binary's constant window begins; None when no kernel in it reads one, and the compiler left it out."""
+    try:
+        symbol, _ = module.module.get_global(CONSTANT_WINDOW)
+    except driver.Error as problem:
+        if "not found" in str(problem):
+            return None
+        raise
+    return int(symbol)
+
+
+def place(driver: Any, owner: _Owner, stored: Stored, module: CudaModule | None) -> CudaPlaced:
+    """``stored`` in the memory that it asks for; the context is current."""
+    kept = replace(stored, buffer=None)
+    if stored.memory == "constant":
+        assert module is not None and stored.buffer is not None
+        if (window := constant_window(driver, module)) is not None:
+            driver.memcpy_htod(window + stored.constant_offset, stored.buffer)
+        return CudaPlaced(kept, stored.argument(0), 0, owner, [])
+    if stored.memory == "texture" and stored.plane is not None:
+        texture = Texture.plane(driver, stored)
+        return CudaPlaced(kept, stored.argument(texture.handle), 0, owner, [texture])
+    memory = driver.mem_alloc(max(stored.nbytes, 16))
+    if stored.buffer is not None:
+        driver.memcpy_htod(memory, stored.buffer)
+    address = int(memory)
+    if stored.memory == "texture":
+        texture = Texture.linear(address, stored)
+        return CudaPlaced(kept, stored.argument(texture.handle), address, owner, [texture, memory])
+    return CudaPlaced(kept, stored.argument(address), address, owner, [memory])
+
+
 def packed(arguments: Sequence[bytes]) -> bytes:
-    """The parameter buffer: each argument at its natural alignment (its size up to 8; accessors are 8-aligned)."""
-    buffer = bytearray()
-    for argument in arguments:
-        alignment = len(argument) if len(argument) in (1, 2, 4) else 8
-        buffer += b"\0" * (-len(buffer) % alignment) + argument
-    return bytes(buffer)
+    """The parameter buffer of a launch."""
+    return bytes(parameters(arguments)[0])

@@ -1,4 +1,4 @@
-"""What the driver says of a GPU: its limits, its own occupancy (and its clocks, from NVML)."""
+"""What the driver says of a GPU: that it is there, its limits, its own occupancy (and its clocks, from NVML)."""
 
 from typing import Any
 
@@ -6,8 +6,54 @@ from autotune.backends import LaunchError
 from autotune.clocks import clocks
 from autotune.compiler import Compiled
 from autotune.device import Device, Limits
+from autotune.errors import DeviceError
 
-__all__ = ["active_blocks", "call", "clocks", "describe_device"]
+__all__ = [
+    "active_blocks",
+    "attributes",
+    "call",
+    "clocks",
+    "describe_device",
+    "devices",
+    "open_device",
+    "open_driver",
+]
+
+
+def open_driver() -> Any:
+    """pycuda.driver, ready for use. Raises DeviceError, which says what is missing."""
+    try:
+        from pycuda import driver
+    except ImportError as problem:
+        raise DeviceError(
+            f"PyCUDA is not usable here ({problem}): install a CUDA toolkit, then pip install 'autotune[cuda]'; "
+            "or run on --device cpu"
+        ) from None
+    try:
+        driver.init()
+    except driver.Error as problem:
+        raise DeviceError(f"no usable GPU: {problem}; check nvidia-smi, or run on --device cpu") from None
+    return driver
+
+
+def devices() -> list[str]:
+    """Names of the GPUs of this machine. Raises DeviceError when there can be none."""
+    driver = open_driver()
+    return [driver.Device(i).name() for i in range(driver.Device.count())]
+
+
+def open_device(driver: Any, ordinal: int) -> tuple[Any, Any]:
+    """The GPU of that number and its primary context, retained. Raises DeviceError when either is not to be had."""
+    count = driver.Device.count()
+    if not 0 <= ordinal < count:
+        raise DeviceError(f"cuda:{ordinal} is not there: this machine has {count} GPUs (cuda:0 …)")
+    try:
+        handle = driver.Device(ordinal)
+        return handle, handle.retain_primary_context()
+    except driver.Error as problem:
+        raise DeviceError(
+            f"cuda:{ordinal} cannot be used: {problem}; check nvidia-smi, or run on --device cpu"
+        ) from None
 
 
 def call(function: str, *arguments: Any) -> Any:
@@ -47,6 +93,15 @@ def describe_device(driver: Any, handle: Any, ordinal: int) -> Device:
         driver=str(driver.get_driver_version()),
         limits=limits,
     )
+
+
+def attributes(function: Any) -> dict[str, int]:
+    """The static figures of a loaded kernel of PyCUDA's: registers, local and shared bytes."""
+    return {
+        "registers": int(function.num_regs),
+        "local_bytes": int(function.local_size_bytes),
+        "static_shared_bytes": int(function.shared_size_bytes),
+    }
 
 
 def active_blocks(compiled: Compiled, kernel: str, block_size: int, shared_bytes: int) -> int:

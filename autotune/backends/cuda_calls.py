@@ -1,0 +1,110 @@
+"""What the run time asks of cuda beside the tuner: calls that are made ready once, and streams that others made."""
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from autotune.backends import Launch, LaunchError, Placed
+from autotune.backends.cuda_query import call
+
+__all__ = ["CudaCall", "Joints", "parameters"]
+
+_ADDRESS = struct.Struct("<Q")
+_FREELY_SHARED = 48 << 10  # bytes of dynamic shared memory; more needs the kernel's consent
+
+
+def parameters(arguments: Sequence[bytes]) -> tuple[bytearray, list[int]]:
+    """The parameter buffer of a launch and where each argument begins: at its natural alignment (its size up to 8;
+    accessors are 8-aligned)."""
+    buffer, offsets = bytearray(), []
+    for argument in arguments:
+        alignment = len(argument) if len(argument) in (1, 2, 4) else 8
+        buffer += b"\0" * (-len(buffer) % alignment)
+        offsets.append(len(buffer))
+        buffer += argument
+    return buffer, offsets
+
+
+class CudaCall:
+    """``context`` is PyCUDA's, ``driver`` is pycuda.driver, ``local`` has the calling thread's stream."""
+
+    def __init__(
+        self, driver: Any, context: Any, local: Any, fills: Mapping[str, Placed], launches: Sequence[Launch]
+    ) -> None:
+        self._error, self._memset = driver.Error, driver.memset_d8_async
+        self._push, self._pop = context.push, driver.Context.pop
+        self._local = local
+        self._fills = {name: [placed.address, placed.stored.nbytes] for name, placed in fills.items()}  # type: ignore[attr-defined]
+        self._places: dict[str, list[tuple[bytearray, int]]] = {}
+        self._steps = []
+        for launch in launches:
+            function, geometry = launch.module.functions[launch.kernel], launch.geometry  # type: ignore[attr-defined]
+            if geometry.shared_bytes > _FREELY_SHARED:
+                attribute = driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+                function.set_attribute(attribute, geometry.shared_bytes)
+            packed, offsets = parameters(launch.arguments)
+            for name, offset in zip(launch.names, offsets, strict=True):
+                if name:
+                    self._places.setdefault(name, []).append((packed, offset))
+            run = function._launch_kernel  # noqa: SLF001 - the path PyCUDA's prepared calls take
+            self._steps.append((run, geometry.grid, geometry.block, packed, geometry.shared_bytes))
+
+    def point(self, name: str, address: int) -> None:
+        for packed, offset in self._places.get(name, ()):
+            _ADDRESS.pack_into(packed, offset, address)
+        if name in self._fills:
+            self._fills[name][0] = address
+
+    def __call__(self) -> None:
+        stream = getattr(self._local, "stream", None)
+        self._push()
+        try:
+            if self._fills:
+                for address, nbytes in self._fills.values():
+                    self._memset(address, 0, nbytes, stream)
+            for run, grid, block, packed, shared_bytes in self._steps:
+                run(grid, block, packed, shared_bytes, stream)
+        except self._error as problem:
+            raise LaunchError(str(problem)) from None
+        finally:
+            self._pop()
+
+
+class Joints:
+    """Streams of ours that take the place of other libraries' streams. PyCUDA cannot launch on a stream that it did
+    not make, so what is queued on ours waits for theirs by an event, and theirs for ours."""
+
+    def __init__(self, driver: Any) -> None:
+        self._driver = driver
+        self._idle: list[tuple[Any, Any]] = []  # a stream with an event, each in use by one block at a time
+
+    @contextmanager
+    def joined(self, stream: int) -> Iterator[Any]:
+        """A stream of ours whose work in the block comes after what is queued on ``stream`` and before what follows
+        there. The context is current. Raises LaunchError."""
+        ours, event = self._idle.pop() if self._idle else self._made()
+        handle = int(ours.handle)
+        call("cuEventRecord", event, stream)
+        call("cuStreamWaitEvent", handle, event, 0)
+        try:
+            yield ours
+        finally:
+            call("cuEventRecord", event, handle)
+            call("cuStreamWaitEvent", stream, event, 0)
+            self._idle.append((ours, event))
+
+    def wait_for(self, stream: int) -> None:
+        """Until another library's stream has nothing left to do. The context is current. Raises LaunchError."""
+        call("cuStreamSynchronize", stream)
+
+    def _made(self) -> tuple[Any, Any]:
+        return self._driver.Stream(1), call(
+            "cuEventCreate", 2
+        )  # CU_STREAM_NON_BLOCKING, CU_EVENT_DISABLE_TIMING
+
+    def close(self) -> None:
+        """The context is current."""
+        for _, event in self._idle:
+            call("cuEventDestroy", event)
+        self._idle.clear()

@@ -1,0 +1,113 @@
+// Stores an array that is on the device already: the device twin of Layout.write, and of Layout.restore without
+// packing. Nothing of a family is in here.
+#include "autotune/device.cuh"
+
+// transform.py: MOVE. Lengths are in texels unless they say bytes; axes go from the slowest to the contiguous one.
+struct Move {
+  unsigned long long elements;     // stored, the padded ones too
+  unsigned long long part_stride;  // between the parts of an element, records: soa
+  unsigned long long padded[4];    // extents as stored; 1 where there is no such axis
+  unsigned long long extents[4];   // without padding
+  long long strides[4];            // of the canonical array, in bytes
+  long long packed_stride;         // between elements that share a word, in bytes
+  unsigned long long packed;       // how many of them there are along their axis
+  unsigned packed_axis, parts, texel_bytes, members, member;
+  unsigned lanes;                  // 1 aos, 0 soa, else the run of aosoa
+  unsigned width, rows;            // of the plane; 0 when the texels lie in a line
+  unsigned bits, planar;           // of an element in a word; 0 bits: not packed
+  unsigned joined;                 // elements of a value
+  unsigned element_bytes, inward;  // inward: canonical -> stored
+};
+
+namespace autotune {
+
+struct Place {
+  unsigned long long index[4];
+  bool is_padding;
+};
+
+// Which canonical element the stored `element` is.
+AUTOTUNE_DEVICE Place place_of(const Move& move, unsigned long long element) {
+  Place place = {};
+  for (int axis = 3; axis >= 0; --axis) {
+    place.index[axis] = element % move.padded[axis];
+    element /= move.padded[axis];
+    place.is_padding |= place.index[axis] >= move.extents[axis];
+  }
+  return place;
+}
+
+// layout.py: Layout.address
+AUTOTUNE_DEVICE unsigned long long texel_of(const Move& move, unsigned long long element, unsigned part) {
+  element = element * move.members + move.member;
+  const unsigned long long offset =
+      move.lanes == 0 ? part * move.part_stride + element
+                      : (element / move.lanes * move.parts + part) * move.lanes + element % move.lanes;
+  if (move.width == 0) return offset;
+  const unsigned long long y = offset / (move.width * move.rows) * move.rows + offset % move.rows;
+  return y * move.width + offset / move.rows % move.width;
+}
+
+template <class Unit>
+AUTOTUNE_DEVICE void copy(void* to, const void* from) {
+  *static_cast<Unit*>(to) = *static_cast<const Unit*>(from);
+}
+
+AUTOTUNE_DEVICE void copy_texel(unsigned bytes, void* to, const void* from) {
+  if (bytes == 1) copy<Texel<1>>(to, from);
+  if (bytes == 2) copy<Texel<2>>(to, from);
+  if (bytes == 4) copy<Texel<4>>(to, from);
+  if (bytes == 8) copy<Texel<8>>(to, from);
+  if (bytes == 16) copy<Texel<16>>(to, from);
+}
+
+AUTOTUNE_DEVICE unsigned small_number(unsigned bytes, const unsigned char* from) {
+  if (bytes == 1) return *from;
+  if (bytes == 2) return *reinterpret_cast<const unsigned short*>(from);
+  return *reinterpret_cast<const unsigned*>(from);  // the low half of 8 bytes
+}
+
+// The 32-bit word `word` of a packed value whose first element is at `row`, number `first` along the packed axis.
+AUTOTUNE_DEVICE unsigned packed_word(const Move& move, const unsigned char* row, unsigned long long first,
+                                     unsigned word) {
+  const unsigned elements = move.planar ? 32 : 32 / move.bits, planes = move.planar ? move.bits : 1;
+  first += word / planes * elements;
+  const unsigned plane = word % planes, mask = move.bits == 32 ? ~0u : (1u << move.bits) - 1;
+  unsigned joined = 0;
+  for (unsigned k = 0; k < elements && first + k < move.packed; ++k) {
+    const unsigned value =
+        small_number(move.element_bytes, row + static_cast<long long>(first + k) * move.packed_stride);
+    joined |= move.planar ? (value >> plane & 1u) << k : (value & mask) << (k * move.bits);
+  }
+  return joined;
+}
+
+}  // namespace autotune
+
+// One thread for each texel; padding is left as it is, and the last word of a packed row is filled up with zeros.
+template <class Policy>
+__global__ void move_texels(unsigned char* canonical, unsigned char* stored, Move move) {
+  const unsigned long long thread = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const unsigned long long element = thread / move.parts;
+  const unsigned part = thread % move.parts;
+  if (element >= move.elements) return;
+  const autotune::Place place = autotune::place_of(move, element);
+  if (place.is_padding) return;
+  unsigned char* const texel = stored + autotune::texel_of(move, element, part) * move.texel_bytes;
+  unsigned char* value = canonical;
+  for (int axis = 0; axis < 4; ++axis)
+    if (move.bits == 0 || axis != static_cast<int>(move.packed_axis))
+      value += static_cast<long long>(place.index[axis]) * move.strides[axis];
+  if (move.bits == 0) {
+    value += part * move.texel_bytes;
+    if (move.inward)
+      autotune::copy_texel(move.texel_bytes, texel, value);
+    else
+      autotune::copy_texel(move.texel_bytes, value, texel);
+    return;
+  }
+  const unsigned words = move.texel_bytes / 4;
+  const unsigned long long first = place.index[move.packed_axis] * move.joined;
+  for (unsigned w = 0; w < words; ++w)
+    reinterpret_cast<unsigned*>(texel)[w] = autotune::packed_word(move, value, first, part * words + w);
+}

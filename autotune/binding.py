@@ -1,0 +1,142 @@
+"""The arguments of a call at run time, read and checked: arrays of the host or of a GPU, options, scalars, a stream."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from autotune import interop
+from autotune.backends import Lender
+from autotune.data import Data, canonical, check_numbers
+from autotune.errors import UnknownName, UsageError, WorkloadError
+from autotune.family import Family
+from autotune.interop import View
+from autotune.workload import Inputs
+
+__all__ = ["Arguments", "Request", "arguments", "request", "taken", "wait_for_content"]
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What was given, not looked at yet: arrays, options and scalars by name."""
+
+    arrays: Mapping[str, Any]
+    options: Mapping[str, Any]
+    scalars: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call. ``inputs`` has every array of the family, canonical ones of the host or Views; ``sent`` names those
+    that came with the call. ``example`` is what results are made like, ``stream`` a handle."""
+
+    inputs: Inputs
+    sent: tuple[str, ...]
+    example: Any
+    stream: int
+
+
+def arguments(
+    family: Family, names: Sequence[str], given: Sequence[Any], named: Mapping[str, Any]
+) -> Arguments:
+    """Arrays by place (``names`` are the inputs that are wanted) or by name, the rest by name. Raises UsageError,
+    UnknownName."""
+    if len(given) > len(names):
+        listed = ", ".join(names) or "none"
+        raise UsageError(f"{family.name} takes {len(names)} arrays ({listed}), {len(given)} given")
+    arrays = dict(zip(names, given, strict=False))
+    options, scalars = {}, {}
+    inputs = [data.name for data in family.inputs]
+    for name, value in named.items():
+        if name in arrays:
+            raise UsageError(f"{name!r} is given twice")
+        if name in family.options:
+            options[name] = value
+        elif name in family.scalars:
+            scalars[name] = value
+        elif name in names:
+            arrays[name] = value
+        elif name in inputs:
+            raise UsageError(f"{name} was prepared: new content for it goes through refill({name}=…)")
+        else:
+            allowed = [*names, *family.scalars, *family.options]
+            raise UnknownName("input", name, allowed, f"family {family.name}")
+    return Arguments(arrays, options, scalars)
+
+
+def taken(data: Data, array: Any, stream: int = 0) -> Any:
+    """``array`` checked: a View of what is on a GPU, else a canonical array. The values of a View are not looked at,
+    since that would have to wait for them. Raises WorkloadError."""
+    seen = interop.view(array, stream)
+    if seen is None:
+        return canonical(data, interop.as_host(array))
+    if len(seen.shape) != len(data.shape):
+        raise WorkloadError(
+            f"{data.name}: {len(seen.shape)} dimensions given, {len(data.shape)} needed ({', '.join(data.shape)})"
+        )
+    if 0 in seen.shape:
+        raise WorkloadError(f"{data.name}: shape {seen.shape} is empty; every extent must be at least 1")
+    return seen
+
+
+def request(family: Family, kept: Arguments, given: Arguments, stream: Any, example: Any) -> Request:
+    """A call with ``given`` on top of ``kept``, whose arrays were ``taken`` before. ``stream`` is the caller's, or
+    None for the one on which the library of the first GPU array works. ``example`` stands in where no array is given.
+    Raises WorkloadError, UsageError, UnknownName."""
+    first = next((a for a in given.arrays.values() if interop.view(a) is not None), None)
+    if first is None:
+        first = example if example is not None else next(iter(given.arrays.values()), None)
+    handle = interop.current_stream(first) if stream is None else interop.stream_handle(stream)
+    arrays = {**kept.arrays, **{n: taken(family.data[n], a, handle) for n, a in given.arrays.items()}}
+    inputs = bound(family, arrays, {**kept.options, **given.options}, {**kept.scalars, **given.scalars})
+    return Request(inputs, tuple(given.arrays), first, handle)
+
+
+def bound(
+    family: Family, arrays: Mapping[str, Any], options: Mapping[str, Any], scalars: Mapping[str, Any]
+) -> Inputs:
+    """As ``workload.bind``, of arrays that were ``taken``. Raises WorkloadError, UnknownName."""
+    names = [data.name for data in family.inputs]
+    missing = [name for name in names if name not in arrays]
+    if missing:
+        raise WorkloadError(
+            f"input {missing[0]!r} of family {family.name} is not given (needed: {', '.join(names)})"
+        )
+    chosen = family.chosen_options(options)
+    values: dict[str, float] = {}
+    for name, scalar in family.scalars.items():
+        number = scalars.get(name, scalar.default if scalar.value is None else None)
+        if number is not None:
+            values[name] = _scalar(name, scalar.type, number)
+        elif scalar.value is None:
+            raise WorkloadError(f"scalar {name!r} of family {family.name} is not given and has no default")
+    sizes = family.sizes({name: arrays[name].shape for name in names}, values)
+    for name, scalar in family.scalars.items():
+        if name not in values:
+            assert scalar.value is not None
+            computed = scalar.value.evaluate({**sizes, **chosen, **values})
+            values[name] = _scalar(name, scalar.type, computed)
+    return Inputs(arrays={name: arrays[name] for name in names}, sizes=sizes, options=chosen, scalars=values)
+
+
+def _scalar(name: str, kind: str, value: Any) -> float:
+    number = np.asarray(value)
+    check_numbers(f"scalar {name}", number, np.dtype(kind))
+    return float(number) if "float" in kind else int(number)
+
+
+def wait_for_content(lender: Lender, asked: Request, outputs: Mapping[str, View]) -> None:
+    """Until what came with the call is there, or is made in the order of its stream. Raises WorkloadError for an array
+    on another GPU."""
+    sent: dict[str, Any] = {name: asked.inputs.arrays[name] for name in asked.sent}
+    for name, array in {**sent, **outputs}.items():
+        if not isinstance(array, View):
+            continue
+        if array.ordinal not in (-1, lender.device.ordinal):
+            raise WorkloadError(
+                f"{name} is on cuda:{array.ordinal} and the kernel on cuda:{lender.device.ordinal}; move the array, or "
+                f"load the kernel with device='cuda:{array.ordinal}'"
+            )
+        if name in sent and array.stream is not None and array.stream != asked.stream:
+            lender.wait_for(array.stream)

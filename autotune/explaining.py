@@ -1,0 +1,111 @@
+"""``autotune explain``: every candidate for an input, why it was taken or refused, and the time it should take."""
+
+from contextlib import closing
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from autotune import paths
+from autotune.device import Device
+from autotune.devices import open_backend
+from autotune.family import Family
+from autotune.features import feature_values
+from autotune.policyfile import file_name, read
+from autotune.selection import Candidate, Policies, candidates, choose, find
+from autotune.space import Configuration
+from autotune.summary import duration, pays
+from autotune.variant import Variant
+from autotune.workload import Inputs, load, prepare
+
+__all__ = ["device_named", "explain", "print_chain"]
+
+
+def explain(
+    family: Family, workload: str, device: str, policies: Path | None, data: Path | None, out: Console,
+    objective: str = "kernel",
+) -> None:  # fmt: skip
+    """Print the chain for a workload of ``family``, by ``objective`` (see ``decision.cost_ms``). ``device`` is cpu,
+    cuda, cuda:N, auto, or the name of a policy file (nvidia-h200) for a device that is not here. Raises what reading
+    the workload and opening the device raise."""
+    asked = load(family, workload)
+    inputs = prepare(family, asked, paths.data_root(data))
+    folders = paths.policy_folders(policies)
+    found = device_named(family, device, folders)
+    known, passed = find(family, found, folders)
+    print_chain(family, asked.name, found, inputs, known, passed, out, objective)
+
+
+def device_named(family: Family, name: str, folders: list[Path]) -> Device:
+    """The device of that name, or as the policy file of that name describes it (with the limits of its compute
+    capability as far as they are known). Raises DeviceError, UnknownName, PolicyFileError."""
+    for folder in folders:
+        path = folder / file_name(family.name, name)
+        if name not in ("auto", "cpu", "cuda") and path.is_file():
+            told = read(path).device
+            digits = str(told.get("compute_capability", "")).replace(".", "")
+            kind = "cpu" if told["kind"] == "cpu" else "cuda"
+            return Device(kind=kind, name=str(told["name"]), arch=f"sm_{digits}" if digits else "unknown")  # type: ignore[arg-type]
+    with closing(open_backend(name)) as backend:
+        return backend.device
+
+
+def print_chain(
+    family: Family, workload: str, device: Device, inputs: Inputs, known: Policies | None,
+    passed: list[Candidate], out: Console, objective: str = "kernel",
+) -> None:  # fmt: skip
+    listed = candidates(
+        family, known, inputs.sizes, inputs.options, device.kind, scalars=inputs.scalars, objective=objective
+    )
+
+    def exclusion(configuration: Configuration) -> str:
+        names = family.names(configuration, inputs.sizes, inputs.options, inputs.scalars)
+        return Variant(family, configuration, tuple(inputs.options.items())).exclusion(names, device.limits)
+
+    chosen, refused = choose(listed, exclusion)
+    values = feature_values(family.features, {**inputs.sizes, **inputs.scalars})
+    said = ", ".join(f"{name} {value:.6g}" for name, value in values.items())
+    out.print(f"{family.name} on {workload} ({said}), {device.kind}: {device.name}", markup=False)
+    table = Table("", "rule", "from", "expected", box=None, pad_edge=False)
+    table.add_column("configuration or reason", overflow="fold")
+
+    def row(verdict: str, item: Candidate, text: str) -> None:
+        expected = duration(item.expected_ms) if item.expected_ms else ""
+        table.add_row(verdict, item.match, item.origin, expected, text)
+
+    for item in (*passed, *refused):
+        row("refused", item, item.refusal)
+    assert chosen.configuration is not None
+    row("taken", chosen, chosen.configuration.id)
+    for item in listed[len(refused) + 1 :]:
+        text = item.refusal or (exclusion(item.configuration) if item.configuration else "")
+        row(
+            "refused" if text else "next", item, text or (item.configuration.id if item.configuration else "")
+        )
+    out.print(table)
+    if known:
+        _say_objective(known, chosen, objective, out)
+    if known and known.own:
+        for cpu, where in sorted(known.own.crossovers.items()):
+            out.print(
+                f"a single call of fewer than {where.below:.4g} operations is faster on {cpu}, transforms and "
+                "transfers included",
+                markup=False,
+            )
+
+
+def _say_objective(known: Policies, chosen: Candidate, objective: str, out: Console) -> None:
+    """What the entry that is taken is best in, and from how many launches on that matters."""
+    for file in known.files:
+        for item in file.entries.values():
+            if f"{file.path}: {item.workload}" != chosen.origin:
+                continue
+            other = f"; none is tuned for {objective}" if item.objective != objective else ""
+            if other or objective != "kernel":
+                out.print(f"tuned for {item.objective}: {duration(item.cost_ms)}{other}", markup=False)
+            if item.break_even:
+                own = Configuration(item.configuration).id
+                is_lasting = item.objective == "kernel"
+                lasting, single = (own, item.break_even_with) if is_lasting else (item.break_even_with, own)
+                told = pays("it" if is_lasting else lasting, item.break_even, single if is_lasting else "it")
+                out.print(f"break-even: {told}", markup=False)

@@ -1,0 +1,188 @@
+"""``autotune export``: the winners of policy files as CUDA C++ that needs neither Python nor autotune.
+
+``choices`` says what goes in, ``parts`` puts it into C++'s words, ``templates/`` has the files that are generated and
+``cpp/`` those that are copied.
+"""
+
+import json
+import math
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from numpy.typing import NDArray
+from rich.console import Console
+
+from autotune import __version__, paths
+from autotune.cache import default_root
+from autotune.decision import OBJECTIVES
+from autotune.errors import FamilyError, PolicyFileError, StoreError, UnknownName, WorkloadError
+from autotune.export.choices import chosen
+from autotune.export.parts import parts, problem_values
+from autotune.family import Family
+from autotune.policyfile import PolicyFile, file_name, read
+from autotune.reference import expected_outputs
+from autotune.workload import Inputs, load, prepare
+
+__all__ = ["Request", "export", "included"]
+
+_HERE = Path(__file__).parent
+_MOST_EXAMPLE_BYTES = 64 << 20
+_SUFFIXES = {".cu", ".cuh", ".h"}  # as in Family.source_digest: .hpp is the cpu device's
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is to be exported: the policy files of ``devices`` by name (nvidia-h200), with an example on ``workload``
+    (the family's default), into ``folder``."""
+
+    family: Family
+    devices: Sequence[str]
+    folder: Path
+    workload: str = ""
+    objective: str = "kernel"
+    policies: Path | None = None
+    data: Path | None = None
+
+
+def export(request: Request, out: Console) -> None:
+    """Write the files. Raises FamilyError, PolicyFileError, WorkloadError, and StoreError for a folder that cannot be
+    written or holds something else."""
+    family = request.family
+    if request.objective not in OBJECTIVES:
+        raise UnknownName("objective", request.objective, OBJECTIVES)
+    files = [_policy_file(request, name) for name in request.devices]
+    choices = chosen(family, files, request.objective)
+    workload = load(family, request.workload)
+    inputs = prepare(family, workload, paths.data_root(request.data))
+    _small_enough(family, workload.name, inputs)
+    expected, _ = expected_outputs(family, inputs, default_root())
+    context = {
+        **parts(choices),
+        "version": __version__,
+        "date": datetime.now(UTC).date().isoformat(),
+        "devices": ", ".join(str(file.device["name"]) for file in files),
+        "provenance": ", ".join(f"{file.path.name if file.path else ''} ({_dates(file)})" for file in files),
+        "source": family.source.name,
+        "example": {
+            "about": f"workload {workload.name}",
+            "problem": problem_values(family, inputs.sizes, inputs.options, inputs.scalars),
+        },
+    }
+    for array in (*context["inputs"], *context["outputs"]):
+        arrays = inputs.arrays if array["role"] == "input" else expected
+        array["count"] = arrays[array["name"]].size
+        array["scope"] = f"tuned::{context['ns']}::" if array["is_record"] else ""
+    try:
+        written = _write(request, context, inputs, expected)
+    except OSError as problem:
+        raise StoreError(
+            f"cannot write to {request.folder}: {problem.strerror or problem}; name another folder with -o"
+        ) from None
+    out.print(
+        f"{len(choices.winners)} configurations of {family.name} for {len(choices.entries)} entries: {len(written)} "
+        f"files in {request.folder}, {request.folder / 'README.md'} says how to build them",
+        markup=False,
+    )
+    for item in choices.left_out:
+        out.print(f"left out  {item}", markup=False)
+
+
+def _policy_file(request: Request, name: str) -> PolicyFile:
+    folders = paths.policy_folders(request.policies)
+    for folder in folders:
+        path = folder / file_name(request.family.name, name)
+        if path.is_file():
+            return read(path)
+    raise PolicyFileError(
+        f"no policy file {file_name(request.family.name, name)} in {', '.join(map(str, folders))}; `autotune sweep "
+        f"{request.family.name}` makes one"
+    )
+
+
+def _dates(file: PolicyFile) -> str:
+    dates = sorted({item.date[:10] for item in file.entries.values() if item.date})
+    return "measured " + ("to ".join([f"{dates[0]} ", dates[-1]]) if len(dates) > 1 else "".join(dates))
+
+
+def _small_enough(family: Family, workload: str, inputs: Inputs) -> None:
+    """Raise WorkloadError where the example would be too large; before its outputs are computed."""
+    size = sum(array.nbytes for array in inputs.arrays.values())
+    for data in family.outputs:
+        size += data.dtype.itemsize * math.prod(inputs.sizes[extent] for extent in data.shape)
+    if size > _MOST_EXAMPLE_BYTES:
+        raise WorkloadError(
+            f"workload {workload} has {size >> 20} MiB of inputs and outputs, and an example at most "
+            f"{_MOST_EXAMPLE_BYTES >> 20} MiB; name a smaller one with --workload"
+        )
+
+
+def _write(
+    request: Request, context: dict[str, Any], inputs: Inputs, expected: dict[str, NDArray[Any]]
+) -> list[Path]:
+    family, folder = request.family, request.folder
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_HERE / "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 (it is C++)
+    )
+    environment.filters["quoted"] = lambda text: json.dumps(text, ensure_ascii=False)
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / f"{family.name}_policies.cuh").is_file():
+        raise StoreError(
+            f"{folder} is not empty and holds no export of {family.name}; name another folder with -o"
+        )
+    texts: dict[str, bytes] = {}
+    for template, name in {
+        "family.h": f"{family.name}.h",
+        "configurations.h": f"{family.name}_configurations.h",
+        "configurations.cpp": f"{family.name}_configurations.cpp",
+        "policies.cuh": f"{family.name}_policies.cuh",
+        "launch.cu": f"{family.name}_launch.cu",
+        "main.cu": "main.cu",
+        "CMakeLists.txt": "CMakeLists.txt",
+        "README.md": "README.md",
+    }.items():
+        texts[name] = environment.get_template(f"{template}.jinja").render(context).encode()
+    for path in sorted((_HERE / "cpp").iterdir()):
+        texts[f"tuned/{path.name}"] = path.read_bytes()
+    for name, path in included(family).items():
+        texts[f"kernels/{name}"] = path.read_bytes()
+    for name, array in {**inputs.arrays, **expected}.items():
+        texts[f"example/{name}.bin"] = array.tobytes()
+    for old in ("kernels", "tuned", "example"):  # an export that was here may have had other files
+        shutil.rmtree(folder / old, ignore_errors=True)
+    for name, content in texts.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return [folder / name for name in texts]
+
+
+def included(family: Family) -> dict[str, Path]:
+    """The kernel source and every header it includes, by the name under which it is included. Raises FamilyError for
+    one that lies in neither the family's folder nor the layout library."""
+    found: dict[str, Path] = {}
+    todo = [family.source.name]
+    while todo:
+        name = todo.pop()
+        if name in found:
+            continue
+        places = [root / name for root in (family.folder, paths.include_dir())]
+        path = next((place for place in places if place.is_file()), None)
+        if path is None:
+            raise FamilyError(
+                f"family {family.name} cannot be exported: {name} is included and in neither of "
+                f"{family.folder} and {paths.include_dir()}"
+            )
+        found[name] = path
+        names = re.findall(r'^\s*#\s*include\s*"([^"]+)"', path.read_text(encoding="utf-8"), re.MULTILINE)
+        todo += [n for n in names if Path(n).suffix in _SUFFIXES]
+    return dict(sorted(found.items()))

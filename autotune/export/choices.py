@@ -1,0 +1,204 @@
+"""What an export holds: the configurations that policy files name, each with the options it is compiled for, and the
+entries and fallbacks that lead to them."""
+
+import itertools
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from autotune.acceptance import accuracy_asked, file_refusal, known_configuration, other_accuracy, stale
+from autotune.errors import FamilyError, PolicyFileError
+from autotune.family import Family
+from autotune.features import feature_values
+from autotune.policyfile import Entry, PolicyFile
+from autotune.selection import of_objective
+from autotune.space import Configuration
+from autotune.variant import Variant
+
+__all__ = ["Choices", "Row", "Winner", "chosen"]
+
+_KEYWORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        alignas alignof and asm auto bool break case catch char class const constexpr continue decltype default delete
+        do double else enum explicit export extern false float for friend goto if inline int long mutable namespace new
+        noexcept not nullptr operator or private protected public register return short signed sizeof static struct
+        switch template this throw true try typedef typename union unsigned using virtual void volatile while xor
+        """,
+    )
+)
+
+
+@dataclass(frozen=True)
+class Winner:
+    """A configuration compiled for certain options. ``name`` is its C++ namespace, ``about`` a line on its origin."""
+
+    name: str
+    variant: Variant
+    about: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the dispatch table: an entry of ``device`` with the winner's place in ``Choices.winners``; or, without
+    ``features``, what is taken by ``rule`` where no entry fits (``device`` empty: on any)."""
+
+    rule: str
+    name: str
+    device: str
+    capability: int
+    options: Mapping[str, Any]
+    winner: int
+    features: tuple[float, ...] = ()
+    median_ms: float = 0.0
+
+
+@dataclass
+class Choices:
+    """``left_out`` says what of the policy files is not in the export, and why."""
+
+    family: Family
+    winners: list[Winner] = field(default_factory=list)
+    entries: list[Row] = field(default_factory=list)
+    fallbacks: list[Row] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+    @property
+    def architectures(self) -> list[int]:
+        return sorted({row.capability for row in (*self.entries, *self.fallbacks) if row.capability})
+
+    def place(self, name: str, configuration: Configuration, options: Mapping[str, Any], about: str) -> int:
+        """Where the winner is among ``winners``; added when it is not there."""
+        variant = Variant(self.family, configuration, tuple(options.items()))
+        for i, known in enumerate(self.winners):
+            if known.variant.configuration == configuration and known.variant.options == variant.options:
+                return i
+        taken = {winner.name for winner in self.winners}
+        names = (f"{identifier(name)}{'' if n == 1 else f'_{n}'}" for n in itertools.count(1))
+        unused = next(text for text in names if text not in taken)
+        self.winners.append(Winner(unused, variant, " ".join(about.split())))  # a comment of one line
+        return len(self.winners) - 1
+
+
+def identifier(text: str) -> str:
+    """``text`` as a C++ name."""
+    words = re.sub(r"\W+", "_", text).strip("_").lower() or "entry"
+    words = f"_{words}" if words[0].isdigit() else words
+    return f"{words}_" if words in _KEYWORDS else words
+
+
+def chosen(family: Family, files: Sequence[PolicyFile], objective: str = "kernel") -> Choices:
+    """The entries of ``files`` that would be used at run time for ``objective``, with their winners, the files'
+    defaults and the family's own fallbacks for every option. Raises FamilyError for a family that needs Python on
+    the host, PolicyFileError when nothing of a file would be used."""
+    _needs_no_python(family)
+    found = Choices(family)
+    wanted = accuracy_asked(family)
+    for file in files:
+        if reason := file_refusal(family, file, "cuda"):
+            raise PolicyFileError(f"{file.path}: {reason}")
+        device, capability = str(file.device["name"]), _capability(file)
+        counted = of_objective(file, objective).entries
+        others = [name for name in file.entries if name not in counted]
+        if others:
+            found.left_out.append(
+                f"{device}: entries of another objective than {objective}: {', '.join(others)}"
+            )
+        for item in sorted(counted.values(), key=lambda e: e.workload):
+            configuration, reason = known_configuration(family, item.configuration)
+            reason = stale(family, item) or reason
+            if not reason and configuration is not None:
+                reason = other_accuracy(family, configuration, wanted) or _reordered(family, configuration)
+            if reason or configuration is None:
+                found.left_out.append(f"{device}: entry {item.workload}: {reason}")
+                continue
+            options = family.chosen_options(item.options)
+            about = f"won on {item.workload}, {device}: {item.median_ms:.6g} ms"
+            winner = found.place(item.workload, configuration, options, about)
+            features = _features(family, item)
+            found.entries.append(
+                Row("", item.workload, device, capability, options, winner, features, item.median_ms)
+            )
+        if file.rule:
+            kind = "decision tree" if file.rule.tree else "rule of neighbours"
+            found.left_out.append(
+                f"{device}: the {kind} for inputs that no entry matches; the nearest entry stands in"
+            )
+        if file.crossovers:
+            found.left_out.append(f"{device}: the crossovers to a cpu; there is no cpu variant here")
+        _default(found, file, device, capability)
+    _family_fallbacks(found)
+    return found
+
+
+def _needs_no_python(family: Family) -> None:
+    if getattr(family.module, "plan", None) is not None:
+        raise FamilyError(
+            f"family {family.name} cannot be exported: its family.py has a plan, the host program of a call (launches, "
+            "passes, sizes that one kernel computes for the next), and that is Python; what is exported launches every "
+            "kernel once"
+        )
+    for kernel in family.kernels.values():
+        for name in kernel.arguments:
+            if name in family.data and len(family.data[name].shape) > 8:
+                raise FamilyError(f"family {family.name} cannot be exported: {name} has more than 8 axes")
+
+
+def _reordered(family: Family, configuration: Configuration) -> str:
+    """Why the configuration needs the family's Python; empty when it does not."""
+    known = getattr(family.module, "orders", {})
+    for policy in family.space.policies:
+        if policy.layout == "order" and configuration[policy.name] in known:
+            return f"{policy.name}={configuration[policy.name]} is an order that family.py computes"
+    return ""
+
+
+def _capability(file: PolicyFile) -> int:
+    text = str(file.device.get("compute_capability", ""))
+    if not re.fullmatch(r"\d+\.\d", text):
+        raise PolicyFileError(f"{file.path}: compute capability {text!r} is not of the form 9.0")
+    return int(text.replace(".", ""))
+
+
+def _features(family: Family, item: Entry) -> tuple[float, ...]:
+    values = feature_values(family.features, item.features)
+    return tuple(values.get(name, math.nan) for name in family.features)
+
+
+def _every_option(family: Family) -> list[dict[str, str | int]]:
+    names = list(family.options)
+    values = itertools.product(*(family.options[name].values for name in names))
+    return [dict(zip(names, combination, strict=True)) for combination in values]
+
+
+def _named(rule: str, options: Mapping[str, Any]) -> str:
+    return "_".join([rule, *(str(value) for value in options.values())])
+
+
+def _default(found: Choices, file: PolicyFile, device: str, capability: int) -> None:
+    family = found.family
+    configuration, reason = known_configuration(family, file.default)
+    if configuration is not None:
+        reason = reason or other_accuracy(family, configuration, accuracy_asked(family))
+        reason = reason or _reordered(family, configuration)
+    if reason or configuration is None:
+        found.left_out.append(f"{device}: the default: {reason}")
+        return
+    for options in _every_option(family):
+        winner = found.place(_named("default", options), configuration, options, f"the default of {device}")
+        found.fallbacks.append(Row("default", "", device, capability, options, winner))
+
+
+def _family_fallbacks(found: Choices) -> None:
+    """The family's preset for a GPU that was not tuned, and control."""
+    space = found.family.space
+    last = [("preset", space.configurations("cuda")[0])] if "cuda" in space.presets else []
+    for rule, configuration in [*last, ("control", space.control)]:
+        if reason := _reordered(found.family, configuration):
+            raise FamilyError(f"family {found.family.name} cannot be exported: in its {rule}, {reason}")
+        for options in _every_option(found.family):
+            winner = found.place(_named(rule, options), configuration, options, f"the family's {rule}")
+            found.fallbacks.append(Row(rule, "", "", 0, options, winner))

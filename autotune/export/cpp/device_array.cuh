@@ -1,0 +1,163 @@
+// An array on the GPU in the memory that its layout asks for, and the accessor through which a kernel reads it.
+#pragma once
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "tuned/layout.h"
+#include "tuned/selection.h"
+
+namespace tuned {
+
+// Throws std::runtime_error with CUDA's message.
+inline void check(cudaError_t status, const char* what) {
+  if (status != cudaSuccess) throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));
+}
+
+// The device that is current.
+inline Device current_device() {
+  int ordinal = 0;
+  check(cudaGetDevice(&ordinal), "cudaGetDevice");
+  cudaDeviceProp properties;
+  check(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties");
+  const auto get = [&](cudaDeviceAttr attribute) {
+    int value = 0;
+    check(cudaDeviceGetAttribute(&value, attribute, ordinal), "cudaDeviceGetAttribute");
+    return static_cast<std::int64_t>(value);
+  };
+  Device device;
+  device.name = properties.name;
+  device.capability = 10 * properties.major + properties.minor;
+  Limits& limits = device.limits;
+  limits.grid_x = get(cudaDevAttrMaxGridDimX);
+  limits.grid_y = get(cudaDevAttrMaxGridDimY);
+  limits.grid_z = get(cudaDevAttrMaxGridDimZ);
+  limits.threads_per_block = get(cudaDevAttrMaxThreadsPerBlock);
+  limits.shared_bytes_per_block = get(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  limits.constant_bytes = get(cudaDevAttrTotalConstantMemory);
+  limits.texture_1d_texels = get(cudaDevAttrMaxTexture1DLinearWidth);
+  limits.texture_2d_width = get(cudaDevAttrMaxTexture2DWidth);
+  limits.texture_2d_height = get(cudaDevAttrMaxTexture2DHeight);
+  limits.texture_pitched_width = get(cudaDevAttrMaxTexture2DLinearWidth);
+  limits.texture_pitched_height = get(cudaDevAttrMaxTexture2DLinearHeight);
+  limits.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
+  return device;
+}
+
+// A stored array, or the one buffer of a group.
+class DeviceArray {
+ public:
+  DeviceArray(const Layout& layout, const Room& room) : DeviceArray(layout, room, Empty{}) {
+    const auto width_bytes = static_cast<std::size_t>(room.width * layout.texel_bytes);
+    if (!is_texture_plane()) {
+      check(cudaMalloc(&data_, static_cast<std::size_t>(std::max<std::int64_t>(room.bytes, 16))), layout.name);
+    } else if (layout.dims == Dims::pitched_plane) {
+      check(cudaMallocPitch(&data_, &pitch_, width_bytes, room.height), layout.name);
+    } else {
+      const cudaChannelFormatDesc texel = format();
+      check(cudaMallocArray(&plane_, &texel, room.width, room.height), layout.name);
+    }
+    if (layout.memory == Memory::texture) make_texture();
+  }
+  DeviceArray(const DeviceArray&) = delete;
+  DeviceArray& operator=(const DeviceArray&) = delete;
+  ~DeviceArray() {
+    if (texture_) cudaDestroyTextureObject(texture_);
+    if (plane_) cudaFreeArray(plane_);
+    cudaFree(data_);
+  }
+
+  void* data() const { return data_; }
+  std::int64_t bytes() const { return room_.bytes; }
+  unsigned long long handle() const {
+    return layout_.memory == Memory::texture ? texture_ : reinterpret_cast<unsigned long long>(data_);
+  }
+
+  // The content lies in pageable memory: the call returns when it has been read.
+  void upload(const Bytes& content, cudaStream_t stream) {
+    const auto width_bytes = static_cast<std::size_t>(room_.width * layout_.texel_bytes);
+    if (!is_texture_plane())
+      check(cudaMemcpyAsync(data_, content.data(), content.size(), cudaMemcpyHostToDevice, stream), layout_.name);
+    else if (plane_)
+      check(cudaMemcpy2DToArrayAsync(plane_, 0, 0, content.data(), width_bytes, width_bytes, room_.height,
+                                     cudaMemcpyHostToDevice, stream),
+            layout_.name);
+    else
+      check(cudaMemcpy2DAsync(data_, pitch_, content.data(), width_bytes, width_bytes, room_.height,
+                              cudaMemcpyHostToDevice, stream),
+            layout_.name);
+    check(cudaStreamSynchronize(stream), layout_.name);
+  }
+
+  Bytes download(cudaStream_t stream) const {
+    Bytes content(room_.bytes);
+    check(cudaMemcpyAsync(content.data(), data_, content.size(), cudaMemcpyDeviceToHost, stream), layout_.name);
+    check(cudaStreamSynchronize(stream), layout_.name);
+    return content;
+  }
+
+ private:
+  // Behind this constructor the object stands, and its destructor frees what the other one got when that fails.
+  struct Empty {};
+  DeviceArray(const Layout& layout, const Room& room, Empty) : layout_(layout), room_(room) {}
+
+  bool is_texture_plane() const { return layout_.memory == Memory::texture && layout_.dims != Dims::line; }
+
+  // Texels of 1, 2, 4, 8 or 16 bytes.
+  cudaChannelFormatDesc format() const {
+    const int bits = 8 * std::min(layout_.texel_bytes, 4), channels = std::max(layout_.texel_bytes / 4, 1);
+    return cudaCreateChannelDesc(bits, channels > 1 ? bits : 0, channels > 2 ? bits : 0, channels > 3 ? bits : 0,
+                                 cudaChannelFormatKindUnsigned);
+  }
+
+  void make_texture() {
+    cudaResourceDesc resource = {};
+    if (layout_.dims == Dims::line) {
+      resource.resType = cudaResourceTypeLinear;
+      resource.res.linear.devPtr = data_;
+      resource.res.linear.desc = format();
+      resource.res.linear.sizeInBytes = static_cast<std::size_t>(room_.bytes);
+    } else if (plane_) {
+      resource.resType = cudaResourceTypeArray;
+      resource.res.array.array = plane_;
+    } else {
+      resource.resType = cudaResourceTypePitch2D;
+      resource.res.pitch2D.devPtr = data_;
+      resource.res.pitch2D.desc = format();
+      resource.res.pitch2D.width = static_cast<std::size_t>(room_.width);
+      resource.res.pitch2D.height = static_cast<std::size_t>(room_.height);
+      resource.res.pitch2D.pitchInBytes = pitch_;
+    }
+    cudaTextureDesc texture = {};
+    texture.readMode = cudaReadModeElementType;
+    texture.filterMode = cudaFilterModePoint;
+    for (auto& mode : texture.addressMode) mode = cudaAddressModeClamp;
+    check(cudaCreateTextureObject(&texture_, &resource, &texture, nullptr), layout_.name);
+  }
+
+  Layout layout_;
+  Room room_;
+  void* data_ = nullptr;
+  std::size_t pitch_ = 0;
+  cudaArray_t plane_ = nullptr;
+  cudaTextureObject_t texture_ = 0;
+};
+
+// The kernel's view of an array (autotune::Array), by its handle, extents and strides.
+template <class Accessor>
+Accessor accessor(const Room& room, unsigned long long handle) {
+  Accessor made{};
+  static_assert(sizeof made.memory == sizeof handle, "a memory is one handle");
+  std::memcpy(&made.memory, &handle, sizeof handle);
+  for (std::size_t axis = 0; axis < room.extents.size(); ++axis) {
+    made.mapping.extents[axis] = static_cast<unsigned>(room.extents[axis]);
+    made.mapping.strides[axis] = static_cast<decltype(made.part_stride)>(room.strides[axis]);
+  }
+  made.part_stride = static_cast<decltype(made.part_stride)>(room.part_stride);
+  return made;
+}
+
+}  // namespace tuned

@@ -1,0 +1,257 @@
+// How an array is stored: from a plain row-major array to the bytes that a kernel reads, and back. The steps are
+// packing -> axes and padding -> records -> grouping -> dims; the accessors in kernels/autotune do the same on the GPU.
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace tuned {
+
+using Bytes = std::vector<unsigned char>;
+using Shape = std::vector<std::int64_t>;
+
+enum class Memory { global, readonly, texture, constant };
+enum class Dims { line, plane, pitched_plane };
+
+struct Layout {
+  const char* name = "";
+  Memory memory = Memory::global;
+  Dims dims = Dims::line;
+  int element_bytes = 4;            // of the plain array
+  bool is_signed = false;           // the elements, where they are packed
+  int texel_bytes = 4;              // of one access
+  std::vector<int> axes = {0};      // from the slowest to the contiguous one
+  int padding = 1;                  // the contiguous extent is a multiple of it
+  int packed_axis = -1;             // along which elements share a word; -1: none do
+  int bits = 0;                     // of an element in its word
+  bool is_planar = false;           // bit k of word p is bit p of element k
+  int vector = 1;                   // words of a value
+  int lanes = 1;                    // records: 1 aos, 0 soa, else the run of aosoa
+  int members = 1, member = 0;      // grouping: arrays in one buffer, and which of them this is
+  std::int64_t plane_width = 4096;  // in texels, a power of two
+  std::int64_t plane_rows = 1;      // of a block of the plane, a power of two
+  int index_bits = 32;              // of an address on the GPU
+  std::int64_t constant_bytes = 65536;
+  std::int64_t constant_offset = 0;
+
+  bool is_packed() const { return packed_axis >= 0; }
+  int joined() const { return is_packed() ? vector * (is_planar ? 32 : 32 / bits) : 1; }  // elements of a value
+  int value_bytes() const { return is_packed() ? vector * (is_planar ? 4 * bits : 4) : element_bytes; }
+  int parts() const { return value_bytes() / texel_bytes; }
+};
+
+// Where an array of one shape goes. Strides are in values, part_stride and the plane in texels.
+struct Room {
+  std::vector<std::int64_t> extents, strides;  // by axis of the array, in values
+  std::int64_t values = 0;                     // those that pad the contiguous axis too
+  std::int64_t part_stride = 0;
+  std::int64_t texels = 0, bytes = 0;
+  std::int64_t width = 0, height = 0;  // of the plane; 0 on a line
+};
+
+// What a device can hold and launch; the values are those of compute capability 9.0.
+struct Limits {
+  std::int64_t grid_x = 2147483647, grid_y = 65535, grid_z = 65535;
+  std::int64_t threads_per_block = 1024, shared_bytes_per_block = 232448, constant_bytes = 65536;
+  std::int64_t texture_1d_texels = 1 << 28, texture_2d_width = 131072, texture_2d_height = 65536;
+  std::int64_t texture_pitched_width = 131072, texture_pitched_height = 65000;
+  std::int64_t memory_bytes = INT64_MAX;
+};
+
+inline Room room(const Layout& layout, const Shape& shape) {
+  Room found;
+  found.extents = shape;
+  if (layout.is_packed()) {
+    std::int64_t& packed = found.extents[layout.packed_axis];
+    packed = (packed + layout.joined() - 1) / layout.joined();
+  }
+  found.strides.resize(shape.size());
+  found.values = 1;
+  for (auto axis = layout.axes.rbegin(); axis != layout.axes.rend(); ++axis) {
+    std::int64_t extent = found.extents[*axis];
+    if (axis == layout.axes.rbegin()) extent = (extent + layout.padding - 1) / layout.padding * layout.padding;
+    found.strides[*axis] = found.values;
+    found.values *= extent;
+  }
+  found.part_stride = found.values * layout.members;
+  const std::int64_t run = layout.lanes > 1 ? layout.lanes : 1;
+  found.texels = (found.part_stride + run - 1) / run * run * layout.parts();
+  if (layout.dims != Dims::line) {
+    const std::int64_t block = layout.plane_width * layout.plane_rows;
+    found.width = layout.plane_width;
+    found.height = (found.texels + block - 1) / block * layout.plane_rows;
+    found.texels = found.width * found.height;
+  }
+  found.bytes = found.texels * layout.texel_bytes;
+  return found;
+}
+
+// The texel of part `part` of value `value`.
+inline std::int64_t address(const Layout& layout, const Room& room, std::int64_t value, std::int64_t part) {
+  value = value * layout.members + layout.member;
+  const std::int64_t offset =
+      layout.lanes == 0 ? part * room.part_stride + value
+                        : (value / layout.lanes * layout.parts() + part) * layout.lanes + value % layout.lanes;
+  if (layout.dims == Dims::line) return offset;
+  const std::int64_t width = layout.plane_width, rows = layout.plane_rows;
+  const std::int64_t y = offset / (width * rows) * rows + offset % rows;
+  return y * width + offset / rows % width;
+}
+
+// Calls visit(indices, value) for every value, in the order in which they are stored; padding is left out.
+template <class Visit>
+void for_each_value(const Layout& layout, const Room& room, Visit visit) {
+  const int rank = static_cast<int>(layout.axes.size());
+  for (std::int64_t extent : room.extents)
+    if (extent == 0) return;
+  std::vector<std::int64_t> at(rank, 0);
+  std::int64_t value = 0;
+  for (;;) {
+    visit(at, value);
+    int place = rank - 1;
+    for (; place >= 0; --place) {
+      const int axis = layout.axes[place];
+      value += room.strides[axis];
+      if (++at[axis] < room.extents[axis]) break;
+      value -= at[axis] * room.strides[axis];
+      at[axis] = 0;
+    }
+    if (place < 0) return;
+  }
+}
+
+// How far element `k` of the value at `at` is from the array's first element; -1 behind the packed axis' end.
+inline std::int64_t element(const Layout& layout, const Shape& shape, const std::vector<std::int64_t>& at, int k) {
+  std::int64_t offset = 0;
+  for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
+    const std::int64_t index = axis == layout.packed_axis ? at[axis] * layout.joined() + k : at[axis];
+    if (index >= shape[axis]) return -1;
+    offset = offset * shape[axis] + index;
+  }
+  return offset;
+}
+
+// Throws std::out_of_range where the element does not fit into `bits`.
+inline std::uint32_t narrowed(const Layout& layout, const unsigned char* from) {
+  std::uint64_t number = 0;
+  std::memcpy(&number, from, layout.element_bytes);
+  const bool is_negative = layout.is_signed && (number >> (8 * layout.element_bytes - 1) & 1);
+  if (is_negative || number >> layout.bits != 0)
+    throw std::out_of_range(std::string(layout.name) + ": " + std::to_string(layout.bits) + " bits hold 0.." +
+                            std::to_string((std::uint64_t{1} << layout.bits) - 1) + ", found " +
+                            (is_negative ? "a negative number" : std::to_string(number)));
+  return static_cast<std::uint32_t>(number);
+}
+
+// Which word of a value element `k` is in, and from which bit on. With planes it has one bit in each of the words
+// from this one on.
+inline int word_of(const Layout& layout, int k) {
+  return layout.is_planar ? k / 32 * layout.bits : k / (32 / layout.bits);
+}
+inline int bit_of(const Layout& layout, int k) {
+  return layout.is_planar ? k % 32 : k % (32 / layout.bits) * layout.bits;
+}
+
+// The value at `at` of `array`.
+inline void gather(const Layout& layout, const Shape& shape, const std::vector<std::int64_t>& at,
+                   const unsigned char* array, std::vector<std::uint32_t>& words, Bytes& value) {
+  if (!layout.is_packed()) {
+    std::memcpy(value.data(), array + element(layout, shape, at, 0) * layout.element_bytes, value.size());
+    return;
+  }
+  words.assign(words.size(), 0);
+  for (int k = 0; k < layout.joined(); ++k) {
+    const std::int64_t from = element(layout, shape, at, k);
+    if (from < 0) break;
+    const std::uint32_t number = narrowed(layout, array + from * layout.element_bytes);
+    const int word = word_of(layout, k), bit = bit_of(layout, k);
+    if (layout.is_planar)
+      for (int plane = 0; plane < layout.bits; ++plane) words[word + plane] |= (number >> plane & 1u) << bit;
+    else
+      words[word] |= number << bit;
+  }
+  std::memcpy(value.data(), words.data(), value.size());
+}
+
+// The inverse of gather.
+inline void scatter(const Layout& layout, const Shape& shape, const std::vector<std::int64_t>& at, const Bytes& value,
+                    std::vector<std::uint32_t>& words, unsigned char* array) {
+  if (!layout.is_packed()) {
+    std::memcpy(array + element(layout, shape, at, 0) * layout.element_bytes, value.data(), value.size());
+    return;
+  }
+  std::memcpy(words.data(), value.data(), value.size());
+  for (int k = 0; k < layout.joined(); ++k) {
+    const std::int64_t to = element(layout, shape, at, k);
+    if (to < 0) break;
+    const int word = word_of(layout, k), bit = bit_of(layout, k);
+    std::uint64_t number = 0;
+    if (layout.is_planar)
+      for (int plane = 0; plane < layout.bits; ++plane) number |= (words[word + plane] >> bit & 1u) << plane;
+    else
+      number = words[word] >> bit & ((std::uint64_t{1} << layout.bits) - 1);
+    std::memcpy(array + to * layout.element_bytes, &number, layout.element_bytes);
+  }
+}
+
+// Puts a row-major `array` of `shape` where it belongs in `buffer`, which is room(layout, shape).bytes long; the
+// members of a group share one. Throws std::out_of_range for a number that a packing does not hold.
+inline void write(const Layout& layout, const Shape& shape, const void* array, Bytes& buffer) {
+  const Room where = room(layout, shape);
+  std::vector<std::uint32_t> words(layout.is_packed() ? layout.value_bytes() / 4 : 0);
+  Bytes value(layout.value_bytes());
+  for_each_value(layout, where, [&](const std::vector<std::int64_t>& at, std::int64_t number) {
+    gather(layout, shape, at, static_cast<const unsigned char*>(array), words, value);
+    for (int part = 0; part < layout.parts(); ++part)
+      std::memcpy(buffer.data() + address(layout, where, number, part) * layout.texel_bytes,
+                  value.data() + part * layout.texel_bytes, layout.texel_bytes);
+  });
+}
+
+// The bytes of a row-major `array` of `shape`.
+inline Bytes stored(const Layout& layout, const Shape& shape, const void* array) {
+  Bytes buffer(room(layout, shape).bytes, 0);
+  write(layout, shape, array, buffer);
+  return buffer;
+}
+
+// The row-major array of `shape` back from its bytes: the inverse of write.
+inline void restore(const Layout& layout, const Shape& shape, const Bytes& buffer, void* array) {
+  const Room where = room(layout, shape);
+  std::vector<std::uint32_t> words(layout.is_packed() ? layout.value_bytes() / 4 : 0);
+  Bytes value(layout.value_bytes());
+  for_each_value(layout, where, [&](const std::vector<std::int64_t>& at, std::int64_t number) {
+    for (int part = 0; part < layout.parts(); ++part)
+      std::memcpy(value.data() + part * layout.texel_bytes,
+                  buffer.data() + address(layout, where, number, part) * layout.texel_bytes, layout.texel_bytes);
+    scatter(layout, shape, at, value, words, static_cast<unsigned char*>(array));
+  });
+}
+
+// Why an array does not fit on a device with `limits`; empty when it does.
+inline std::string refusal(const Layout& layout, const Room& room, const Limits& limits) {
+  const std::string name = std::string(layout.name) + ": ";
+  if (layout.index_bits == 32 && room.texels >= std::int64_t{1} << 32)
+    return name + std::to_string(room.texels) + " texels pass the range of 32-bit addresses";
+  for (std::int64_t extent : room.extents)
+    if (extent >= std::int64_t{1} << 32) return name + "an extent passes the range of 32-bit numbers";
+  const std::int64_t window = limits.constant_bytes - layout.constant_offset;
+  if (layout.memory == Memory::constant &&
+      room.bytes > (window < layout.constant_bytes ? window : layout.constant_bytes))
+    return name + std::to_string(room.bytes) + " bytes do not fit in constant memory";
+  if (layout.memory == Memory::texture && layout.dims == Dims::line && room.texels > limits.texture_1d_texels)
+    return name + std::to_string(room.texels) + " texels pass the 1D texture limit";
+  if (layout.memory == Memory::texture && layout.dims != Dims::line) {
+    const bool is_pitched = layout.dims == Dims::pitched_plane;
+    if (room.width > (is_pitched ? limits.texture_pitched_width : limits.texture_2d_width) ||
+        room.height > (is_pitched ? limits.texture_pitched_height : limits.texture_2d_height))
+      return name + "a plane of " + std::to_string(room.width) + " x " + std::to_string(room.height) +
+             " texels passes the 2D texture limit";
+  }
+  if (room.bytes > limits.memory_bytes) return name + std::to_string(room.bytes) + " bytes pass the device's memory";
+  return "";
+}
+
+}  // namespace tuned

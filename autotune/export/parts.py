@@ -1,0 +1,212 @@
+"""What the templates of an export are filled with: a family's declaration and its winners in C++'s words."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from autotune.data import SCALAR_TYPES, Data
+from autotune.errors import FamilyError
+from autotune.export.choices import Choices, identifier
+from autotune.export.cpp_expression import Kind, translated
+from autotune.export.winner_parts import places_of, winner_parts
+from autotune.expression import Expression
+from autotune.family import Family
+
+__all__ = ["parts", "problem_values"]
+
+
+def parts(choices: Choices) -> dict[str, Any]:
+    """Names as the templates use them. Raises FamilyError for an expression that has no C++ form."""
+    family = choices.family
+    free = _free(family)
+    arrays = [_array(data, i) for i, data in enumerate(family.data.values())]
+    options = [_option(family, name) for name in family.options]
+    # What a tolerance reads beside options and policies is not known before there is an input.
+    relative, absolute = family.tolerance({**family.space.control, **family.chosen_options({})})
+    return {
+        "family": family,
+        "ns": identifier(family.name),
+        "options": options,
+        "records": _records(family),
+        "given_extents": [identifier(name) for name in _given_extents(family)],
+        "extents": [identifier(name) for name in family.extents],
+        "computed_extents": _computed(family, {n: e for n, e in family.extents.items() if e is not None}, free),
+        "scalars": [{"name": identifier(s.name), "kind": _kind(s.type)} for s in family.scalars.values()],
+        "given_scalars": [_given_scalar(family, name) for name in family.scalars if family.scalars[name].value is None],
+        "computed_scalars": _computed(
+            family, {s.name: s.value for s in family.scalars.values() if s.value is not None}, free
+        ),
+        "arrays": arrays,
+        "inputs": [array for array in arrays if array["role"] == "input"],
+        "outputs": [array for array in arrays if array["role"] == "output"],
+        "kernels": [_kernel(family, name) for name in family.kernels],
+        "features": [
+            {"name": name, "text": translated(expression, {}, free).text}
+            for name, expression in family.features.items()
+        ],
+        "winners": [winner_parts(winner, free, options) for winner in choices.winners],
+        "entries": [_entry(row, options) for row in choices.entries],
+        "fallbacks": [_entry(row, options) for row in choices.fallbacks],
+        "has_nan": any(math.isnan(value) for row in choices.entries for value in row.features),
+        "has_constant": any(
+            layout.memory == "constant" for w in choices.winners for layout in w.variant.layouts.values()
+        ),
+        "ranges": any(data.low is not None for data in family.inputs),
+        "has_preset": any(row.rule == "preset" for row in choices.fallbacks),
+        "architectures": choices.architectures,
+        "compile_options": list(family.compile_options),
+        "absolute": repr(absolute),
+        "relative": repr(relative),
+        "left_out": choices.left_out,
+        "chosen_options": "{" + ", ".join(f"static_cast<int>(problem.{o['name']})" for o in options) + "}",
+    }  # fmt: skip
+
+
+def problem_values(family: Family, sizes: Mapping[str, int], options: Mapping[str, Any],
+                   scalars: Mapping[str, float]) -> list[tuple[str, str]]:  # fmt: skip
+    """What an example sets of ``Problem``: (member, C++ value)."""
+    scope = f"tuned::{identifier(family.name)}"
+    return [
+        *((identifier(name), str(sizes[name])) for name in _given_extents(family)),
+        *((identifier(s.name), repr(scalars[s.name])) for s in family.scalars.values() if s.value is None),
+        *(
+            (identifier(name), f"{scope}::{_enumeration(name)}::{_enumerator(v)}")
+            for name, v in options.items()
+        ),
+    ]
+
+
+# -- the declaration ----------------------------------------------------------------------------------------
+
+
+def _given_extents(family: Family) -> list[str]:
+    """Those that the caller's arrays have."""
+    named = {extent for data in family.inputs for extent in data.shape}
+    return [name for name in family.extents if name in named]
+
+
+def _kind(type_name: str) -> Kind:
+    return "real" if "float" in type_name else "whole"
+
+
+def _free(family: Family) -> dict[str, tuple[str, Kind]]:
+    """Extents and scalars as expressions read them: members of ``Values``."""
+    found: dict[str, tuple[str, Kind]] = {name: (f"v.{identifier(name)}", "whole") for name in family.extents}
+    for scalar in family.scalars.values():
+        found[scalar.name] = (f"v.{identifier(scalar.name)}", _kind(scalar.type))
+    return found
+
+
+def _computed(
+    family: Family, expressions: Mapping[str, Expression], free: Mapping[str, tuple[str, Kind]]
+) -> list[Any]:
+    found = []
+    for name, expression in expressions.items():
+        if options := sorted(expression.names & family.options.keys()):
+            raise FamilyError(
+                f"{expression.where}: {expression.text!r} reads the option {options[0]}; an export cannot compute that"
+            )
+        text = translated(expression, {}, free).text
+        found.append({"name": identifier(name), "text": text, "source": expression.text})
+    return found
+
+
+def _option(family: Family, name: str) -> dict[str, Any]:
+    option = family.options[name]
+    return {
+        "name": identifier(name),
+        "declared": name,
+        "doc": " ".join(option.doc.split()),
+        "type": _enumeration(name),
+        "values": [str(value) for value in option.values],
+        "enumerators": [_enumerator(value) for value in option.values],
+        "default": _enumerator(option.default),
+    }
+
+
+def _enumeration(name: str) -> str:
+    return "".join(word.capitalize() for word in name.split("_"))
+
+
+def _enumerator(value: str | int) -> str:
+    return identifier(str(value))
+
+
+def _given_scalar(family: Family, name: str) -> dict[str, Any]:
+    scalar = family.scalars[name]
+    has_default = scalar.default is not None
+    default = repr(scalar.default) if has_default else "0"
+    return {
+        "name": identifier(name),
+        "type": _element(scalar.type),
+        "default": default,
+        "has_default": has_default,
+    }
+
+
+def _element(type_name: str) -> str:
+    return {"float32": "float", "float64": "double"}.get(type_name, f"std::{type_name}_t")
+
+
+def _records(family: Family) -> list[dict[str, Any]]:
+    found: dict[str, Any] = {}
+    for data in (*family.inputs, *family.outputs):
+        if data.record:
+            fields = [(_element(f.type), identifier(f.name)) for f in data.fields]
+            found[data.record] = {"name": data.record, "fields": fields}
+    return list(found.values())
+
+
+def _array(data: Data, place: int) -> dict[str, Any]:
+    low = high = None
+    if data.low is not None and data.high is not None:
+        low, high = (repr(int(n) if data.dtype.kind in "iu" else float(n)) for n in (data.low, data.high))
+    return {
+        "name": data.name,
+        "cpp": identifier(data.name),
+        "role": data.role,
+        "place": place,
+        "element": data.record or _element(data.fields[0].type),
+        "is_record": bool(data.record),
+        "shape": list(data.shape),
+        "extents": [identifier(extent) for extent in data.shape],
+        "low": low,
+        "high": high,
+        "range_text": "" if low is None else f", values {low} to {high}",
+        "compared": [f".{identifier(f.name)}" for f in data.fields] if data.record else [""],
+    }
+
+
+def _kernel(family: Family, name: str) -> dict[str, Any]:
+    places = {data: i for i, data in enumerate(family.data)}
+
+    def argument(item: str) -> str:
+        if item in places:
+            return (
+                f"accessor<typename Policy::{item}>(rooms[{places[item]}], arrays[{places[item]}]->handle())"
+            )
+        return f"static_cast<{SCALAR_TYPES[family.scalars[item].type]}>(v.{identifier(item)})"
+
+    kernel = family.kernels[name]
+    return {
+        "name": name,
+        "template": f"::{name.removeprefix('::')}",
+        "arguments": [argument(item) for item in kernel.arguments],
+    }
+
+
+# -- the table ----------------------------------------------------------------------------------------------
+
+
+def _entry(row: Any, options: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    features = ["none" if math.isnan(value) else f"{value!r}" for value in row.features]
+    return {
+        "rule": row.rule,
+        "name": row.name,
+        "device": row.device,
+        "capability": row.capability,
+        "options": ", ".join(places_of(options, row.options)),
+        "features": ", ".join(features),
+        "winner": row.winner,
+        "median": f"{row.median_ms!r}",
+    }

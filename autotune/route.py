@@ -1,0 +1,134 @@
+"""The devices of a kernel, and on which of them a call runs: the GPU, or the cpu where it is faster or all there is."""
+
+import logging
+import threading
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from autotune import fallback, interop
+from autotune.backends import Backend
+from autotune.cache import Cache
+from autotune.device import Device
+from autotune.devices import open_backend
+from autotune.family import Family
+from autotune.policyfile import file_name
+from autotune.selection import Policies
+from autotune.target import Target
+from autotune.workload import Inputs
+
+__all__ = ["Route"]
+
+_log = logging.getLogger("autotune")
+
+
+class Route:
+    """``device`` is what the caller named: cpu, cuda or cuda:N, and nothing else is used then; None or auto lets the
+    route choose. ``first`` is where calls go unless the cpu is faster for them. Raises DeviceError, UnknownName."""
+
+    def __init__(
+        self, family: Family, device: str | None, folders: Sequence[Path], cache: Cache,
+        accuracy: Mapping[str, Any] | None, objective: str = "kernel",
+    ) -> None:  # fmt: skip
+        self._family = family
+        self._folders = folders
+        self._cache = cache
+        self._accuracy, self._objective = accuracy, objective
+        self._may_change = device in (None, "auto")
+        self._lock = threading.RLock()
+        self._targets: dict[str, Target] = {}
+        self._out_of_use: set[str] = set()  # kinds of device that failed
+        self._gpus: list[Policies] | None = None
+        self._told_loss = False
+        self.first = self._opened(open_backend(device or "auto"), 5)
+
+    def _opened(self, backend: Backend, stacklevel: int) -> Target:
+        target = Target(self._family, backend, self._folders, self._cache, self._accuracy, self._objective)
+        self._targets[target.kind] = target
+        if target.policies is None:
+            why = "".join(f"; {c.origin}: {c.refusal}" for c in target.passed)
+            warnings.warn(
+                f"no usable policy file for {self._family.name} on {backend.device.slug}: running an untuned "
+                f"configuration; `autotune sweep {self._family.name}` makes one{why}",
+                stacklevel=stacklevel,
+            )
+        return target
+
+    def _cpu(self) -> Target:
+        with self._lock:
+            return self._targets.get("cpu") or self._opened(open_backend("cpu"), 7)
+
+    def target_for(self, inputs: Inputs, example: Any = None, out: Any = None) -> Target:
+        """Where ``inputs`` run; ``example`` and ``out`` are arrays of the call, which stays on the GPU when they are
+        there."""
+        if self.first.kind == "cpu" or "cuda" in self._out_of_use:
+            cpu = self._cpu()
+            if self._may_change:
+                self._tell_loss(cpu, inputs)
+            return cpu
+        if not self._may_change or "cpu" in self._out_of_use:
+            return self.first
+        given = (example, *out.values()) if isinstance(out, Mapping) else (example, out)
+        if any(interop.view(array) is not None for array in given):
+            return self.first
+        choice = self.choice(inputs)
+        _log.info("%s runs on %s: %s", self._family.name, choice.kind, choice.reason)
+        return self._cpu() if choice.kind == "cpu" else self.first
+
+    def choice(self, inputs: Inputs) -> fallback.Choice:
+        """By the crossover in the GPU's policy file, else by what both files expect."""
+        work, policies = self.first.work(inputs), self.first.policies
+        measured = policies.crossover(self._cpu_slug) if policies else None
+        if measured is not None:
+            return fallback.choose(work, measured.below, 0.0, 0.0)
+        if not self._is_cpu_tuned:
+            return fallback.choose(work, None, 0.0, 0.0)  # and the cpu is not even opened
+        return fallback.choose(work, None, self.first.expected_ms(inputs), self._cpu().expected_ms(inputs))
+
+    @cached_property
+    def _cpu_slug(self) -> str:
+        from autotune.hostcxx import cpu_model
+
+        return Device(kind="cpu", name=cpu_model(), arch="").slug
+
+    @cached_property
+    def _is_cpu_tuned(self) -> bool:
+        name = file_name(self._family.name, self._cpu_slug)
+        return any((folder / name).is_file() for folder in self._folders)
+
+    def after_failure(self, failed: Target, problem: Exception, inputs: Inputs) -> Target | None:
+        """Where a call with ``inputs`` goes whose device failed, from now on; None when there is no other."""
+        with self._lock:
+            if not self._may_change or self.first.kind == "cpu" or self._out_of_use - {failed.kind}:
+                return None
+            self._out_of_use.add(failed.kind)
+        other = "cpu" if failed.kind == "cuda" else "GPU"
+        warnings.warn(
+            f"{failed.backend.device.name} failed, running on the {other} from now on: {problem}",
+            stacklevel=5,
+        )
+        if other == "GPU":
+            return self.first
+        self._tell_loss(self._cpu(), inputs)
+        return self._cpu()
+
+    def _tell_loss(self, cpu: Target, inputs: Inputs) -> None:
+        """Warn, once, when the cpu stands in for a GPU that was measured to be much faster."""
+        if self._told_loss:
+            return
+        if self._gpus is None:
+            self._gpus = fallback.known_gpus(self._family, self._folders)
+        if not self._gpus:
+            return
+        work = cpu.work(inputs)
+        times = [(policies.device.name, policies.expected_call_ms(work)) for policies in self._gpus]
+        if text := fallback.loss(cpu.expected_ms(inputs), times):
+            self._told_loss = True
+            warnings.warn(f"{self._family.name}: {text}", stacklevel=5)
+
+    def close(self) -> None:
+        """Release every device. Safe to call twice."""
+        for target in self._targets.values():
+            target.close()

@@ -1,0 +1,135 @@
+"""Where the GPU overtakes the cpu for whole calls: numpy arrays in and out, transforms and transfers included.
+
+    python benchmarks/crossover.py allpairs --parameter instances=28,56,112,224 --parameter attributes=512
+
+Each size is timed on both devices under their policy files (sweep both first), in turn, and compared with what a kernel
+that was loaded without a device chooses. The crossover is in operations of the family; --write puts it into the GPU's
+policy file, in place of the one that a sweep of the same workloads on both devices estimated from its own figures.
+"""
+
+import argparse
+import csv
+import itertools
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import filelock
+import numpy as np
+import yaml
+
+import autotune
+from autotune import family as families
+from autotune import paths
+from autotune.crossover import crossover
+from autotune.policyfile import Crossover, Entry, PolicyFile, read
+from autotune.policyfile_text import write
+from autotune.workload import Workload, prepare
+
+COLUMNS = ("parameters", "operations", "cuda_ms", "cpu_ms", "faster", "chosen", "lost", "reason")
+
+
+def grid(texts: list[str]) -> list[dict[str, int]]:
+    """``instances=28,56`` … -> every combination."""
+    named = [text.partition("=") for text in texts]
+    values = [[(name, int(value)) for value in listed.split(",")] for name, _, listed in named]
+    return [dict(chosen) for chosen in itertools.product(*values)]
+
+
+def milliseconds(calls: dict[str, Callable[[], Any]], rounds: int, seconds: float) -> dict[str, float]:
+    """The median time of each, taken in turn; at most about ``seconds`` in all."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for call in calls.values():
+        call()
+    end = time.perf_counter() + seconds
+    for _ in range(rounds):
+        for name, call in calls.items():
+            begin = time.perf_counter()
+            call()
+            times[name].append((time.perf_counter() - begin) * 1e3)
+        if time.perf_counter() > end:
+            break
+    return {name: median(found) for name, found in times.items()}
+
+
+def file_of(kind: str, name: str, times: dict[str, tuple[float, float]]) -> PolicyFile:
+    """The call times by size as a policy file's entries, for ``crossover.crossover``."""
+    entries = {
+        size: Entry(
+            workload=size, features={}, options={}, configuration={}, median_ms=ms, spread=0.0, samples=1,
+            operations=work, workload_digest=size,
+        )
+        for size, (work, ms) in times.items()
+    }  # fmt: skip
+    path = Path(f"{name}.yaml")
+    return PolicyFile(family="", device={"kind": kind, "name": name}, entries=entries, default={}, path=path)
+
+
+def record(path: Path, measured: Crossover) -> None:
+    """Put it into the GPU's policy file."""
+    with filelock.FileLock(f"{path}.lock", timeout=60):
+        now = read(path)
+        write(path, replace(now, crossovers={**now.crossovers, measured.device: measured}))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("family")
+    parser.add_argument("--parameter", action="append", required=True, help="name=value,value of the inputs")
+    parser.add_argument("--policies", type=Path)
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=1.0, help="for each size")
+    parser.add_argument("--out", type=Path, default=Path("crossover.csv"))
+    parser.add_argument("--write", action="store_true", help="into the GPU's policy file")
+    asked = parser.parse_args()
+    family = families.load(asked.family)
+    rows, times = [], {"cuda": {}, "cpu": {}}  # type: ignore[var-annotated]
+    kernels = {kind: autotune.load(asked.family, kind, asked.policies) for kind in times}
+    choosing = autotune.load(asked.family, None, asked.policies)
+    for parameters in grid(asked.parameter):
+        size = " ".join(f"{name}={value}" for name, value in parameters.items())
+        inputs = prepare(
+            family, Workload(name=size, family=family.name, parameters=parameters), paths.data_root()
+        )
+        arrays = [np.asarray(array) for array in inputs.arrays.values()]
+        ways = {kind: lambda kernel=kernel: kernel(*arrays) for kind, kernel in kernels.items()}  # noqa: B023
+        names = family.names(family.space.control, inputs.sizes, inputs.options, inputs.scalars)
+        on_gpu, on_cpu = (np.asarray(kernels[kind](*arrays)) for kind in ("cuda", "cpu"))
+        np.testing.assert_allclose(on_gpu, on_cpu, *family.tolerance(names))
+        taken = milliseconds(ways, asked.rounds, asked.seconds)
+        route = choosing._route  # noqa: SLF001 - what a call would do, and why
+        work, choice = kernels["cuda"]._route.first.work(inputs), route.choice(inputs)  # noqa: SLF001
+        for kind, ms in taken.items():
+            times[kind][size] = work, ms
+        faster = min(taken, key=lambda kind: taken[kind])
+        rows.append({
+            "parameters": size, "operations": work, "cuda_ms": round(taken["cuda"], 4),
+            "cpu_ms": round(taken["cpu"], 4), "faster": faster, "chosen": choice.kind,
+            "lost": round(taken[choice.kind] / taken[faster] - 1, 4), "reason": choice.reason,
+        })  # fmt: skip
+        print("  ".join(str(value) for value in rows[-1].values()), flush=True)
+    with asked.out.open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+    slug = kernels["cpu"]._route.first.backend.device.slug  # noqa: SLF001
+    found = crossover(file_of("cpu", slug, times["cpu"]), file_of("cuda", "gpu", times["cuda"]))
+    assert found is not None
+    print(yaml.safe_dump({"crossovers": {slug: {"below": found.below, "workloads": found.workloads}}}))
+    policies = kernels["cuda"]._route.first.policies  # noqa: SLF001
+    if asked.write and policies and policies.own and policies.own.path:
+        record(policies.own.path, found)
+        print(f"written to {policies.own.path}")
+    for kernel in (*kernels.values(), choosing):
+        kernel.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""The article's four factors, measured: the time of each subclass of work-units on one GPU, the cost model fitted to
+them, and what it then expects of the three allocations.
+
+    python benchmarks/eri_subclasses.py --workload water27-jk --out eri-subclasses.csv
+"""
+
+import argparse
+import csv
+from pathlib import Path
+from typing import Any
+
+from autotune import family as families
+from autotune import workload as workloads
+from autotune.backends import Backend
+from autotune.cache import Cache, default_root
+from autotune.compiler import Compiled, compile_batch
+from autotune.devices import open_backend
+from autotune.family import Family
+from autotune.measure import median
+from autotune.resident import Resident
+from autotune.variant import Variant, batch
+from autotune.workload import Inputs
+
+BEST = "granularity=block,order=subclass,pair_table=device,boys=loaded_rational,quotient_memory=constant,roots=table"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--workload", default="water27-jk")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--configuration", default=BEST)
+    parser.add_argument("--out", type=Path, default=Path("eri-subclasses.csv"))
+    arguments = parser.parse_args()
+    family = families.load("eri")
+    inputs = workloads.prepare(family, workloads.load(family, arguments.workload), Path())
+    backend = open_backend(arguments.device)
+    rows, allocations = table(family, inputs, backend, arguments.configuration)
+    backend.close()
+    for line in (*rows, *allocations):
+        print("  ".join(f"{key} {value}" for key, value in line.items()))
+    with arguments.out.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def table(
+    family: Family, inputs: Inputs, backend: Backend, configuration: str
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """(a row a subclass, measured and modelled; a row for 2, 4 and 8 GPUs, the efficiency that the model expects)."""
+    model, measured = _measured(family, inputs, backend, configuration)
+    module = family.module
+    assert module is not None
+    total = sum(seconds for _, seconds in measured)
+    rows = [
+        {
+            "components": share.components, "work_units": share.units, "measured_ms": round(seconds * 1e3, 5),
+            "modelled_ms": round(model.seconds(share) * 1e3, 5), "share_of_all": round(seconds / total, 4),
+            "components_per_s": f"{share.components * share.units / seconds:.4g}",
+        }
+        for share, seconds in measured
+    ]  # fmt: skip
+    shares = [share for share, _ in measured]
+    allocations = []
+    for gpus in (2, 4, 8):
+        plans = {
+            "equal_counts": module.equal_counts(shares, gpus),
+            "whole_subclasses": module.whole_subclasses(shares, gpus, model),
+            "chunked": module.chunked(shares, gpus, model),
+        }
+        found = {name: round(module.efficiency(model.predicted(plan)), 4) for name, plan in plans.items()}
+        allocations.append({"gpus": gpus, **found})
+    print(
+        f"a component {model.component:.4g} s, a work-unit besides {model.transfer:.4g} s "
+        f"({model.transfer / model.component:.2f} components), a start {model.start:.4g} s"
+    )
+    return rows, allocations
+
+
+def _measured(family: Family, inputs: Inputs, backend: Backend, configuration: str) -> tuple[Any, list[Any]]:
+    module = family.module
+    assert module is not None
+    variant = Variant(family, family.space.configuration(configuration), tuple(inputs.options.items()))
+    (compiled,) = compile_batch(batch(family, (variant,)), backend.toolchain(), Cache(default_root()))
+    assert isinstance(compiled, Compiled), compiled
+    resident = Resident(backend, inputs)
+    execution = resident.execution(variant, backend.load(compiled))
+    execution.run()  # tables are made
+    found: dict[int, tuple[Any, float]] = {}
+    for share, do in module.subclass_launches(execution):
+        found[share.components] = share, median(backend.sample(do, 10, False)) / 1e3
+    resident.close()
+    return module.calibrated(list(found.values())), list(found.values())
+
+
+if __name__ == "__main__":
+    main()

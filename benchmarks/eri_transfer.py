@@ -1,0 +1,154 @@
+"""The article's transfer table: for each of its schemes the bytes that a call sends and gets back, the time that takes,
+and the time of the kernels.
+
+    python benchmarks/eri_transfer.py --workload water8 --out benchmarks/results/eri-transfer.csv
+
+``send`` and ``back`` are copies between the device and plain host memory, the transfer of the molecule and of tables
+included; ``call`` is a whole call with its lists sent, on data that is resident otherwise. Scheme 1 sends nothing: it
+is the loop on the host's cores, by the cpu device.
+"""
+
+import argparse
+import csv
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from autotune import family as families
+from autotune import workload as workloads
+from autotune.backends import Backend
+from autotune.backends.cpu import CpuBackend
+from autotune.cache import Cache, default_root
+from autotune.compiler import Compiled, compile_batch
+from autotune.devices import open_backend
+from autotune.execution import Execution
+from autotune.family import Family
+from autotune.measure import median
+from autotune.reference import expected_outputs
+from autotune.resident import Resident
+from autotune.variant import Variant, batch
+from autotune.verify import Verifier
+from autotune.workload import Inputs
+
+SCHEMES = ("scheme-1", "scheme-2", "scheme-3", "scheme-4", "scheme-4-pairs")
+_SECONDS = 3.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--workload", default="water8")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--scheme", action="append", help="again for more; all five without it")
+    parser.add_argument("--best", default="", help="a configuration to put beside the schemes")
+    parser.add_argument("--out", type=Path, default=Path("eri-transfer.csv"))
+    arguments = parser.parse_args()
+    family = families.load("eri")
+    inputs = workloads.prepare(family, workloads.load(family, arguments.workload), Path())
+    backend = open_backend(arguments.device)
+    wanted = [*(arguments.scheme or SCHEMES), *([arguments.best] if arguments.best else [])]
+    rows = table(family, inputs, backend, wanted)
+    backend.close()
+    for row in rows:
+        print("  ".join(f"{key} {value}" for key, value in row.items()))
+    with arguments.out.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def table(family: Family, inputs: Inputs, backend: Backend, schemes: Sequence[str]) -> list[dict[str, Any]]:
+    """A row a scheme; each result is checked against the reference before it is timed."""
+    expected, _ = expected_outputs(family, inputs, default_root())
+    rows = []
+    for scheme in schemes:
+        on_host = scheme == "scheme-1" and backend.device.kind != "cpu"
+        runner = CpuBackend() if on_host else backend
+        try:
+            rows.append(_row(family, inputs, runner, scheme, expected))
+        finally:
+            if on_host:
+                runner.close()
+    return rows
+
+
+def _row(family: Family, inputs: Inputs, backend: Backend, scheme: str, expected: Any) -> dict[str, Any]:
+    module = family.module
+    assert module is not None
+    configuration = family.space.configuration(scheme)
+    variant = Variant(family, configuration, tuple(inputs.options.items()))
+    (compiled,) = compile_batch(batch(family, (variant,)), backend.toolchain(), Cache(default_root()))
+    assert isinstance(compiled, Compiled), compiled
+    resident, verifier = Resident(backend, inputs), Verifier(backend, family, expected)
+    try:
+        execution = resident.execution(variant, backend.load(compiled))
+        reason, first_ms = verifier.run(execution, cold=False)
+        assert not reason, f"{scheme}: {reason}"
+        rounds = max(3, min(20, int(_SECONDS * 1e3 / max(first_ms, 1e-3))))
+        call = median(backend.sample(execution.run, rounds, False))
+        split = [backend.kernel_times(execution.run) for _ in range(min(rounds, 5))]
+        kernels = median([sum(times.values()) for times in split])
+        names = {**inputs.sizes, **inputs.scalars}
+        moved = module.transfer(configuration, names)
+        on_host = scheme == "scheme-1" and backend.device.kind == "cpu"
+        send = 0.0 if on_host else _wall(_sending(execution, inputs, configuration), backend, rounds)
+        back = 0.0 if on_host else _wall(lambda: _fetched(execution), backend, rounds)
+    finally:
+        verifier.close()
+        resident.close()
+    components = int(inputs.scalars["components"])
+    return {
+        "scheme": scheme, "device": backend.device.name, "sent_bytes": 0 if on_host else moved.sent,
+        "molecule_bytes": 0 if on_host else moved.molecule, "tables_bytes": 0 if on_host else moved.tables,
+        "lists_bytes": 0 if on_host else moved.lists, "back_bytes": 0 if on_host else moved.back,
+        "send_ms": round(send, 4), "back_ms": round(back, 4), "kernels_ms": round(kernels, 4),
+        "call_ms": round(call, 4), "send_kernels_back_ms": round(send + kernels + back, 4),
+        "components_per_s_of_kernels": f"{components / kernels * 1e3:.4g}", "configuration": configuration.id,
+    }  # fmt: skip
+
+
+def _sending(execution: Execution, inputs: Inputs, configuration: Any) -> Callable[[], None]:
+    """What a call sends when nothing is on the device yet: molecule, tables, lists."""
+    module = execution.variant.family.module
+    assert module is not None
+    names = ["shells", "primitives", "pairs"]
+    if configuration["pair_table"] == "host" and configuration["pair_memory"] in ("global", "readonly"):
+        names.append("host_table")
+    if configuration["boys"] in ("table", "shared_table"):
+        names.append("boys_table")
+    if configuration["roots"] == "table":
+        names.append("exponents")
+    small = [(execution.placed[n], execution.variant.layouts[n].apply(inputs.arrays[n])) for n in names]
+    lists = module.sends(execution)
+
+    def send() -> None:
+        for placed, stored in small:
+            execution.backend.upload(placed, stored)
+        for do in lists:
+            do()
+
+    return send
+
+
+def _fetched(execution: Execution) -> None:
+    for name in ("integrals",) if execution.names["listed"] else ("coulomb", "exchange"):
+        execution.backend.download(execution.placed[name])
+
+
+def _wall(do: Callable[[], None], backend: Backend, rounds: int) -> float:
+    """Median milliseconds from the call until the device is done."""
+    times = []
+    with backend.current():
+        for _ in range(rounds):
+            backend.synchronize()
+            begin = time.perf_counter()
+            do()
+            backend.synchronize()
+            times.append((time.perf_counter() - begin) * 1e3)
+    return median(times)
+
+
+if __name__ == "__main__":
+    main()

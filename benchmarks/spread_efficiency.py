@@ -1,0 +1,199 @@
+"""How well a family's work spreads over devices: predicted and measured, by number of devices, allocation and batch.
+
+    python benchmarks/spread_efficiency.py FAMILY -w WORKLOAD --devices 1,2,4 --out spread.csv
+
+``--kind cpu`` runs workers on the cpu, which disturb each other: for trying the script out, not for figures. Each
+number of devices is a new set of workers; starting, a run that does not count, and calibrating come first, then
+``--runs`` runs of each allocation and batch in turn. A row is one allocation and batch on so many devices (the median
+run), or one worker of it (worker = 0, 1, ...). ``efficiency`` is the time of the best on one device over devices times
+this one's; it needs 1 among --devices. ``predicted_s`` is the cost model's, calibrated before any run that counts. With
+``--kill N`` a last run has worker N killed when half of the units are done. Every result is compared with the first.
+"""
+
+import argparse
+import csv
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune import family as families
+from autotune import paths
+from autotune import workload as workloads
+from autotune.measure import median, spread
+from autotune.spread import Spread
+from autotune.spread_member import Member
+from autotune.spread_plan import Chunk
+from autotune.spread_report import Report
+
+COLUMNS = (
+    "family", "workload", "configuration", "devices", "device", "allocation", "batch", "worker", "units", "chunks",
+    "predicted_s", "elapsed_s", "spread", "runs", "computing_s", "copying_s", "balance", "efficiency",
+    "predicted_over_measured", "started_s", "calibrated_s", "redone", "note",
+)  # fmt: skip
+
+
+def main() -> None:
+    asked = arguments()
+    family = families.load(asked.family)
+    inputs = workloads.prepare(family, workloads.load(family, asked.workload), paths.data_root(asked.data))
+    held = dict(item.split("=", 1) for item in asked.set.split(",")) if asked.set else None
+    rows: list[dict[str, Any]] = []
+    first: dict[str, NDArray[Any]] = {}
+    alone = float("inf")
+    for devices in (int(number) for number in asked.devices.split(",")):
+        names = ["cpu"] * devices if asked.kind == "cpu" else [f"cuda:{n}" for n in range(devices)]
+        with Spread(family, inputs, names, configuration=held, policies=asked.policies) as several:
+            several.run("balanced")
+            several.calibrate()
+            found = list(measured(several, asked, first))
+            if devices == 1:
+                alone = min(median(times) for _, times, note in found if not note)
+            for report, times, note in found:
+                elapsed = median(times)
+                about = {
+                    "family": family.name,
+                    "workload": asked.workload or family.default_workload,
+                    "configuration": report.configuration,
+                    "devices": devices,
+                    "device": several.members[0].device.name,
+                    "allocation": report.allocation,
+                    "batch": report.batch,
+                    "started_s": f"{report.started_s:.3f}",
+                    "calibrated_s": f"{report.calibrated_s:.3f}",
+                    "note": note,
+                }
+                rows += list(rows_of(report, about, times, alone / (devices * elapsed)))
+                print(
+                    f"{devices} x {about['device']}, {report.allocation}, batch {report.batch}: {elapsed:.4f} s, "
+                    f"predicted {report.predicted_s:.4f} s, efficiency {alone / (devices * elapsed):.4f} {note}"
+                )
+                sys.stdout.flush()
+                write(asked.out, rows)  # what was measured is there whatever happens next
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
+    parser.add_argument("family")
+    parser.add_argument("-w", "--workload", default="")
+    parser.add_argument("--devices", default="1,2,4", help="numbers of devices, in turn")
+    parser.add_argument("--kind", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--allocations", default="auto,contiguous,batches,cyclic,dynamic")
+    parser.add_argument(
+        "--batches", default="0", help="units a chunk at most, in turn; 0 is the configuration's"
+    )
+    parser.add_argument("--set", default="", help="policy=value,…; default what the dispatcher chooses")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--kill", type=int, default=-1, help="a worker to kill in a last run")
+    parser.add_argument("--policies", type=Path)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    return parser.parse_args()
+
+
+def measured(
+    several: Spread, asked: argparse.Namespace, first: dict[str, NDArray[Any]]
+) -> Iterator[tuple[Report, list[float], str]]:
+    """(the median run, all times, note) of each allocation and batch. Every result is compared with the first one's:
+    equal where units write parts, and near where they add to sums."""
+    pairs = [
+        (allocation, int(batch))
+        for allocation in asked.allocations.split(",")
+        for batch in asked.batches.split(",")
+    ]
+    reports: dict[tuple[str, int], list[Report]] = {pair: [] for pair in pairs}
+    models = list(several.models)
+    for _ in range(asked.runs):
+        for pair in pairs:
+            several.models[:] = models  # each is predicted by the calibration, not by the runs before it
+            reports[pair].append(several.run(*pair))
+            compare(several, first)
+    for taken in reports.values():
+        ordered = sorted(taken, key=lambda report: report.elapsed_s)
+        yield ordered[len(ordered) // 2], [report.elapsed_s for report in taken], ""
+    alive = [member for member in several.members if not member.lost]
+    if 0 <= asked.kill < len(alive) and len(alive) > 1:
+        several.models[:] = models
+        killer = Killer(alive[asked.kill], len(several.units))
+        report = several.run(*pairs[0], watch=killer)
+        compare(several, first)
+        yield report, [report.elapsed_s], f"worker {asked.kill} killed; the result is the same"
+
+
+class Killer:
+    """Ends a worker when half of the units are done."""
+
+    def __init__(self, victim: Member, units: int) -> None:
+        self.victim, self.left = victim, units // 2
+
+    def __call__(self, member: Member, chunk: Chunk) -> None:  # noqa: ARG002
+        if self.left > 0 >= self.left - chunk.count and self.victim.process.pid:
+            os.kill(self.victim.process.pid, signal.SIGKILL)
+        self.left -= chunk.count
+
+
+def compare(several: Spread, first: dict[str, NDArray[Any]]) -> None:
+    """Raise AssertionError for a result that is not the first one's."""
+    for name, array in several.outputs().items():
+        if name not in first:
+            first[name] = array.copy()
+        elif name in several.units.sums and array.dtype.kind == "f":
+            np.testing.assert_allclose(
+                array, first[name], rtol=1e-5, atol=1e-5 * float(np.abs(first[name]).max())
+            )
+        else:
+            np.testing.assert_array_equal(array, first[name])
+
+
+def rows_of(
+    report: Report, about: Mapping[str, Any], times: list[float], efficiency: float
+) -> Iterator[dict[str, Any]]:
+    """One row for the run, one for each worker."""
+    elapsed = median(times)
+    yield {
+        **about,
+        "worker": "all",
+        "units": sum(share.units for share in report.shares),
+        "chunks": sum(share.chunks for share in report.shares),
+        "predicted_s": f"{report.predicted_s:.6f}",
+        "elapsed_s": f"{elapsed:.6f}",
+        "spread": f"{spread(times):.4f}",
+        "runs": len(times),
+        "computing_s": f"{sum(share.device_s for share in report.shares):.6f}",
+        "copying_s": f"{sum(share.copied_s for share in report.shares):.6f}",
+        "balance": f"{report.balance:.4f}",
+        "efficiency": f"{efficiency:.4f}" if np.isfinite(efficiency) else "",
+        "predicted_over_measured": f"{report.predicted_s / elapsed:.4f}",
+        "redone": sum(share.redone for share in report.shares),
+    }
+    for number, share in enumerate(report.shares):
+        yield {
+            **about,
+            "worker": number,
+            "units": share.units,
+            "chunks": share.chunks,
+            "predicted_s": f"{share.predicted_s:.6f}",
+            "elapsed_s": f"{share.measured_s:.6f}",
+            "computing_s": f"{share.device_s:.6f}",
+            "copying_s": f"{share.copied_s:.6f}",
+            "predicted_over_measured": f"{share.predicted_s / max(share.measured_s, 1e-12):.4f}",
+            "redone": share.redone,
+            "note": share.lost or about["note"],
+        }
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> None:
+    with closing(path.open("w", newline="", encoding="utf-8")) as file:
+        table = csv.DictWriter(file, COLUMNS, restval="")
+        table.writeheader()
+        table.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+// What a policy means for one atom and one point: number types, and q / r by several ways to an inverse square root.
+#pragma once
+#include "autotune/array.cuh"
+
+enum class Precalculate { none, slice, block, thread };
+enum class Points { adjacent, strided };
+enum class Accumulate { read_first, shared, at_end };
+enum class Staging { none, shared };
+enum class Rsqrt { ieee, fast, mixed4, mixed3, mixed2, newton };
+enum class Precision { float32, compensated, float64 };
+enum class Edges { guarded, padded };
+enum class SlicesPerLaunch { all };
+
+// x, y, z in angstrom from the lattice's origin, q in elementary charges.
+struct Atom {
+  float x, y, z, q;
+};
+
+// Square angstrom. V is the sum of q / sqrt(r * r + softening), so an atom exactly on a lattice point adds 10,000 q
+// there and nothing is infinite; at half an angstrom it changes q / r by 2e-8 of it, less than float32 can tell.
+constexpr float softening = 1e-8f;
+
+template <Precision>
+struct Number {
+  using type = float;
+};
+template <>
+struct Number<Precision::float64> {
+  using type = double;
+};
+template <class Policy>
+using RealOf = typename Number<Policy::precision>::type;
+
+// z, or where it is precalculated dz * dz + softening.
+template <class Real>
+struct alignas(16) PreparedAtom {
+  Real x, y, z, q;
+};
+
+// Past the throughput of the reciprocal square root unit: of so many points one takes the multiply-add pipe; 0 is none.
+template <class Policy>
+constexpr int newton_one_in = Policy::rsqrt == Rsqrt::mixed4   ? 4
+                              : Policy::rsqrt == Rsqrt::mixed3 ? 3
+                              : Policy::rsqrt == Rsqrt::mixed2 ? 2
+                              : Policy::rsqrt == Rsqrt::newton ? 1
+                                                               : 0;
+
+// 1 / sqrt(s) * newton_scale, relative error below 4e-7: a guess from the bits of s and two of Newton's steps. The
+// guess and the first step are Kadlec's (2010, "Improving the fast inverse square root"), whose error is 6.5e-4; each
+// step's leading factor is left out and made up for in the charge.
+constexpr float kadlec_factor = 0.703952253f;
+constexpr float newton_scale_inverse = 0.5f * kadlec_factor * kadlec_factor * kadlec_factor * (1 + 3.2e-7f);
+
+AUTOTUNE_DEVICE float newton_rsqrt(float s) {
+  float y = __uint_as_float(0x5F1FFFF9u - (__float_as_uint(s) >> 1));
+  y *= fmaf(-s, y * y, 2.38924456f);
+  return y * fmaf(-s, y * y, 3 / (kadlec_factor * kadlec_factor));
+}
+
+template <class Policy>
+struct Charge {
+  using Real = RealOf<Policy>;
+  Real q, for_newton;
+  AUTOTUNE_DEVICE explicit Charge(Real charge) : q(charge), for_newton(charge * newton_scale_inverse) {}
+
+  // Adds q / sqrt(s) to sum, for point number `point` of a thread's points.
+  AUTOTUNE_DEVICE Real added(Real sum, Real s, int point) const {
+    if constexpr (Policy::precision == Precision::float64) {
+      return fma(q, Policy::rsqrt == Rsqrt::ieee ? 1 / sqrt(s) : rsqrt(s), sum);
+    } else if constexpr (Policy::rsqrt == Rsqrt::ieee) {
+      return fma(q, 1 / sqrtf(s), sum);
+    } else {
+      constexpr int one_in = newton_one_in<Policy>;
+      if (one_in && point % (one_in ? one_in : 1) == one_in - 1) return fma(for_newton, newton_rsqrt(s), sum);
+      return fma(q, rsqrtf(s), sum);
+    }
+  }
+};

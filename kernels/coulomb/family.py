@@ -1,0 +1,76 @@
+"""Inputs, atom orders, launches and reference of the coulomb family."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.execution import Execution
+
+from . import exact
+from .inputs import inputs_of
+
+__all__ = ["application", "inputs", "orders", "plan", "reference", "units"]
+
+inputs = inputs_of
+
+# ---- orders of atoms; chain is the file's
+
+
+def _morton(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+    """Along a curve through cells of a 1024th of the box: the bits of x, y and z in turn (Morton 1966)."""
+    atoms = arrays["atoms"]
+    codes = np.zeros(len(atoms), np.int64)
+    for axis, name in enumerate("xyz"):
+        low, high = float(atoms[name].min()), float(atoms[name].max())
+        cells = ((atoms[name] - low) * (1023 / max(high - low, 1e-6))).astype(np.int64)
+        for bit in range(10):
+            codes |= (cells >> bit & 1) << (3 * bit + axis)
+    return np.argsort(codes, kind="stable")
+
+
+orders: Mapping[str, Callable[[Mapping[str, NDArray[Any]]], NDArray[np.int64]]] = {"morton": _morton}
+
+
+# ---- launches
+
+
+def plan(execution: Execution) -> None:
+    """The map is cleared; each launch adds a window of atoms to some slices."""
+    execution.zero("potential")
+    run_slices(execution, 0, int(execution.names["nz"]))
+
+
+def run_slices(execution: Execution, first: int, count: int) -> None:
+    """Add all atoms to slices ``first`` .. ``first + count - 1``."""
+    most = execution.names["slices_per_launch"]
+    step = count if most == "all" else int(most)
+    for first_atom, atom_count in execution.windows("atom"):
+        for slice_ in range(first, first + count, step):
+            launch = {"first_slice": slice_, "first_atom": first_atom, "atom_count": atom_count}
+            if execution.names["precalculate"] == "slice":
+                execution.launch("precalculate", **launch)
+            execution.launch("coulomb", slices=min(step, first + count - slice_), **launch)
+
+
+def units(_arrays: Mapping[str, NDArray[Any]], names: Mapping[str, Any]) -> Any:
+    """What several devices share: see spreading.units_of."""
+    from .spreading import units_of  # noqa: PLC0415  # one device needs none of it
+
+    return units_of(names, run_slices)
+
+
+# ---- reference and application
+
+reference = exact.reference
+
+
+def application(
+    given: Mapping[str, str], output: Path | None, open_kernel: Callable[[], Any], note: Callable[[str], None]
+) -> None:
+    """A map of a structure: see mapping.run."""
+    from . import mapping  # noqa: PLC0415  # a sweep needs none of it
+
+    mapping.run(given, output, open_kernel, note)

@@ -1,0 +1,31 @@
+// The spectrum of a cyclic peptide: 0, the total, and every sum of L = 1 .. n - 1 consecutive masses of the ring,
+// sorted. (Non-linear Thinking with CUDA, 2015: its programs cyclospec, cyclospecOpt, cyclospecKernel and
+// cyclospecOptKernel are presets; `autotune list cyclospectrum --preset post` names them.)
+//
+// residues is (n), spectrum (n (n - 1) + 2, packed). Sums are unsigned: none passes the total, which is below 2^31.
+#include "autotune/array.cuh"
+
+enum class Generation {
+  brute,
+  iterated,
+  iterated_graph,
+  iterated_cooperative,
+  running_sum,
+  prefix,
+  sequential_brute,
+  sequential_iterated
+};
+enum class Wrap { conditional, modulo, doubled };
+enum class OutputAxes { length_major, start_major };
+enum class Finish { host_sort, radix_sort, counting };
+enum class KeyBits { all, needed };
+enum class CountIn { shared, global };
+enum class Order { sorted, unsorted };
+
+// After the names of the policies.
+#include "counting.cuh"
+#include "generation.cuh"
+
+#ifndef AUTOTUNE_VARIANTS
+#include "default.cuh"
+#endif

@@ -1,0 +1,41 @@
+// Made by `autotune show FAMILY control --header`: the default configuration, for editors and for compiling
+// the kernel source on its own.
+// clang-format off
+#pragma once
+
+struct Default {
+  static constexpr Generation generation = Generation::brute;
+  static constexpr int staging = 0;
+  static constexpr Wrap wrap = Wrap::conditional;
+  static constexpr OutputAxes output_axes = OutputAxes::length_major;
+  static constexpr int outputs_per_thread = 1;
+  static constexpr int block_width = 16;
+  static constexpr int block_size = 256;
+  static constexpr Finish finish = Finish::host_sort;
+  static constexpr KeyBits key_bits = KeyBits::all;
+  static constexpr CountIn count_in = CountIn::shared;
+  static constexpr int window = 16384;
+  static constexpr int tally_blocks = 528;
+  static constexpr Order order = Order::sorted;
+  using residues = autotune::Array<int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using spectrum = autotune::Array<autotune::Packed<autotune::Bits<32>, 1>, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using spare = autotune::Array<autotune::Packed<autotune::Bits<32>, 1>, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using ring = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using counts = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using sums = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using ends = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using workspace = autotune::Array<unsigned char, autotune::Global<autotune::Texel<1>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using barrier = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+};
+template __global__ void arrange<Default>(Default::residues, Default::ring);
+template __global__ void sequential<Default>(Default::residues, Default::ring, Default::spectrum, Default::spare, unsigned int, unsigned int);
+template __global__ void brute<Default>(Default::residues, Default::ring, Default::spectrum, Default::spare, unsigned int, unsigned int);
+template __global__ void iterated<Default>(Default::residues, Default::ring, Default::spectrum, Default::spare, unsigned int, unsigned int, unsigned int);
+template __global__ void cooperative<Default>(Default::residues, Default::ring, Default::spectrum, Default::spare, unsigned int, unsigned int, Default::barrier);
+template __global__ void running<Default>(Default::residues, Default::ring, Default::spectrum, Default::spare, unsigned int, unsigned int);
+template __global__ void differences<Default>(Default::residues, Default::ring, Default::spectrum, Default::spare, unsigned int, unsigned int);
+template __global__ void tally<Default>(Default::ring, Default::counts);
+template __global__ void tile_sums<Default>(Default::counts, Default::sums, Default::ends);
+template __global__ void scan_tiles<Default>(Default::sums);
+template __global__ void offsets<Default>(Default::counts, Default::sums, Default::ends);
+template __global__ void expand<Default>(Default::ends, Default::spectrum);

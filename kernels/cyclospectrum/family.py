@@ -1,0 +1,183 @@
+"""Inputs, plan and reference of the cyclospectrum family."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.errors import WorkloadError
+from autotune.execution import Execution
+
+from .peptide import MASSES, checked_masses, masses_of
+from .radix_sort import radix_sort
+
+_MADE = {"residues", "seed"}
+_FEW = 1 << 26  # values that numpy sorts in a second or two
+_AT_ONCE = 1 << 22  # of the reference's sums, when they are counted
+
+Array = NDArray[Any]
+
+
+# ---- inputs
+
+
+def inputs(parameters: Mapping[str, Any], _root: Path) -> dict[str, Any]:
+    """``peptide: LETTERS`` or ``masses: [57, 71, …]`` ; or ``residues: N`` drawn at random (``seed``) from the twenty
+    amino acids. No file is read."""
+    if parameters.keys() == {"peptide"}:
+        return arrays_of(masses_of(str(parameters["peptide"])))
+    if parameters.keys() == {"masses"}:
+        return arrays_of(np.asarray(parameters["masses"]))
+    if not ("residues" in parameters and parameters.keys() <= _MADE):
+        raise WorkloadError(
+            f"parameters {sorted(parameters)} do not make a peptide: give peptide, or masses, or residues (how many "
+            "are drawn; with seed)"
+        )
+    count = parameters["residues"]
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise WorkloadError(f"residues must be a whole number of at least 1, found {count!r}")
+    generator = np.random.default_rng(int(parameters.get("seed", 0)))
+    return arrays_of(generator.choice(np.array(list(MASSES.values()), np.int32), count))
+
+
+def arrays_of(masses: Any) -> dict[str, Any]:
+    """What the kernels take: ``residues`` and their ``total``, from whole masses of at least 0 in the order of the
+    ring. Raises WorkloadError for masses that are negative, fractional or too large, and for too many of them."""
+    residues = checked_masses(masses)
+    if not residues.size:
+        raise WorkloadError("no masses given: the kernels need at least 1 (without any the list is 0, 0)")
+    return {"residues": residues, "total": int(residues.sum(dtype=np.int64))}
+
+
+# ---- one call
+
+
+def plan(execution: Execution) -> None:
+    """The sums by the policy's generation, then its finish; counting makes no sums."""
+    policies = execution.names
+    ordered = policies["order"] == "sorted"
+    generation, finish = policies["generation"], policies["finish"]
+    into_spare = int(ordered and finish == "radix_sort" and _passes(execution) % 2)
+    if generation == "prefix" or (policies["wrap"] == "doubled" and policies["staging"] == 0):
+        execution.launch("arrange")
+    if finish == "counting":
+        _count(execution)
+        return
+    _generate(execution, generation, into_spare)
+    if not ordered:
+        return
+    if finish == "host_sort" or execution.backend.device.kind == "cpu":
+        execution.stage(
+            "host_sort", lambda _stream: _host_sort(execution, "spare" if into_spare else "spectrum")
+        )
+    else:
+        execution.stage("radix_sort", lambda stream: _radix_sort(execution, into_spare, stream))
+
+
+def _generate(execution: Execution, generation: str, into_spare: int) -> None:
+    rows = max(1, int(execution.names["n"]) - 1)
+
+    def launches() -> None:
+        for row in range(rows):
+            execution.launch("iterated", row=row, into_spare=into_spare)
+
+    match generation:
+        case "iterated":
+            launches()
+        case "iterated_graph":
+            execution.graph("rows", launches)
+        case "iterated_cooperative":
+            execution.zero("barrier")
+            execution.launch_cooperative("cooperative", into_spare=into_spare)
+        case "running_sum":
+            execution.launch("running", into_spare=into_spare)
+        case "prefix":
+            execution.launch("differences", into_spare=into_spare)
+        case "brute":
+            execution.launch("brute", into_spare=into_spare)
+        case _:
+            execution.launch("sequential")
+
+
+def _count(execution: Execution) -> None:
+    execution.zero("counts")
+    for kernel in ("tally", "tile_sums", "scan_tiles", "offsets", "expand"):
+        execution.launch(kernel)
+
+
+def _bits(execution: Execution) -> int:
+    needed = max(1, int(execution.names["total"]).bit_length())
+    return needed if execution.names["key_bits"] == "needed" else 32
+
+
+def _passes(execution: Execution) -> int:
+    """CUB's radix sort takes 8 bits at a time, and each pass moves the keys to the other buffer."""
+    return -(-_bits(execution) // 8)
+
+
+def _radix_sort(execution: Execution, into_spare: int, stream: int) -> None:
+    spectrum, spare = execution.address("spectrum"), execution.address("spare")
+    radix_sort(
+        execution.backend.device.arch,
+        spare if into_spare else spectrum,
+        spectrum,
+        spare,
+        (execution.address("workspace"), int(execution.names["room"])),
+        int(execution.names["outputs"]),
+        _bits(execution),
+        stream,
+    )
+
+
+def _host_sort(execution: Execution, source: str) -> None:
+    """As in the post: the list is fetched and sorted on the host. And sent back, to be fetched with other results."""
+    fetched = execution.backend.download(execution.placed[source])
+    fetched.view(np.int32)[: execution.names["outputs"]].sort()
+    execution.refill("spectrum", fetched)
+
+
+# ---- reference
+
+
+def reference(arrays: Mapping[str, Array], options: Mapping[str, Any]) -> dict[str, Array]:
+    """The sums by numpy's prefix sums. Sorted by numpy; of longer lists the values are counted and repeated."""
+    masses = arrays["residues"].astype(np.int64)
+    n, total = masses.size, int(masses.sum())
+    before = np.concatenate(([0], np.cumsum(np.concatenate((masses, masses)))))
+    outputs = n * (n - 1) + 2
+    if options["order"] == "sorted" and outputs > _FEW and total < _FEW:
+        return {"spectrum": _counted(before, n, total)}
+    spectrum = np.empty(outputs, np.int32)
+    for row in range(n - 1):
+        spectrum[row * n : (row + 1) * n] = before[row + 1 : row + 1 + n] - before[:n]
+    spectrum[-2:] = 0, total
+    if options["order"] == "sorted":
+        spectrum.sort()
+    return {"spectrum": spectrum}
+
+
+def _counted(before: NDArray[np.int64], n: int, total: int) -> Array:
+    counts = np.zeros(total + 1, np.int64)
+    counts[0] += 1
+    counts[total] += 1
+    windows = np.lib.stride_tricks.sliding_window_view(before[1 : 2 * n - 1], n - 1)  # [start, length - 1]
+    step = max(1, _AT_ONCE // n)
+    for start in range(0, n, step):
+        stop = min(n, start + step)
+        sums = windows[start:stop] - before[start:stop, None]
+        counts += np.bincount(sums.reshape(-1), minlength=total + 1)
+    return np.repeat(np.arange(total + 1, dtype=np.int32), counts)
+
+
+# ---- autotune run
+
+
+def application(
+    given: Mapping[str, str], output: Path | None, open_kernel: Callable[[], Any], note: Callable[[str], None]
+) -> None:
+    """The spectrum of one peptide: see spectrum_file.run."""
+    from . import spectrum_file  # noqa: PLC0415  # a sweep needs none of it
+
+    spectrum_file.run(given, output, open_kernel, note)

@@ -1,0 +1,129 @@
+// The Boys function F0(T) = 1/2 sqrt(pi/T) erf(sqrt T), T >= 0: by erf, by a table, or as a quotient of polynomials.
+// boys.py makes the table and says where the numbers are from.
+#pragma once
+#include "autotune/device.cuh"
+
+enum class Boys { erf, table, shared_table, rational, loaded_rational };
+
+constexpr int boys_rows = 320;
+
+struct BoysRow {
+  double c0, c1, c2, c3, c4, c5;
+};
+
+// 1/x and 1/sqrt(x) of a normal x > 0, within 2 units in the last place: the hardware's approximation (about 20 bits)
+// and one step of third order; the library's own cost several times that to get the last bit and the odd cases right.
+#ifdef AUTOTUNE_CPU
+AUTOTUNE_DEVICE double reciprocal(double x) { return 1 / x; }
+AUTOTUNE_DEVICE double reciprocal_root(double x) { return rsqrt(x); }
+#else
+AUTOTUNE_DEVICE double reciprocal(double x) {
+  double y;
+  asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+  const double error = fma(-x, y, 1.0);
+  return fma(y, fma(error, error, error), y);
+}
+AUTOTUNE_DEVICE double reciprocal_root(double x) {
+  double y;
+  asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+  const double error = fma(-x * y, y, 1.0);
+  return fma(y * error, fma(error, 0.375, 0.5), y);
+}
+#endif
+AUTOTUNE_DEVICE float reciprocal(float x) { return 1 / x; }
+AUTOTUNE_DEVICE float reciprocal_root(float x) { return rsqrtf(x); }
+
+template <class Real>
+AUTOTUNE_DEVICE Real boys_limit(Real t) {
+  return Real(0.88622692545275801365) * reciprocal_root(t);
+}
+
+template <class Real>
+AUTOTUNE_DEVICE Real boys_erf(Real t) {
+  const Real root = sqrt(t);
+  return t < Real(1e-8) ? 1 - t / 3 : Real(0.88622692545275801365) * erf(root) / root;
+}
+
+// The quotient; T < 28. Its coefficients are in the instructions, or loaded: from constant memory a multiply-add takes
+// them as they are, while an immediate of 64 bits is two instructions of its own.
+template <bool LOADED, class Real, class Quotient>
+AUTOTUNE_DEVICE Real boys_rational(Real t, const Quotient& quotient) {
+  constexpr double over[] = {1.0000000000000038,     0.19059990703002794,   0.05699415407646556,
+                             0.005684996225030749,   0.0006864749941430533, 4.197700187322668e-05,
+                             2.6536473871023296e-06, 9.437106588135566e-08, 2.983475422189279e-09,
+                             3.054218816120821e-11,  3.021392219798155e-14};
+  constexpr double under[] = {1.0,
+                              0.5239332403636301,
+                              0.13163856752777942,
+                              0.02098071852281939,
+                              0.002361162374979939,
+                              0.00019716984650138876,
+                              1.2445248424587656e-05,
+                              5.889726917779794e-07,
+                              1.992016228995648e-08,
+                              4.211654819960866e-10,
+                              1.6341601901138266e-12};
+  constexpr int degree = 10;
+  Real numerator = Real(over[degree]), denominator = Real(under[degree]);
+#pragma unroll
+  for (int power = degree - 1; power >= 0; --power) {
+    if constexpr (LOADED) {
+      numerator = fma(numerator, t, quotient.load(power));
+      denominator = fma(denominator, t, quotient.load(degree + power));
+    } else {
+      numerator = fma(numerator, t, Real(over[power]));
+      denominator = fma(denominator, t, Real(under[power]));
+    }
+  }
+  return numerator * reciprocal(denominator);
+}
+
+// The row of x = T + 1 is in its exponent and the 6 bits behind it; the polynomial is one in x - centre.
+struct BoysPlace {
+  unsigned row;
+  double distance;
+};
+
+AUTOTUNE_DEVICE BoysPlace boys_place(double t) {
+  const double x = t + 1;
+  const long long bits = __double_as_longlong(x);
+  const double centre = __longlong_as_double((bits & ~((1ll << 46) - 1)) | 1ll << 45);
+  return {static_cast<unsigned>(bits >> 46) - (0x3ffu << 6), x - centre};
+}
+
+template <class Real>
+AUTOTUNE_DEVICE Real boys_row(const BoysRow& row, Real d) {
+  Real sum = Real(row.c5);
+  sum = fma(sum, d, Real(row.c4));
+  sum = fma(sum, d, Real(row.c3));
+  sum = fma(sum, d, Real(row.c2));
+  sum = fma(sum, d, Real(row.c1));
+  return fma(sum, d, Real(row.c0));
+}
+
+AUTOTUNE_DEVICE bool is_far(float t) { return t >= 28.0f; }
+// A positive number's upper half orders as the number does, and is compared beside the pipe of double precision.
+AUTOTUNE_DEVICE bool is_far(double t) { return static_cast<int>(__double_as_longlong(t) >> 32) >= 0x403c0000; }
+
+// F0 by the policy's method. `table` and `quotient` are the accessors of the rows and of the quotient's coefficients,
+// `shared` the block's copy of the rows, for shared_table.
+template <class Policy, class Real>
+AUTOTUNE_DEVICE Real boys_function(Real t, const typename Policy::boys_table& table,
+                                   const typename Policy::quotient& quotient, const BoysRow* shared) {
+  if constexpr (Policy::boys == Boys::erf) {
+    return boys_erf(t);
+  } else {
+    if (is_far(t)) return boys_limit(t);
+    if constexpr (Policy::boys == Boys::rational) {
+      return boys_rational<false>(t, quotient);
+    } else if constexpr (Policy::boys == Boys::loaded_rational) {
+      return boys_rational<sizeof(Real) == 8>(t, quotient);
+    } else {
+      const BoysPlace place = boys_place(t);
+      if constexpr (Policy::boys == Boys::shared_table)
+        return boys_row(shared[place.row], static_cast<Real>(place.distance));
+      else
+        return boys_row(table.load(place.row), static_cast<Real>(place.distance));
+    }
+  }
+}

@@ -1,0 +1,39 @@
+// Made by `autotune show FAMILY control --header`: the default configuration, for editors and for compiling
+// the kernel source on its own.
+// clang-format off
+#pragma once
+
+struct Default {
+  static constexpr Expansion expansion = Expansion::index;
+  static constexpr Granularity granularity = Granularity::thread;
+  static constexpr PairTable pair_table = PairTable::none;
+  static constexpr Boys boys = Boys::erf;
+  static constexpr Roots roots = Roots::computed;
+  static constexpr Screening screening = Screening::none;
+  static constexpr int block_size = 128;
+  static constexpr int split = 1;
+  static constexpr int unroll = 1;
+  static constexpr Output output = Output::integrals;
+  static constexpr Accuracy accuracy = Accuracy::float64;
+  using shells = autotune::Array<Shell, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using primitives = autotune::Array<Primitive, autotune::Global<autotune::Texel<8>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using exponents = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using pairs = autotune::Array<Pair, autotune::Global<autotune::Texel<8>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using host_table = autotune::Array<PrimitivePair, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using device_table = autotune::Array<PrimitivePair, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using sums = autotune::Array<Sum, autotune::Global<autotune::Texel<16>>, autotune::Strided<2, 1>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using boys_table = autotune::Array<BoysRow, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using quotient = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using unit_list = autotune::Array<WorkUnit, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using component_list = autotune::Array<Component, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using density = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<2, 1>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using integrals = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using coulomb = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<2, 1>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using exchange = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<2, 1>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using coulomb_sum = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<2, 1>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using exchange_sum = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<2, 1>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+};
+template __global__ void tabulate_pairs<Default>(Default::shells, Default::primitives, Default::pairs, Default::device_table);
+template __global__ void tabulate_sums<Default>(Default::exponents, Default::sums);
+template __global__ void integrate<Default>(Default::shells, Default::primitives, Default::pairs, Default::host_table, Default::device_table, Default::sums, Default::boys_table, Default::quotient, Default::unit_list, Default::component_list, Default::density, Default::integrals, Default::coulomb, Default::exchange, Default::coulomb_sum, Default::exchange_sum, double, unsigned long long, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int);
+template __global__ void symmetrise<Default>(Default::coulomb_sum, Default::exchange_sum, Default::coulomb, Default::exchange);

@@ -1,0 +1,227 @@
+"""The host program of one call: lists sent where the policies say so, tables made, work-units computed.
+
+A call is prepared once for an execution: geometry, arguments and lists do not change from call to call.
+"""
+
+import itertools
+import math
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.execution import Execution
+from autotune.layout import Stored
+from autotune.variant import scalar_bytes
+
+from . import expansion
+
+__all__ = [
+    "Launch",
+    "Step",
+    "after",
+    "before",
+    "blocks_of",
+    "compute",
+    "launches",
+    "ordered_pairs",
+    "plan",
+    "sends",
+]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing a call does: ``clear``, ``send`` or ``launch``."""
+
+    what: str
+    do: Callable[[], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """One launch of ``integrate``: ``threads`` threads for ``units`` work-units (or listed components) of ``each``
+    components, from ``first_unit`` of the list or those of a run."""
+
+    threads: int
+    units: int
+    each: int = 1
+    first_unit: int = 0
+    first_bra: int = 0
+    first_ket: int = 0
+    kets: int = 0
+
+
+_prepared: dict[int, tuple[weakref.ref[Execution], list[Step]]] = {}
+_lists: list[tuple[tuple[Any, ...], weakref.ref[Any], list[Any]]] = []  # the latest only: it may be 2 GB
+
+
+def plan(execution: Execution) -> None:
+    """One call. Asynchronous where the backend is."""
+    known = _prepared.get(id(execution))
+    if known is None or known[0]() is not execution:
+        for key in [key for key, (owner, _) in _prepared.items() if owner() is None]:
+            del _prepared[key]
+        known = _prepared[id(execution)] = weakref.ref(execution), list(_steps(execution))
+    for step in known[1]:
+        step.do()
+
+
+def sends(execution: Execution) -> list[Callable[[], None]]:
+    """What a call sends, to be timed by itself."""
+    return [step.do for step in _steps(execution) if step.what == "send"]
+
+
+def launches(counts: NDArray[Any], granularity: str, block_size: int, split: int = 1) -> list[Launch]:
+    """The launches of ``integrate`` for work-units found by their index; ``counts`` are the primitive pairs of the
+    pairs as they lie on the device."""
+    pairs = len(counts)
+    units = pairs * (pairs + 1) // 2
+    if granularity == "component":
+        return [
+            Launch(
+                threads=run.units * run.each, units=run.units, each=run.each, first_bra=run.first_bra,
+                first_ket=run.first_ket, kets=run.kets,
+            )
+            for run in expansion.runs_of(counts)
+        ]  # fmt: skip
+    if granularity == "block":
+        blocks = blocks_of(expansion.Run(0, 0, 0, units, 0), block_size // split)
+        return [Launch(threads=blocks * block_size, units=units)]
+    return [Launch(threads=units * (32 if granularity == "warp" else 1), units=units)]
+
+
+def blocks_of(run: expansion.Run, width: int) -> int:
+    """Blocks for a run with granularity block, each with ``width`` kets (expansion.cuh: chunk)."""
+    if run.kets:
+        return run.units // run.kets * -(-run.kets // width)
+    bras = (math.isqrt(8 * run.units + 1) - 1) // 2
+    groups, rest = divmod(bras, width)
+    return width * (groups * (groups + 1) // 2) + rest * (groups + 1)
+
+
+def _steps(execution: Execution) -> Iterator[Step]:
+    names = execution.names
+    if names["output"] == "coulomb_exchange":
+        yield from (_clear(execution, name) for name in ("coulomb", "exchange"))
+    yield from before(execution)
+    if names["expansion"] == "index":
+        for launch in launches(
+            ordered_pairs(execution)["count"], names["granularity"], names["block_size"], names["split"]
+        ):
+            yield compute(execution, launch)
+    elif names["expansion"] == "work_units":
+        yield from _with_units(execution)
+    else:
+        yield from _with_components(execution)
+    yield from after(execution)
+
+
+def before(execution: Execution) -> Iterator[Step]:
+    """What has to be done before work-units are computed, all or some of them."""
+    names = execution.names
+    if names["output"] == "coulomb_exchange":
+        yield from (_clear(execution, name) for name in ("coulomb_sum", "exchange_sum"))
+    elif names["granularity"] == "component":
+        yield _clear(execution, "integrals")
+    if names["pair_table"] == "device":
+        yield _launch(execution, "tabulate_pairs")
+    if names["roots"] == "table":
+        yield _launch(execution, "tabulate_sums")
+
+
+def compute(execution: Execution, launch: Launch) -> Step:
+    """One launch of ``integrate``."""
+    return _launch(execution, "integrate", **vars(launch))
+
+
+def after(execution: Execution) -> Iterator[Step]:
+    """What has to be done behind them: what they gave is added to the matrices."""
+    if execution.names["output"] == "coulomb_exchange":
+        yield _launch(execution, "symmetrise")
+
+
+def _with_units(execution: Execution) -> Iterator[Step]:
+    granularity = execution.names["granularity"]
+    for stored, each in _listed(execution, "unit_list"):
+        yield _upload(execution, "unit_list", stored)
+        if granularity != "component":
+            units = len(each)
+            threads = units * (32 if granularity == "warp" else 1)
+            yield compute(execution, Launch(threads=threads, units=units))
+            continue
+        starts = [0, *(np.flatnonzero(np.diff(each)) + 1).tolist(), len(each)]
+        for begin, end in itertools.pairwise(starts):
+            count = int(each[begin])
+            units = end - begin
+            yield compute(execution, Launch(threads=units * count, units=units, each=count, first_unit=begin))
+
+
+def _with_components(execution: Execution) -> Iterator[Step]:
+    for stored, count in _listed(execution, "component_list"):
+        yield _upload(execution, "component_list", stored)
+        yield compute(execution, Launch(threads=count, units=count))
+
+
+def _listed(execution: Execution, name: str) -> list[Any]:
+    """The list in parts as they are sent, each with what is in it; the latest list is kept for the next
+    configuration that needs it."""
+    order = execution.names["order"]
+    owner = execution.placed["shells"]
+    key = name, order, id(owner)
+    if not (_lists and _lists[0][0] == key and _lists[0][1]() is owner):
+        _lists.clear()  # before the next is made: each may be large
+        units = expansion.work_units_of(ordered_pairs(execution), order)
+        parts: list[tuple[Stored, Any]] = []
+        if name == "unit_list":
+            at_once = execution.names["listed_unit"]
+            for begin in range(0, len(units), at_once):
+                part = units[begin : begin + at_once]
+                parts.append((_stored(execution, name, part), part["components"].copy()))
+        else:
+            shells = execution.restore("shells", (execution.names["shell"],))
+            for made in expansion.components_of(units, shells, execution.names["listed_component"]):
+                parts.append((_stored(execution, name, made), len(made)))
+        _lists.append((key, weakref.ref(owner), parts))
+    return _lists[0][2]
+
+
+def ordered_pairs(execution: Execution) -> NDArray[Any]:
+    """The pairs as they lie on the device."""
+    pairs = execution.restore("pairs", (execution.names["pair"],))
+    order = execution.orders.get("pair")
+    return pairs if order is None else pairs[order.old]
+
+
+def _stored(execution: Execution, name: str, part: NDArray[Any]) -> Stored:
+    """``part`` as the device holds it; its last rows are empty where it does not fill the array."""
+    layout = execution.variant.layouts[name]
+    room = layout.room(tuple(execution.names[extent] for extent in layout.data.shape))
+    buffer = np.zeros(room.nbytes, np.uint8)
+    buffer[: part.nbytes] = part.view(np.uint8)
+    return replace(room, buffer=buffer)
+
+
+def _clear(execution: Execution, name: str) -> Step:
+    return Step("clear", lambda: execution.zero(name))
+
+
+def _upload(execution: Execution, name: str, stored: Stored) -> Step:
+    return Step("send", lambda: execution.backend.upload(execution.placed[name], stored))
+
+
+def _launch(execution: Execution, kernel: str, **scalars: int) -> Step:
+    family = execution.variant.family
+    names = {**execution.names, **scalars}
+    geometry = execution.variant.geometry(family.kernels[kernel], names)
+    arguments = [
+        scalar_bytes(family.scalars[name].type, names[name])
+        if name in family.scalars
+        else execution.placed[name].argument
+        for name in family.kernels[kernel].arguments
+    ]
+    backend, module = execution.backend, execution.module
+    return Step("launch", lambda: backend.launch(module, kernel, geometry, arguments))

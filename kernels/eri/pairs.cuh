@@ -1,0 +1,125 @@
+// Primitive pairs: the product of two Gaussians is one Gaussian. Loaded from a table, or computed where they are used.
+#pragma once
+#include "boys.cuh"
+
+enum class PairTable { none, host, device };
+enum class Roots { computed, table };
+
+struct Shell {
+  double x, y, z;  // bohr
+  unsigned first, count;
+};
+
+struct Primitive {
+  double exponent, coefficient;
+  unsigned kind, spare;  // kind: which of the molecule's distinct exponents it is
+};
+
+// A pair of shells, i >= j: its `count` primitive pairs lie from `first` on; bound = sqrt((ij|ij)).
+struct Pair {
+  unsigned i, j, first, count;
+  double bound;
+};
+
+// p = a + b at P = (a A + b B) / p; factor = sqrt(2 pi^2.5) c_a c_b exp(-ab/p |A-B|^2) / p.
+struct PrimitivePair {
+  double x, y, z, exponent, factor;
+  unsigned kind, spare;  // kind: which distinct sum of exponents it is
+};
+
+// Of two sums of exponents p and q: 1/sqrt(p + q) and pq/(p + q).
+struct Sum {
+  double root, reduced;
+};
+
+constexpr double half_prefactor = 5.91496717279546288;  // sqrt(2 pi^2.5)
+
+AUTOTUNE_DEVICE unsigned triangle(unsigned high, unsigned low) { return high * (high + 1) / 2 + low; }
+
+AUTOTUNE_DEVICE PrimitivePair product(const Shell& left, const Primitive& a, const Shell& right, const Primitive& b) {
+  const double p = a.exponent + b.exponent, inverse = 1 / p;
+  const double dx = left.x - right.x, dy = left.y - right.y, dz = left.z - right.z;
+  const double square = dx * dx + dy * dy + dz * dz;
+  const double decay = exp(-(a.exponent * b.exponent * inverse) * square);
+  return {(a.exponent * left.x + b.exponent * right.x) * inverse,
+          (a.exponent * left.y + b.exponent * right.y) * inverse,
+          (a.exponent * left.z + b.exponent * right.z) * inverse,
+          p,
+          half_prefactor * a.coefficient * b.coefficient * decay * inverse,
+          triangle(max(a.kind, b.kind), min(a.kind, b.kind)),
+          0};
+}
+
+// What an integral is made of, wherever it lives.
+template <class Policy>
+struct Molecule {
+  typename Policy::shells shells;
+  typename Policy::primitives primitives;
+  typename Policy::pairs pairs;
+  typename Policy::host_table host_table;
+  typename Policy::device_table device_table;
+  typename Policy::sums sums;
+  typename Policy::boys_table boys_table;
+  typename Policy::quotient quotient;
+  const BoysRow* boys_shared;
+
+  AUTOTUNE_DEVICE PrimitivePair computed(const Pair& pair, unsigned m) const {
+    const Shell left = shells.load(pair.i), right = shells.load(pair.j);
+    return product(left, primitives.load(left.first + m / right.count), right,
+                   primitives.load(right.first + m % right.count));
+  }
+
+  // Primitive pair m of a pair: the primitives of i slowest.
+  AUTOTUNE_DEVICE PrimitivePair load(const Pair& pair, unsigned m) const {
+    if constexpr (Policy::pair_table == PairTable::host)
+      return host_table.load(pair.first + m);
+    else if constexpr (Policy::pair_table == PairTable::device)
+      return device_table.load(pair.first + m);
+    else
+      return computed(pair, m);
+  }
+
+  // The component (ab|cd) without the ket's factor: factor / sqrt(p + q) * F0(pq/(p + q) |P - Q|^2).
+  template <class Real>
+  AUTOTUNE_DEVICE Real component(const PrimitivePair& bra, const PrimitivePair& ket) const {
+    const Real dx = static_cast<Real>(bra.x - ket.x), dy = static_cast<Real>(bra.y - ket.y),
+               dz = static_cast<Real>(bra.z - ket.z);
+    const Real square = fma(dx, dx, fma(dy, dy, dz * dz));
+    Real root, reduced;
+    if constexpr (Policy::roots == Roots::table) {
+      const Sum sum = sums.load(bra.kind, ket.kind);
+      root = static_cast<Real>(sum.root);
+      reduced = static_cast<Real>(sum.reduced);
+    } else {
+      const Real p = static_cast<Real>(bra.exponent), q = static_cast<Real>(ket.exponent);
+      root = reciprocal_root(p + q);
+      reduced = p * q * (root * root);
+    }
+    const Real boys = boys_function<Policy>(reduced * square, boys_table, quotient, boys_shared);
+    return static_cast<Real>(bra.factor) * root * boys;
+  }
+
+  // (ij|kl), all components added up.
+  template <class Real>
+  AUTOTUNE_DEVICE double integral(const Pair& bra, const Pair& ket) const {
+    double sum = 0;
+    for (unsigned n = 0; n < ket.count; ++n) {
+      const PrimitivePair right = load(ket, n);
+      Real inner = 0;
+      for (unsigned m = 0; m < bra.count; ++m) inner += component<Real>(load(bra, m), right);
+      sum += inner * right.factor;
+    }
+    return sum;
+  }
+
+  // Components first, first + step, ... of (ij|kl).
+  template <class Real>
+  AUTOTUNE_DEVICE double every(const Pair& bra, const Pair& ket, unsigned first, unsigned step) const {
+    double sum = 0;
+    for (unsigned m = first; m < bra.count * ket.count; m += step) {
+      const PrimitivePair right = load(ket, m % ket.count);
+      sum += component<Real>(load(bra, m / ket.count), right) * right.factor;
+    }
+    return sum;
+  }
+};

@@ -1,0 +1,162 @@
+"""The work of one call in pieces for several devices: parts of the runs of work-units with equally many components.
+
+A piece costs what the article's model says (``cost_model``); the subclass is what its plan keeps together. Matrices
+are added up over the devices; a list of integrals lies in no piece's order, so it is made on one device.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.errors import UsageError
+from autotune.execution import Execution
+
+from .cost_model import CostModel, Share
+from .expansion import SORTED, Run, orders, runs_of
+from .launching import Launch, Step, after, before, blocks_of, compute, ordered_pairs
+
+__all__ = ["Piece", "pieces_of", "shares_of", "subclass_launches", "units"]
+
+# In components: what a work-unit costs beside them, as measured on an H200 with (H2O)27 digested into matrices
+# (benchmarks/eri_subclasses.py). The seconds of a component are found where it runs.
+RELATIVE = CostModel(component=1.0, transfer=127.0, start=0.0)
+_LARGEST = 1 / 512  # of all cost, in one piece
+_BATCH = 32
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One launch for ``share``: work-units of one subclass."""
+
+    share: Share
+    launch: Launch
+
+
+def pieces_of(
+    counts: NDArray[Any],
+    granularity: str,
+    block_size: int,
+    split: int = 1,
+    model: CostModel = RELATIVE,
+    largest: float = _LARGEST,
+) -> list[Piece]:
+    """Every work-unit of sorted pairs (``counts``: primitive pairs of each), by subclass, the fewest components first;
+    no piece above a share ``largest`` of all cost, unless it is one block or work-unit."""
+    runs = sorted(runs_of(counts), key=lambda run: run.each)
+    costs = [model.seconds(Share(run.each, run.units)) for run in runs]
+    pieces = []
+    for run, cost in zip(runs, costs, strict=True):
+        steps = blocks_of(run, block_size // split) if granularity == "block" else run.units
+        many = min(steps, max(1, int(np.ceil(cost / (largest * sum(costs))))))
+        edges = [steps * number // many for number in range(many + 1)]
+        for first, last in itertools.pairwise(edges):
+            pieces.append(_piece(run, granularity, block_size, split, first, last))
+    return pieces
+
+
+def shares_of(counts: NDArray[Any]) -> list[Share]:
+    """The subclasses, the fewest components first."""
+    found: dict[int, int] = {}
+    for run in runs_of(counts):
+        found[run.each] = found.get(run.each, 0) + run.units
+    return [Share(components, number) for components, number in sorted(found.items())]
+
+
+def subclass_launches(execution: Execution) -> Iterator[tuple[Share, Callable[[], None]]]:
+    """Each subclass of one call and what launches it, for timing it alone; tables must have been made."""
+    names = execution.names
+    _check_order(names)
+    counts = ordered_pairs(execution)["count"]
+    pieces = pieces_of(counts, names["granularity"], names["block_size"], names["split"], largest=1.0)
+    for share in shares_of(counts):
+        steps = [
+            compute(execution, piece.launch) for piece in pieces if piece.share.components == share.components
+        ]
+        yield share, _all(steps)
+
+
+def _all(steps: Sequence[Step]) -> Callable[[], None]:
+    def do() -> None:
+        for step in steps:
+            step.do()
+
+    return do
+
+
+def units(arrays: Mapping[str, NDArray[Any]], names: Mapping[str, Any]) -> Any:
+    """The pieces of one call, for ``autotune.spread``. Raises UsageError for what cannot be spread."""
+    from autotune.spread_plan import Units  # noqa: PLC0415  # only where several devices are
+
+    _check(names)
+    counts = arrays["pairs"]["count"][orders[names["order"]](dict(arrays))]
+    pieces = pieces_of(counts, names["granularity"], names["block_size"], names["split"])
+
+    def run(execution: Execution, first: int, count: int) -> None:
+        for step in before(execution):
+            step.do()
+        for piece in pieces[first : first + count]:
+            compute(execution, piece.launch).do()
+        for step in after(execution):
+            step.do()
+
+    subclasses = {
+        components: number for number, components in enumerate(sorted({p.share.components for p in pieces}))
+    }
+    return Units(
+        costs=np.array([RELATIVE.seconds(piece.share) for piece in pieces]),
+        run=run,
+        batch=_BATCH,
+        sums=("integrals", "coulomb", "exchange"),
+        groups=np.array([subclasses[piece.share.components] for piece in pieces], np.int64),
+    )
+
+
+def _check(names: Mapping[str, Any]) -> None:
+    if names["output"] != "coulomb_exchange":
+        raise UsageError(
+            "a list of integrals is made on one device, since no device's share of it lies together: take "
+            "output=coulomb_exchange to have several devices"
+        )
+    _check_order(names)
+
+
+def _check_order(names: Mapping[str, Any]) -> None:
+    if names["expansion"] != "index" or names["order"] not in SORTED:
+        raise UsageError(
+            f"expansion={names['expansion']},order={names['order']} cannot be spread: work goes to devices by "
+            f"subclass, with expansion=index and order {' or '.join(SORTED)}"
+        )
+
+
+def _piece(run: Run, granularity: str, block_size: int, split: int, first: int, last: int) -> Piece:
+    """Steps ``first`` to ``last`` (blocks, or work-units) of a run."""
+    if granularity == "block":
+        number = _units_before(run, block_size // split, last) - _units_before(
+            run, block_size // split, first
+        )
+        threads = (last - first) * block_size
+    else:
+        number = last - first
+        threads = number * {"component": run.each, "warp": 32, "thread": 1}[granularity]
+    launch = Launch(
+        threads=threads, units=number, each=run.each, first_unit=first, first_bra=run.first_bra,
+        first_ket=run.first_ket, kets=run.kets,
+    )  # fmt: skip
+    return Piece(Share(run.each, number), launch)
+
+
+def _units_before(run: Run, width: int, block: int) -> int:
+    """Work-units of a run in its first ``block`` blocks (expansion.cuh: chunk)."""
+    if run.kets:
+        rows, chunk = divmod(block, -(-run.kets // width))
+        return rows * run.kets + min(chunk * width, run.kets)
+    group = 0
+    while width * ((group + 1) * (group + 2) // 2) <= block:
+        group += 1
+    row, chunk = divmod(block - width * (group * (group + 1) // 2), group + 1)
+    row += group * width
+    return min(row * (row + 1) // 2 + min(chunk * width, row + 1), run.units)

@@ -1,0 +1,104 @@
+"""Inputs, launches and reference of the ion placement family."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from autotune.errors import WorkloadError
+from autotune.execution import Execution
+from autotune.variant import scalar_bytes
+
+from . import exact
+from .neighbour import coulomb
+from .solute import excluded_near
+from .species import charges_of
+
+__all__ = ["application", "inputs", "plan", "reference"]
+
+_OWN = {"ions", "from_solute", "between"}
+
+
+def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, Any]:
+    """A structure and a lattice as the coulomb family takes them, ``ions: NAME:COUNT,...``, and in angstrom how far
+    they stay ``from_solute`` and ``between`` each other (5 and 5). The potential is the float64 reference's."""
+    given = {name: value for name, value in parameters.items() if name not in _OWN}
+    made = coulomb("inputs").inputs_of(given, root)
+    if "ions" not in parameters:
+        raise WorkloadError("parameters have no ions: give NAME:COUNT, joined by commas")
+    counts = made["nx"], made["ny"], made["nz"]
+    potential = coulomb("exact").potential(made["atoms"], counts, made["spacing"])
+    from_solute = float(parameters.get("from_solute", 5.0))
+    return {
+        "potential": excluded_near(potential, made["atoms"], made["spacing"], from_solute),
+        "charges": charges_of(str(parameters["ions"])),
+        "spacing": made["spacing"],
+        "exclusion": float(parameters.get("between", 5.0)),
+    }
+
+
+# ---- launches
+
+
+def plan(execution: Execution) -> None:
+    """Three ways to the same places; see ion_placement.cu."""
+    ions = int(execution.names["ion"])
+    update = execution.names["update"]
+    if update == "lazy":
+        execution.zero("updates")
+        _launcher(execution, "begin")()
+        advance = _launcher(execution, "advance_lazily")
+        for ion in range(ions):
+            advance(first_ion=ion)
+        blocks = execution.variant.geometry(
+            execution.variant.family.kernels["advance_lazily"], execution.names
+        ).grid[0]
+        _launcher(execution, "finish")(first_ion=ions - 1, blocks=blocks)
+        return
+    _launcher(execution, "copy")()
+    search = _launcher(execution, "search")
+    search(first_ion=0)
+    if update == "fused":
+        advance = _launcher(execution, "advance")
+        for ion in range(1, ions):
+            advance(first_ion=ion)
+    else:
+        add = _launcher(execution, "update")
+        for ion in range(1, ions):
+            add(first_ion=ion - 1)
+            search(first_ion=ion)
+    _launcher(execution, "finish")(first_ion=ions - 1)
+
+
+def _launcher(execution: Execution, kernel: str) -> Callable[..., None]:
+    """Launches of a kernel that differ in scalars only. An ion takes a few microseconds: what is the same for all ions
+    is made once."""
+    declared = execution.variant.family.kernels[kernel]
+    scalars = execution.variant.family.scalars
+    geometry = execution.variant.geometry(declared, execution.names)
+    arguments = [
+        scalar_bytes(scalars[name].type, execution.names[name])
+        if name in scalars
+        else execution.placed[name].argument
+        for name in declared.arguments
+    ]
+
+    def launch(**changed: int) -> None:
+        for name, value in changed.items():
+            arguments[declared.arguments.index(name)] = value.to_bytes(4, "little")
+        execution.backend.launch(execution.module, kernel, geometry, arguments)
+
+    return launch
+
+
+# ---- reference and application
+
+reference = exact.reference
+
+
+def application(
+    given: Mapping[str, str], output: Path | None, open_kernel: Callable[[], Any], note: Callable[[str], None]
+) -> None:
+    """Ions around a structure: see placing.run."""
+    from . import placing  # noqa: PLC0415  # a sweep needs none of it
+
+    placing.run(given, output, open_kernel, note)

@@ -1,0 +1,120 @@
+// A concentration field: rows x columns points in one of the scratch arrays, with a ring of ghost points around them.
+//
+// The scratch arrays are declared as doubles, since an option (precision) and no policy decides what they hold; a Field
+// is such an array as points of type Real. It is assembled from the layout library's own types.
+#pragma once
+#include "autotune/array.cuh"
+
+enum class Precision { float32, float64 };
+
+template <Precision PRECISION>
+struct RealOf {
+  using type = float;
+};
+template <>
+struct RealOf<Precision::float64> {
+  using type = double;
+};
+template <class Policy>
+using Real = typename RealOf<Policy::precision>::type;
+
+// COLUMNS neighbouring points of a row: what one access moves (16 bytes at most; more are several).
+template <class Number, int COLUMNS>
+struct alignas(sizeof(Number) * COLUMNS < 16 ? sizeof(Number) * COLUMNS : 16) Points {
+  static constexpr int texel_bytes = sizeof(Number) * COLUMNS < 16 ? sizeof(Number) * COLUMNS : 16;
+  Number at[COLUMNS];
+};
+
+constexpr int ring_columns = 4;  // left and right of a row, so that point 0 stays aligned; one row above and below
+
+template <class Number, template <class> class Memory = autotune::Global>
+struct Field {
+  Number* base;  // of the ring's first point
+  unsigned pitch;
+  int rows, columns;
+
+  template <class Scratch>
+  AUTOTUNE_DEVICE Field(const Scratch& scratch, int rows_, int columns_)
+      : base(reinterpret_cast<Number*>(scratch.memory.base)),
+        pitch(scratch.extent(1)),
+        rows(rows_),
+        columns(columns_) {}
+
+  // The same points through another kind of memory.
+  template <template <class> class Other>
+  AUTOTUNE_DEVICE explicit Field(const Field<Number, Other>& same)
+      : base(same.base), pitch(same.pitch), rows(same.rows), columns(same.columns) {}
+
+  // Points (y, x) to (y, x + COLUMNS - 1); x is a multiple of COLUMNS. -1 and rows, columns lie in the ring.
+  template <int COLUMNS>
+  AUTOTUNE_DEVICE Points<Number, COLUMNS> load(int y, int x) const {
+    return points<COLUMNS, Memory>().load(y + 1, (x + ring_columns) / COLUMNS);
+  }
+  template <int COLUMNS>
+  AUTOTUNE_DEVICE void store(const Points<Number, COLUMNS>& value, int y, int x) const {
+    points<COLUMNS, autotune::Global>().store(value, y + 1, (x + ring_columns) / COLUMNS);
+  }
+  AUTOTUNE_DEVICE Number point(int y, int x) const { return load<1>(y, x).at[0]; }
+  AUTOTUNE_DEVICE void set_point(Number value, int y, int x) const { store<1>({{value}}, y, x); }
+
+  // As many of the points as lie in the field.
+  template <int COLUMNS>
+  AUTOTUNE_DEVICE void store_inside(const Points<Number, COLUMNS>& value, int y, int x) const {
+    if (x + COLUMNS <= columns) {
+      store(value, y, x);
+    } else {
+#pragma unroll
+      for (int j = 0; j < COLUMNS; ++j)
+        if (x + j < columns) set_point(value.at[j], y, x + j);
+    }
+  }
+
+ private:
+  template <int COLUMNS, template <class> class Kind>
+  AUTOTUNE_DEVICE auto points() const {
+    using Value = Points<Number, COLUMNS>;
+    using Texel = autotune::Texel<Value::texel_bytes>;
+    using Mapping = autotune::Strided<2, 1, unsigned long long>;
+    const unsigned groups = pitch / COLUMNS;
+    return autotune::Array<Value, Kind<Texel>, Mapping>{
+        {reinterpret_cast<Texel*>(base)}, {{0, groups}, {groups, 1}}, 0};
+  }
+};
+
+// The even field for 0, the odd one for 1.
+template <class Number>
+AUTOTUNE_DEVICE Field<Number> one_of(Field<Number> even, const Field<Number>& odd, unsigned which) {
+  if (which) even.base = odd.base;
+  return even;
+}
+
+// The index in 0..count-1 whose mirror image `index` is, for walls half a spacing outside: -1 -> 0, count -> count - 1.
+AUTOTUNE_DEVICE int folded(int index, int count) {
+  while (static_cast<unsigned>(index) >= static_cast<unsigned>(count))  // once, but for fields smaller than a tile
+    index = (index < 0 ? 0 : 2 * count) - 1 - index;
+  return index;
+}
+
+// Where a thread finds its COLUMNS points of a row, STRIDE apart, in a field that is continued over its walls by its
+// mirror image: there the no-flux condition holds by itself, and an image takes exactly the values of its point, step
+// by step, as sums of two do not care for order.
+template <int COLUMNS, int STRIDE>
+struct Mirrored {
+  int at[COLUMNS];
+  bool together;  // the points lie side by side
+
+  AUTOTUNE_DEVICE Mirrored(int x, int columns) : together(STRIDE == 1 && x >= 0 && x + COLUMNS <= columns) {
+#pragma unroll
+    for (int j = 0; j < COLUMNS; ++j) at[j] = folded(x + j * STRIDE, columns);
+  }
+
+  // Those of `row`, which lies in the field.
+  template <class Number, template <class> class Memory>
+  AUTOTUNE_DEVICE Points<Number, COLUMNS> load(const Field<Number, Memory>& field, int row) const {
+    if (together) return field.template load<COLUMNS>(row, at[0]);
+    Points<Number, COLUMNS> value;
+#pragma unroll
+    for (int j = 0; j < COLUMNS; ++j) value.at[j] = field.point(row, at[j]);
+    return value;
+  }
+};

@@ -1,0 +1,118 @@
+// What a step does to a point: explicit Euler for dc/dt = D lap c - k B(x, y) c on a square lattice.
+//
+//   c' = own * c + d * ((north + south) + (west + east)),   own = (1 - 4 d) - k dt B,   d = D dt / h^2
+//
+// with a neighbour behind a wall replaced by the point itself (no flux). Every configuration evaluates exactly these
+// operations in this order, fused where `fused` says so (the family is compiled with --fmad=false), so that all give
+// the same bits.
+#pragma once
+#include "field.cuh"
+
+enum class Coefficient { stored, recomputed, separable };
+enum class BeamShape { any, separable, gaussian };
+enum class Walls { rectangle, outline };
+
+AUTOTUNE_DEVICE float fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+AUTOTUNE_DEVICE double fused(double a, double b, double c) { return __fma_rn(a, b, c); }
+
+template <class Number>
+AUTOTUNE_DEVICE Number advanced(Number own, Number d, Number c, Number north, Number south, Number west, Number east) {
+  return fused(d, (north + south) + (west + east), own * c);
+}
+
+// exp(-t^2) by multiplications and additions alone, so that the host (beam.py) computes the same bits: 2^-y for
+// y = t^2 / ln 2, the whole part by the exponent, the rest by Taylor's series of exp to the 7th power.
+AUTOTUNE_DEVICE float gaussian(float t) {
+  const float y = t * t * 1.44269504f;
+  if (!(y < 126.0f)) return 0.0f;
+  const int whole = static_cast<int>(y);
+  const float z = (y - static_cast<float>(whole)) * -0.693147181f;
+  float series = 1.0f + z * (1.0f / 7.0f);
+#pragma unroll
+  for (int n = 6; n >= 1; --n) series = 1.0f + z * series * (1.0f / static_cast<float>(n));
+  return series * __int_as_float((127 - whole) << 23);
+}
+
+// The lattice's constants in Real.
+template <class Policy>
+struct Rates {
+  Real<Policy> diffusion, still, bleaching;
+  AUTOTUNE_DEVICE Rates(double diffusion_, double bleaching_)
+      : diffusion(static_cast<Real<Policy>>(diffusion_)),
+        still(static_cast<Real<Policy>>(1.0 - 4.0 * diffusion_)),
+        bleaching(static_cast<Real<Policy>>(bleaching_)) {}
+};
+
+// The factor `own` of a point. A beam that is a product of functions of x and y gives it as `still + across * down`.
+template <class Policy>
+struct Medium {
+  Rates<Policy> rates;
+  Field<Real<Policy>, autotune::ReadOnly> stored;
+  typename Policy::beam_columns beam_columns;
+  typename Policy::beam_rows beam_rows;
+  float rate, centre_x, centre_y;
+
+  AUTOTUNE_DEVICE Real<Policy> across(int x) const {
+    return -(rates.bleaching * static_cast<Real<Policy>>(factor(beam_columns, x, centre_x)));
+  }
+  AUTOTUNE_DEVICE Real<Policy> down(int y) const { return static_cast<Real<Policy>>(factor(beam_rows, y, centre_y)); }
+  AUTOTUNE_DEVICE Real<Policy> own(Real<Policy> across_x, Real<Policy> down_y) const {
+    return fused(across_x, down_y, rates.still);
+  }
+
+ private:
+  template <class Factors>
+  AUTOTUNE_DEVICE float factor(const Factors& factors, int index, float centre) const {
+    if constexpr (Policy::coefficient == Coefficient::recomputed)
+      return gaussian((static_cast<float>(index) - centre) * rate);
+    else
+      return factors.load(index);
+  }
+};
+
+// `own` of the ROWS x COLUMNS points that a thread keeps: all in registers, or the two factors.
+template <class Policy, int ROWS, int COLUMNS>
+struct OwnTile {
+  static constexpr bool whole = Policy::coefficient == Coefficient::stored;
+  using Number = Real<Policy>;
+  Number kept[whole ? ROWS : 1][COLUMNS], down[whole ? 1 : ROWS];
+
+  template <class Columns>
+  AUTOTUNE_DEVICE void load(const Medium<Policy>& medium, int y, int row_stride, const Columns& mirrored) {
+    const int rows = medium.stored.rows;
+    if constexpr (whole) {
+#pragma unroll
+      for (int r = 0; r < ROWS; ++r) {
+        const auto row = mirrored.load(medium.stored, folded(y + r * row_stride, rows));
+#pragma unroll
+        for (int j = 0; j < COLUMNS; ++j) kept[r][j] = row.at[j];
+      }
+    } else {
+#pragma unroll
+      for (int j = 0; j < COLUMNS; ++j) kept[0][j] = medium.across(mirrored.at[j]);
+#pragma unroll
+      for (int r = 0; r < ROWS; ++r) down[r] = medium.down(folded(y + r * row_stride, rows));
+    }
+  }
+  AUTOTUNE_DEVICE Number at(const Medium<Policy>& medium, int r, int j) const {
+    if constexpr (whole)
+      return kept[r][j];
+    else
+      return medium.own(kept[0][j], down[r]);
+  }
+};
+
+// The sides of a point that are open: 1 north, 2 south, 4 west, 8 east. A closed one shows the point itself.
+constexpr unsigned all_open = 15;
+
+template <class Number>
+AUTOTUNE_DEVICE Number through(unsigned sides, unsigned side, Number neighbour, Number own) {
+  return sides & side ? neighbour : own;
+}
+
+template <class Number>
+AUTOTUNE_DEVICE Number walled(unsigned sides, Number own, Number d, Number c, Number north, Number south, Number west,
+                              Number east) {
+  return advanced(own, d, c, through(sides, 1, north, c), through(sides, 2, south, c), through(sides, 4, west, c),
+                  through(sides, 8, east, c));
+}

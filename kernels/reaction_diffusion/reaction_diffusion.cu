@@ -1,0 +1,218 @@
+// Reaction and diffusion on a square lattice: fluorescence that a laser beam bleaches and diffusion brings back.
+//
+// What one step does to a point is in medium.cuh, the tiles that do it in one_step.cuh, shared_tile.cuh,
+// register_tile.cuh and register_stream.cuh, the observable in record.cuh. family.py says in which order these kernels
+// are launched: survey, prepare, advance (once a time block, or once for all of them), finish.
+#include "grid_barrier.cuh"
+#include "one_step.cuh"
+#include "register_stream.cuh"
+#include "register_tile.cuh"
+#include "shared_tile.cuh"
+
+// The largest initial concentration: numbers of at least 0 order as their bits do.
+template <class Policy>
+__global__ void survey(typename Policy::initial initial, typename Policy::peak peak) {
+  const unsigned rows = initial.extent(0), columns = initial.extent(1), lane = threadIdx.x % 32;
+  float most = 0.0f;
+  for (unsigned y = blockIdx.x; y < rows; y += gridDim.x)
+    for (unsigned x = threadIdx.x; x < columns; x += blockDim.x) most = max(most, initial.load(y, x));
+  for (int lanes = 16; lanes > 0; lanes /= 2) most = max(most, __shfl_down_sync(0xffffffffu, most, lanes));
+  if (lane == 0) atomicMax(peak.memory.base, __float_as_uint(most));
+}
+
+// The field at time 0 and its F; the factors of a point's own value, where they are stored.
+template <class Policy>
+__global__ void prepare(typename Policy::initial initial, typename Policy::beam beam,
+                        typename Policy::beam_columns beam_columns, typename Policy::beam_rows beam_rows,
+                        typename Policy::detector detector, typename Policy::peak peak,
+                        typename Policy::field_even field_even, typename Policy::own own, typename Policy::sums sums,
+                        double diffusion, double bleaching) {
+  using Number = Real<Policy>;
+  const int rows = static_cast<int>(initial.extent(0)), columns = static_cast<int>(initial.extent(1));
+  const Field<Number> field{field_even, rows, columns}, owns{own, rows, columns};
+  const Rates<Policy> rates{diffusion, bleaching};
+  const double per_unit = power_of_two(quantum_exponent(peak.load(0), 1ull * rows * columns));
+  unsigned long long sum = 0;
+  for (int y = static_cast<int>(blockIdx.x); y < rows; y += static_cast<int>(gridDim.x))
+    for (int x = static_cast<int>(threadIdx.x); x < columns; x += static_cast<int>(blockDim.x)) {
+      const Number c = static_cast<Number>(initial.load(y, x));
+      field.set_point(c, y, x);
+      if constexpr (Policy::boundary == Boundary::ghost) {
+        if (y == 0) field.set_point(c, -1, x);
+        if (y == rows - 1) field.set_point(c, rows, x);
+        if (x == 0) field.set_point(c, y, -1);
+        if (x == columns - 1) field.set_point(c, y, columns);
+      }
+      if (detector.load(y, x)) sum += quanta(c, per_unit);
+      if constexpr (Policy::coefficient == Coefficient::stored) {
+        Number value;
+        if constexpr (Policy::beam_shape == BeamShape::any)
+          value = fused(-rates.bleaching, static_cast<Number>(beam.load(y, x)), rates.still);
+        else
+          value = fused(-(rates.bleaching * static_cast<Number>(beam_columns.load(x))),
+                        static_cast<Number>(beam_rows.load(y)), rates.still);
+        owns.set_point(value, y, x);
+      }
+    }
+  add_to_sample<256>(sums, 0, sum);
+}
+
+template <class Policy>
+constexpr bool in_registers = Policy::field_memory == FieldMemory::register_tile;
+template <class Policy>
+constexpr bool in_stream = Policy::field_memory == FieldMemory::register_stream;
+
+// Tiles of the field; of a stream, a warp has one, else a block.
+template <class Policy>
+AUTOTUNE_DEVICE unsigned tile_count(int rows, int columns) {
+  int width, height;
+  if constexpr (in_registers<Policy>) {
+    width = RegisterTile<Policy>::Place::useful_x, height = RegisterTile<Policy>::Place::useful_y;
+  } else if constexpr (in_stream<Policy>) {
+    width = RegisterStream<Policy>::Place::useful_x, height = RegisterStream<Policy>::Place::useful_y;
+  } else if constexpr (Policy::field_memory == FieldMemory::shared) {
+    width = SharedTile<Policy>::Place::useful_x, height = SharedTile<Policy>::Place::useful_y;
+  } else {
+    width = OneStep<Policy, autotune::Global>::width, height = OneStep<Policy, autotune::Global>::height;
+  }
+  return static_cast<unsigned>((columns + width - 1) / width) * static_cast<unsigned>((rows + height - 1) / height);
+}
+
+// One tile by `steps` steps; its quanta when they are `sampled`.
+template <class Policy>
+AUTOTUNE_DEVICE unsigned long long advance_tile(const Surroundings<Policy>& around, const Field<Real<Policy>>& from,
+                                                const Field<Real<Policy>>& to, unsigned tile, unsigned steps,
+                                                bool sampled) {
+  if constexpr (in_registers<Policy>) {
+    RegisterTile<Policy> registers{around, tile};
+    registers.load(from);
+    registers.advance(steps);
+    registers.store(to);
+    return sampled ? registers.detected() : 0;
+  } else if constexpr (in_stream<Policy>) {
+    return RegisterStream<Policy>{around, tile}.advance(from, to, steps, sampled);
+  } else if constexpr (Policy::field_memory == FieldMemory::shared) {
+    return SharedTile<Policy>{around, tile}.advance(from, to, steps, sampled);
+  } else if constexpr (Policy::field_memory == FieldMemory::readonly) {
+    const Field<Real<Policy>, autotune::ReadOnly> unchanged{from};
+    return OneStep<Policy, autotune::ReadOnly>{around, unchanged}.advance(tile, to, sampled);
+  } else {
+    return OneStep<Policy, autotune::Global>{around, from}.advance(tile, to, sampled);
+  }
+}
+
+// What an ordinary launch does: every tile by `steps` steps, and sample number `sample` after it (0: none).
+template <class Policy, class Sums>
+AUTOTUNE_DEVICE void advance_once(const Surroundings<Policy>& around, const Field<Real<Policy>>& from,
+                                  const Field<Real<Policy>>& to, const Sums& sums, unsigned steps, unsigned sample) {
+  const unsigned tiles = tile_count<Policy>(around.rows, around.columns);
+  constexpr unsigned teams = in_stream<Policy> ? Policy::block_size / 32 : 1;
+  const unsigned team = in_stream<Policy> ? threadIdx.x / 32 : 0;
+  unsigned long long sum = 0;
+  for (unsigned tile = blockIdx.x * teams + team; tile < tiles; tile += gridDim.x * teams)
+    sum += advance_tile<Policy>(around, from, to, tile, steps, sample != 0);
+  if (sample) add_to_sample<Policy::block_size>(sums, sample, sum);
+}
+
+// Steps until the next time block or sample ends.
+template <class Policy>
+AUTOTUNE_DEVICE unsigned next_steps(unsigned done, unsigned step_count, unsigned interval) {
+  return min(min(static_cast<unsigned>(Policy::time_block), step_count - done), interval - done % interval);
+}
+
+// All steps in one cooperative launch. Blocks enough for all tiles keep them in registers from the first step to the
+// last, and only rims go through memory.
+template <class Policy, class Sums>
+AUTOTUNE_DEVICE void advance_all(const Surroundings<Policy>& around, const Field<Real<Policy>>& even,
+                                 const Field<Real<Policy>>& odd, const Sums& sums, unsigned* arrived,
+                                 unsigned step_count, unsigned interval) {
+  unsigned done = 0, source = 0;
+  if constexpr (in_registers<Policy>) {
+    const unsigned tiles = tile_count<Policy>(around.rows, around.columns);
+    if (gridDim.x == tiles) {
+      RegisterTile<Policy> registers{around, blockIdx.x};
+      registers.load(even);
+      for (;;) {
+        const unsigned steps = next_steps<Policy>(done, step_count, interval);
+        registers.advance(steps);
+        done += steps, source ^= 1;
+        if (done % interval == 0) add_to_sample<Policy::block_size>(sums, done / interval, registers.detected());
+        if (done == step_count) break;
+        registers.store_rim(one_of(even, odd, source));
+        grid_barrier(arrived);
+        registers.load_halo(one_of(even, odd, source));
+      }
+      registers.store(one_of(even, odd, source));
+      return;
+    }
+  }
+  while (done < step_count) {
+    const unsigned steps = next_steps<Policy>(done, step_count, interval);
+    done += steps;
+    const unsigned sample = done % interval ? 0 : done / interval;
+    advance_once<Policy>(around, one_of(even, odd, source), one_of(even, odd, source ^ 1), sums, steps, sample);
+    source ^= 1;
+    if (done < step_count) grid_barrier(arrived);
+  }
+}
+
+// step_count steps from the field `source` (0: even, 1: odd) to the other one; with a persistent launch from the even
+// one to the one that the number of time blocks leads to. `sample` counts from what `cycle` has.
+template <class Policy>
+__global__ void __launch_bounds__(Policy::block_size, Policy::min_blocks)
+    advance(typename Policy::field_even field_even, typename Policy::field_odd field_odd, typename Policy::own own,
+            typename Policy::beam_columns beam_columns, typename Policy::beam_rows beam_rows,
+            typename Policy::open_sides open_sides, typename Policy::detector detector, typename Policy::peak peak,
+            typename Policy::sums sums, typename Policy::cycle cycle, typename Policy::barrier barrier,
+            double diffusion, double bleaching, float beam_rate, float centre_x, float centre_y, unsigned step_count,
+            unsigned interval, unsigned sample_index, unsigned source) {
+  using Number = Real<Policy>;
+  const int rows = static_cast<int>(open_sides.extent(0)), columns = static_cast<int>(open_sides.extent(1));
+  const Surroundings<Policy> around{{Rates<Policy>{diffusion, bleaching},
+                                     {own, rows, columns},
+                                     beam_columns,
+                                     beam_rows,
+                                     beam_rate,
+                                     centre_x,
+                                     centre_y},
+                                    open_sides,
+                                    detector,
+                                    rows,
+                                    columns,
+                                    power_of_two(quantum_exponent(peak.load(0), 1ull * rows * columns))};
+  const Field<Number> even{field_even, rows, columns}, odd{field_odd, rows, columns};
+  if constexpr (Policy::launch == Launch::persistent) {
+    advance_all<Policy>(around, even, odd, sums, barrier.memory.base, step_count, interval);
+  } else {
+    const unsigned sample = sample_index ? sample_index + cycle.load(0) : 0;
+    advance_once<Policy>(around, one_of(even, odd, source), one_of(even, odd, source ^ 1), sums, step_count, sample);
+  }
+}
+
+// After a cycle of launches: the samples it took are behind.
+template <class Policy>
+__global__ void end_cycle(typename Policy::cycle cycle, unsigned sample_index) {
+  if (threadIdx.x == 0) cycle.store(cycle.load(0) + sample_index, 0);
+}
+
+template <class Policy>
+__global__ void finish(typename Policy::field_even field_even, typename Policy::field_odd field_odd,
+                       typename Policy::sums sums, typename Policy::peak peak,
+                       typename Policy::concentration concentration, typename Policy::fluorescence fluorescence,
+                       unsigned source) {
+  using Number = Real<Policy>;
+  const int rows = static_cast<int>(concentration.extent(0)), columns = static_cast<int>(concentration.extent(1));
+  const Field<Number> even{field_even, rows, columns}, odd{field_odd, rows, columns};
+  const Field<Number> field = one_of(even, odd, source);
+  for (int y = static_cast<int>(blockIdx.x); y < rows; y += static_cast<int>(gridDim.x))
+    for (int x = static_cast<int>(threadIdx.x); x < columns; x += static_cast<int>(blockDim.x))
+      concentration.store(static_cast<double>(field.point(y, x)), y, x);
+  const double unit = power_of_two(-quantum_exponent(peak.load(0), 1ull * rows * columns));
+  const unsigned first = blockIdx.x * blockDim.x + threadIdx.x;
+  for (unsigned n = first; n < fluorescence.extent(0); n += gridDim.x * blockDim.x)
+    fluorescence.store(static_cast<double>(sums.load(n)) * unit, n);
+}
+
+#ifndef AUTOTUNE_VARIANTS
+#include "default.cuh"
+#endif

@@ -1,0 +1,80 @@
+// What the kinds of tiles share: where a block's or warp's part of the field lies, the sides of its points, and F.
+#pragma once
+#include "medium.cuh"
+#include "record.cuh"
+
+enum class FieldMemory { global, readonly, shared, register_tile, register_stream };
+enum class Boundary { branch, ghost, clamp, mask };
+enum class Launch { each, graph, persistent };
+
+// Everything a step reads besides the field itself.
+template <class Policy>
+struct Surroundings {
+  Medium<Policy> medium;
+  typename Policy::open_sides open_sides;
+  typename Policy::detector detector;
+  int rows, columns;
+  double quanta_per_unit;
+
+  AUTOTUNE_DEVICE unsigned sides(int y, int x) const { return open_sides.load(y, x); }
+  // What the point adds to F when it is sampled.
+  AUTOTUNE_DEVICE unsigned long long detected(Real<Policy> c, int y, int x) const {
+    return detector.load(y, x) ? quanta(c, quanta_per_unit) : 0;
+  }
+  template <int COLUMNS>
+  AUTOTUNE_DEVICE unsigned long long detected(const Points<Real<Policy>, COLUMNS>& c, int y, int x) const {
+    unsigned long long sum = 0;
+#pragma unroll
+    for (int j = 0; j < COLUMNS; ++j)
+      if (x + j < columns) sum += detected(c.at[j], y, x + j);
+    return sum;
+  }
+};
+
+AUTOTUNE_DEVICE constexpr int rounded_up(int a, int b) { return (a + b - 1) / b * b; }
+
+// `value`, as something the compiler does not know. What is computed from it is computed where it stands: kept in
+// registers over all steps of a time block, addresses would take the room of the points.
+AUTOTUNE_DEVICE int opaque(int value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
+// A tile that is advanced by up to time_block steps without its neighbours: what lies within `halo` of its edge turns
+// wrong, from the edge inwards by a point a step, and is not stored.
+template <class Policy, int WIDTH, int HEIGHT>
+struct Blocked {
+  static constexpr int halo_x = rounded_up(Policy::time_block, Policy::vector_width), halo_y = Policy::time_block;
+  static constexpr int useful_x = WIDTH - 2 * halo_x, useful_y = HEIGHT - 2 * halo_y;
+  int left, top;  // of what is useful
+  AUTOTUNE_DEVICE Blocked(unsigned tile, int columns) {
+    const unsigned across = (columns + useful_x - 1) / useful_x;
+    left = static_cast<int>(tile % across) * useful_x;
+    top = static_cast<int>(tile / across) * useful_y;
+  }
+  AUTOTUNE_DEVICE bool column(int x) const { return x >= left && x < left + useful_x; }
+  AUTOTUNE_DEVICE bool row(int y) const { return y >= top && y < top + useful_y; }
+};
+
+// The sides of the ROWS x COLUMNS points of a thread, four bits each. Behind a wall they do not matter.
+template <int ROWS, int COLUMNS>
+struct SidesTile {
+  unsigned bits[ROWS];
+  bool any_closed;
+
+  template <class Policy, class Columns>
+  AUTOTUNE_DEVICE void load(const Surroundings<Policy>& around, int y, int row_stride, const Columns& mirrored) {
+    unsigned all = ~0u;
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+      bits[r] = 0;
+      const int row = folded(y + r * row_stride, around.rows);
+#pragma unroll
+      for (int j = 0; j < COLUMNS; ++j) bits[r] |= around.sides(row, mirrored.at[j]) << 4 * j;
+      all &= bits[r];
+    }
+    constexpr unsigned open = (1u << 4 * COLUMNS) - 1;
+    any_closed = all != open;
+  }
+  AUTOTUNE_DEVICE unsigned at(int r, int j) const { return bits[r] >> 4 * j & all_open; }
+};

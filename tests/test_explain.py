@@ -1,0 +1,59 @@
+"""autotune explain: the whole chain, each candidate with its verdict."""
+
+from pathlib import Path
+
+import pytest
+from fakes import sweep
+
+from autotune.cli import main
+from autotune.policyfile_write import update
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[list[str]]:
+    return [line.split() for line in capsys.readouterr().out.splitlines()]
+
+
+def test_the_chain_with_every_verdict(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    update(tmp_path / "policies", [sweep(folder, tmp_path).run()])
+    arguments = ["explain", str(folder), "--device", "fake-gpu", "--policies", str(tmp_path / "policies")]
+    assert main(arguments) == 0
+    head, _, *rows = lines(capsys)
+    assert " ".join(head) == "doubler on small (n 1000), cuda: Fake GPU"
+    assert [row[:2] for row in rows] == [["taken", "exact"], ["next", "default"], ["next", "control"]]
+    assert rows[0][-3:] == ["1", "ms", "block_size=64,memory=readonly"]
+    source = folder / "doubler.cu"
+    source.write_text(source.read_text() + "// edited\n")
+    assert main(arguments) == 0
+    _, _, *rows = lines(capsys)
+    assert [row[:2] for row in rows] == [["refused", "file"], ["taken", "control"]]
+    assert "every entry is stale: the kernel source changed" in " ".join(rows[0])
+
+
+def test_an_input_that_was_not_tuned_gets_the_nearest(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    update(tmp_path / "policies", [sweep(folder, tmp_path).run()])
+    large = tmp_path / "large.yaml"
+    text = (folder / "workloads" / "small.yaml").read_text()
+    large.write_text(text.replace("[1000]", "[4000]").replace("workload: small", "workload: large"))
+    assert main(["explain", str(folder), "-w", str(large), "--device", "fake-gpu",
+                 "--policies", str(tmp_path / "policies")]) == 0  # fmt: skip
+    _, _, *rows = lines(capsys)
+    assert rows[0][:2] == ["taken", "nearest"]
+    assert rows[0][-3:-1] == ["4", "ms"]
+
+
+def test_on_the_cpu_of_this_machine(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["explain", "allpairs", "-w", "primer", "--device", "cpu", "--policies", str(tmp_path)]) == 0
+    _, _, *rows = lines(capsys)
+    assert rows[-1][1] == "control"
+    assert [row[1] for row in rows if row[0] == "taken"] == ["preset"]
+
+
+def test_names_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "alpairs"]) == 2
+    assert main(["explain", "allpairs", "-w", "primr"]) == 2
+    assert main(["explain", "allpairs", "--device", "nvidia-h20"]) == 2
+    assert "did you mean 'primer'" in capsys.readouterr().err
