@@ -1,13 +1,12 @@
-"""The commands on records: compare, export, import, profile, limits. ``add`` puts them on the command line."""
+"""The commands on records: compare, convert, import, profile, limits. ``add`` puts them on the command line."""
 
 import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from autotune.cli_options import Data, DeviceOption, FamilyArgument
+from autotune.cli_options import Data, DeviceOption, FamilyArgument, out
 from autotune.errors import UnknownName, UsageError
 
 __all__ = ["add"]
@@ -26,15 +25,8 @@ OutFolder = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Wh
 
 def add(app: typer.Typer) -> None:
     """Register the commands on ``app``."""
-    for command in (compare, export, import_, profile, limits):
+    for command in (compare, convert, import_, profile, limits):
         app.command(command.__name__.rstrip("_"))(command)
-
-
-def _out() -> Console:
-    """The command line's console, which is made with it."""
-    from autotune.cli import out
-
-    return out
 
 
 def compare(
@@ -56,10 +48,10 @@ def compare(
     """What moved beyond noise between two records or policy files. Exit code 10 on a regression."""
     from autotune.comparing import compare_records
 
-    compare_records(a, b, threshold / 100, every=every, table=out_, out=_out())
+    compare_records(a, b, threshold / 100, every=every, table=out_, out=out)
 
 
-def export(
+def convert(
     record: Record,
     to: Annotated[
         str, typer.Option("--to", metavar="kernel-tuner|t4|csv", help="The form of the files.")
@@ -79,14 +71,14 @@ def export(
         raise UsageError("name the folder for the files with --out DIR")
     folder = out_ or Path(record)
     if to == "csv":
-        _out().print(f"written      {write_results(studies, folder / 'results.csv')}")
+        out.print(f"written      {write_results(studies, folder / 'results.csv')}")
         return
     for study in studies:
         name = "-".join(
             re.sub(r"[^\w.]+", "_", part) for part in (study.family, study.workload, study.device)
         )
         write, ending = (write_cache, "cache.json") if to == "kernel-tuner" else (write_t4, "t4.json")
-        _out().print(f"written      {write(study, folder / f'{name}.{ending}')}")
+        out.print(f"written      {write(study, folder / f'{name}.{ending}')}")
 
 
 def import_(
@@ -108,7 +100,7 @@ def import_(
     from autotune.report.results import write_results
 
     studies = import_files(files, family=family, workload=workload, device=device, control=control)
-    _out().print(f"written      {write_results(studies, out_)}")
+    out.print(f"written      {write_results(studies, out_)}")
 
 
 def profile(
@@ -137,7 +129,7 @@ def profile(
     from autotune.profiling import Asked, profile_into
 
     profile_into(
-        Asked(family, tuple(configurations or ()), top, workload, record, device, data, compiler), _out()
+        Asked(family, tuple(configurations or ()), top, workload, record, device, data, compiler), out
     )
 
 
@@ -159,6 +151,6 @@ def limits(
         found = ceilings.limits(backend, Cache(default_root()), again=again)
     finally:
         backend.close()
-    ceilings.print_limits(found, _out())
+    ceilings.print_limits(found, out)
     if out_ is not None:
-        _out().print(f"limits       {ceilings.write(found, out_ / 'limits.json')}")
+        out.print(f"limits       {ceilings.write(found, out_ / 'limits.json')}")

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from report_pages import CONTROL, RESULTS, fake_study, measured
 
-from autotune import policyfile
+from autotune import policyfile_write
 from autotune.cli import main
 from autotune.comparison import Side, Timing, compare, read_side, sides_of
 from autotune.decision import noise, time_ms
@@ -158,7 +158,7 @@ def policy_study(factor: float = 1.0) -> Study:
 
 
 def test_a_policy_file_and_a_record(tmp_path: Path) -> None:
-    written = policyfile.update(tmp_path / "policies", [policy_study()])
+    written = policyfile_write.update(tmp_path / "policies", [policy_study()])
     (side,) = read_side(str(written))
     table = write_results([policy_study(1.5)], tmp_path / "results.csv")
     (found,) = compare([side], read_side(str(table)))

@@ -239,8 +239,8 @@ def test_export_import_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     from autotune.report import write_results
 
     write_results([study], source / "results.csv")
-    assert main(["export", str(source), "--to", "t4"]) == 0
-    assert main(["export", str(source / "results.csv"), "--out", str(tmp_path / "kt")]) == 0
+    assert main(["convert", str(source), "--to", "t4"]) == 0
+    assert main(["convert", str(source / "results.csv"), "--out", str(tmp_path / "kt")]) == 0
     cache = tmp_path / "kt" / "walk-one_two-gpu_1.cache.json"
     assert cache.is_file()
     assert (source / "walk-one_two-gpu_1.t4.json").is_file()
@@ -253,10 +253,10 @@ def test_export_import_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert main(["report", str(cache), "--out", str(tmp_path / "report")]) == 0
     assert (tmp_path / "report" / "report.html").is_file()
     capsys.readouterr()
-    assert main(["export", str(source), "--to", "kernel-tunr"]) == 2
+    assert main(["convert", str(source), "--to", "kernel-tunr"]) == 2
     assert "did you mean 'kernel-tuner'" in capsys.readouterr().err
     assert main(["report", str(cache)]) == 2
-    assert main(["export", str(cache)]) == 2
+    assert main(["convert", str(cache)]) == 2
 
 
 def test_records_of_every_kind(tmp_path: Path) -> None:

@@ -64,10 +64,10 @@ def test_the_commands_in_the_document_run(tmp_path: Path, monkeypatch: pytest.Mo
     for line in lines:
         program, command, *words = shlex.split(line)
         assert program == "autotune"
-        if command in ("compare", "export", "import", "report"):
+        if command in ("compare", "convert", "import", "report"):
             assert main([command, *words]) == 0, line
             ran.append(command)
-    assert ran == ["compare", "compare", "export", "export", "import", "report"]
+    assert ran == ["compare", "compare", "convert", "convert", "import", "report"]
     assert (tmp_path / "imported-report" / "report.html").is_file()
     described = re.findall(r"^\| (`.*?`) \|", text, re.MULTILINE)
     columns = {name for cell in described for name in re.findall(r"`(\w+)`", cell)}
