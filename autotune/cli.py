@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from autotune import __version__
+from autotune import __version__, cli_records
 from autotune.cli_options import (
     Allocation,
     Data,
@@ -46,7 +46,8 @@ app = typer.Typer(
     help="Tune how a CUDA kernel's data is laid out: compile every policy combination, prove it right, time it, "
     "keep the winner in a policy file that programs use at run time.",
     epilog="Exit codes: 0 done, 1 unexpected failure, 2 usage or unknown name, 3 family, 4 workload or input, "
-    "5 device, 6 compiler, 7 store or output folder, 8 policy file, 9 nothing could be measured, 130 interrupted.",
+    "5 device, 6 compiler, 7 store or output folder, 8 policy file, 9 nothing could be measured, "
+    "10 a comparison found a regression, 130 interrupted.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -266,6 +267,9 @@ def doctor_command() -> None:
     from autotune.doctor import doctor
 
     doctor(out)
+
+
+cli_records.add(app)
 
 
 def narrowed(items: Sequence[str] | None) -> dict[str, list[str]]:

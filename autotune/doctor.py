@@ -54,6 +54,12 @@ def _gpu() -> str:
     return ", ".join(devices())
 
 
+def _ncu() -> str:
+    from autotune.nsight import find_ncu
+
+    return find_ncu()
+
+
 def _package(name: str) -> Callable[[], str]:
     def look() -> str:
         try:
@@ -75,6 +81,7 @@ _PARTS: tuple[tuple[str, Callable[[], str], str], ...] = (
     ),
     ("GPU", _gpu, "needs an NVIDIA GPU with its driver"),
     ("NVML (clocks, throttling)", _package("nvidia-ml-py"), "pip install 'autotune[cuda]'"),
+    ("Nsight Compute (autotune profile)", _ncu, "install a CUDA toolkit"),
     ("Optuna (the record)", _package("optuna"), "pip install autotune"),
     ("pandas (reports)", _package("pandas"), "pip install autotune"),
     ("Plotly (reports)", _package("plotly"), "pip install autotune"),

@@ -9,7 +9,8 @@
     ├── CompilerError       6   no compiler, or a compiler that failed as a whole
     ├── StoreError          7   a folder or record that cannot be read or written
     ├── PolicyFileError     8   a policy file that cannot be used
-    └── NothingMeasured     9   a sweep in which no configuration could be measured
+    ├── NothingMeasured     9   a sweep in which no configuration could be measured
+    └── Regression          10  a comparison that found what it was told to fail on
 
 The numbers are the command line's exit codes; 1 is an unexpected failure and 130 an interruption.
 """
@@ -24,6 +25,7 @@ __all__ = [
     "FamilyError",
     "NothingMeasured",
     "PolicyFileError",
+    "Regression",
     "StoreError",
     "UnknownName",
     "UsageError",
@@ -68,6 +70,10 @@ class PolicyFileError(AutotuneError):
 
 class NothingMeasured(AutotuneError):
     exit_code = 9
+
+
+class Regression(AutotuneError):
+    exit_code = 10
 
 
 class UnknownName(UsageError):

@@ -43,6 +43,12 @@ class Study:
     def decision(self) -> Decision | None:
         return decide(self.trials, self.control)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the verdict and the configurations that have a name."""
+        from autotune.report.notebook import study_html
+
+        return study_html(self)
+
     def states(self) -> dict[str, int]:
         """How many trials ended in each state."""
         counts: dict[str, int] = {}

@@ -4,7 +4,6 @@ Times are looked up instead of measured, so any search can be compared with any 
 seconds and with any number of seeds.
 """
 
-import csv
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -18,8 +17,8 @@ from autotune.decision import time_ms
 from autotune.errors import StoreError
 from autotune.record import Study
 from autotune.search import objectives, search
-from autotune.space import Configuration, Policy, PolicyValue, Preset, Space
-from autotune.trial import Measurement, Trial
+from autotune.space import Configuration, Policy, Preset, Space
+from autotune.trial import Trial
 
 __all__ = ["Replay", "read_results", "replay", "space"]
 
@@ -108,75 +107,8 @@ def space(study: Study) -> Space:
 
 
 def read_results(path: str | Path) -> list[Study]:
-    """The studies in a ``results.csv``, one for each family, workload, device and identity: states, times,
-    footprints and presets; profiles, phases and descriptions are not read back. A policy whose values all are whole
-    numbers has int values. Raises StoreError for a file that is no results.csv."""
-    try:
-        with Path(path).open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-        numbers = _numbers(rows)
-        groups: dict[tuple[str, ...], list[dict[str, str]]] = {}
-        for row in rows:
-            key = tuple(row[name] for name in ("family", "workload", "device", "identity"))
-            groups.setdefault(key, []).append(row)
-        return [_study(key, group, numbers) for key, group in groups.items()]
-    except (OSError, UnicodeDecodeError, KeyError, ValueError) as problem:
-        raise StoreError(
-            f"cannot read {path} as a results.csv: {type(problem).__name__}: {problem}"
-        ) from None
+    """The studies in a ``results.csv``, one for each family, workload, device and identity. Raises StoreError for a
+    file that is no results.csv."""
+    from autotune.report import recorded
 
-
-def _study(key: tuple[str, ...], rows: Sequence[Mapping[str, str]], numbers: set[str]) -> Study:
-    trials = tuple(_trial(row, numbers) for row in rows)
-    presets = {
-        name: trial.configuration
-        for row, trial in zip(rows, trials, strict=True)
-        for name in row["preset"].split()
-    }
-    if "control" not in presets:
-        raise ValueError(f"{key[0]} on {key[1]} has no row with the preset control")
-    return Study(
-        family=key[0], workload=key[1], device=key[2], identity=key[3],
-        control=presets["control"], presets=presets, trials=trials,
-    )  # fmt: skip
-
-
-def _trial(row: Mapping[str, str], numbers: set[str]) -> Trial:
-    measured = None
-    if row["state"] == "measured":
-        measured = Measurement(
-            median_ms=float(row["median_ms"]),
-            minimum_ms=float(row["minimum_ms"]),
-            spread=float(row["spread_relative"]),
-            samples=int(row["samples"]),
-            retimed_ms=float(row["retimed_ms"] or 0),
-            transform_ms=float(row["transform_ms"] or 0),
-            transfer_ms=float(row["transfer_ms"] or 0),
-            footprint_bytes=int(row["footprint_bytes"] or 0),
-            abandoned=row["abandoned"] == "True",
-        )
-    return Trial(
-        family=row["family"], workload=row["workload"], device=row["device"],
-        configuration=_configuration(row["configuration"], numbers),
-        state=row["state"], reason=row["reason"], measurement=measured,  # type: ignore[arg-type]
-    )  # fmt: skip
-
-
-def _pairs(text: str) -> dict[str, str]:
-    return {name: value for name, _, value in (pair.partition("=") for pair in text.split(","))}
-
-
-def _configuration(text: str, numbers: set[str]) -> Configuration:
-    values: dict[str, PolicyValue] = {
-        name: int(value) if name in numbers else value for name, value in _pairs(text).items()
-    }
-    return Configuration(values)
-
-
-def _numbers(rows: Sequence[Mapping[str, str]]) -> set[str]:
-    """The policies whose values all are whole numbers."""
-    values: dict[str, set[str]] = {}
-    for row in rows:
-        for name, value in _pairs(row["configuration"]).items():
-            values.setdefault(name, set()).add(value)
-    return {name for name, found in values.items() if all(v.removeprefix("-").isdigit() for v in found)}
+    return recorded.read_results([path])

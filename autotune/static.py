@@ -15,6 +15,7 @@ from autotune.nvcc import Nvcc
 from autotune.nvrtc import Nvrtc
 from autotune.profile import profiles
 from autotune.space import Configuration
+from autotune.static_hints import better_neighbours, registers_to_next_block
 from autotune.trial import KernelProfile
 from autotune.variant import Variant, batch
 
@@ -22,6 +23,7 @@ __all__ = ["StaticProfile", "static_sweep", "static_toolchain", "write_static"]
 
 _COMPILERS = ("nvrtc", "nvcc")
 _BATCH_SIZE = 24
+_HINTS = ("registers_to_next_block", "dominated_by", "dominated_because")
 
 
 @dataclass(frozen=True)
@@ -65,11 +67,18 @@ def static_sweep(
 
 
 def write_static(family: Family, rows: Sequence[StaticProfile], path: Path) -> None:
-    """``static.csv``: a row per architecture, configuration and kernel."""
+    """``static.csv``: a row per architecture, configuration and kernel, with what the figures suggest. Raises
+    StoreError."""
     import pandas as pd
 
+    from autotune.report.results import clean, csv_text, write_text
+
     figures = list(KernelProfile.__dataclass_fields__)
-    taken = {"family", "arch", "configuration", "state", "reason", *figures}
+    taken = {"family", "arch", "configuration", "state", "reason", *figures, *_HINTS}
+    better = {
+        arch: better_neighbours({r.configuration: r.kernels for r in rows if r.arch == arch and r.kernels})
+        for arch in dict.fromkeys(r.arch for r in rows)
+    }
     table = []
     for row in rows:
         base: dict[str, object] = {
@@ -80,6 +89,28 @@ def write_static(family: Family, rows: Sequence[StaticProfile], path: Path) -> N
         for name, value in row.configuration.items():
             base[f"policy_{name}" if name in taken else name] = value
         if row.message:
-            table.append({**base, "state": "compile_failed", "reason": row.message})
-        table += [{**base, "state": "compiled", "reason": "", **asdict(kernel)} for kernel in row.kernels]
-    pd.DataFrame(table).to_csv(path, index=False)
+            table.append({**base, "state": "compile_failed", "reason": clean(row.message)})
+        above = better[row.arch].get(row.configuration)
+        for kernel in row.kernels:
+            hints = (
+                registers_to_next_block(row.arch, kernel),
+                above.configuration.id if above else None,
+                above.why if above else None,
+            )
+            table.append(
+                {
+                    **base,
+                    "state": "compiled",
+                    "reason": "",
+                    **asdict(kernel),
+                    **dict(zip(_HINTS, hints, strict=True)),
+                }
+            )
+    columns = dict.fromkeys(name for line in table for name in line)
+    frame = pd.DataFrame(table, columns=list(columns))
+    for name in (*figures, _HINTS[0]):
+        if name in frame and name not in ("kernel", "occupancy", "limited_by"):
+            frame[name] = frame[name].astype(
+                "Int64"
+            )  # a configuration that does not compile must not make 32 32.0
+    write_text(path, csv_text(frame))

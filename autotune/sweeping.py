@@ -26,6 +26,7 @@ from autotune.isolation import TRIAL_SECONDS
 from autotune.live import live, progress
 from autotune.measure import CPU, CUDA
 from autotune.record import Study
+from autotune.records import latest, read_record
 from autotune.search import Search, default_trials, listed, narrowed, search
 from autotune.space import Configuration, Space
 from autotune.summary import duration, print_study, states
@@ -256,16 +257,11 @@ def report(records: Sequence[str], folder: Path | None, out: Console) -> None:
     if len(records) > 1:
         raise UsageError("one record at a time; only tables (.csv) are reported on together")
     record = records[0]
-    from autotune.store import Store
-
-    if "://" in record:
-        if folder is None:
-            raise UsageError("a record behind a URL needs --out DIR, where results.csv and report.html go")
-    elif not (Path(record) / "store.journal").is_file():
-        raise StoreError(f"{record} holds no record (store.journal); name the --out folder of a sweep")
-    studies = _latest(Store(record).studies(), ())
-    if not studies:
-        raise StoreError(f"the record in {record} is empty")
+    if "://" in record and folder is None:
+        raise UsageError("a record behind a URL needs --out DIR, where results.csv and report.html go")
+    if record.endswith(".json") and folder is None:
+        raise UsageError("a file of another tuner needs --out DIR, where results.csv and report.html go")
+    studies = read_record(record)
     folder = folder or Path(record)
     writable(folder)
     _reports(folder, studies, out)
@@ -282,10 +278,7 @@ def _reports(
 
 def _latest(recorded: Sequence[Study], swept: Sequence[Study]) -> list[Study]:
     """The newest study of each family, workload and device; ``swept`` ones stand for themselves."""
-    newest = {
-        (s.family, s.workload, s.device): s
-        for s in sorted(recorded, key=lambda s: str(s.about.get("date", "")))
-    }
+    newest = {(s.family, s.workload, s.device): s for s in latest(recorded)}
     for study in swept:
         key = study.family, study.workload, study.device
         if key in newest and newest[key].identity != study.identity:
@@ -334,6 +327,12 @@ def run_static(request: Request, archs: Sequence[str], out: Console, err: Consol
     path = request.folder / "static.csv"
     write_static(request.family, rows, path)
     out.print(f"static pass  {len(rows)} configurations in {path}")
+    from autotune.report.files import write_static_report
+
+    has_record = (request.folder / "store.journal").is_file()
+    beside = read_record(str(request.folder)) if has_record else ()
+    report = write_static_report(request.folder, beside, {request.family.name: request.family})
+    out.print(f"report       {report}")
 
 
 def writable(folder: Path) -> None:

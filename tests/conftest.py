@@ -44,7 +44,12 @@ _NEEDS = {
         "the program chromium, and playwright",
     ),
     "gpu": (_has_gpu, "a CUDA device and PyCUDA"),
+    "kernel_tuner": (
+        lambda: find_spec("kernel_tuner") is not None,
+        "Kernel Tuner (pip install --no-deps kernel_tuner python-constraint2 xmltodict)",
+    ),
     "mummer": (lambda: shutil.which("mummer") is not None, "the mummer program"),
+    "ncu": (lambda: shutil.which("ncu") is not None, "Nsight Compute's program ncu"),
     "nvcc": (_has_nvcc, "nvcc"),
     "nvrtc": (lambda: bool(find_spec("cuda") and find_spec("cuda.bindings")), "cuda-bindings with NVRTC"),
     "postgresql": (

@@ -1,6 +1,7 @@
 """Replay: recorded studies read back, and searches run against them without a device."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,7 +89,7 @@ def test_two_objectives(study: Study) -> None:
 
 def test_a_results_file_gives_the_study_back(study: Study, tmp_path: Path) -> None:
     (read,) = read_results(write_results([study], tmp_path / "results.csv"))
-    assert read == study
+    assert replace(read, about={}) == study
     assert type(read.control["block"]) is int
     assert {p.name: p.values for p in space(read).policies} == {n: p.values for n, p in POLICIES.items()}
 
@@ -116,7 +117,7 @@ def test_what_cannot_be_replayed(study: Study, tmp_path: Path) -> None:
         read_results(tmp_path / "absent.csv")
     other = tmp_path / "other.csv"
     other.write_text("a,b\n1,2\n")
-    with pytest.raises(StoreError, match="KeyError: 'configuration'"):
+    with pytest.raises(StoreError, match="no column family, workload"):
         read_results(other)
     without = Study(**{**vars(study), "presets": {}})
     with pytest.raises(StoreError, match="toy on small has no row with the preset control"):

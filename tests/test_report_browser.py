@@ -127,8 +127,8 @@ def test_every_section_and_chart_is_drawn_without_a_word_on_the_console(opened: 
     assert studies == pd.read_csv(TABLES[name])["workload"].nunique()
     for study in (f"study-{i + 1}" for i in range(studies)):
         one.page.locator(f"nav.studies a[href='#{study}']").click()
-        for section in SECTIONS:
-            assert one.page.locator(f"#{study}-{section}").is_visible()
+        for section in SECTIONS:  # the page changes a moment after the click
+            one.page.locator(f"#{study}-{section}").wait_for(state="visible")
     one.page.locator("details").evaluate_all("all => all.forEach((one) => (one.open = true))")
     one.draw_all()
     drawn = one.page.locator("article:visible .chart .main-svg").count()
@@ -222,6 +222,7 @@ def test_a_point_leads_to_its_row(opened: Any) -> None:
     one = opened("mummergpu", "#study-1-choice")
     chart = one.page.locator("#study-1-chart-front_once")
     chart.locator(".main-svg").first.wait_for()
+    one.draw_all()  # what is above it may still move it
     point = chart.locator(".trace path.point").last
     point.hover(force=True)
     assert "block_size=256" in chart.locator(".hovertext").first.text_content()

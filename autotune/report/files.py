@@ -12,13 +12,15 @@ from autotune.report.conclusions import write_effects, write_summary
 from autotune.report.limits import read_limits
 from autotune.report.page import write_report
 from autotune.report.results import write_results
+from autotune.report.static import read_static
 from autotune.report.trials import Code
 from autotune.space import Configuration
 from autotune.variant import Variant
 
-__all__ = ["LIMITS", "generated", "write_all"]
+__all__ = ["LIMITS", "STATIC", "generated", "write_all", "write_static_report"]
 
 LIMITS = "limits.json"  # the device's measured ceilings, where they lie beside the record
+STATIC = "static.csv"  # a static pass of the family, where one lies there
 
 
 def write_all(
@@ -29,13 +31,21 @@ def write_all(
     ``known`` are families that do not ship with autotune, by name. Raises StoreError.
     """
     limits = read_limits(folder / LIMITS)
+    static = read_static(folder / STATIC)
     code = generated(known or {})
     return {
         "results": write_results(studies, folder / "results.csv"),
         "summary": write_summary(studies, folder / "summary.csv"),
         "effects": write_effects(studies, folder / "effects.csv"),
-        "report": write_report(studies, folder / "report.html", limits=limits, code=code),
+        "report": write_report(studies, folder / "report.html", limits=limits, code=code, static=static),
     }
+
+
+def write_static_report(folder: Path, studies: Sequence[Study], known: Mapping[str, Family]) -> Path:
+    """``report.html`` in ``folder`` with the static pass that lies there, after the ``studies`` of the record beside it
+    where there are any. Raises StoreError."""
+    limits, static = read_limits(folder / LIMITS), read_static(folder / STATIC)
+    return write_report(studies, folder / "report.html", limits=limits, code=generated(known), static=static)
 
 
 def generated(known: Mapping[str, Family]) -> Code:

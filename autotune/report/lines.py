@@ -7,11 +7,11 @@ from typing import Any
 
 from autotune.report.charts import COLOURS, Chart, plain, time_axis
 
-__all__ = ["Line", "Spot", "cloud", "heat", "lines", "stacked"]
+__all__ = ["CYCLE", "DASHES", "Line", "Spot", "cloud", "heat", "lines", "stacked"]
 
 _MIB = 2**20
-_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-_CYCLE = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#CC79A7")  # Okabe and Ito
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+CYCLE = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#CC79A7")  # Okabe and Ito
 _STATES = {
     "measured": ("#0072B2", ""), "excluded": ("#8C8C8C", "/"), "compile_failed": ("#E69F00", "x"),
     "launch_failed": ("#56B4E9", "\\"), "wrong_result": ("#D55E00", "+"), "timed_out": ("#CC79A7", "-"),
@@ -91,9 +91,9 @@ def lines(
     data = []
     for i, line in enumerate(given):
         style: dict[str, Any] = {
-            "color": _CYCLE[i % len(_CYCLE)],
+            "color": CYCLE[i % len(CYCLE)],
             "width": 2.5,
-            "dash": _DASHES[i % len(_DASHES)],
+            "dash": DASHES[i % len(DASHES)],
         }
         if line.steps:
             style["shape"] = "hv"

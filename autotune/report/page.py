@@ -23,6 +23,7 @@ from autotune.report.effects import effects_blocks
 from autotune.report.ranking import configurations
 from autotune.report.results import clean, write_text
 from autotune.report.search import search_blocks
+from autotune.report.static import Static
 from autotune.report.table import Block, Table
 from autotune.report.trials import Code, as_script, every_trial, ranked
 from autotune.report.verdict import Verdict, facts, ladder, roles_of, tie_table, verdict
@@ -75,16 +76,20 @@ def write_report(
     *,
     limits: Mapping[str, Any] | None = None,
     code: Code | None = None,
+    static: Static | None = None,
 ) -> Path:
     """Write the report of ``studies`` to ``path``, whole or not at all. Raises StoreError.
 
     ``limits`` are the device's measured ceilings (``limits.read_limits``); ``code`` gives the code that is generated
-    for a configuration, so that two can be compared by it. The page has what it is given and says so of the rest.
+    for a configuration, so that two can be compared by it; ``static`` is a static pass (``static.read_static``), a part
+    of its own. The page has what it is given and says so of the rest.
     """
-    return write_text(path, _render(tuple(studies), limits, code))
+    return write_text(path, _render(tuple(studies), limits, code, static))
 
 
-def _render(studies: Sequence[Study], limits: Mapping[str, Any] | None, code: Code | None) -> str:
+def _render(
+    studies: Sequence[Study], limits: Mapping[str, Any] | None, code: Code | None, static: Static | None
+) -> str:
     most = max(1, MOST_TRIALS // max(1, len(studies)))
     texts = len({(trial.reason, trial.notes) for study in studies for trial in study.trials})
     views: list[_View] = []
@@ -113,12 +118,13 @@ def _render(studies: Sequence[Study], limits: Mapping[str, Any] | None, code: Co
         views=views,
         percent=lambda value: f"{units.bare(value)} %",
         wholes=wholes,
+        static=static,
         several=len(groups(studies)) > 1,
         css=_trusted((_FOLDER / "page.css").read_text(encoding="utf-8")),
         dark=_trusted((_FOLDER / "dark.css").read_text(encoding="utf-8")),
         js=_trusted(script),
         plotly=_trusted(get_plotlyjs()),
-        data=_trusted(as_script(_data(views, wholes))),
+        data=_trusted(as_script(_data(views, wholes, static))),
     )
 
 
@@ -166,9 +172,11 @@ def _view(
     )
 
 
-def _data(views: Sequence[_View], wholes: Mapping[str, Across]) -> dict[str, Any]:
+def _data(views: Sequence[_View], wholes: Mapping[str, Across], static: Static | None) -> dict[str, Any]:
     parts = {view.anchor: view.blocks for view in views}
     parts |= {anchor: (whole.verdict, *whole.choice) for anchor, whole in wholes.items()}
+    if static:
+        parts["static-1"] = static.blocks
     charts = {
         f"{anchor}-chart-{block.chart.name}": block.chart.figure
         for anchor, blocks in parts.items()

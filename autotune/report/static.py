@@ -1,0 +1,225 @@
+"""The static pass on the page: registers and occupancy by architecture, occupancy over block sizes, how far the next
+block is, and configurations that a neighbour beats in everything the compiler tells."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from autotune.errors import DeviceError, StoreError
+from autotune.report.charts import Chart, plain
+from autotune.report.lines import CYCLE, DASHES
+from autotune.report.results import clean
+from autotune.report.table import Block, Column, Table
+from autotune.static_hints import BLOCK_SIZES, occupancy_curve
+
+__all__ = ["Static", "read_static", "static_blocks"]
+
+MOST_ROWS = 20  # of a table; static.csv has all
+_NEEDED = {
+    "family", "arch", "configuration", "state", "kernel", "block_size", "registers", "spill_store_bytes",
+    "spill_load_bytes", "static_shared_bytes", "dynamic_shared_bytes", "blocks_per_sm", "occupancy", "limited_by",
+    "registers_to_next_block", "dominated_by", "dominated_because",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Static:
+    """A static pass as the page shows it."""
+
+    family: str
+    archs: tuple[str, ...]
+    blocks: tuple[Block, ...]
+
+
+def read_static(path: Path) -> Static | None:
+    """The static pass in ``path`` (``static.csv``); None where there is no such file, or one of an older version.
+    Raises StoreError for a file that is no table."""
+    try:
+        frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as problem:
+        raise StoreError(f"cannot read the static pass in {path}: {problem}") from None
+    if frame.empty or not set(frame.columns) >= _NEEDED:
+        return None
+    frame = frame.sort_values("arch", key=lambda column: column.map(_number), kind="stable")
+    archs = tuple(str(arch) for arch in frame["arch"].unique())
+    return Static(clean(str(frame["family"].iloc[0])), archs, tuple(static_blocks(frame)))
+
+
+def static_blocks(frame: pd.DataFrame) -> list[Block]:
+    """``frame`` has the columns of ``static.csv``."""
+    compiled = frame[frame["state"] == "compiled"]
+    blocks = []
+    for kernel, rows in compiled.groupby("kernel", sort=False):
+        blocks += [_by_arch(str(kernel), rows), *_curve(str(kernel), rows)]
+    found = [_next_block(compiled), _dominated(compiled), _failed(frame)]
+    return [*blocks, *(block for block in found if block)]
+
+
+def _number(arch: object) -> int:
+    return int("".join(c for c in str(arch) if c.isdigit()) or 0)
+
+
+def _spilled(rows: pd.DataFrame) -> pd.Series:
+    return rows["spill_store_bytes"] + rows["spill_load_bytes"]
+
+
+def _shared(rows: pd.DataFrame) -> pd.Series:
+    return rows["static_shared_bytes"] + rows["dynamic_shared_bytes"]
+
+
+def _by_arch(kernel: str, rows: pd.DataFrame) -> Block:
+    columns = (
+        Column("arch", "architecture"), Column("configurations", "how many", "count"),
+        Column("registers_minimum", "fewest registers", "count"), Column("registers_median", "median", "count"),
+        Column("registers_maximum", "most", "count"), Column("spilling", "that spill", "count"),
+        Column("spill_bytes_maximum", "most spilled", "bytes"),
+        Column("occupancy_minimum", "lowest occupancy", "share"),
+        Column("occupancy_median", "median", "share"), Column("occupancy_maximum", "best", "share"),
+        Column("limited_by", "limited mostly by"),
+    )  # fmt: skip
+    table = []
+    for arch, some in rows.groupby("arch", sort=False):
+        registers, occupied, spilled = some["registers"], some["occupancy"], _spilled(some)
+        table.append(
+            (str(arch), len(some), int(registers.min()), float(registers.median()), int(registers.max()),
+             int((spilled > 0).sum()), int(spilled.max()), float(occupied.min()), float(occupied.median()),
+             float(occupied.max()), str(some["limited_by"].mode().iloc[0]))
+        )  # fmt: skip
+    caption = f"Kernel {clean(kernel)}: registers, spills and theoretical occupancy over the configurations"
+    return Block(
+        title=f"Kernel {clean(kernel)}", table=Table(f"static_{kernel}", caption, columns, tuple(table))
+    )
+
+
+def _curve(kernel: str, rows: pd.DataFrame) -> list[Block]:
+    """Occupancy against block size, a line an architecture, for what most configurations use there."""
+    curves: dict[str, list[float]] = {}
+    for arch, some in rows.groupby("arch", sort=False):
+        registers, shared = int(some["registers"].median()), int(_shared(some).mode().iloc[0])
+        try:
+            of = occupancy_curve(str(arch), registers, shared)
+        except DeviceError:  # an architecture whose limits are not known
+            continue
+        curves[f"{arch}: {registers} registers, {shared:,} B shared"] = of
+    if not curves:
+        return []
+    columns = (
+        Column("block_size", "threads", "count"),
+        *(Column(f"occupancy_{name.split(':')[0]}", name, "share") for name in curves),
+    )
+    table = tuple((size, *(of[i] for of in curves.values())) for i, size in enumerate(BLOCK_SIZES))
+    caption = f"Kernel {clean(kernel)}: theoretical occupancy against threads of a block"
+    text = (
+        "For the median of the registers and the most frequent shared memory of a block, as if both were the same at "
+        "every block size."
+    )
+    return [
+        Block(
+            text=text, table=Table(f"occupancy_curve_{kernel}", caption, columns, table),
+            chart=_lines(f"occupancy_curve_{kernel}", caption, curves), folded_table=True,
+        )
+    ]  # fmt: skip
+
+
+def _lines(name: str, alt: str, curves: dict[str, list[float]]) -> Chart:
+    data: list[dict[str, Any]] = []
+    for i, (label, of) in enumerate(curves.items()):
+        colour = CYCLE[i % len(CYCLE)]
+        data.append(
+            {
+                "type": "scatter", "mode": "lines+markers", "name": plain(label), "x": list(BLOCK_SIZES),
+                "y": [100 * share for share in of], "keep": True, "marker": {"color": colour, "size": 5},
+                "line": {"color": colour, "width": 2, "dash": DASHES[i % len(DASHES)], "shape": "hv"},
+            }
+        )  # fmt: skip
+    layout = {
+        "xaxis": {"title": {"text": "threads of a block"}, "rangemode": "tozero", "zeroline": False, "dtick": 128},
+        "yaxis": {"title": {"text": "occupancy"}, "ticksuffix": " %", "range": [0, 105]},
+        "height": 340, "showlegend": True,
+    }  # fmt: skip
+    return Chart(name, alt, {"data": data, "layout": layout})
+
+
+def _next_block(rows: pd.DataFrame) -> Block | None:
+    near = rows[rows["registers_to_next_block"].notna()].sort_values(
+        ["registers_to_next_block", "occupancy"], kind="stable"
+    )
+    if near.empty:
+        return None
+    columns = (
+        Column("registers_to_next_block", "registers too many", "count"), Column("arch", "architecture"),
+        Column("kernel", "kernel"), Column("registers", "registers", "count"),
+        Column("block_size", "threads", "count"), Column("blocks_per_sm", "blocks/SM", "count"),
+        Column("occupancy", "occupancy", "share"), Column("configuration", "configuration"),
+    )  # fmt: skip
+    caption = f"Registers that stand between a kernel and one more block of a multiprocessor{_most(near)}"
+    text = "Launch bounds, a smaller tile or a narrower type may free so many; a spill may cost more than it brings."
+    return Block(
+        title="One more block", text=text, table=Table("next_block", caption, columns, _rows(near, columns))
+    )
+
+
+def _dominated(rows: pd.DataFrame) -> Block | None:
+    beaten = rows[rows["dominated_by"].notna()].drop_duplicates(["arch", "configuration"])
+    if beaten.empty:
+        return None
+    beaten = beaten.assign(
+        change=[_change(a, b) for a, b in zip(beaten["configuration"], beaten["dominated_by"], strict=True)]
+    )
+    columns = (
+        Column("arch", "architecture"), Column("change", "with another value"),
+        Column("dominated_because", "becomes better"), Column("configuration", "configuration"),
+    )  # fmt: skip
+    count = len(rows.drop_duplicates(["arch", "configuration"]))
+    caption = f"{len(beaten):,} of {count:,} configurations that a neighbour dominates{_most(beaten)}"
+    text = (
+        "The neighbour differs in one policy alone; no kernel of it has lower occupancy or more spilled bytes, and one "
+        "has higher occupancy or fewer. That is no reason to leave one out: fewer loads are often worth more than "
+        "occupancy."
+    )
+    return Block(
+        title="Dominated", text=text, table=Table("dominated", caption, columns, _rows(beaten, columns))
+    )
+
+
+def _change(one: str, other: str) -> str:
+    """What differs between two ids: "tile 8 → 4"."""
+    a, b = (dict(pair.partition("=")[::2] for pair in text.split(",")) for text in (one, other))
+    return ", ".join(
+        f"{name} {a[name]} → {value}" for name, value in b.items() if a.get(name) not in (None, value)
+    )
+
+
+def _failed(frame: pd.DataFrame) -> Block | None:
+    failed = frame[frame["state"] == "compile_failed"]
+    if failed.empty:
+        return None
+    columns = (
+        Column("arch", "architecture"),
+        Column("reason", "message"),
+        Column("configuration", "configuration"),
+    )
+    caption = f"{len(failed):,} configurations that do not compile{_most(failed)}"
+    return Block(
+        title="Does not compile", table=Table("static_failed", caption, columns, _rows(failed, columns))
+    )
+
+
+def _most(rows: pd.DataFrame) -> str:
+    return f"; the first {MOST_ROWS} of {len(rows):,}, static.csv has all" if len(rows) > MOST_ROWS else ""
+
+
+def _rows(rows: pd.DataFrame, columns: Sequence[Column]) -> tuple[tuple[Any, ...], ...]:
+    plain_rows = rows.head(MOST_ROWS)[[c.key for c in columns]].itertuples(index=False, name=None)
+    return tuple(
+        tuple(
+            (v if c.numeric else clean(str(v))) if pd.notna(v) else None
+            for c, v in zip(columns, row, strict=True)
+        )
+        for row in plain_rows
+    )
