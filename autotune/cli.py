@@ -194,7 +194,9 @@ def sweep_command(
         seed=seed,
     )
     if static:
-        sweeping.run_static(request, tuple(arch or ("sm_90",)), out, err)
+        from autotune.static_run import run_static
+
+        run_static(request, tuple(arch or ("sm_90",)), out, err)
     elif arch:
         raise UsageError("--arch goes with --static: a measured sweep compiles for the device it runs on")
     else:
@@ -214,9 +216,9 @@ def report_command(
     ] = None,
 ) -> None:
     """Make report.html, results.csv, summary.csv and effects.csv anew from a record. Needs no device."""
-    from autotune import sweeping
+    from autotune.reporting import report
 
-    sweeping.report(records, out_, out)
+    report(records, out_, out)
 
 
 @app.command("run")

@@ -3,7 +3,9 @@
 import os
 from pathlib import Path
 
-__all__ = ["bundled", "data_root", "include_dir", "policy_folders", "user_data"]
+from autotune.errors import StoreError
+
+__all__ = ["bundled", "data_root", "include_dir", "policy_folders", "user_data", "writable"]
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -37,3 +39,17 @@ def policy_folders(named: str | Path | None = None) -> list[Path]:
     folder, those shipped."""
     first = [Path(p) for p in (named, os.environ.get("AUTOTUNE_POLICIES")) if p]
     return [*first, Path("policies"), user_data() / "policies", bundled("policies")]
+
+
+def writable(folder: Path) -> None:
+    """Raise StoreError unless files can be made in ``folder`` (made when it is not there)."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".writable-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as problem:
+        raise StoreError(
+            f"cannot write to {folder}: {problem.strerror or problem}; name another folder (--out for results, "
+            "--policies for policy files)"
+        ) from None

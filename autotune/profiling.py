@@ -69,9 +69,9 @@ def profile_into(asked: Asked, out: Console) -> None:
     keep(store, study, found, result)
     print_counters(found, out)
     if "://" not in record:
-        from autotune import sweeping
+        from autotune.reporting import report
 
-        sweeping.report([record], None, out)
+        report([record], None, out)
 
 
 def recorded(store: Store, family: Family, workload: str, record: str) -> Study:

@@ -1,4 +1,4 @@
-"""``autotune sweep`` and ``autotune report``: what is asked for, progress, and the files that come out."""
+"""``autotune sweep``: what is asked for, progress, and the files that come out."""
 
 import os
 import time
@@ -13,20 +13,20 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.table import Table
 
 from autotune import paths, policyfile, policyfile_write
 from autotune.cache import Cache, default_root
 from autotune.compiler import compilers
 from autotune.crew import Worker, device_names, launched, opened
 from autotune.decision import OBJECTIVES
-from autotune.errors import DeviceError, NothingMeasured, StoreError, UnknownName, UsageError
+from autotune.errors import DeviceError, NothingMeasured, UnknownName
 from autotune.family import Family
 from autotune.isolation import TRIAL_SECONDS
-from autotune.live import live, progress
+from autotune.live import live
 from autotune.measure import CPU, CUDA
 from autotune.record import Study
-from autotune.records import latest, read_record
+from autotune.records import latest
+from autotune.reporting import write_reports
 from autotune.search import Search, default_trials, listed, narrowed, search
 from autotune.space import Configuration, Space
 from autotune.summary import duration, print_study, states
@@ -36,7 +36,7 @@ from autotune.workload import Inputs, Workload, load, prepare
 if TYPE_CHECKING:
     from autotune.store import Store
 
-__all__ = ["Request", "report", "run", "run_static"]
+__all__ = ["Request", "run"]
 
 _WORTH_A_PROCESS = 4  # configurations
 
@@ -104,9 +104,9 @@ def run(request: Request, out: Console, err: Console) -> None:
         search(request.space, request.configurations, request.search, seed=request.seed,
                trials=request.trials, seconds=request.seconds)  # fmt: skip
     workloads = [load(request.family, name) for name in request.workloads or ("",)]
-    writable(request.folder)
+    paths.writable(request.folder)
     policies = request.policies or Path(os.environ.get("AUTOTUNE_POLICIES") or "policies")
-    writable(policies)
+    paths.writable(policies)
     root = paths.data_root(request.data)
     studies: list[Study] = []
     interrupted = False
@@ -222,7 +222,7 @@ def _publish(
     request: Request, studies: Sequence[Study], store: "Store", policies: Path, out: Console
 ) -> None:
     families = {request.family.name: request.family}
-    _reports(request.folder, _latest(store.studies(), studies), out, families)
+    write_reports(request.folder, _latest(store.studies(), studies), out, families)
     won = [study for study in studies if study.decision]
     if won:
         same = [
@@ -240,42 +240,6 @@ def _publish(
                 out.print(f"             keeps for {new.workload} what an earlier sweep found: {better}")
 
 
-def report(records: Sequence[str], folder: Path | None, out: Console) -> None:
-    """The tables and report.html anew from a record: a sweep's folder, a storage URL, or tables of the form of
-    results.csv, the latter two with the folder to write to. Raises StoreError when there is none."""
-    tables = [record for record in records if record.endswith(".csv")]
-    if tables:
-        from autotune.report.recorded import read_results
-
-        if len(tables) < len(records) or folder is None:
-            raise UsageError(
-                "tables are reported on together, without a DIR, and need --out DIR for the report"
-            )
-        writable(folder)
-        _reports(folder, read_results(tables), out)
-        return
-    if len(records) > 1:
-        raise UsageError("one record at a time; only tables (.csv) are reported on together")
-    record = records[0]
-    if "://" in record and folder is None:
-        raise UsageError("a record behind a URL needs --out DIR, where results.csv and report.html go")
-    if record.endswith(".json") and folder is None:
-        raise UsageError("a file of another tuner needs --out DIR, where results.csv and report.html go")
-    studies = read_record(record)
-    folder = folder or Path(record)
-    writable(folder)
-    _reports(folder, studies, out)
-
-
-def _reports(
-    folder: Path, studies: Sequence[Study], out: Console, known: Mapping[str, Family] | None = None
-) -> None:
-    from autotune.report.files import write_all
-
-    for name, path in write_all(studies, folder, known).items():
-        out.print(f"{name:<12} {path}")
-
-
 def _latest(recorded: Sequence[Study], swept: Sequence[Study]) -> list[Study]:
     """The newest study of each family, workload and device; ``swept`` ones stand for themselves."""
     newest = {(s.family, s.workload, s.device): s for s in latest(recorded)}
@@ -284,66 +248,3 @@ def _latest(recorded: Sequence[Study], swept: Sequence[Study]) -> list[Study]:
         if key in newest and newest[key].identity != study.identity:
             newest[key] = study
     return list(newest.values())
-
-
-def run_static(request: Request, archs: Sequence[str], out: Console, err: Console) -> None:
-    """The static pass for each architecture: a table, and static.csv in the output folder."""
-    from autotune.static import StaticProfile, static_sweep, static_toolchain, write_static
-
-    if request.device != "auto" or request.workloads or request.store:
-        raise UsageError(
-            "--static runs nothing and records nothing: leave --device, --workload and --store out"
-        )
-    configurations = request.configurations
-    if configurations is None:
-        raise UsageError(
-            "this space is too large for a static pass of all of it: narrow it with --preset or --set"
-        )
-    writable(request.folder)
-    rows: list[StaticProfile] = []
-    for arch in archs:
-        toolchain = static_toolchain(arch, request.compiler)
-        with progress(err) as bar:
-            task = bar.add_task(f"{request.family.name} {arch}", total=len(configurations), about="")
-            found = static_sweep(
-                request.family, configurations, toolchain, arch, Cache(default_root()),
-                request.compiler_processes("cpu"),
-            )  # fmt: skip
-            for row in found:
-                rows.append(row)
-                bar.advance(task)
-    table = Table("arch", "kernel", "registers", "spills B", "shared B", "occupancy", "limited by", box=None)
-    table.add_column("configuration", overflow="fold", min_width=40)
-    for row in rows:
-        for p in row.kernels:
-            table.add_row(
-                row.arch, p.kernel, str(p.registers), str(p.spill_store_bytes + p.spill_load_bytes),
-                str(p.static_shared_bytes + p.dynamic_shared_bytes), f"{p.occupancy:.0%}", p.limited_by,
-                row.configuration.id,
-            )  # fmt: skip
-        if row.message:
-            table.add_row(row.arch, "-", "-", "-", "-", "-", "does not compile", row.configuration.id)
-    out.print(table)
-    path = request.folder / "static.csv"
-    write_static(request.family, rows, path)
-    out.print(f"static pass  {len(rows)} configurations in {path}")
-    from autotune.report.files import write_static_report
-
-    has_record = (request.folder / "store.journal").is_file()
-    beside = read_record(str(request.folder)) if has_record else ()
-    report = write_static_report(request.folder, beside, {request.family.name: request.family})
-    out.print(f"report       {report}")
-
-
-def writable(folder: Path) -> None:
-    """Raise StoreError unless files can be made in ``folder`` (made when it is not there)."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".writable-{os.getpid()}"
-        probe.touch()
-        probe.unlink()
-    except OSError as problem:
-        raise StoreError(
-            f"cannot write to {folder}: {problem.strerror or problem}; name another folder (--out for results, "
-            "--policies for policy files)"
-        ) from None

@@ -1,0 +1,50 @@
+"""``autotune report``: the tables and the page of a record anew, and what every command that makes them prints."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from autotune.errors import UsageError
+from autotune.family import Family
+from autotune.paths import writable
+from autotune.record import Study
+from autotune.records import read_record
+
+__all__ = ["report", "write_reports"]
+
+
+def report(records: Sequence[str], folder: Path | None, out: Console) -> None:
+    """The tables and report.html anew from a record: a sweep's folder, a storage URL, or tables of the form of
+    results.csv, the latter two with the folder to write to. Raises StoreError when there is none."""
+    tables = [record for record in records if record.endswith(".csv")]
+    if tables:
+        from autotune.report.recorded import read_results
+
+        if len(tables) < len(records) or folder is None:
+            raise UsageError(
+                "tables are reported on together, without a DIR, and need --out DIR for the report"
+            )
+        writable(folder)
+        write_reports(folder, read_results(tables), out)
+        return
+    if len(records) > 1:
+        raise UsageError("one record at a time; only tables (.csv) are reported on together")
+    record = records[0]
+    if "://" in record and folder is None:
+        raise UsageError("a record behind a URL needs --out DIR, where results.csv and report.html go")
+    if record.endswith(".json") and folder is None:
+        raise UsageError("a file of another tuner needs --out DIR, where results.csv and report.html go")
+    studies = read_record(record)
+    folder = folder or Path(record)
+    writable(folder)
+    write_reports(folder, studies, out)
+
+
+def write_reports(
+    folder: Path, studies: Sequence[Study], out: Console, known: Mapping[str, Family] | None = None
+) -> None:
+    from autotune.report.files import write_all
+
+    for name, path in write_all(studies, folder, known).items():
+        out.print(f"{name:<12} {path}")
