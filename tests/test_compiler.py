@@ -286,7 +286,7 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path):
 
 def test_a_script_without_a_guard_compiles_in_its_own_process(tmp_path):
     # Its workers run the script too, and come to its end when they start so late that everything is in the cache.
-    told = '__name__ == "__main__" and print(sum(len(chunk) for chunk in chunks), os.getpid())'
+    told = 'count = sum(len(chunk) for chunk in chunks)\n__name__ == "__main__" and print(count, os.getpid())'
     done = run_script(tmp_path, told, guard=False)
     assert done.returncode == 0, done.stderr
     count, pid = done.stdout.split()
