@@ -1,0 +1,64 @@
+// Gravitational acceleration of every body: a_i = sum of m_j r_ij / (r_ij^2 + softening^2)^(3/2), with G = 1.
+// (Nyland, Harris, Prins: Fast N-Body Simulation with CUDA, GPU Gems 3, chapter 31.) plain.cu is where it comes from.
+#include "autotune/array.cuh"
+
+struct Body {
+  float x, y, z, mass;
+};
+
+enum class Staging { none, shared };
+
+// Calls visit(body) for every body: each thread reads them all, or the block reads a tile of them together first.
+template <class Policy, class Visit>
+AUTOTUNE_DEVICE void for_bodies(typename Policy::bodies bodies, Visit visit) {
+  const unsigned count = bodies.extent(0);
+  if constexpr (Policy::staging == Staging::shared) {
+    __shared__ Body tile[Policy::block_size];
+    for (unsigned first = 0; first < count; first += Policy::block_size) {
+      __syncthreads();
+      if (first + threadIdx.x < count) tile[threadIdx.x] = bodies.load(first + threadIdx.x);
+      __syncthreads();
+      const unsigned most = min(static_cast<unsigned>(Policy::block_size), count - first);
+#pragma unroll Policy::unroll
+      for (unsigned j = 0; j < most; ++j) visit(tile[j]);
+    }
+  } else {
+#pragma unroll Policy::unroll
+    for (unsigned j = 0; j < count; ++j) visit(bodies.load(j));
+  }
+}
+
+template <class Policy>
+__global__ void __launch_bounds__(Policy::block_size)
+    nbody(typename Policy::bodies bodies, typename Policy::acceleration acceleration, float softening) {
+  constexpr int mine = Policy::bodies_per_thread;
+  const unsigned count = bodies.extent(0), first = blockIdx.x * Policy::block_size * mine + threadIdx.x;
+  Body own[mine];
+  float ax[mine] = {}, ay[mine] = {}, az[mine] = {};
+#pragma unroll
+  for (int m = 0; m < mine; ++m)  // past the end: the last body again, and nothing is stored
+    own[m] = bodies.load(min(first + m * Policy::block_size, count - 1));
+  for_bodies<Policy>(bodies, [&](const Body& other) {
+#pragma unroll
+    for (int m = 0; m < mine; ++m) {
+      const float dx = other.x - own[m].x, dy = other.y - own[m].y, dz = other.z - own[m].z;
+      const float inverse = rsqrtf(dx * dx + dy * dy + dz * dz + softening * softening);
+      const float pull = other.mass * inverse * inverse * inverse;
+      ax[m] += pull * dx;
+      ay[m] += pull * dy;
+      az[m] += pull * dz;
+    }
+  });
+#pragma unroll
+  for (int m = 0; m < mine; ++m) {
+    const unsigned i = first + m * Policy::block_size;
+    if (i >= count) continue;
+    acceleration.store(ax[m], i, 0);
+    acceleration.store(ay[m], i, 1);
+    acceleration.store(az[m], i, 2);
+  }
+}
+
+#ifndef AUTOTUNE_VARIANTS
+#include "default.cuh"
+#endif
