@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from autotune import __version__, cli_records
+from autotune import __version__, cli_family, cli_records
 from autotune.cli_options import (
     Allocation,
     Data,
@@ -271,6 +271,7 @@ def doctor_command() -> None:
     doctor(out)
 
 
+cli_family.add(app)
 cli_records.add(app)
 
 

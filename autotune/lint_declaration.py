@@ -1,0 +1,192 @@
+"""What can be told from family.yaml: data and policies that nothing uses, constraints that leave nothing, what the
+results are compared with."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from autotune.errors import FamilyError, suggestion
+from autotune.expression import parsed
+from autotune.findings import Declared, Finding
+from autotune.search_members import listed
+from autotune.space import Constraint, Policy, Space
+
+__all__ = ["check_declaration"]
+
+_MOST = 5000  # combinations of policies that are looked at: well under a second
+
+
+def check_declaration(declared: Declared) -> Iterator[Finding]:
+    yield from _data(declared)
+    for name, policy in declared.policies.items():
+        yield from (_layout_policy if policy.get("layout") else _plain_policy)(declared, name, policy)
+    yield from _constraints(declared)
+    yield from _features(declared)
+    yield from _reference(declared)
+
+
+def _data(declared: Declared) -> Iterator[Finding]:
+    known = [*declared.data, *declared.content.get("scalars", {})]
+    for kernel, value in declared.kernels.items():
+        for i, name in enumerate(value["arguments"]):
+            if name not in known:
+                yield declared.found(
+                    "undeclared-data",
+                    f"kernel {kernel} takes {name!r}, which is neither data nor a scalar{suggestion(name, known)} "
+                    f"(declared: {', '.join(known)}); declare it under data or scalars, or correct the name",
+                    "kernels", kernel, "arguments", i,
+                )  # fmt: skip
+    for name, value in declared.data.items():
+        planned = "plan" in declared.defined and re.search(rf"""["']{name}["']""", declared.python)
+        if name not in declared.taken and not planned:
+            role = value["role"]
+            yield declared.found(
+                "unused-data",
+                f"no kernel takes the {role} {name!r}: add it to a kernel's arguments, or delete it here",
+                "data", name,
+                is_error=role == "output",
+            )  # fmt: skip
+
+
+def _plain_policy(declared: Declared, name: str, _policy: Mapping[str, Any]) -> Iterator[Finding]:
+    """Read by a source, by a launch or a clearing, or named in a string of the family's Python (a plan may read it)."""
+    if any(re.search(rf"::\s*{name}\b", source.code) for source in declared.sources):
+        return
+    read = [value.get("zero", "") for value in declared.data.values()]
+    for kernel in declared.kernels.values():
+        read += [*kernel["grid"], *kernel["block"], kernel.get("shared_bytes", "")]
+    if any(re.search(rf"\b{name}\b", str(text)) for text in read):
+        return
+    if re.search(rf"""["']{name}["']""", declared.python):
+        return
+    files = ", ".join(source.path.name for source in declared.sources)
+    yield declared.found(
+        "unread-policy",
+        f"no kernel reads policy {name!r}: Policy::{name} is not in {files}, and no grid, block or shared_bytes reads "
+        "it, so its values are the same program; read it in a kernel, or delete it",
+        "policies", name,
+    )  # fmt: skip
+
+
+def _layout_policy(declared: Declared, name: str, policy: Mapping[str, Any]) -> Iterator[Finding]:
+    targets = policy.get("data", ())
+    if policy["layout"] == "order":
+        reached = {
+            extent
+            for array in declared.taken & declared.data.keys()
+            for extent in declared.data[array]["shape"]
+        }
+    else:
+        reached = set(declared.taken)
+    if targets and not reached & set(targets):
+        yield declared.found(
+            "unread-policy",
+            f"policy {name!r} decides the layout of {', '.join(targets)}, which no kernel takes: every value is the "
+            "same program; name data that a kernel takes, or delete the policy",
+            "policies", name,
+        )  # fmt: skip
+
+
+def _constraints(declared: Declared) -> Iterator[Finding]:
+    """What the constraints that read policies alone leave of the space; one that reads sizes or options needs a
+    workload."""
+    try:
+        yield from _left(declared)
+    except FamilyError as problem:  # one that cannot be read, or has no value for some configuration
+        yield declared.found("declaration", f"{problem}; correct it", "constraints")
+
+
+def _left(declared: Declared) -> Iterator[Finding]:
+    """Each constraint by itself and against the defaults, then all that are linked by the policies they read. More than
+    ``_MOST`` combinations of linked policies are not looked at."""
+    policies = tuple(Policy(key, tuple(v["values"]), v["default"]) for key, v in declared.policies.items())
+    control = Space(policies).control
+    spaces: list[Space] = []
+    for i, item in enumerate(declared.content.get("constraints", ())):
+        constraint = Constraint(parsed(str(item["require"]), f"constraint {i + 1}"), item["reason"])
+        read = constraint.require.names
+        if not read <= control.keys():
+            continue
+        linked = [space for space in spaces if read & {policy.name for policy in space.policies}]
+        spaces = [space for space in spaces if space not in linked]
+        names = read.union(*({policy.name for policy in space.policies} for space in linked))
+        before = tuple(known for space in linked for known in space.constraints)
+        spaces.append(Space(tuple(p for p in policies if p.name in names), (*before, constraint)))
+        what = ""
+        if listed(Space(tuple(p for p in policies if p.name in read), (constraint,)), _MOST) == ():
+            what = "no configuration meets it, so everything is excluded: correct it, or widen the values it reads"
+        elif not constraint.require.evaluate(control):
+            what = f"the defaults break it ({control.id}): change a default, as all others are compared with them"
+        if what:
+            text = f"constraint `{constraint.require.text}` ({constraint.reason}): {what}"
+            yield declared.found("excluded", text, "constraints", i, "require")
+            return
+    for space in spaces:
+        yield from _absent(declared, space)
+
+
+def _absent(declared: Declared, space: Space) -> Iterator[Finding]:
+    left = listed(space, _MOST)
+    for policy in space.policies if left is not None else ():
+        for value in policy.values:
+            if all(configuration[policy.name] != value for configuration in left or ()):
+                yield declared.found(
+                    "excluded",
+                    f"no configuration has {policy.name}={value}: the constraints exclude it whatever the other "
+                    "policies are; delete the value, or loosen a constraint",
+                    "policies", policy.name, "values",
+                    is_error=False,
+                )  # fmt: skip
+
+
+def _features(declared: Declared) -> Iterator[Finding]:
+    """What tells two inputs apart must follow from the shapes of inputs or from scalars that are given."""
+    content = declared.content
+    scalars = content.get("scalars", {})
+    bound = [
+        extent for value in declared.data.values() if value["role"] == "input" for extent in value["shape"]
+    ]
+    varying = {*bound, *(name for name, value in scalars.items() if "value" not in value)}
+    computed = {
+        name: str(value["value"])
+        for name, value in {**content.get("extents", {}), **scalars}.items()
+        if isinstance(value, Mapping) and "value" in value
+    }
+    for _ in computed:  # one may be made of another
+        varying |= {name for name, text in computed.items() if _names(text) & varying}
+    extents = {*bound, *content.get("extents", {})}
+    features = content.get("features") or {name: name for name in sorted(extents)}
+    if not any(_names(str(text)) & varying for text in features.values()):
+        yield declared.found(
+            "no-features",
+            f"no feature changes with the input (features: {', '.join(features) or 'none'}), so the dispatcher takes "
+            "all inputs for alike: give an input an extent that varies, or name features: over extents and scalars",
+            "features",
+            is_error=False,
+        )
+
+
+def _names(text: str) -> frozenset[str]:
+    try:
+        return parsed(text).names
+    except FamilyError:
+        return frozenset()  # loading says what is wrong with it
+
+
+def _reference(declared: Declared) -> Iterator[Finding]:
+    if "reference" in declared.defined:
+        return
+    named = declared.content.get("reference", "")
+    how = "write reference(arrays, options) in family.py, in numpy or another program, from the inputs to every output"
+    if not named:
+        yield declared.found(
+            "no-reference", f"nothing says what is right: {how}, or name a configuration with reference:"
+        )
+        return
+    yield declared.found(
+        "reference-is-kernel",
+        f"the reference is the kernel itself, in configuration {named!r}: a mistake that all configurations share is "
+        f"never seen; {how}",
+        "reference",
+        is_error=False,
+    )

@@ -1,0 +1,187 @@
+"""One mistake each in what ``autotune new mine`` writes, and what lint must say of it."""
+
+__all__ = ["CONSTRAINTS", "MISTAKES", "POLICIES", "PYTHON", "SOURCE", "WORKLOAD", "YAML", "Mistake"]
+
+SOURCE, YAML, PYTHON, WORKLOAD = "mine.cu", "family.yaml", "family.py", "workloads/small.yaml"
+
+# (name, file, old, new, rule, is_error, what the line holds, what the message holds)
+POLICIES = "policies:\n"
+CONSTRAINTS = "tolerance: {relative: 0.00001}\n"
+Mistake = tuple[str, str, str, str, str, bool, str, list[str]]
+MISTAKES: list[Mistake] = [
+    (
+        "an argument that is not declared",
+        YAML, "arguments: [items, weights, scores]", "arguments:\n      - item\n      - weights\n      - scores",
+        "undeclared-data", True, "- item",
+        ["kernel weighted_sum takes 'item'", "did you mean 'items'?", "declared: items, weights, scores"],
+    ),
+    (
+        "a name in the source that is not declared",
+        SOURCE, "typename Policy::weights weights", "typename Policy::wieghts weights",
+        "undeclared-data", True, "Policy::wieghts", ["did you mean 'weights'?", "declare it, or mend the name"],
+    ),
+    (
+        "an output that no kernel takes",
+        YAML, "  scores: {role", "  second: {role: output, type: int32, shape: [count]}\n  scores: {role",
+        "unused-data", True, "second:", ["no kernel takes the output 'second'", "add it to a kernel's arguments"],
+    ),
+    (
+        "a scratch array that no kernel takes",
+        YAML, "  scores: {role", "  spare: {role: scratch, type: int32, shape: [count]}\n  scores: {role",
+        "unused-data", False, "spare:", ["no kernel takes the scratch 'spare'"],
+    ),
+    (
+        "a plain policy that no kernel reads",
+        YAML, POLICIES, "policies:\n  unroll: {values: [1, 2], default: 1}\n",
+        "unread-policy", True, "unroll:", ["Policy::unroll is not in mine.cu", "its values are the same program"],
+    ),
+    (
+        "an order of an index that no kernel's data have",
+        YAML, POLICIES, "policies:\n  batches: {layout: order, data: [batch], values: [as_given], default: as_given}\n",
+        "unread-policy", True, "batches:", ["decides the layout of batch, which no kernel takes"],
+    ),
+    (
+        "a raw pointer as parameter",
+        SOURCE, "typename Policy::weights weights", "const float* __restrict__ weights",
+        "raw-pointer", True, "const float*",
+        ["takes the raw pointer `const float* __restrict__ weights`", "`typename Policy::weights weights`"],
+    ),
+    (
+        "a pointer out of an accessor",
+        SOURCE, "sum += weights.load(k) *", "sum += weights.memory.base[k] *",
+        "raw-pointer", True, "weights.memory", ["policy weights_memory changes the layout of 'weights'", ".load("],
+    ),
+    (
+        "an accessor cast to a pointer",
+        SOURCE, "  float sum = 0;", "  float sum = *reinterpret_cast<const float*>(&items);",
+        "raw-pointer", True, "reinterpret_cast", ["policy axes changes the layout of 'items'"],
+    ),
+    (
+        "a pointer out of an accessor whose layout is fixed",
+        SOURCE, "scores.store(sum, i)", "scores.memory.base[i] = sum",
+        "raw-pointer", False, "scores.memory", ["holds only as long as no policy changes the layout of 'scores'"],
+    ),
+    (
+        "parameters in another order",
+        SOURCE, "typename Policy::items items, typename Policy::weights weights",
+        "typename Policy::weights weights, typename Policy::items items",
+        "argument-order", True, "weighted_sum(", ["takes Policy::weights where family.yaml passes 'items'"],
+    ),
+    (
+        "a parameter too many",
+        SOURCE, "typename Policy::scores scores)", "typename Policy::scores scores, unsigned count)",
+        "argument-order", True, "arguments:", ["has 4 parameters in mine.cu and 3 arguments here"],
+    ),
+    (
+        "a kernel that is not there",
+        YAML, "  weighted_sum:", "  weightedsum:",
+        "missing-kernel", True, "weightedsum:", ["did you mean 'weighted_sum'?"],
+    ),
+    (
+        "a constraint that nothing meets",
+        YAML, CONSTRAINTS, f"constraints:\n  - require: block_size > 256\n    reason: large blocks\n{CONSTRAINTS}",
+        "excluded", True, "require: block_size > 256", ["large blocks", "no configuration meets it", "everything is"],
+    ),
+    (
+        "constraints that together leave nothing",
+        YAML, CONSTRAINTS,
+        ("constraints:\n  - {require: block_size <= 128, reason: small}\n"
+        f"  - {{require: block_size > 128, reason: large}}\n{CONSTRAINTS}"),
+        "excluded", True, "reason: large", ["the defaults break it", "change a default"],
+    ),
+    (
+        "a constraint that excludes everything on a workload",
+        YAML, CONSTRAINTS, f"constraints:\n  - {{require: fields < 8, reason: few fields}}\n{CONSTRAINTS}",
+        "excluded", True, "", ["every configuration is excluded on it: few fields"],
+    ),
+    (
+        "a value that no configuration has",
+        YAML, CONSTRAINTS, f"constraints:\n  - {{require: block_size <= 128, reason: small}}\n{CONSTRAINTS}",
+        "excluded", False, "block_size: {values", ["no configuration has block_size=256", "delete the value"],
+    ),
+    (
+        "a constraint that has no value",
+        YAML, CONSTRAINTS, f"constraints:\n  - {{require: axes > 3, reason: numbers}}\n{CONSTRAINTS}",
+        "declaration", True, "constraints:", ["has no value here"],
+    ),
+    (
+        "no reference at all",
+        PYTHON, "def reference(", "def inputs_of(",
+        "no-reference", True, "", ["nothing says what is right", "write reference(arrays, options) in family.py"],
+    ),
+    (
+        "a key that does not exist",
+        YAML, "default_workload:", "defualt_workload:",
+        "declaration", True, "defualt_workload", ["unknown key", "did you mean 'default_workload'?"],
+    ),
+    (
+        "a value of the wrong type",
+        YAML, "    block: [block_size]", "    block: block_size",
+        "declaration", True, "block: block_size", ["kernels.weighted_sum.block: ", "is not of type 'array'"],
+    ),
+    (
+        "malformed YAML",
+        YAML, "policies:", "policies: [",
+        "declaration", True, "", ["malformed YAML"],
+    ),
+    (
+        "what only loading sees",
+        YAML, "values: [64, 128, 256], default: 128", "values: [64, 128, 256], default: 96",
+        "declaration", True, "block_size: {values", ["unknown default '96'", "allowed: 64, 128, 256"],
+    ),
+    (
+        "a source that is not there",
+        YAML, "source: mine.cu", "source: other.cu",
+        "declaration", True, "source: other.cu", ["source 'other.cu' is not there"],
+    ),
+    (
+        "Python that cannot be parsed",
+        PYTHON, "def reference(", "def reference((",
+        "declaration", True, "def reference((", ["correct it"],
+    ),
+    (
+        "a header of before",
+        YAML, "block_size: {values: [64, 128, 256], default: 128", "block_size: {values: [64, 128, 256], default: 64",
+        "stale-header", False, "// Made by", ["show", "control --header >"],
+    ),
+    (
+        "a default workload that is not there",
+        YAML, "default_workload: small", "default_workload: smal",
+        "no-workload", True, "default_workload: smal", ["did you mean 'small'?"],
+    ),
+    (
+        "a workload with a key that does not exist",
+        WORKLOAD, "arrays:", "array:",
+        "workload", True, "", ["unknown key 'array'; did you mean 'arrays'?"],
+    ),
+    (
+        "a workload of an unknown input",
+        WORKLOAD, "  weights:", "  wieghts:",
+        "workload", True, "wieghts", ["unknown input 'wieghts'", "did you mean 'weights'?"],
+    ),
+    (
+        "a workload without an input",
+        WORKLOAD, "  weights: {random: uniform, shape: [16], seed: 2}\n", "",
+        "workload", True, "arrays:", ["input 'weights' is not given"],
+    ),
+    (
+        "a workload with a shape that does not fit",
+        WORKLOAD, "shape: [16]", "shape: [16, 1]",
+        "workload", True, "weights:", ["has shape (16, 1), and (fields) is declared"],
+    ),
+    (
+        "a workload with sizes that disagree",
+        WORKLOAD, "shape: [16]", "shape: [17]",
+        "workload", True, "", ["extent fields: weights gives 17", "they must agree"],
+    ),
+    (
+        "a workload with a file that is not there",
+        WORKLOAD, "weights: {random: uniform, shape: [16], seed: 2}", "weights: {npy: gone.npy}",
+        "workload", True, "weights:", ["gone.npy"],
+    ),
+    (
+        "a workload with parameters and nobody to take them",
+        WORKLOAD, "arrays:\n", "parameters: {seed: 1}\narrays:\n",
+        "workload", True, "parameters:", ["family.py has no inputs(parameters, root)"],
+    ),
+]  # fmt: skip

@@ -1,0 +1,177 @@
+"""``autotune new``: what it writes works at once, and the page about it is so."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import autotune
+from autotune import family
+from autotune.cli import main
+from autotune.linting import lint
+from autotune.reference import expected_outputs
+from autotune.scaffold import PLACEHOLDER, TEMPLATE, named, new_family
+from autotune.variant import default_header
+from autotune.workload import bind
+
+FILES = {"family.yaml", "mine.cu", "default.cuh", "family.py", "workloads/small.yaml"}
+PAGE = (Path(__file__).parents[1] / "docs" / "new-family.md").read_text(encoding="utf-8")
+
+
+# -- what is written --------------------------------------------------------------------------------------
+
+
+def test_the_folder_is_whole_and_the_placeholder_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "mine"]) == 0
+    told = capsys.readouterr().out
+    written = {p.relative_to("mine").as_posix() for p in Path("mine").rglob("*") if p.is_file()}
+    assert written == FILES
+    assert all(name in told for name in FILES)
+    assert not any(PLACEHOLDER in (tmp_path / "mine" / name).read_text() for name in FILES)
+    assert family.load(tmp_path / "mine").name == "mine"
+    for command in re.findall(r"autotune (.*)", told):  # what it tells to do next
+        assert command.split()[1] == "./mine"
+    assert main(["lint", "./mine", "--strict"]) == 0
+
+
+def test_the_folder_can_be_made_elsewhere(tmp_path: Path) -> None:
+    assert main(["new", "mine", "--out", str(tmp_path / "a" / "b")]) == 0
+    assert not lint(str(tmp_path / "a" / "b" / "mine"))
+
+
+def test_it_is_swept_proved_and_dispatched(tmp_path: Path) -> None:
+    folder, _ = new_family("mine", tmp_path)
+    workload = folder / "workloads" / "small.yaml"
+    workload.write_text(workload.read_text().replace("[100000, 16]", "[5000, 16]"))  # for the test's sake
+    places = ["--out", str(tmp_path / "out"), "--policies", str(tmp_path / "policies")]
+    held = ["--set", "block_size=64,128"]
+    assert main(["sweep", str(folder), "--device", "cpu", *held, *places]) == 0
+    frame = pd.read_csv(tmp_path / "out" / "results.csv")
+    assert set(frame["state"]) == {"measured"}
+    assert len(frame) == 12
+    generator = np.random.default_rng(3)
+    items, weights = generator.random((321, 5), np.float32), generator.random(5, np.float32)
+    with autotune.load(folder, device="cpu", policies=tmp_path / "policies") as kernel:
+        np.testing.assert_allclose(kernel(items, weights), items @ weights, rtol=1e-5)
+
+
+def test_its_reference_is_not_its_kernel(tmp_path: Path) -> None:
+    folder, _ = new_family("mine", tmp_path)
+    source = folder / "mine.cu"
+    source.write_text(source.read_text().replace("sum += weights.load(k) *", "sum -= weights.load(k) *"))
+    loaded = family.load(folder)
+    arrays = {"items": np.ones((3, 4), np.float32), "weights": np.arange(4, dtype=np.float32)}
+    outputs, _ = expected_outputs(loaded, bind(loaded, arrays, {}, {}), tmp_path)
+    np.testing.assert_array_equal(outputs["scores"], [6, 6, 6])
+
+
+@pytest.mark.nvrtc
+def test_every_configuration_compiles_for_a_gpu(tmp_path: Path) -> None:
+    folder, _ = new_family("mine", tmp_path)
+    assert main(["sweep", str(folder), "--static", "--arch", "sm_90", "--out", str(tmp_path / "out")]) == 0
+    frame = pd.read_csv(tmp_path / "out" / "static.csv")
+    assert len(frame) == 18
+    assert frame["registers"].notna().all()
+
+
+def test_the_template_is_a_family_of_its_own() -> None:
+    template = family.load(TEMPLATE)
+    assert template.name == PLACEHOLDER
+    assert (TEMPLATE / "default.cuh").read_text() == default_header(template)
+    assert not lint(str(TEMPLATE))
+
+
+# -- what is refused --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (
+            "My-Kernel",
+            "'My-Kernel' cannot be a family's name; did you mean 'my_kernel'? (allowed: small letters",
+        ),
+        ("3d", "'3d' cannot be a family's name (allowed: small letters, digits and _, a letter first)"),
+        ("../up", "did you mean 'up'?"),
+        ("", "'' cannot be a family's name (allowed"),
+        ("mine\n", "did you mean 'mine'?"),
+        ("allpairs", "a family named 'allpairs' ships with autotune"),
+    ],
+)
+def test_a_name_that_cannot_be(
+    name: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["new", name, "--out", str(tmp_path)]) == 2
+    assert told in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine").mkdir()
+    assert main(["new", "mine", "--out", str(tmp_path)]) == 2
+    assert "is there already, and nothing is overwritten" in capsys.readouterr().err
+    assert not list((tmp_path / "mine").iterdir())
+    (tmp_path / "yours").symlink_to("nowhere")
+    assert main(["new", "yours", "--out", str(tmp_path)]) == 2
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    assert main(["new", "mine", "--out", str(tmp_path / "file")]) == 7
+    assert "name another folder with --out DIR" in capsys.readouterr().err
+
+
+@given(st.from_regex(r"[a-z][a-z0-9_]*", fullmatch=True), st.text())
+def test_only_the_whole_word_is_replaced(name: str, text: str) -> None:
+    apart = text.replace(PLACEHOLDER, "")
+    assert named(apart, name) == apart.replace(PLACEHOLDER, name)
+    assert named(f"({PLACEHOLDER}) a_{PLACEHOLDER} {PLACEHOLDER}s", name) == (
+        f"({name}) a_{PLACEHOLDER} {PLACEHOLDER}s"
+    )
+
+
+# -- docs/new-family.md -----------------------------------------------------------------------------------
+
+
+def files_of_the_page() -> list[tuple[str, str]]:
+    """(name, content) of the blocks that begin with a comment with a file's name, in order."""
+    blocks = re.findall(r"^```\w+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    matches = (re.match(r"(?:#|//) ([\w./]+\.\w+)\n", block) for block in blocks)
+    return [(match[1], match.string) for match in matches if match]
+
+
+def test_the_page_leads_from_a_plain_kernel_to_a_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "nearest"]) == 0
+    files = files_of_the_page()
+    before = dict(files[:-2])
+    assert [name for name, _ in files[-2:]] == ["nearest/nearest.cu", "use.py"]
+    for name, content in before.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    capsys.readouterr()
+    assert main(["lint", "./nearest"]) == 3
+    (shown,) = re.findall(r"<!-- lint-output -->\n```text\n(.*?)```", PAGE, re.DOTALL)
+    assert capsys.readouterr().out == shown
+    after = dict(files[-2:])
+    (tmp_path / "nearest/nearest.cu").write_text(after["nearest/nearest.cu"], encoding="utf-8")
+    assert main(["show", "./nearest", "control", "--header"]) == 0  # as the last line of lint says
+    (tmp_path / "nearest/default.cuh").write_text(capsys.readouterr().out, encoding="utf-8")
+    assert main(["lint", "./nearest", "--strict"]) == 0
+    assert main(["sweep", "./nearest", "--device", "cpu"]) == 0
+    frame = pd.read_csv("autotune-results/nearest/results.csv")
+    assert list(frame["state"]) == ["measured"] * 12
+    assert 'autotune.load("./nearest")' in after["use.py"]
+    names: dict[str, Any] = {}
+    exec(after["use.py"].replace('("./nearest")', '("./nearest", device="cpu")'), names)
+    names["nearest"].close()
+    assert len(capsys.readouterr().out.strip().splitlines()[-1].strip("[]").split()) == 3
