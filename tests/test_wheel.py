@@ -27,6 +27,8 @@ def test_everything_needed_at_run_time_is_inside(wheel: Path) -> None:
         "autotune/schemas/family.json",
         "autotune/report/page.html.j2",
         "autotune/backends/probe.cu",
+        "autotune/new_family/new_family.cu",
+        "autotune/new_family/workloads/small.yaml",
         "autotune/_bundled/kernels/allpairs/family.yaml",
         "autotune/_bundled/kernels/allpairs/allpairs.cu",
         "autotune/_bundled/kernels/include/autotune/array.cuh",
