@@ -1,23 +1,101 @@
-"""The wheel, installed elsewhere: kernels, workloads and policies travel inside it and it works from any folder."""
+"""The sdist, the wheel that is made of it, and the wheel installed elsewhere, on every Python that is named.
 
+Kernels, workloads and policies travel inside the wheel, and it works from any folder.
+"""
+
+import os
+import re
+import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
+import tomllib
 import zipfile
+from collections.abc import Iterator
+from email.parser import Parser
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+OTHERS = ("3.12", "3.13")  # beside the one that runs the tests
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(made), str(ROOT)]
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sdist, and the wheel built from what is in the sdist."""
+    made = tmp_path_factory.mktemp("built")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(made), str(ROOT)]
     subprocess.run(command, check=True, capture_output=True)
-    (found,) = made.glob("*.whl")
+    return made
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Path:
+    (found,) = built.glob("*.whl")
     return found
+
+
+@pytest.fixture(scope="module")
+def sdist(built: Path) -> list[str]:
+    """The names in the sdist, without the folder that holds them."""
+    (found,) = built.glob("*.tar.gz")
+    with tarfile.open(found) as archive:
+        return [name.partition("/")[2] for name in archive.getnames()]
+
+
+def interpreters(version: str) -> Iterator[str]:
+    """Where a Python of ``version`` may be: on PATH, or among those that pyenv or uv installed."""
+    if found := shutil.which(f"python{version}"):
+        yield found
+    home = Path.home()
+    for folder in (
+        Path(os.environ.get("PYENV_ROOT", home / ".pyenv")) / "versions",
+        Path(os.environ.get("UV_PYTHON_INSTALL_DIR", home / ".local" / "share" / "uv" / "python")),
+    ):
+        for one in sorted(folder.glob(f"*{version}.*")):
+            yield str(one / "bin" / "python3")
+
+
+@pytest.fixture
+def interpreter(request: pytest.FixtureRequest) -> str:
+    """The first of them that starts (pyenv's on PATH may not) and is of that version; left out where none is."""
+    version: str = request.param
+    for path in interpreters(version):
+        asked = [path, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        try:
+            answer = subprocess.run(asked, capture_output=True, text=True, check=False)
+        except OSError:
+            continue
+        if answer.stdout.strip() == version:
+            return path
+    pytest.skip(f"needs Python {version}")
+
+
+def test_the_sdist_has_what_a_reader_and_a_builder_need(sdist: list[str]) -> None:
+    for name in (
+        ".ci/run",
+        "pyproject.toml",
+        "LICENSE",
+        "README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "CITATION.cff",
+        "mkdocs.yml",
+        "autotune/py.typed",
+        "docs/tutorial.md",
+        "docs/reference/generated.py",
+        "examples/tour.ipynb",
+        "kernels/allpairs/family.yaml",
+        "kernels/include/autotune/array.cuh",
+        "policies/allpairs/nvidia-h200.yaml",
+        "tests/conftest.py",
+        "workloads/data/hapmap3-slice.bed",
+    ):
+        assert name in sdist
+    left_behind = ("autotune-results/", "ci-out/", "dist/")
+    assert not [name for name in sdist if name.endswith(".pyc") or name.startswith(left_behind)]
 
 
 def test_everything_needed_at_run_time_is_inside(wheel: Path) -> None:
@@ -38,6 +116,23 @@ def test_everything_needed_at_run_time_is_inside(wheel: Path) -> None:
     ):
         assert name in names
     assert not any("tests/" in name or name.endswith(".pyc") for name in names)
+
+
+def test_the_version_has_one_place(built: Path, wheel: Path) -> None:
+    source = (ROOT / "autotune" / "__init__.py").read_text(encoding="utf-8")
+    (version,) = re.findall(r'^__version__ = "([^"]+)"$', source, re.MULTILINE)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert "version" not in project
+    assert project["dynamic"] == ["version"]
+    assert f"autotune-{version}.tar.gz" in {path.name for path in built.iterdir()}
+    with zipfile.ZipFile(wheel) as archive:
+        metadata = Parser().parsestr(archive.read(f"autotune-{version}.dist-info/METADATA").decode())
+    assert metadata["Version"] == version
+    assert metadata["Requires-Python"] == ">=3.11"
+    # A citation is of a release, so its file has to repeat the version.
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (\S+)", changes, re.MULTILINE)[0] == version
 
 
 def test_it_works_from_any_folder(wheel: Path, tmp_path: Path) -> None:
@@ -67,3 +162,44 @@ sys.exit(main(sys.argv[1:]))
     assert done.returncode == 0, done.stderr
     assert (elsewhere / "autotune-results" / "allpairs" / "report.html").is_file()
     assert list((elsewhere / "policies" / "allpairs").glob("cpu-*.yaml"))
+
+
+# What the dispatcher needs, and no more: that a program gets by with these is part of what is tested.
+RUN_TIME = ("numpy", "platformdirs", "pyyaml")
+PROGRAM = """
+import sys, warnings
+import numpy as np
+import autotune
+assert autotune.__file__.startswith(sys.argv[1]), autotune.__file__
+genotypes = np.random.default_rng(0).integers(0, 3, (9, 70))
+with warnings.catch_warnings():
+    warnings.filterwarnings("ignore", message="no usable policy file")
+    kernel = autotune.load("allpairs", device="cpu", policies="no-such-folder")
+with kernel:
+    assert (kernel(genotypes) == (genotypes[:, None] != genotypes[None]).sum(axis=2)).all()
+print(autotune.__version__)
+"""
+
+
+@pytest.mark.parametrize("interpreter", OTHERS, indirect=True)
+def test_it_is_installed_and_dispatches_on_another_python(
+    interpreter: str, wheel: Path, tmp_path: Path
+) -> None:
+    site = tmp_path / "site"
+    pip = [sys.executable, "-m", "pip", "--python", interpreter, "--quiet", "--disable-pip-version-check"]
+    here = ["--no-compile", "--no-deps", "--root-user-action", "ignore", "--target", str(site)]
+    subprocess.run(
+        [*pip, "install", *here, str(wheel), *RUN_TIME],
+        check=True,
+        capture_output=True,
+    )
+    done = subprocess.run(
+        [interpreter, "-W", "error", "-c", PROGRAM, str(site)],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() in wheel.name

@@ -1,0 +1,144 @@
+"""MkDocs hook: fills ``<!-- generated: NAME -->`` in a page of the reference with what the code says."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import typer
+
+from autotune.cli import app
+
+ROOT = Path(__file__).parents[2]
+INCLUDE = ROOT / "kernels" / "include" / "autotune"
+SCHEMAS = {
+    "family": "family.yaml",
+    "workload": "workloads/NAME.yaml",
+    "policy": "policies/FAMILY/DEVICE.yaml",
+}
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """The page with its mark replaced. A mark that names no generator is a KeyError, which ends the build."""
+    return re.sub(
+        r"^<!-- generated: (\w+) -->$", lambda mark: GENERATORS[mark[1]](), markdown, flags=re.MULTILINE
+    )
+
+
+def commands() -> str:
+    """The help of every command, as the terminal shows it."""
+    group: Any = typer.main.get_command(app)
+    top = click.Context(group, info_name="autotune", terminal_width=100)
+    sections = ["## autotune", fence(group.get_help(top))]
+    for name, command in sorted(group.commands.items()):
+        context = click.Context(command, info_name=name, parent=top, terminal_width=100)
+        sections += [f"## {name}", fence(command.get_help(context))]
+    return "\n\n".join(sections)
+
+
+def fence(text: str) -> str:
+    return f"```text\n{text.strip()}\n```"
+
+
+def schemas() -> str:
+    """A table for each schema: key, type, whether it must be there, what it means."""
+    parts = []
+    for name, file in SCHEMAS.items():
+        schema = json.loads((ROOT / "autotune" / "schemas" / f"{name}.json").read_text(encoding="utf-8"))
+        rows = [f"| `{key}` | {kind} | {must} | {doc} |" for key, kind, must, doc in keys(schema, schema)]
+        table = "\n".join(["| key | type | required | means |", "|---|---|---|---|", *rows])
+        parts.append(f"## {name}\n\n`{file}`\n\n{plain(schema['description'])}\n\n{table}")
+    return "\n\n".join(parts)
+
+
+def keys(
+    node: Mapping[str, Any], schema: Mapping[str, Any], path: str = "", seen: tuple[str, ...] = ()
+) -> Iterator[Any]:
+    """(key, type, required, description) of everything in ``node``, depth first. What refers to itself (a decision
+    tree) is shown once."""
+    if node.get("$ref", "") in seen:
+        return
+    node, seen = resolved(node, schema, seen)
+    children = {
+        key: (value, key in node.get("required", ())) for key, value in node.get("properties", {}).items()
+    }
+    if isinstance(node.get("additionalProperties"), dict):
+        children["<name>"] = (node["additionalProperties"], False)
+    for key, (value, must) in children.items():
+        here = f"{path}.{key}" if path else key
+        full, _ = resolved(value, schema, ())
+        doc = plain(str(value.get("description") or full.get("description", "")))
+        yield here, kind_of(full), "yes" if must else "", doc
+        yield from keys(value, schema, here, seen)
+    items = node.get("items")
+    for part in (
+        *node.get("oneOf", ()),
+        *node.get("anyOf", ()),
+        *([items] if isinstance(items, dict) else ()),
+    ):
+        yield from keys(part, schema, path, seen)
+
+
+def resolved(
+    node: Mapping[str, Any], schema: Mapping[str, Any], seen: tuple[str, ...]
+) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """What a ``$ref`` stands for, and the references on the way to it."""
+    if "$ref" not in node:
+        return node, seen
+    target: Any = schema
+    for step in node["$ref"].removeprefix("#/").split("/"):
+        target = target[step]
+    return target, (*seen, node["$ref"])
+
+
+def kind_of(node: Mapping[str, Any]) -> str:
+    """The type in words: ``one of`` an enumeration, the types of alternatives."""
+    if "const" in node:
+        return f"`{node['const']}`"
+    if "enum" in node:
+        return "one of " + ", ".join(f"`{value}`" for value in node["enum"])
+    if "type" in node:
+        types = node["type"] if isinstance(node["type"], list) else [node["type"]]
+        return " or ".join(types)
+    alternatives = [kind_of(part) for part in (*node.get("oneOf", ()), *node.get("anyOf", ()))]
+    return " or ".join(dict.fromkeys(filter(None, alternatives))) or "any"
+
+
+def headers() -> str:
+    """Each header with the comment at its head."""
+    files = sorted(INCLUDE.glob("*.*")) + sorted((INCLUDE / "cpu").glob("*.*"))
+    return "\n\n".join(
+        f"## {path.relative_to(INCLUDE.parent).as_posix()}\n\n{head_comment(path)}" for path in files
+    )
+
+
+def head_comment(path: Path) -> str:
+    """The ``//`` lines a file begins with, as Markdown (a list after an empty line).
+
+    One without is a ValueError: it would say nothing to a reader.
+    """
+    lines = path.read_text(encoding="utf-8").splitlines()
+    head: list[str] = []
+    for line in lines:
+        if not line.startswith("//"):
+            break
+        text = line.removeprefix("//").strip()
+        if text.startswith("- "):
+            head.append("")
+        head.append(plain(text))
+    if not head:
+        raise ValueError(f"{path.name} begins with no comment: say in its first lines what it is for")
+    return "\n".join(head)
+
+
+def plain(text: str) -> str:
+    """What Markdown and HTML would take as marks is taken as letters, but for code between backticks."""
+    parts = text.split("`")
+    for i in range(0, len(parts), 2):
+        parts[i] = re.sub(r"([*_\[\]|])", r"\\\1", parts[i].replace("&", "&amp;").replace("<", "&lt;"))
+    return "`".join(parts)
+
+
+GENERATORS = {"commands": commands, "schemas": schemas, "headers": headers}
