@@ -33,6 +33,7 @@ __all__ = [
     "compile_many",
     "compilers",
     "translation_unit",
+    "worthwhile",
 ]
 
 _MESSAGE_CHARACTERS = 4000
@@ -132,6 +133,11 @@ def compile_batch(batch: Batch, toolchain: Toolchain, cache: "Cache") -> list[Co
     return _answer(batch, found, _build(missing, toolchain), toolchain, cache)
 
 
+def worthwhile(processes: int, variants: int, batch_size: int = _WORTH_A_PROCESS) -> int:
+    """How many of ``processes`` so many variants keep busy, in calls of at most ``batch_size``."""
+    return min(processes, -(-variants // min(batch_size, _WORTH_A_PROCESS)))
+
+
 def compilers(count: int) -> Workers:
     """So many processes that import what compiling needs, ahead of the first batch. Stop them."""
     workers = Workers(count)
@@ -164,7 +170,7 @@ def compile_many(
     """
     found, missing = _look_up(batch, toolchain, cache)
     uncached = {variant.key for variant in missing.variants}
-    processes = min(processes, -(-len(uncached) // min(batch_size, _WORTH_A_PROCESS)))
+    processes = worthwhile(processes, len(uncached), batch_size)
     chunks = deque(chunked(batch, uncached, processes, batch_size))
     jobs = _Jobs(toolchain, processes, started)
     waiting: deque[tuple[Batch, Mapping[str, Compiled], _Job]] = deque()

@@ -5,7 +5,7 @@ that is on the GPU already is used where it is when the layout leaves it as it i
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -210,27 +210,24 @@ class Resident:
     def _orders_of(self, variant: Variant) -> dict[str, Order]:
         """Each index space that an order policy moves: ``orders`` in family.py, by policy value; asked once."""
         orders: dict[str, Order] = {}
-        for policy in variant.family.space.policies:
-            value = variant.configuration[policy.name]
-            maker = (
-                getattr(variant.family.module, "orders", {}).get(value) if policy.layout == "order" else None
-            )
-            if maker is None:
+        makers = getattr(variant.family.module, "orders", {})
+        for value, space, key in _ordered_spaces(variant):
+            if value not in makers:
                 continue
-            for space in policy.data:
-                key = f"{policy.name}={value} {space}"
-                if key not in self._orders:
-                    owner = self.parent or self
-                    begin = time.perf_counter()
-                    self._orders[key] = (
-                        owner._orders[key]  # noqa: SLF001 - one class
-                        if key in owner._orders  # noqa: SLF001
-                        else Order.of(
-                            maker(self.inputs.arrays), self.inputs.sizes[space], f"order {value} of {space}"
-                        )
+            if key not in self._orders:
+                owner = self.parent or self
+                begin = time.perf_counter()
+                self._orders[key] = (
+                    owner._orders[key]  # noqa: SLF001 - one class
+                    if key in owner._orders  # noqa: SLF001
+                    else Order.of(
+                        makers[value](self.inputs.arrays),
+                        self.inputs.sizes[space],
+                        f"order {value} of {space}",
                     )
-                    self._cost_ms[key] = (time.perf_counter() - begin) * 1e3
-                orders[space] = self._orders[key]
+                )
+                self._cost_ms[key] = (time.perf_counter() - begin) * 1e3
+            orders[space] = self._orders[key]
         return orders
 
     def _reordered(self, variant: Variant, name: str, orders: Mapping[str, Order]) -> NDArray[Any]:
@@ -256,12 +253,7 @@ class Resident:
 
     def _ordering_ms(self, variant: Variant) -> float:
         """What making the orders took that the variant's arrays are in."""
-        return sum(
-            self._cost_ms.get(f"{policy.name}={variant.configuration[policy.name]} {space}", 0.0)
-            for policy in variant.family.space.policies
-            if policy.layout == "order"
-            for space in policy.data
-        )
+        return sum(self._cost_ms.get(key, 0.0) for _, _, key in _ordered_spaces(variant))
 
     # -- outputs ------------------------------------------------------------------------------------------
 
@@ -292,6 +284,14 @@ def can_be_staged(variant: Variant, name: str, array: NDArray[Any]) -> bool:
     if is_canonical(layout, array.shape) or _order_key(variant, name):
         return False
     return not refusal(layout, staged(array))
+
+
+def _ordered_spaces(variant: Variant) -> Iterator[tuple[Any, str, str]]:
+    """(the order's name, index space, key of that order) of each order policy."""
+    for policy in variant.family.space.policies:
+        if policy.layout == "order":
+            value = variant.configuration[policy.name]
+            yield from ((value, space, f"{policy.name}={value} {space}") for space in policy.data)
 
 
 def _free(item: _Kept) -> None:

@@ -1,5 +1,6 @@
 """``autotune sweep``: what is asked for, progress, and the files that come out."""
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from rich.console import Console
 
 from autotune import paths, policyfile, policyfile_write
 from autotune.cache import Cache, default_root
-from autotune.compiler import compilers
+from autotune.compiler import compilers, worthwhile
 from autotune.crew import Worker, device_names, launched, opened
 from autotune.decision import OBJECTIVES
 from autotune.errors import DeviceError, NothingMeasured, UnknownName
@@ -28,6 +29,7 @@ from autotune.record import Study
 from autotune.records import latest
 from autotune.reporting import write_reports
 from autotune.search import Search, default_trials, listed, narrowed, search
+from autotune.search_members import MOST_LISTED
 from autotune.space import Configuration, Space
 from autotune.summary import duration, print_study, states
 from autotune.workers import Workers
@@ -37,8 +39,6 @@ if TYPE_CHECKING:
     from autotune.store import Store
 
 __all__ = ["Request", "run"]
-
-_WORTH_A_PROCESS = 4  # configurations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,8 @@ class Request:
     @cached_property
     def configurations(self) -> tuple[Configuration, ...] | None:
         """None where they are too many to list: a search draws them. Raises UnknownName, UsageError."""
-        if self.preset == "full" and listed(self.space) is None:
+        product = math.prod(len(policy.values) for policy in self.space.policies)
+        if self.preset == "full" and product > MOST_LISTED and listed(self.space) is None:
             return None
         return self.family.space.configurations(self.preset, self.narrowed)
 
@@ -111,22 +112,20 @@ def run(request: Request, out: Console, err: Console) -> None:
     studies: list[Study] = []
     interrupted = False
     names = device_names(request.device)
-    with (
-        launched(names, request.compiler, request.trial_seconds) as workers,
-        _compilers(request, names) as ready,
-    ):
-        # What records and what reports take half a second to import: done while the devices are opened.
-        from autotune.store import Store
+    with launched(names, request.compiler, request.trial_seconds) as workers:
+        with _compilers(request, names) as ready:
+            # What records and what reports take half a second to import: done while the devices are opened.
+            from autotune.store import Store
 
-        store = Store(request.store or request.folder)
-        Thread(target=import_module, args=("autotune.report.files",), daemon=True).start()
-        inputs = [(workload, prepare(request.family, workload, root)) for workload in workloads]
-        opened(workers, request.compiler)
-        for workload, prepared in inputs:
-            study, interrupted = _one(request, workers, ready, workload, prepared, store, out, err)
-            studies.append(study)
-            if interrupted or study.about.get("lost"):
-                break
+            store = Store(request.store or request.folder)
+            Thread(target=import_module, args=("autotune.report.files",), daemon=True).start()
+            inputs = [(workload, prepare(request.family, workload, root)) for workload in workloads]
+            opened(workers, request.compiler)
+            for workload, prepared in inputs:
+                study, interrupted = _one(request, workers, ready, workload, prepared, store, out, err)
+                studies.append(study)
+                if interrupted or study.about.get("lost"):
+                    break
         for worker in workers:
             worker.dismiss()
         _publish(request, studies, store, policies, out)
@@ -145,9 +144,10 @@ def run(request: Request, out: Console, err: Console) -> None:
 
 @contextmanager
 def _compilers(request: Request, names: Sequence[str]) -> Iterator[Workers | None]:
-    """Compiler processes that start while the devices are opened, where there seems to be a GPU."""
-    count = min(request.compiler_processes("cuda", len(names)), -(-(request.listed or 1) // _WORTH_A_PROCESS))
-    if count <= 1 or names[0] == "cpu" or find_spec("pycuda") is None:
+    """Compiler processes that start while the devices are opened, where there seems to be a GPU. A search asks for too
+    few at a time to need them."""
+    count = worthwhile(request.compiler_processes("cuda", len(names)), request.listed or 0)
+    if count <= 1 or request.is_searched or names[0] == "cpu" or find_spec("pycuda") is None:
         yield None
         return
     workers = compilers(count)
@@ -222,14 +222,11 @@ def _publish(
     request: Request, studies: Sequence[Study], store: "Store", policies: Path, out: Console
 ) -> None:
     families = {request.family.name: request.family}
-    write_reports(request.folder, _latest(store.studies(), studies), out, families)
+    newest = _latest(store.studies(), studies)
+    write_reports(request.folder, newest, out, families)
     won = [study for study in studies if study.decision]
     if won:
-        same = [
-            s
-            for s in _latest(store.studies(), studies)
-            if (s.family, s.device) == (won[0].family, won[0].device)
-        ]
+        same = [s for s in newest if (s.family, s.device) == (won[0].family, won[0].device)]
         written = policyfile_write.update(policies, [s for s in same if s.decision], request.objective)
         out.print(f"policy file  {written}")
         entries = policyfile.read(written).entries

@@ -178,13 +178,10 @@ class CudaBackend:
 
     def fill_window(self, module: Any, resident: Placed, begin: int, window: Stored) -> None:
         assert isinstance(resident, CudaPlaced)
-        with self.current():
-            try:
-                if (constants := constant_window(self._driver, module)) is not None:
-                    target, source = constants + window.constant_offset, resident.address + begin
-                    self._driver.memcpy_dtod_async(target, source, window.nbytes, self._stream)
-            except self._driver.Error as problem:
-                raise LaunchError(f"cannot fill constant memory: {problem}") from None
+        with self._driving("cannot fill constant memory: "):
+            if (constants := constant_window(self._driver, module)) is not None:
+                target, source = constants + window.constant_offset, resident.address + begin
+                self._driver.memcpy_dtod_async(target, source, window.nbytes, self._stream)
 
     def download(self, placed: Placed, nbytes: int | None = None) -> NDArray[np.uint8]:
         assert isinstance(placed, CudaPlaced)
@@ -244,14 +241,11 @@ class CudaBackend:
     @contextmanager
     def _launching(self, kernel: str) -> Iterator[None]:
         """One launch: on this device, between events when launches are traced, its failure as LaunchError."""
-        with self.current():
-            try:
-                start = self._driver.Event().record() if self._traced is not None else None
-                yield
-                if self._traced is not None:
-                    self._traced.append((kernel, start, self._driver.Event().record()))
-            except self._driver.Error as problem:
-                raise LaunchError(f"{kernel}: {problem}") from None
+        with self._driving(f"{kernel}: "):
+            start = self._driver.Event().record() if self._traced is not None else None
+            yield
+            if self._traced is not None:
+                self._traced.append((kernel, start, self._driver.Event().record()))
 
     def _consent(self, function: Any, geometry: Geometry) -> None:
         if geometry.shared_bytes > 48 << 10:  # more needs the kernel's consent
