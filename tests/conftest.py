@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from exports import Exported, shifted_in, shipped
 from fakes import write_family
 from postgres_cluster import Cluster, binaries
 
@@ -101,3 +102,27 @@ def cluster() -> Iterator[Cluster]:
 def postgresql(cluster: Cluster, request: pytest.FixtureRequest) -> str:
     """The address of an empty database."""
     return cluster.database(f"test{abs(hash(request.node.nodeid))}")
+
+
+# -- what the tests of the export read
+
+
+@pytest.fixture(scope="module")
+def allpairs(tmp_path_factory: pytest.TempPathFactory) -> Exported:
+    return shipped("allpairs", "ragged", tmp_path_factory.mktemp("allpairs"))
+
+
+@pytest.fixture(scope="module")
+def mummergpu(tmp_path_factory: pytest.TempPathFactory) -> Exported:
+    return shipped("mummergpu", "phix", tmp_path_factory.mktemp("mummergpu"))
+
+
+@pytest.fixture(scope="module")
+def shifted(tmp_path_factory: pytest.TempPathFactory) -> Exported:
+    return shifted_in(tmp_path_factory.mktemp("shifted"))
+
+
+@pytest.fixture(params=["allpairs", "shifted"])
+def exported(request: pytest.FixtureRequest) -> Exported:
+    found: Exported = request.getfixturevalue(request.param)
+    return found

@@ -125,28 +125,3 @@ def test_distances_are_a_metric_and_do_not_care_for_order_or_names(genotypes: np
         shuffled = genotypes[:, np.random.default_rng(0).permutation(genotypes.shape[1])]
         np.testing.assert_array_equal(kernel(shuffled), distance)
         np.testing.assert_array_equal(kernel(3 - genotypes), distance)
-
-
-@pytest.mark.nvcc
-def test_the_kernel_source_compiles_alone_with_its_default_header(tmp_path: Path) -> None:
-    import shutil
-    import subprocess
-
-    from autotune.variant import default_header
-
-    assert (FAMILY.folder / "default.cuh").read_text() == default_header(FAMILY), (
-        "run: autotune show allpairs control --header > kernels/allpairs/default.cuh"
-    )
-    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    command = [
-        nvcc,
-        "-std=c++17",
-        "-arch=sm_90",
-        "-Werror",
-        "all-warnings",
-        f"-I{FAMILY.folder.parent / 'include'}",
-        "-cubin",
-    ]
-    subprocess.run(
-        [*command, "-o", str(tmp_path / "x.cubin"), str(FAMILY.source)], check=True, capture_output=True
-    )

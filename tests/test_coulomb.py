@@ -235,21 +235,3 @@ def test_the_papers_versions_compile_for_a_gpu() -> None:
     variants = tuple(Variant(FAMILY, c, (("precision", "float32"),)) for c in (*PAPER, *SAMPLE[::9]))
     built = Nvrtc("sm_90").build(batch(FAMILY, variants))
     assert len(built.symbols) == len({variant.source.key for variant in variants})
-
-
-@pytest.mark.nvcc
-def test_the_kernel_source_compiles_alone_with_its_default_header(tmp_path: Path) -> None:
-    import shutil
-    import subprocess
-
-    from autotune.variant import default_header
-
-    assert (FAMILY.folder / "default.cuh").read_text() == default_header(FAMILY), (
-        "run: autotune show coulomb control --header > kernels/coulomb/default.cuh"
-    )
-    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    include = f"-I{FAMILY.folder.parent / 'include'}"
-    command = [nvcc, "-std=c++17", "-arch=sm_90", "-Werror", "all-warnings", include, "-cubin"]
-    subprocess.run(
-        [*command, "-o", str(tmp_path / "x.cubin"), str(FAMILY.source)], check=True, capture_output=True
-    )

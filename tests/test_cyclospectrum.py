@@ -16,7 +16,7 @@ from autotune.errors import WorkloadError
 from autotune.resident import Resident
 from autotune.space import Configuration
 from autotune.static import static_sweep, static_toolchain
-from autotune.variant import Variant, batch, default_header
+from autotune.variant import Variant, batch
 from autotune.verify import Verifier
 from autotune.workload import Inputs, bind
 
@@ -180,10 +180,6 @@ def test_what_cannot_be_right_is_excluded(backend: CpuBackend) -> None:
     assert not exclusion("control", heavy, backend)
     assert "shared memory" in exclusion("staging=8192", inputs_of([1] * 8193), backend)
     assert "not finished" in exclusion(COUNTING, inputs_of(POST, "unsorted"), backend)
-
-
-def test_default_header_is_the_control_configuration() -> None:
-    assert (FAMILY.folder / "default.cuh").read_text() == default_header(FAMILY)
 
 
 @pytest.mark.nvrtc

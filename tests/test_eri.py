@@ -205,29 +205,3 @@ def full_is_positive(full: np.ndarray) -> bool:
     """The integrals as a matrix over pairs have no negative eigenvalue."""
     size = len(full) ** 2
     return bool(np.linalg.eigvalsh(full.reshape(size, size)).min() > -1e-12)
-
-
-@pytest.mark.nvcc
-def test_the_kernel_source_compiles_alone_with_its_default_header(tmp_path: Path) -> None:
-    import shutil
-    import subprocess
-
-    from autotune.variant import default_header
-
-    assert (FAMILY.folder / "default.cuh").read_text() == default_header(FAMILY), (
-        "run: autotune show eri control --header > kernels/eri/default.cuh"
-    )
-    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    command = [
-        nvcc,
-        "-std=c++17",
-        "-arch=sm_90",
-        "-Werror",
-        "all-warnings",
-        f"-I{FAMILY.folder.parent / 'include'}",
-    ]
-    subprocess.run(
-        [*command, "-cubin", "-o", str(tmp_path / "x.cubin"), str(FAMILY.source)],
-        check=True,
-        capture_output=True,
-    )

@@ -21,7 +21,7 @@ from autotune.cache import Cache, default_root
 from autotune.compiler import Compiled, compile_many
 from autotune.errors import WorkloadError
 from autotune.resident import Resident
-from autotune.variant import Variant, batch, default_header
+from autotune.variant import Variant, batch
 from autotune.workload import Inputs, bind
 
 FAMILY = families.load(str(Path(__file__).parents[1] / "examples" / "lookup"))
@@ -156,12 +156,6 @@ def test_a_table_too_large_for_wide_nodes_is_excluded_with_the_reason(backend: C
     }
     assert not reasons[1] and not reasons[8]
     assert "narrower node" in reasons[16]
-
-
-def test_the_default_header_is_the_control() -> None:
-    assert (FAMILY.folder / "default.cuh").read_text() == default_header(FAMILY), (
-        "run: autotune show ./examples/lookup control --header > examples/lookup/default.cuh"
-    )
 
 
 def fenced(language: str) -> str:

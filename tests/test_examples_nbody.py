@@ -19,7 +19,7 @@ from autotune.compiler import Compiled, compile_batch, compile_many
 from autotune.errors import WorkloadError
 from autotune.nvcc import find_nvcc
 from autotune.resident import Resident
-from autotune.variant import Variant, batch, default_header
+from autotune.variant import Variant, batch
 from autotune.workload import bind
 
 FOLDER = Path(__file__).parents[1] / "examples" / "nbody"
@@ -110,10 +110,6 @@ def test_each_workload_is_one(name: str) -> None:
     workload = workloads.load(FAMILY, name)
     inputs = workloads.prepare(FAMILY, workload, Path())
     assert inputs.sizes["body"] == workload.parameters["bodies"]
-
-
-def test_the_default_configuration_lies_beside_the_source() -> None:
-    assert (FOLDER / "default.cuh").read_text() == default_header(FAMILY)
 
 
 def test_the_readme_shows_the_diff() -> None:

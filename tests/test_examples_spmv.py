@@ -24,7 +24,7 @@ from autotune.compiler import Compiled, compile_batch, compile_many
 from autotune.errors import AutotuneError, UnknownName, WorkloadError
 from autotune.nvcc import find_nvcc
 from autotune.resident import Resident
-from autotune.variant import Variant, batch, default_header
+from autotune.variant import Variant, batch
 from autotune.workload import bind
 
 FOLDER = Path(__file__).parents[1] / "examples" / "spmv"
@@ -222,10 +222,6 @@ def test_the_workloads_name_matrices_that_can_be_made() -> None:
 
 
 # ---- what lies beside the kernel
-
-
-def test_the_default_configuration_lies_beside_the_source() -> None:
-    assert (FOLDER / "default.cuh").read_text() == default_header(FAMILY)
 
 
 def test_the_readme_shows_the_diff() -> None:

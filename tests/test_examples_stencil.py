@@ -18,7 +18,7 @@ from autotune.backends.cpu import CpuBackend
 from autotune.cache import Cache, default_root
 from autotune.compiler import Compiled, compile_many
 from autotune.resident import Resident
-from autotune.variant import Variant, batch, default_header
+from autotune.variant import Variant, batch
 from autotune.workload import Inputs, bind
 
 FAMILY = families.load(str(Path(__file__).parents[1] / "examples" / "stencil"))
@@ -98,12 +98,6 @@ def test_the_reference_equals_scipy() -> None:
     inputs = of((6, 5, 4), centre=-1.25, side=0.75)
     result = MADE.reference(inputs.arrays, inputs.scalars)["result"]
     np.testing.assert_allclose(result, convolved(inputs), rtol=1e-6, atol=1e-6)
-
-
-def test_the_default_header_is_the_control() -> None:
-    assert (FAMILY.folder / "default.cuh").read_text() == default_header(FAMILY), (
-        "run: autotune show ./examples/stencil control --header > examples/stencil/default.cuh"
-    )
 
 
 def fenced(language: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from export_family import write_policies, write_shifted
-from exports import WARNINGS, Exported, shifted_in, shipped
+from exports import WARNINGS, Exported
 
 from autotune.cli import main
 from autotune.export import included
@@ -18,28 +18,6 @@ from autotune.policyfile_text import write
 from autotune.space import Configuration
 from autotune.variant import Variant
 from autotune.workload import load, prepare
-
-
-@pytest.fixture(scope="module")
-def allpairs(tmp_path_factory: pytest.TempPathFactory) -> Exported:
-    return shipped("allpairs", "ragged", tmp_path_factory.mktemp("allpairs"))
-
-
-@pytest.fixture(scope="module")
-def mummergpu(tmp_path_factory: pytest.TempPathFactory) -> Exported:
-    return shipped("mummergpu", "phix", tmp_path_factory.mktemp("mummergpu"))
-
-
-@pytest.fixture(scope="module")
-def shifted(tmp_path_factory: pytest.TempPathFactory) -> Exported:
-    return shifted_in(tmp_path_factory.mktemp("shifted"))
-
-
-@pytest.fixture(params=["allpairs", "shifted"])
-def exported(request: pytest.FixtureRequest) -> Exported:
-    found: Exported = request.getfixturevalue(request.param)
-    return found
-
 
 # -- the files ----------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from exports import WARNINGS, Exported, shifted_in, shipped
+from exports import WARNINGS, Exported
 
 from autotune.cli import main
 from autotune.device import Device, Limits
@@ -19,28 +19,6 @@ from autotune.policyfile import read
 from autotune.selection import candidates, choose, find
 from autotune.space import Configuration
 from autotune.variant import Variant
-
-
-@pytest.fixture(scope="module")
-def allpairs(tmp_path_factory: pytest.TempPathFactory) -> Exported:
-    return shipped("allpairs", "ragged", tmp_path_factory.mktemp("allpairs"))
-
-
-@pytest.fixture(scope="module")
-def mummergpu(tmp_path_factory: pytest.TempPathFactory) -> Exported:
-    return shipped("mummergpu", "phix", tmp_path_factory.mktemp("mummergpu"))
-
-
-@pytest.fixture(scope="module")
-def shifted(tmp_path_factory: pytest.TempPathFactory) -> Exported:
-    return shifted_in(tmp_path_factory.mktemp("shifted"))
-
-
-@pytest.fixture(params=["allpairs", "shifted"])
-def exported(request: pytest.FixtureRequest) -> Exported:
-    found: Exported = request.getfixturevalue(request.param)
-    return found
-
 
 # -- the dispatch table --------------------------------------------------------------------------------------
 

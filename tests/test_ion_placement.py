@@ -241,21 +241,3 @@ def test_parameters_without_ions() -> None:
     assert FAMILY.module is not None
     with pytest.raises(WorkloadError, match="parameters have no ions"):
         FAMILY.module.inputs({"cloud": 3, "lattice": [2, 2, 2]}, Path())
-
-
-@pytest.mark.nvcc
-def test_the_kernel_source_compiles_alone_with_its_default_header(tmp_path: Path) -> None:
-    import shutil
-    import subprocess
-
-    from autotune.variant import default_header
-
-    assert (FAMILY.folder / "default.cuh").read_text() == default_header(FAMILY), (
-        "run: autotune show ion_placement control --header > kernels/ion_placement/default.cuh"
-    )
-    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    include = f"-I{FAMILY.folder.parent / 'include'}"
-    command = [nvcc, "-std=c++17", "-arch=sm_90", "-Werror", "all-warnings", include, "-cubin"]
-    subprocess.run(
-        [*command, "-o", str(tmp_path / "x.cubin"), str(FAMILY.source)], check=True, capture_output=True
-    )

@@ -1,8 +1,6 @@
 """The mummergpu family on the cpu device: every layout of the paper, MUMmer itself, brute force."""
 
 import itertools
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,7 @@ from autotune.errors import WorkloadError
 from autotune.reference import expected_outputs
 from autotune.resident import Resident
 from autotune.static import static_sweep, static_toolchain
-from autotune.variant import Variant, batch, default_header
+from autotune.variant import Variant, batch
 from autotune.verify import Verifier
 from autotune.workload import Inputs, bind
 
@@ -282,16 +280,3 @@ def test_the_paper_compiles_for_hopper_with_hardly_a_spill() -> None:
             # With 32 registers the compiler keeps every warp and may put two values aside.
             assert kernel.local_bytes <= (8 if kernel.registers <= 32 else 0)
             assert kernel.registers <= 48
-
-
-@pytest.mark.nvcc
-def test_the_kernel_source_compiles_alone_with_its_default_header(tmp_path: Path) -> None:
-    assert (FAMILY.folder / "default.cuh").read_text() == default_header(FAMILY), (
-        "run: autotune show mummergpu control --header > kernels/mummergpu/default.cuh"
-    )
-    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    include = f"-I{FAMILY.folder.parent / 'include'}"
-    command = [nvcc, "-std=c++17", "-arch=sm_90", "-Werror", "all-warnings", include, "-cubin"]
-    subprocess.run(
-        [*command, "-o", str(tmp_path / "x.cubin"), str(FAMILY.source)], check=True, capture_output=True
-    )

@@ -1,8 +1,6 @@
 """The reaction-diffusion family on the cpu device: all ways to take a step give the same bits, and those are right."""
 
 import importlib
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,7 @@ from autotune.compiler import Compiled, compile_many
 from autotune.dispatch import Kernel
 from autotune.errors import AutotuneError, WorkloadError
 from autotune.resident import Resident
-from autotune.variant import Variant, batch, default_header
+from autotune.variant import Variant, batch
 from autotune.workload import Inputs, bind
 
 FAMILY = families.load("reaction_diffusion")
@@ -292,15 +290,3 @@ def test_the_tile_in_registers_does_not_spill(tmp_path: Path) -> None:
     figures = built.figures["advance"]
     assert figures["spill_store_bytes"] == figures["spill_load_bytes"] == 0
     assert figures["registers"] <= 128
-
-
-@pytest.mark.nvcc
-def test_the_kernel_source_compiles_alone_with_its_default_header(tmp_path: Path) -> None:
-    assert (FAMILY.folder / "default.cuh").read_text() == default_header(FAMILY), (
-        "run: autotune show reaction_diffusion control --header > kernels/reaction_diffusion/default.cuh"
-    )
-    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    options = ["-std=c++17", "-arch=sm_90", "--fmad=false", "-Werror", "all-warnings", "-cubin"]
-    include = f"-I{FAMILY.folder.parent / 'include'}"
-    output = ["-o", str(tmp_path / "x.cubin")]
-    subprocess.run([nvcc, *options, include, *output, str(FAMILY.source)], check=True, capture_output=True)
