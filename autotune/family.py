@@ -21,6 +21,7 @@ from autotune.declaration import Kernel, Option, Scalar, parse
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
 from autotune.expression import Expression, Value
 from autotune.paths import bundled, include_dir
+from autotune.sources import sources
 from autotune.space import Space
 
 __all__ = ["Family", "Kernel", "Option", "Scalar", "families", "load"]
@@ -94,12 +95,10 @@ class Family:
 
     @cached_property
     def source_digest(self) -> str:
-        """sha256 over the kernel source and every header it can include: the folder's and the layout library's.
-        The cpu device's shim (``.hpp``) is part of its toolchain's identity instead."""
+        """sha256 over the kernel sources and every header they reach (see ``sources``)."""
         digest = hashlib.sha256()
-        for root in (self.folder, include_dir()):
-            for path in sorted(p for p in root.rglob("*") if p.suffix in {".cu", ".cuh", ".h"}):
-                digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+        for name, path in sources(self.folder, include_dir()).items():
+            digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
         return digest.hexdigest()
 
     def chosen_options(self, given: Mapping[str, Any]) -> dict[str, str | int]:
