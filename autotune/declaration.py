@@ -116,6 +116,10 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "relative": _optional(tolerance.get("relative"), f"{where}: tolerance", names),
         "absolute": _optional(tolerance.get("absolute"), f"{where}: tolerance", names),
         "bytes": _optional(content.get("bytes"), f"{where}: bytes", names),
+        "needs": {
+            unit: Expression(str(text), f"{where}: needs {unit}").require(names)
+            for unit, text in content.get("needs", {}).items()
+        },
         "operations": _optional(operations.get("count"), f"{where}: operations", names),
         "operation_unit": operations.get("unit", ""),
     }
