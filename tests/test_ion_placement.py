@@ -33,10 +33,12 @@ NOWHERE = EXACT.NOWHERE
 
 Binary = tuple[Variant, Compiled]
 
-# Every way to update, with every size of tile, and more blocks than tiles.
+# Every way to update and to launch, with every size of tile, and more blocks than tiles.
 TRIED = (
-    "update=eager,block_size=128", "update=fused,block_size=128", "update=lazy,tile=4,block_size=128",
-    "update=lazy,tile=8,block_size=128", "update=lazy,tile=16,block_size=128,lazy_blocks=528",
+    "update=eager,block_size=128", "update=fused,block_size=128",
+    "update=lazy,tile=4,near=3,block_size=128,launch=persistent",
+    "update=lazy,tile=6,block_size=256,launch=graph,tile_records=soa",
+    "update=lazy,tile=8,block_size=128,launch=each,tile_records=soa,lazy_blocks=264",
 )  # fmt: skip
 
 
@@ -108,13 +110,24 @@ def test_every_way_places_ions_as_the_reference_does(backend: CpuBackend, binari
     assert FAMILY.module is not None
     expected = FAMILY.module.reference(inputs.arrays, inputs.scalars)["places"]
     assert len(set(expected.tolist())) == 20
-    points = int(np.prod(inputs.arrays["potential"].shape))
     for execution, places in runs(backend, inputs, binaries):
         np.testing.assert_array_equal(places, expected, execution.variant.configuration.id)
-        if (
-            execution.variant.configuration["tile"] == 4
-        ):  # small ones are bounded well even on a coarse lattice
-            assert 0 < int(execution.head("updates", 1)[0]) < 19 * points / 2
+
+
+def test_lazy_updates_leave_most_points_alone(backend: CpuBackend, binaries: list[Binary]) -> None:
+    generator = np.random.default_rng(5)
+    points = np.stack(np.indices((48, 50, 53)), axis=-1) * 0.5
+    potential = np.zeros(points.shape[:3])
+    for atom in generator.uniform(4, 20, (30, 3)):
+        away = np.linalg.norm(points - atom, axis=-1)
+        potential += generator.choice([-1, 1]) / np.maximum(away, 0.1)
+        potential[away < 2.5] = np.nan
+    inputs = bound(potential, [1] * 12 + [-1] * 6, 0.5, 3.0)
+    expected = EXACT.placed(potential, inputs.arrays["charges"], 0.25, 36.0).tolist()
+    (small,) = [pair for pair in binaries if pair[0].configuration["tile"] == 4]
+    for execution, places in runs(backend, inputs, [small]):
+        assert places.tolist() == expected
+        assert 0 < int(execution.head("updates", 1)[0]) < 17 * potential.size / 4
 
 
 def test_ions_of_both_signs_in_turn(backend: CpuBackend, binaries: list[Binary]) -> None:

@@ -5,7 +5,9 @@
 
 struct Default {
   static constexpr Update update = Update::eager;
+  static constexpr Launch launch = Launch::each;
   static constexpr int tile = 8;
+  static constexpr int near = 4;
   static constexpr int lazy_blocks = 132;
   static constexpr int block_size = 256;
   using potential = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<3, 2>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
@@ -15,6 +17,7 @@ struct Default {
   using ions = autotune::Array<Ion, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using tiles = autotune::Array<Tile, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using updates = autotune::Array<unsigned long long, autotune::Global<autotune::Texel<8>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using barrier = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using places = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
 };
 template __global__ void copy<Default>(Default::potential, Default::map);
@@ -22,5 +25,5 @@ template __global__ void search<Default>(Default::map, Default::charges, Default
 template __global__ void update<Default>(Default::map, Default::charges, Default::parts, Default::places, double, double, unsigned int);
 template __global__ void advance<Default>(Default::map, Default::charges, Default::parts, Default::places, double, double, unsigned int);
 template __global__ void finish<Default>(Default::parts, Default::places, unsigned int, unsigned int);
-template __global__ void begin<Default>(Default::potential, Default::map, Default::ions, Default::tiles, double, double);
-template __global__ void advance_lazily<Default>(Default::map, Default::charges, Default::parts, Default::places, Default::ions, Default::tiles, Default::updates, double, double, unsigned int);
+template __global__ void place<Default>(Default::potential, Default::map, Default::charges, Default::parts, Default::places, Default::ions, Default::tiles, Default::updates, double, double, unsigned int);
+template __global__ void place_all<Default>(Default::potential, Default::map, Default::charges, Default::parts, Default::places, Default::ions, Default::tiles, Default::updates, double, double, Default::barrier);

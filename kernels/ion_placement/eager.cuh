@@ -3,10 +3,11 @@
 #pragma once
 #include "lattice.cuh"
 
-// As parts holds it: 16 bytes.
+// As parts holds it: 16 bytes. The score is known within `margin`, which only lazy updates leave above 0.
 struct Part {
   double score;
-  unsigned index, unused;
+  unsigned index;
+  float margin;
 };
 
 // Calls visit(column, row, slice, index) for the block's share of the points.

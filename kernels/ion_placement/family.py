@@ -44,15 +44,7 @@ def plan(execution: Execution) -> None:
     ions = int(execution.names["ion"])
     update = execution.names["update"]
     if update == "lazy":
-        execution.zero("updates")
-        _launcher(execution, "begin")()
-        advance = _launcher(execution, "advance_lazily")
-        for ion in range(ions):
-            advance(first_ion=ion)
-        blocks = execution.variant.geometry(
-            execution.variant.family.kernels["advance_lazily"], execution.names
-        ).grid[0]
-        _launcher(execution, "finish")(first_ion=ions - 1, blocks=blocks)
+        _place_lazily(execution, ions)
         return
     _launcher(execution, "copy")()
     search = _launcher(execution, "search")
@@ -67,6 +59,26 @@ def plan(execution: Execution) -> None:
             add(first_ion=ion - 1)
             search(first_ion=ion)
     _launcher(execution, "finish")(first_ion=ions - 1)
+
+
+def _place_lazily(execution: Execution, ions: int) -> None:
+    """A step for each ion and one more, which is where the last ion's place is found."""
+    launch = execution.names["launch"]
+    execution.zero("updates")
+    if launch == "persistent":
+        execution.zero("barrier")
+        execution.launch_cooperative("place_all")
+        return
+    place = _launcher(execution, "place")
+
+    def steps() -> None:
+        for ion in range(ions + 1):
+            place(first_ion=ion)
+
+    if launch == "graph":
+        execution.graph("ions", steps)
+    else:
+        steps()
 
 
 def _launcher(execution: Execution, kernel: str) -> Callable[..., None]:

@@ -3,6 +3,7 @@
 #include "autotune/array.cuh"
 
 enum class Update { eager, fused, lazy };
+enum class Launch { each, graph, persistent };
 
 constexpr unsigned nowhere = 0xFFFFFFFFu;  // no point is left
 
@@ -29,12 +30,16 @@ struct Ion {
   Point point;
   double charge;
 
+  // What it adds to the potential at another point.
+  AUTOTUNE_DEVICE double term(const Point& there, double spacing2) const {
+    return charge / sqrt(spacing2 * point.squared_distance(there));
+  }
   // What `potential` at `point` becomes. `spacing2` is the squared spacing,
   // `exclusion2` the largest squared distance in points at which no other ion
   // may be.
   AUTOTUNE_DEVICE double added(double potential, const Point& there, double spacing2, double exclusion2) const {
     const double distance2 = point.squared_distance(there);
-    return distance2 <= exclusion2 ? excluded() : potential + charge / sqrt(spacing2 * distance2);
+    return distance2 <= exclusion2 ? excluded() : potential + term(there, spacing2);
   }
 };
 

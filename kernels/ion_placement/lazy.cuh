@@ -1,280 +1,300 @@
-// Bounded-lazy updates: a tile of the map gets the ions placed since it was
-// looked at last only when it may hold the next place.
+// Bounded-lazy updates: a tile of the map is gone over only when an ion is near or when it may hold the next place.
 //
-// What these ions do to a tile is known to first order in the distance from its
-// middle: a sum of values, a sum of gradients, and a sum of bounds on the rest.
-// With the lowest and highest potential that the tile had this bounds those it
-// has. One point of each tile, where it was lowest, and one where it was
-// highest, are kept exact; the best of such points is a value that the next
-// place cannot be worse than. Tiles whose bound is not worse are brought up to
-// date.
+// A far ion is added to a few sums of a tile, which bound its potential (tile.cuh). Of each tile the best point of
+// when it was looked at last is remembered, with a bound on its score; the best of these is a score that the next
+// place cannot be worse than. Tiles whose bound is not worse are looked at: each of their points has a bound of its
+// own, a few points pass it, and these are weighed by all ions (scoring.cuh), in the order of eager updates where
+// nothing less tells them apart.
+//
+// A block has every gridDim-th tile. Rows of parts: its best for even and for odd ions; and remembered for those after.
 #pragma once
-#include "eager.cuh"
-
-// What ions do to a tile, to first order in the distance from its middle;
-// `rest` bounds what is missing.
-struct Effect {
-  float value, x, y, z, rest;
-  AUTOTUNE_DEVICE float slope() const { return fabsf(x) + fabsf(y) + fabsf(z); }
-};
-
-// The second order, as the half of a symmetric matrix.
-struct Curvature {
-  float xx, yy, zz, xy, xz, yz;
-};
-
-// The map has `applied` ions in the tile's points, and `all` is what those
-// since do; `low` and `high` bound its potential without those of `since`.
-// low_now and high_now are exact, at the points that were lowest and highest
-// when the tile was brought up to date, or NaN when such a point was excluded
-// since.
-struct Tile {
-  double low, high, low_now, high_now;
-  unsigned low_index, high_index, applied;
-  Effect all, since;
-  Curvature curvature;  // of all
-  unsigned unused;
-
-  // Not above the tile's best score for an ion of `charge`. `half` is half the
-  // tile's edge in angstrom.
-  AUTOTUNE_DEVICE double bound(double charge, float half) const {
-    const double slack = since.slope() * half + since.rest;
-    return charge > 0 ? low + since.value - slack : -high - since.value - slack;
-  }
-};
+#include "autotune/grid_barrier.cuh"
+#include "scoring.cuh"
+#include "tile.cuh"
 
 template <class Policy>
-struct Tiling {
-  static constexpr unsigned edge = Policy::tile;
-  static constexpr float half_edge = (edge - 1) / 2.0f;  // between points
-  unsigned columns, rows, slices;
+struct Lazy {
+  static constexpr unsigned threads = Policy::block_size, warps = threads / 32;
+  static constexpr unsigned points = Tiling<Policy>::points, turns = (points + 31) / 32;  // of a lane
+  static constexpr unsigned near_one = 0x80000000u;                                       // beside a tile's slot
+  typename Policy::potential potential;
+  typename Policy::map map;
+  typename Policy::charges charges;
+  typename Policy::parts parts;
+  typename Policy::places places;
+  typename Policy::ions ions;
+  typename Policy::tiles tiles;
+  double spacing2, exclusion2;
+  Tiling<Policy> tiling;
+  unsigned long long updated;
 
-  template <class Map>
-  AUTOTUNE_DEVICE explicit Tiling(const Map& map)
-      : columns((map.extent(2) + edge - 1) / edge),
-        rows((map.extent(1) + edge - 1) / edge),
-        slices((map.extent(0) + edge - 1) / edge) {}
-  AUTOTUNE_DEVICE unsigned count() const { return columns * rows * slices; }
-  AUTOTUNE_DEVICE unsigned first_column(unsigned tile) const { return tile % columns * edge; }
-  AUTOTUNE_DEVICE unsigned first_row(unsigned tile) const { return tile / columns % rows * edge; }
-  AUTOTUNE_DEVICE unsigned first_slice(unsigned tile) const { return tile / columns / rows * edge; }
+  AUTOTUNE_DEVICE unsigned slots() const { return (tiling.count() + gridDim.x - 1) / gridDim.x; }
+  AUTOTUNE_DEVICE unsigned tile_number(unsigned slot) const { return slot * gridDim.x + blockIdx.x; }
+  AUTOTUNE_DEVICE unsigned stored_at(unsigned slot) const { return blockIdx.x * slots() + slot; }
 
-  // Adds an ion to the sums of a tile. Taylor's theorem for 1 / r, whose n-th
-  // term is at most (radius / distance)^n / distance: what is missing after n
-  // terms is at most radius^n / (distance - radius)^(n + 1). No point that
-  // counts is as near to an ion as `nearest`. In float32: each rest grows by
-  // more than rounding takes.
-  AUTOTUNE_DEVICE void add(Tile& to, unsigned tile, const Ion& ion, float spacing, float nearest) const {
-    const float x =
-        (static_cast<float>(first_column(tile)) + half_edge - static_cast<float>(ion.point.column)) * spacing;
-    const float y = (static_cast<float>(first_row(tile)) + half_edge - static_cast<float>(ion.point.row)) * spacing;
-    const float z = (static_cast<float>(first_slice(tile)) + half_edge - static_cast<float>(ion.point.slice)) * spacing;
-    const float charge = static_cast<float>(ion.charge), size = fabsf(charge), half = half_edge * spacing;
-    const float radius = 1.7320509f * half, distance = sqrtf(x * x + y * y + z * z);
-    Effect one = {};
-    float rest_of_all;
-    if (distance > 2 * radius && distance > nearest) {
-      const float inverse = 1 / distance, inner = 1 / (distance - radius), ratio = radius * inner;
-      const float field = charge * inverse * inverse * inverse, second = 1.5f * field * inverse * inverse;
-      const float rounding = 1e-6f * size * inverse;
-      one = {charge * inverse, -field * x, -field * y, -field * z, size * ratio * ratio * inner + rounding};
-      rest_of_all = size * ratio * ratio * ratio * inner + rounding;
-      Curvature& c = to.curvature;
-      c.xx += second * x * x - field / 2;
-      c.yy += second * y * y - field / 2;
-      c.zz += second * z * z - field / 2;
-      c.xy += 2 * second * x * y;
-      c.xz += 2 * second * x * z;
-      c.yz += 2 * second * y * z;
-    } else {
-      const float most = 1 / max(distance - radius, nearest), least = 1 / (distance + radius);
-      one.value = charge * (most + least) / 2;
-      rest_of_all = one.rest = size * ((most - least) / 2 + 1e-6f * most);
+  // One step: finds the place of the ion before `ion`, adds it where it may matter, and leaves the best candidates for
+  // number `ion` in parts.
+  AUTOTUNE_DEVICE void place(unsigned ion) {
+    const unsigned count = charges.extent(0);
+    if (ion == 0) {
+      begin(charges.load(0), charges.load(min(1u, count - 1)));
+      return;
     }
-    sum(to.since, one, one.rest, half);
-    sum(to.all, one, rest_of_all, half);
+    const unsigned last = placed_at(ion - 1);
+    if (blockIdx.x == 0 && threadIdx.x == 0) places.store(last, ion - 1);
+    if (ion == count) return;
+    Ion placed = {{0, 0, 0}, 0};
+    if (last != nowhere) placed = {Point::at(map, last), charges.load(ion - 1)};
+    if (blockIdx.x == 0 && threadIdx.x == 0) ions.store(placed, ion - 1);
+    const double charge = charges.load(ion), next_charge = charges.load(min(ion + 1, count - 1));
+    const Scoring<Policy> scoring = {potential, ions, placed, ion - 1, ion, charge, spacing2, updated};
+    Candidate best = Candidate::none();
+    Best next = Best::none();
+    if (last != nowhere) {
+      double most = most_of_parts(ion, charge, placed);
+      if (most == infinity()) most = most_of_tiles(charge, placed);
+      add(scoring, most + 1e-15 * fabs(most), next_charge, best, next);
+    }
+    leave(ion, scoring, best, next);
+  }
+
+  AUTOTUNE_DEVICE void report(const typename Policy::updates& updates) const {
+    const unsigned long long sum = warp_sum(updated);
+    if (threadIdx.x % 32 == 0 && sum != 0) updates.add(sum, 0);
   }
 
  private:
-  AUTOTUNE_DEVICE static void sum(Effect& to, const Effect& one, float rest, float half) {
-    to.value += one.value;
-    to.x += one.x;
-    to.y += one.y;
-    to.z += one.z;
-    to.rest += rest;
-    to.rest += 2e-7f * (fabsf(to.value) + to.slope() * half + to.rest);
-  }
-};
-
-// The lowest potential of a tile and the highest, each with the first point
-// that has it.
-struct Range {
-  Best low, high;  // of the negative potential
-};
-
-AUTOTUNE_DEVICE Range best_of_warp(const Range& range) { return {warp_best(range.low), warp_best(range.high)}; }
-
-// Applies ions applied .. count - 1 to a tile, in order, and finds its best
-// points. The lanes of a warp take part. `from` is where the points are read;
-// `last` is ion number count - 1, which `ions` may not have yet.
-template <class Policy, class From>
-AUTOTUNE_DEVICE Range brought_up(const From& from, const typename Policy::map& map, const typename Policy::ions& ions,
-                                 unsigned tile, unsigned applied, unsigned count, const Ion& last, double spacing2,
-                                 double exclusion2) {
-  constexpr unsigned edge = Policy::tile, points = edge * edge * edge;
-  const Tiling<Policy> tiling(map);
-  Range range = {Best::none(), Best::none()};
-#pragma unroll 1
-  for (unsigned p = threadIdx.x % 32; p < points; p += 32) {
-    const unsigned column = tiling.first_column(tile) + p % edge, row = tiling.first_row(tile) + p / edge % edge;
-    const unsigned slice = tiling.first_slice(tile) + p / (edge * edge);
-    if (column >= map.extent(2) || row >= map.extent(1) || slice >= map.extent(0)) continue;
-    const Point there = {static_cast<double>(column), static_cast<double>(row), static_cast<double>(slice)};
-    double potential = from.load(slice, row, column);
-    for (unsigned i = applied; i < count; ++i) {
-      const Ion ion = i + 1 == count ? last : ions.load(i);
-      if (ion.charge != 0) potential = ion.added(potential, there, spacing2,
-                                                 exclusion2);  // 0: there was no place
+  // The map as it is before the first ion, in which all scores are exact.
+  AUTOTUNE_DEVICE void begin(double charge, double next_charge) {
+    Best best = Best::none(), next = Best::none();
+    for (unsigned slot = threadIdx.x / 32; slot < slots(); slot += warps) {
+      const unsigned number = tile_number(slot);
+      if (number >= tiling.count()) break;
+      Range range = {Best::none(), Best::none()};
+      for_points(number, [&](const Point& there, unsigned index, unsigned) {
+        const double value = of(potential, there);
+        keep(value, there);
+        range.low.improve(value, index);
+        range.high.improve(-value, index);
+      });
+      Tile tile = {};
+      looked_at(tile, {warp_best(range.low), warp_best(range.high)}, number);
+      if (threadIdx.x % 32 == 0) tiles.store(tile, stored_at(slot));
+      best.improve(score_of(charge > 0 ? tile.low : tile.high, charge), tile.best_point(charge));
+      next.improve(score_of(next_charge > 0 ? tile.low : tile.high, next_charge), tile.best_point(next_charge));
     }
-    const unsigned index = (slice * map.extent(1) + row) * map.extent(2) + column;
-    map.store(potential, slice, row, column);
-    range.low.improve(potential, index);
-    range.high.improve(-potential, index);
-  }
-  return best_of_warp(range);
-}
-
-AUTOTUNE_DEVICE Tile tile_of(const Range& range, unsigned applied) {
-  const double low = range.low.score, high = -range.high.score;
-  return {low, high, low, high, range.low.index, range.high.index, applied, {}, {}, {}, 0};
-}
-
-// Bounds on a tile's potential from those of each of its points, not excluded
-// yet. The lanes of a warp take part.
-template <class Policy>
-AUTOTUNE_DEVICE Range looked_at(const typename Policy::map& map, const Tile& tile, unsigned number, float spacing) {
-  constexpr unsigned edge = Policy::tile, points = edge * edge * edge;
-  constexpr float half = Tiling<Policy>::half_edge;
-  const Tiling<Policy> tiling(map);
-  const Effect& all = tile.all;
-  const Curvature& c = tile.curvature;
-  Range range = {Best::none(), Best::none()};
-  for (unsigned p = threadIdx.x % 32; p < points; p += 32) {
-    const unsigned i = p % edge, j = p / edge % edge, k = p / (edge * edge);
-    const unsigned column = tiling.first_column(number) + i, row = tiling.first_row(number) + j;
-    const unsigned slice = tiling.first_slice(number) + k;
-    if (column >= map.extent(2) || row >= map.extent(1) || slice >= map.extent(0)) continue;
-    const float x = (static_cast<float>(i) - half) * spacing, y = (static_cast<float>(j) - half) * spacing;
-    const float z = (static_cast<float>(k) - half) * spacing;
-    const float first = all.value + (all.x * x + all.y * y + all.z * z);
-    const float second = x * (c.xx * x + c.xy * y + c.xz * z) + y * (c.yy * y + c.yz * z) + c.zz * z * z;
-    const double potential = map.load(slice, row, column) + (first + second);
-    range.low.improve(potential - all.rest, p);
-    range.high.improve(-potential - all.rest, p);
-  }
-  return best_of_warp(range);
-}
-
-// A warp a tile: the map as it is before the first ion.
-template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size)
-    begin(typename Policy::potential potential, typename Policy::map map, typename Policy::ions ions,
-          typename Policy::tiles tiles, double spacing2, double exclusion2) {
-  const unsigned tile = (blockIdx.x * Policy::block_size + threadIdx.x) / 32;
-  if (tile >= Tiling<Policy>(map).count()) return;
-  const Range range = brought_up<Policy>(potential, map, ions, tile, 0, 0, {}, spacing2, exclusion2);
-  if (threadIdx.x % 32 == 0) tiles.store(tile_of(range, 0), tile);
-}
-
-// Adds the ion before number `ion` where it may matter and leaves the best
-// points for number `ion` in parts; in further rows of parts the best exact
-// points for the ion after it, by their potential.
-template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size)
-    advance_lazily(typename Policy::map map, typename Policy::charges charges, typename Policy::parts parts,
-                   typename Policy::places places, typename Policy::ions ions, typename Policy::tiles tiles,
-                   typename Policy::updates updates, double spacing2, double exclusion2, unsigned ion) {
-  constexpr unsigned threads = Policy::block_size, points = Policy::tile * Policy::tile * Policy::tile;
-  const Tiling<Policy> tiling(map);
-  const float spacing = sqrtf(static_cast<float>(spacing2)), half = tiling.half_edge * spacing;
-  const float nearest = spacing * max(1.0f, sqrtf(static_cast<float>(exclusion2))) * 0.9999f;
-  const double charge = charges.load(ion), next_charge = charges.load(min(ion + 1, charges.extent(0) - 1));
-  unsigned last = nowhere;
-  Ion placed = {{0, 0, 0}, 0};
-  double most = infinity();  // the next score is not above it
-  if (ion > 0) {
-    last = place_of<Policy>(parts, gridDim.x, ion - 1);
-    if (last != nowhere) placed = {Point::at(map, last), charges.load(ion - 1)};
-    if (blockIdx.x == 0 && threadIdx.x == 0) {
-      places.store(last, ion - 1);
-      ions.store(placed, ion - 1);
+    best = block_best<threads>(best);
+    next = block_best<threads>(next);
+    if (threadIdx.x == 0) {
+      parts.store({best.score, best.index, 0}, 0, blockIdx.x);
+      parts.store({next.score, next.index, 0}, 2, blockIdx.x);
     }
+  }
+
+  // The place of ion number `ion`, known to all threads.
+  AUTOTUNE_DEVICE unsigned placed_at(unsigned ion) {
+    __shared__ unsigned place;
+    __syncthreads();
+    if (threadIdx.x < 32) {
+      const Scoring<Policy> scoring = {potential, ions, {}, ion, ion, charges.load(ion), spacing2, updated};
+      const Candidate best = scoring.best_of(gridDim.x, [&](unsigned block) {
+        const Part part = parts.load(ion % 2, block);
+        return Candidate{part.score, part.margin, part.index};
+      });
+      if (threadIdx.x == 0) place = best.index;
+    }
+    __syncthreads();
+    return place;
+  }
+
+  // What the score of ion number `ion` is not above: the best of the points that blocks remembered.
+  AUTOTUNE_DEVICE double most_of_parts(unsigned ion, double charge, const Ion& placed) {
     Best best = Best::none();
-    for (unsigned b = threadIdx.x; b < gridDim.x; b += threads) {
-      const Part part = parts.load(2 + (ion - 1) % 2, b);
+    for (unsigned block = threadIdx.x; block < gridDim.x; block += threads) {
+      const Part part = parts.load(2 + (ion - 1) % 2, block);
       if (part.index == nowhere) continue;
-      const double potential =
-          last == nowhere ? part.score : placed.added(part.score, Point::at(map, part.index), spacing2, exclusion2);
-      best.improve(score_of(potential, charge), part.index);
+      const double now = placed.added(score_of(part.score, charge), Point::at(map, part.index), spacing2, exclusion2);
+      best.improve(score_of(now, charge), part.index);
+      ++updated;
     }
-    most = block_best<threads>(best).score;
+    return block_best<threads>(best).score;
   }
 
-  __shared__ unsigned listed, list[threads];
-  Best best = Best::none(), next = Best::none();
-  unsigned long long updated = 0;
-  const unsigned count = tiling.count();
-  for (unsigned first = blockIdx.x; first < count; first += gridDim.x * threads) {
-    if (threadIdx.x == 0) listed = 0;
-    __syncthreads();
-    const unsigned number = first + threadIdx.x * gridDim.x;
-    const bool has = number < count;
-    if (has && last != nowhere) {
-      Tile tile = tiles.load(number);
-      if (tile.low_index != nowhere) {  // else all of its points are excluded
-        tile.low_now = placed.added(tile.low_now, Point::at(map, tile.low_index), spacing2, exclusion2);
-        tile.high_now = placed.added(tile.high_now, Point::at(map, tile.high_index), spacing2, exclusion2);
-        tiling.add(tile, number, placed, spacing, nearest);
-        updated += 2;
-        tiles.store(tile, number);
-        if (tile.bound(charge, half) <= most) list[atomicAdd(&listed, 1u)] = number;
-      }
+  // The same from the block's own far tiles, where no remembered point is left.
+  AUTOTUNE_DEVICE double most_of_tiles(double charge, const Ion& placed) {
+    Best best = Best::none();
+    for (unsigned slot = threadIdx.x; slot < slots(); slot += threads) {
+      const unsigned number = tile_number(slot);
+      if (number >= tiling.count()) break;
+      Tile tile = tiles.load(stored_at(slot));
+      if (tile.low_point == nowhere) continue;
+      ++updated;
+      if (tiling.add(tile, number, placed)) remember(best, tile, number, charge);
     }
-    __syncthreads();
-    const bool leads = threadIdx.x % 32 == 0;
-    for (unsigned n = threadIdx.x / 32; n < listed; n += threads / 32) {
-      Tile tile = tiles.load(list[n]);
-      const unsigned applied = tile.applied;
-      if (ion - applied > 1) {
-        if (leads) updated += points;
-        const Range bounds = looked_at<Policy>(map, tile, list[n], spacing);
-        if ((charge > 0 ? bounds.low : bounds.high).score > most) {
-          tile.low = bounds.low.score;
-          tile.high = -bounds.high.score;
-          tile.since = {};
-          if (leads) tiles.store(tile, list[n]);
-          continue;
+    return block_best<threads>(best).score;
+  }
+
+  AUTOTUNE_DEVICE void add(const Scoring<Policy>& scoring, double most, double next_charge, Candidate& best,
+                           Best& next) {
+    __shared__ unsigned listed, list[threads], waiting, waits[warps * points];
+    const unsigned warp = threadIdx.x / 32;
+    for (unsigned first = 0; first < slots(); first += threads) {
+      if (threadIdx.x == 0) listed = 0;
+      __syncthreads();
+      const unsigned slot = first + threadIdx.x, number = tile_number(slot);
+      if (slot < slots() && number < tiling.count()) {
+        Tile tile = tiles.load(stored_at(slot));
+        if (tile.low_point != nowhere) {
+          const bool far = tiling.add(tile, number, scoring.last);
+          tiles.store(tile, stored_at(slot));
+          ++updated;
+          if (!far || tile.bound(scoring.charge, tiling.half) <= most) {
+            list[atomicAdd(&listed, 1u)] = far ? slot : slot | near_one;
+          } else {
+            remember(next, tile, number, next_charge);
+          }
         }
       }
-      const Range range = brought_up<Policy>(map, map, ions, list[n], applied, ion, placed, spacing2, exclusion2);
-      if (leads) {
-        updated += (ion - applied) * points;
-        tiles.store(tile_of(range, ion), list[n]);
+      __syncthreads();
+      for (unsigned n = 0; n < listed; n += warps) {  // a warp a tile, then a warp a point
+        if (threadIdx.x == 0) waiting = 0;
+        __syncthreads();
+        if (n + warp < listed) look(list[n + warp], scoring, most, next_charge, next, waiting, waits);
+        __syncthreads();
+        for (unsigned point = warp; point < waiting; point += warps) {
+          best = scoring.better(best, scoring.close(waits[point]));
+        }
+        __syncthreads();
+      }
+      __syncthreads();
+    }
+  }
+
+  // Bounds the potential of each of a tile's points and puts those that may be the best into `waits`.
+  AUTOTUNE_DEVICE void look(unsigned listed, const Scoring<Policy>& scoring, double most, double next_charge,
+                            Best& next, unsigned& waiting, unsigned* waits) {
+    const bool near = (listed & near_one) != 0;
+    const unsigned slot = listed & ~near_one, number = tile_number(slot);
+    Tile tile = tiles.load(stored_at(slot));
+    double values[turns];
+    for_points(number, [&](const Point& there, unsigned, unsigned turn) { values[turn] = of(map, there); });
+    Range range = {Best::none(), Best::none()};
+    for_points(number, [&](const Point& there, unsigned index, unsigned turn) {
+      if (near) {
+        values[turn] = scoring.last.added(values[turn], there, spacing2, exclusion2);
+        keep(values[turn], there);
+      }
+      const Offset offset = tiling.offset(number, there);
+      const float rest = tiling.rest(tile, offset);
+      values[turn] += tile.polynomial.at(offset);
+      range.low.improve(values[turn] - rest, index);
+      range.high.improve(-values[turn] - rest, index);
+    });
+    looked_at(tile, {warp_best(range.low), warp_best(range.high)}, number);
+    if (threadIdx.x % 32 == 0) {
+      tiles.store(tile, stored_at(slot));
+      remember(next, tile, number, next_charge);
+      updated += points;
+    }
+    if (tile.bound(scoring.charge, tiling.half) > most) return;
+    for_points(number, [&](const Point& there, unsigned index, unsigned turn) {
+      const double score = score_of(values[turn] + tile.value, scoring.charge);
+      if (score - tiling.rest(tile, tiling.offset(number, there)) <= most) waits[atomicAdd(&waiting, 1u)] = index;
+    });
+  }
+
+  AUTOTUNE_DEVICE void looked_at(Tile& tile, const Range& range, unsigned number) const {
+    tile.low = range.low.score;
+    tile.high = -range.high.score;
+    tile.low_point = range.low.index;
+    tile.high_point = range.high.index;
+    tile.since = {};
+    tile.width = 0;
+    if (tile.low_point == nowhere) return;
+    const float low = tiling.rest(tile, tiling.offset(number, Point::at(map, tile.low_point)));
+    tile.width = 2 * max(low, tiling.rest(tile, tiling.offset(number, Point::at(map, tile.high_point))));
+  }
+
+  AUTOTUNE_DEVICE void remember(Best& next, const Tile& tile, unsigned number, double charge) const {
+    const unsigned index = tile.best_point(charge);
+    if (index == nowhere) return;
+    next.improve(tile.best_score(charge, tiling.offset(number, Point::at(map, index))), index);
+  }
+
+  // The block's best of its warps', as parts.
+  AUTOTUNE_DEVICE void leave(unsigned ion, const Scoring<Policy>& scoring, const Candidate& best, Best next) {
+    __shared__ Candidate of_warp[warps];
+    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = best;
+    next = block_best<threads>(next);
+    if (threadIdx.x < 32) {
+      const Candidate of_block = scoring.best_of(warps, [&](unsigned warp) { return of_warp[warp]; });
+      if (threadIdx.x == 0) {
+        parts.store({of_block.score, of_block.index, of_block.margin}, ion % 2, blockIdx.x);
+        parts.store({next.score, next.index, 0}, 2 + ion % 2, blockIdx.x);
       }
     }
-    __syncthreads();
-    if (has) {
-      const Tile tile = tiles.load(number);
-      best.improve(charge > 0 ? tile.low_now : -tile.high_now, charge > 0 ? tile.low_index : tile.high_index);
-      next.improve(next_charge > 0 ? tile.low_now : -tile.high_now, next_charge > 0 ? tile.low_index : tile.high_index);
+  }
+
+  // Calls visit(point, index, turn) for the lane's share of a tile's points.
+  template <class Visit>
+  AUTOTUNE_DEVICE void for_points(unsigned number, Visit visit) const {
+    constexpr unsigned edge = Policy::tile;
+    const unsigned first_column = tiling.first_column(number), first_row = tiling.first_row(number);
+    const unsigned first_slice = tiling.first_slice(number);
+#pragma unroll
+    for (unsigned turn = 0; turn < turns; ++turn) {
+      const unsigned p = turn * 32 + threadIdx.x % 32, column = first_column + p % edge;
+      const unsigned row = first_row + p / edge % edge, slice = first_slice + p / (edge * edge);
+      if (p < points && column < map.extent(2) && row < map.extent(1) && slice < map.extent(0)) {
+        const Point there = {static_cast<double>(column), static_cast<double>(row), static_cast<double>(slice)};
+        visit(there, (slice * map.extent(1) + row) * map.extent(2) + column, turn);
+      }
     }
-    __syncthreads();
   }
-  best = block_best<threads>(best);
-  next = block_best<threads>(next);
-  if (threadIdx.x == 0) {
-    parts.store({best.score, best.index, 0}, ion % 2, blockIdx.x);
-    parts.store({score_of(next.score, next_charge), next.index, 0}, 2 + ion % 2, blockIdx.x);
+  template <class Array>
+  AUTOTUNE_DEVICE static double of(const Array& array, const Point& there) {
+    return array.load(static_cast<unsigned>(there.slice), static_cast<unsigned>(there.row),
+                      static_cast<unsigned>(there.column));
   }
-  if (updated) updates.add(updated, 0);
+  AUTOTUNE_DEVICE void keep(double value, const Point& there) const {
+    map.store(value, static_cast<unsigned>(there.slice), static_cast<unsigned>(there.row),
+              static_cast<unsigned>(there.column));
+  }
+};
+
+// One step.
+template <class Policy>
+__global__ void __launch_bounds__(Policy::block_size, 1)
+    place(typename Policy::potential potential, typename Policy::map map, typename Policy::charges charges,
+          typename Policy::parts parts, typename Policy::places places, typename Policy::ions ions,
+          typename Policy::tiles tiles, typename Policy::updates updates, double spacing2, double exclusion2,
+          unsigned ion) {
+  if constexpr (Policy::update == Update::lazy && Policy::launch != Launch::persistent) {
+    Lazy<Policy> lazy = {potential, map,   charges,  parts,      places,
+                         ions,      tiles, spacing2, exclusion2, Tiling<Policy>(map, spacing2, exclusion2),
+                         0};
+    lazy.place(ion);
+    lazy.report(updates);
+  }
+}
+
+// All steps in one cooperative launch.
+template <class Policy>
+__global__ void __launch_bounds__(Policy::block_size, 1)
+    place_all(typename Policy::potential potential, typename Policy::map map, typename Policy::charges charges,
+              typename Policy::parts parts, typename Policy::places places, typename Policy::ions ions,
+              typename Policy::tiles tiles, typename Policy::updates updates, double spacing2, double exclusion2,
+              typename Policy::barrier barrier) {
+  if constexpr (Policy::update == Update::lazy && Policy::launch == Launch::persistent) {
+    Lazy<Policy> lazy = {potential, map,   charges,  parts,      places,
+                         ions,      tiles, spacing2, exclusion2, Tiling<Policy>(map, spacing2, exclusion2),
+                         0};
+    const unsigned count = charges.extent(0);
+#pragma unroll 1
+    for (unsigned ion = 0; ion <= count; ++ion) {
+      if (ion > 0) autotune::grid_barrier(barrier.memory.base);
+      lazy.place(ion);
+    }
+    lazy.report(updates);
+  }
 }
