@@ -157,7 +157,12 @@ class Execution:
     @property
     def footprint_bytes(self) -> int:
         """Device memory the call's arrays take."""
-        return sum(p.stored.nbytes for p in self.placed.values() if not isinstance(p, Shared))
+        family = self.variant.family
+        return sum(
+            p.stored.nbytes
+            for name, p in self.placed.items()
+            if not isinstance(p, Shared) and not family.data[name].of
+        )
 
     @property
     def transfer_bytes(self) -> int:
@@ -165,8 +170,11 @@ class Execution:
         return self.input_bytes + self._sent_bytes
 
     def restore(self, name: str, shape: Sequence[int]) -> NDArray[Any]:
-        """The canonical content of one array as the device has it now: layout and order undone."""
+        """The canonical content of one array as the device has it now: layout and order undone. Raises FamilyError for
+        a view."""
         placed = self.placed[name]
+        if of := self.variant.family.data[name].of:
+            raise FamilyError(f"{name} is a view of {of}: restore that")
         stored = replace(placed.stored, buffer=self.backend.download(placed))
         array = self.variant.layouts[name].restore(stored, shape)
         return restored(self.variant.family.data[name], array, self.orders)

@@ -21,6 +21,7 @@ from autotune.declaration import Kernel, Option, Scalar, parse
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
 from autotune.expression import Expression, Value
 from autotune.paths import bundled, include_dir
+from autotune.sources import sources
 from autotune.space import Space
 
 __all__ = ["Family", "Kernel", "Option", "Scalar", "families", "load"]
@@ -49,6 +50,7 @@ class Family:
     relative: Expression | None = None
     absolute: Expression | None = None
     bytes: Expression | None = None
+    needs: Mapping[str, Expression] = field(default_factory=dict)
     operations: Expression | None = None
     operation_unit: str = ""
     space_digest: str = ""
@@ -94,12 +96,10 @@ class Family:
 
     @cached_property
     def source_digest(self) -> str:
-        """sha256 over the kernel source and every header it can include: the folder's and the layout library's.
-        The cpu device's shim (``.hpp``) is part of its toolchain's identity instead."""
+        """sha256 over the kernel sources and every header they reach (see ``sources``)."""
         digest = hashlib.sha256()
-        for root in (self.folder, include_dir()):
-            for path in sorted(p for p in root.rglob("*") if p.suffix in {".cu", ".cuh", ".h"}):
-                digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+        for name, path in sources(self.folder, include_dir()).items():
+            digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
         return digest.hexdigest()
 
     def chosen_options(self, given: Mapping[str, Any]) -> dict[str, str | int]:
@@ -176,13 +176,13 @@ def load(name_or_folder: str | Path, check: bool = True) -> Family:
     return Family(**declared, space_digest=_space_digest(content))
 
 
-_NOT_MEASURED = ("title", "presets", "default_workload", "features", "accuracy")
+_NOT_MEASURED = ("title", "presets", "default_workload", "features", "accuracy", "needs")
 
 
 def _space_digest(content: Mapping[str, Any]) -> str:
     """sha256 over what decides a measurement: data, geometry, policies, constraints. Not over what only explains or
     names (docs, titles, presets, the default workload), nor over what only chooses among measurements (features,
-    accuracy)."""
+    accuracy) or is held against them (needs)."""
 
     def kept(item: Any) -> Any:
         if isinstance(item, dict):

@@ -45,6 +45,7 @@ _KERNELS = (
     "-Wno-unknown-pragmas",
 )
 _RUNTIME = ("-O2", "-pthread")
+_ARITHMETIC = ("-O3", "-fno-math-errno", "-fno-trapping-math")
 _NAMES = ("c++", "g++", "clang++")
 
 
@@ -107,14 +108,19 @@ extern "C" __attribute__((visibility("default"))) void* autotune_constant_window
 
 @dataclass(frozen=True)
 class RuntimeCxx:
-    """Compiles the one library that all kernels on this machine share; its only batch is ``runtime_batch``."""
+    """Compiles libraries of plain C++: the one that all kernels on this machine share (``runtime_batch``), and the
+    families' own. With ``arithmetic`` loops are made for this processor's vectors, so the result is for it alone."""
 
     command: tuple[str, ...]
+    arithmetic: bool = False
 
     @property
     def identity(self) -> str:
         """Raises CompilerError when the compiler does not run."""
-        return " ".join([_version(self.command), *self._flags, platform.machine()])
+        processor = (
+            (cpu_model(), hashlib.sha256(_features().encode()).hexdigest()[:12]) if self.arithmetic else ()
+        )
+        return " ".join([_version(self.command), *self._flags, platform.machine(), *processor])
 
     @property
     def suffix(self) -> str:
@@ -122,7 +128,9 @@ class RuntimeCxx:
 
     @property
     def _flags(self) -> tuple[str, ...]:
-        return (*_COMMON, *_RUNTIME, *_driver_flags(self.command))
+        native = _NATIVE.get(platform.machine()) if self.arithmetic else None
+        vectors = (*_ARITHMETIC, *((native,) if native else ())) if self.arithmetic else ()
+        return (*_COMMON, *_RUNTIME, *vectors, *_driver_flags(self.command))
 
     def build(self, batch: Batch) -> Built:
         """Raises BuildError with the compiler's message, and CompilerError when it cannot be run."""

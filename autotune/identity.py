@@ -14,6 +14,7 @@ from autotune.layouts_digest import layouts_digest
 from autotune.measure import Protocol
 from autotune.paths import include_dir
 from autotune.record import Study
+from autotune.sources import sources
 from autotune.space import Configuration, Space
 from autotune.workload import Inputs, Workload
 
@@ -59,6 +60,7 @@ def header(
             "operations": family.operations.evaluate(names) if family.operations else None,
             "operation_unit": family.operation_unit,
             "bytes": family.bytes.evaluate(names) if family.bytes else None,
+            "needs": {unit: expression.evaluate(names) for unit, expression in family.needs.items()},
             "policies": {
                 p.name: {"values": list(p.values), "default": p.default, "layout": p.layout, "doc": p.doc}
                 for p in family.space.policies
@@ -108,10 +110,10 @@ def parts(
 ) -> dict[str, str]:
     """What ``identity`` hashes, one by one, so that a new study can say what differs."""
     found = {}
-    for root, whose in ((family.folder, ""), (include_dir(), "library ")):
-        for path in sorted(p for p in root.rglob("*") if p.suffix in {".cu", ".cuh", ".h"}):
-            kind = "kernel source" if path.suffix == ".cu" else "header"
-            found[f"{whose}{kind} {path.relative_to(root).as_posix()}"] = _digest(path.read_bytes())
+    for name, path in sources(family.folder, include_dir()).items():
+        whose = "" if path.is_relative_to(family.folder) else "library "
+        kind = "kernel source" if path.suffix == ".cu" else "header"
+        found[f"{whose}{kind} {name}"] = _digest(path.read_bytes())
     for path in sorted(family.folder.glob("*.py")):
         found[f"family's {path.name}"] = _digest(path.read_bytes())
     return {

@@ -150,7 +150,7 @@ def measured(backend: Backend, cache: Cache) -> dict[str, Any]:
         "device_name": device.name,
         "arch": device.arch,
         "multiprocessors": device.multiprocessors,
-        "driver": device.driver,
+        "driver": about.get("driver", device.driver),
         "clock_mhz": clock_mhz,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "ceilings": ceilings,

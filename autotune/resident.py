@@ -20,6 +20,7 @@ from autotune.interop import View
 from autotune.layout import Layout, Stored
 from autotune.order import Order, merged, reordered
 from autotune.variant import Variant
+from autotune.view import view_room
 from autotune.window import cut, steps
 from autotune.workload import Inputs
 
@@ -68,6 +69,7 @@ class Resident:
     _cost_ms: dict[str, float] = field(default_factory=dict)  # of making an order, of moving an array
     _kept: dict[str, _Kept] = field(default_factory=dict)
     _outputs: dict[str, Placed] = field(default_factory=dict)
+    _views: dict[str, Placed] = field(default_factory=dict)
     _bound: int = 0
 
     def execution(self, variant: Variant, module: Module) -> Execution:
@@ -83,8 +85,11 @@ class Resident:
             windows |= {name: s for name, s in item.stored.items() if s.memory == "constant"}
         bound |= {name: self.backend.place(stored, module) for name, stored in windows.items()}
         for name, layout in layouts.items():
-            if name not in bound:
+            if name not in bound and not layout.data.of:
                 bound[name] = self._output(variant, name, layout)
+        for name, layout in layouts.items():
+            if layout.data.of:
+                bound[name] = self._view(variant, name, bound[layout.data.of])
         names = family.names(
             variant.configuration, self.inputs.sizes, self.inputs.options, self.inputs.scalars
         )
@@ -297,13 +302,22 @@ class Resident:
             self._outputs[key] = self.backend.place(layout.room(shape))
         return self._outputs[key]
 
+    def _view(self, variant: Variant, name: str, of: Placed) -> Placed:
+        """Of a scratch array, which never lies with the caller and stays where it is until ``close``."""
+        layout = variant.layouts[name]
+        key = f"{name} {layout!r} {variant.layouts[layout.data.of]!r}"
+        if key not in self._views:
+            self._views[key] = self.backend.view(view_room(layout, self.inputs.sizes), of)
+        return self._views[key]
+
     def close(self) -> None:
         """Free everything; what ``execution`` gave is of no use afterwards."""
         for item in self._kept.values():
             _free(item)
-        for placed in self._outputs.values():
+        for placed in (*self._views.values(), *self._outputs.values()):
             placed.free()
         self._kept.clear()
+        self._views.clear()
         self._outputs.clear()
         self._moved.clear()
 

@@ -23,7 +23,6 @@ def _load(name: str) -> Any:
     return importlib.import_module(f"{package.name}.{name}")
 
 
-native = _load("native")
 sequences = _load("sequences")
 fastx = _load("fastx")
 mums = _load("mums")

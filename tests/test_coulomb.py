@@ -17,6 +17,7 @@ from autotune.backends.cpu import CpuBackend
 from autotune.cache import Cache, default_root
 from autotune.compiler import Compiled, compile_many
 from autotune.dispatch import Kernel
+from autotune.errors import CompilerError
 from autotune.resident import Resident
 from autotune.space import Configuration
 from autotune.variant import Variant, batch
@@ -235,3 +236,27 @@ def test_the_papers_versions_compile_for_a_gpu() -> None:
     variants = tuple(Variant(FAMILY, c, (("precision", "float32"),)) for c in (*PAPER, *SAMPLE[::9]))
     built = Nvrtc("sm_90").build(batch(FAMILY, variants))
     assert len(built.symbols) == len({variant.source.key for variant in variants})
+
+
+def test_the_compiled_reference_is_that_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = protein()
+    atoms, counts = inputs.arrays["atoms"], (13, 7, 5)
+    plain = EXACT.potential(atoms, counts, 0.5)
+    called = []
+    by_compiler = EXACT._by_compiler
+    monkeypatch.setattr(EXACT, "_COMPILED_FROM", 0)
+    monkeypatch.setattr(EXACT, "_by_compiler", lambda *given: called.append(given) or by_compiler(*given))
+    np.testing.assert_allclose(EXACT.potential(atoms, counts, 0.5), plain, rtol=1e-12, atol=1e-12)
+    assert called
+
+
+def test_a_large_reference_without_a_compiler_is_numpys(monkeypatch: pytest.MonkeyPatch) -> None:
+    atoms = protein().arrays["atoms"]
+    plain = EXACT.potential(atoms, (4, 3, 2), 0.5)
+
+    def absent(*_: Any) -> Any:
+        raise CompilerError("no C++ compiler")
+
+    monkeypatch.setattr(EXACT, "_COMPILED_FROM", 0)
+    monkeypatch.setattr(EXACT, "_by_compiler", absent)
+    np.testing.assert_array_equal(EXACT.potential(atoms, (4, 3, 2), 0.5), plain)

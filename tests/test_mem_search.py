@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mem_oracle import OTHER, Mem
-from mummergpu_helpers import FOLDER, _load, native
+from mummergpu_helpers import FOLDER, _load
 from numpy.typing import NDArray
 
 from autotune.errors import CompilerError
+from autotune.host_library import library
 
 Codes = NDArray[np.uint8]
 
@@ -212,15 +213,15 @@ print((peak() - before) / text.size)
 @pytest.mark.zig
 def test_zig_compiles_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", f"{sys.executable} -m ziglang c++")
-    native.library.cache_clear()
+    library.cache_clear()
     test_by_hand()
-    native.library.cache_clear()
+    library.cache_clear()
 
 
 def test_a_compiler_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "broken.cpp"
     broken.write_text("#error no words today\n")
     monkeypatch.setattr(mem_search, "_SOURCE", broken)
-    native.library.cache_clear()
+    library.cache_clear()
     with pytest.raises(CompilerError, match=r"(?s)does not compile broken\.cpp: .*no words today"):
         test_by_hand()

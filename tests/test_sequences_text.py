@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mummergpu_helpers import _load, fastx, native, reads_of, sequences, write
+from mummergpu_helpers import _load, fastx, reads_of, sequences, write
 
 from autotune.errors import CompilerError, WorkloadError
+from autotune.host_library import library
 
 text = _load("text")
 
@@ -20,9 +21,9 @@ text = _load("text")
 @pytest.fixture
 def other_compiler() -> Iterator[None]:
     """What another test compiled is not used, nor is what this one compiles."""
-    native.library.cache_clear()
+    library.cache_clear()
     yield
-    native.library.cache_clear()
+    library.cache_clear()
 
 
 # ---- headers

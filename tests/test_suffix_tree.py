@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mummergpu_helpers import FOLDER, native
+from mummergpu_helpers import FOLDER
 from suffix_tree_oracle import (
     Text,
     assert_is_the_tree,
@@ -23,6 +23,7 @@ from suffix_tree_oracle import (
 )
 
 from autotune.errors import CompilerError, WorkloadError
+from autotune.host_library import library
 
 
 @settings(deadline=None, max_examples=400)
@@ -195,10 +196,10 @@ def test_texts_without_a_tree_are_refused(text: Text, message: str) -> None:
 @pytest.mark.zig
 def test_zig_compiles_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", f"{sys.executable} -m ziglang c++")
-    native.library.cache_clear()
+    library.cache_clear()
     text = codes("ACGTACCA-ACGT-")
     assert_is_the_tree(load_module().build(text), text)
-    native.library.cache_clear()
+    library.cache_clear()
 
 
 def test_a_compiler_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ point makes that context current and restores what was current before: nothing i
 """
 
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -25,6 +24,7 @@ from autotune.backends.cuda_data import (
     loaded,
     packed,
     place,
+    view,
 )
 from autotune.backends.cuda_graph import (
     Graph,
@@ -34,6 +34,7 @@ from autotune.backends.cuda_graph import (
     resident_blocks,
 )
 from autotune.backends.cuda_outlet import CudaOutlet
+from autotune.backends.cuda_probe import Probe
 from autotune.backends.cuda_query import (
     active_blocks,
     attributes,
@@ -42,10 +43,10 @@ from autotune.backends.cuda_query import (
     open_device,
     open_driver,
 )
-from autotune.cache import Cache, default_root
+from autotune.backends.cuda_timing import Timer
 from autotune.clocks import clocks
-from autotune.compiler import Batch, Compiled, CompileFailure, Toolchain, VariantSource, compile_batch
-from autotune.errors import CompilerError, DeviceError, UnknownName
+from autotune.compiler import Compiled, Toolchain
+from autotune.errors import DeviceError, UnknownName
 from autotune.layout import Stored
 from autotune.nvcc import Nvcc
 from autotune.nvrtc import Nvrtc
@@ -55,10 +56,7 @@ __all__ = ["COMPILERS", "CudaBackend", "devices"]
 
 COMPILERS = ("nvrtc", "nvcc")
 _TRACE_DELAY_NS = 200_000  # a plan of a few launches is queued by then
-_QUEUE_NS = 10_000  # about what the host needs for a sample of one launch
-_LONGEST_DELAY_NS = 20_000_000
 _NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
-_PROBE = VariantSource("autotune-probe-1", "Probe", "struct Probe {};\n", ("empty", "delay", "mismatches"))
 
 
 class CudaBackend:
@@ -71,12 +69,12 @@ class CudaBackend:
         self._local = threading.local()  # depth: how often current() is nested; stream: see stream()
         self._images: dict[Path, Any] = {}
         self._joints = Joints(self._driver)
-        self._flush: Any = None
-        self._queue_ns = _QUEUE_NS  # what queueing a sample took the last time
-        self._probe: CudaModule | None = None
         self._traced: list[tuple[str, Any, Any]] | None = None
         self._graphs: weakref.WeakSet[Graph] = weakref.WeakSet()
         self.device = describe_device(self._driver, self._handle, ordinal)
+        self._probe = Probe(self._driver, self.toolchain, self.load, self.launch)
+        l2_bytes = self._handle.get_attribute(self._driver.device_attribute.L2_CACHE_SIZE)
+        self._timer = Timer(self._driver, self._probe, l2_bytes)
 
     def __enter__(self) -> "CudaBackend":
         return self
@@ -157,6 +155,11 @@ class CudaBackend:
         with self._driving(f"cannot place {stored.nbytes} bytes in {stored.memory} memory: "):
             return place(self._driver, self, stored, module)
 
+    def view(self, stored: Stored, of: Placed) -> CudaPlaced:
+        assert isinstance(of, CudaPlaced)
+        with self._driving():
+            return view(self, stored, of)
+
     def borrow(self, stored: Stored, address: int) -> CudaPlaced:
         return CudaPlaced(replace(stored, buffer=None), stored.argument(address), address, self, [])
 
@@ -194,19 +197,10 @@ class CudaBackend:
     def mismatches(self, placed: Placed, expected: Placed) -> int:
         """How many 4-byte words (or tail bytes) of two buffers of one size differ, counted on the device."""
         assert isinstance(placed, CudaPlaced) and isinstance(expected, CudaPlaced)
+        nbytes = min(placed.stored.nbytes, expected.stored.nbytes)
         with self._driving():
-            count = self._driver.mem_alloc(8)
-            try:
-                self._driver.memset_d8(count, 0, 8)
-                nbytes = min(placed.stored.nbytes, expected.stored.nbytes)
-                words = np.array([placed.address, expected.address, nbytes, int(count)], np.uint64)
-                grid = (self.device.multiprocessors * 8, 1, 1)
-                self.launch(self._probes(), "mismatches", Geometry(grid, (256, 1, 1)), [words.tobytes()])
-                found = np.zeros(1, np.uint64)
-                self._driver.memcpy_dtoh(found, count)
-            finally:
-                count.free()
-        return int(found[0])
+            blocks = self.device.multiprocessors * 8
+            return self._probe.mismatches(placed.address, expected.address, nbytes, blocks)
 
     # -- launching and timing ---------------------------------------------------------------------------
 
@@ -292,8 +286,7 @@ class CudaBackend:
     def kernel_times(self, plan: Callable[[], None]) -> dict[str, float]:
         """Run ``plan`` once, queued behind a delay, with events around each launch: milliseconds by kernel."""
         with self.current():
-            wait = np.array([_TRACE_DELAY_NS], np.uint64).tobytes()
-            self.launch(self._probes(), "delay", Geometry((1, 1, 1), (1, 1, 1)), [wait])
+            self._probe.delay(_TRACE_DELAY_NS)
         self._traced = []
         try:
             with self.current():
@@ -314,42 +307,12 @@ class CudaBackend:
 
     def sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]:
         with self._driving():
-            return self._sample(plan, count, cold)
-
-    def _sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]:
-        """All samples wait behind a delay, so that none has the host's queueing in it. Where the delay turns out too
-        short for this plan, and the device was not busy all the while, they are taken again behind a longer one."""
-        events = [(self._driver.Event(), self._driver.Event()) for _ in range(count)]
-        for _ in range(2):
-            delay_ns = min(2 * count * self._queue_ns, _LONGEST_DELAY_NS)
-            wait = np.array([delay_ns], np.uint64).tobytes()
-            self.launch(self._probes(), "delay", Geometry((1, 1, 1), (1, 1, 1)), [wait])
-            begin = time.perf_counter_ns()
-            for start, end in events:
-                if cold:
-                    self._flush_l2()
-                start.record()
-                plan()
-                end.record()
-            queued_ns = time.perf_counter_ns() - begin
-            self._queue_ns = max(_QUEUE_NS // 2, queued_ns // count)
-            events[-1][1].synchronize()
-            if queued_ns < delay_ns or events[-1][1].time_since(events[0][0]) * 1e6 > 2 * queued_ns:
-                break
-        return [end.time_since(start) for start, end in events]
-
-    def _flush_l2(self) -> None:
-        if self._flush is None:
-            l2 = self._handle.get_attribute(self._driver.device_attribute.L2_CACHE_SIZE)
-            self._flush_bytes = 2 * max(l2, 4 << 20)
-            self._flush = self._driver.mem_alloc(self._flush_bytes)
-        self._driver.memset_d8_async(self._flush, 0, self._flush_bytes)
+            return self._timer.sample(plan, count, cold)
 
     def floor_ms(self, count: int = 50) -> float:
         """The median time of an empty kernel under the same protocol: nothing can measure less."""
-        geometry = Geometry((1, 1, 1), (32, 1, 1))
-        times = self.sample(lambda: self.launch(self._probes(), "empty", geometry, []), count, False)
-        return float(np.median(times))
+        with self._driving():
+            return self._timer.floor_ms(count)
 
     def active_blocks(self, compiled: Compiled, kernel: str, block_size: int, shared_bytes: int) -> int:
         """How many blocks the driver keeps on a multiprocessor: its word, to check ``occupancy`` against."""
@@ -360,15 +323,6 @@ class CudaBackend:
         """The driver's static figures of a loaded kernel: registers, local and shared bytes."""
         with self.current():
             return attributes(module.functions[kernel])
-
-    def _probes(self) -> CudaModule:
-        if self._probe is None:
-            batch = Batch(Path(__file__).parent / "probe.cu", (), (_PROBE,))
-            (built,) = compile_batch(batch, self.toolchain(), Cache(default_root()))
-            if isinstance(built, CompileFailure):
-                raise CompilerError(f"the measuring kernels do not compile: {built.message}")
-            self._probe = self.load(built)
-        return self._probe
 
     def describe(self) -> dict[str, Any]:
         """Clocks in MHz and the reasons that hold them down, where NVML is there; versions."""
@@ -386,10 +340,9 @@ class CudaBackend:
             with self.current():
                 for graph in list(self._graphs):
                     graph.free()
-                if self._flush is not None:
-                    self._flush.free()
+                self._timer.free()
                 self._joints.close()
-                self._probe = None
+                self._probe.forget()
                 self._images.clear()
             self._context.detach()
         self._context = None

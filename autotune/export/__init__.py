@@ -6,7 +6,6 @@
 
 import json
 import math
-import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,13 +26,13 @@ from autotune.export.parts import parts, problem_values
 from autotune.family import Family
 from autotune.policyfile import PolicyFile, file_name, read
 from autotune.reference import expected_outputs
+from autotune.sources import included_names
 from autotune.workload import Inputs, load, prepare
 
 __all__ = ["Request", "export", "included"]
 
 _HERE = Path(__file__).parent
 _MOST_EXAMPLE_BYTES = 64 << 20
-_SUFFIXES = {".cu", ".cuh", ".h"}  # as in Family.source_digest: .hpp is the cpu device's
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,6 +182,5 @@ def included(family: Family) -> dict[str, Path]:
                 f"{family.folder} and {paths.include_dir()}"
             )
         found[name] = path
-        names = re.findall(r'^\s*#\s*include\s*"([^"]+)"', path.read_text(encoding="utf-8"), re.MULTILINE)
-        todo += [n for n in names if Path(n).suffix in _SUFFIXES]
+        todo += included_names(path)
     return dict(sorted(found.items()))

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydivsufsort import divsufsort  # type: ignore[import-untyped]
 
+from autotune.host_library import library
+
 from .fastx import OTHER
 from .mums import Mems
-from .native import library
 
 __all__ = ["count_mems", "find_mems"]
 

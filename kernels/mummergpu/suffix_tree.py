@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from pydivsufsort import divsufsort  # type: ignore[import-untyped]
 
 from autotune.errors import WorkloadError
-
-from .native import library
+from autotune.host_library import library
 
 __all__ = [
     "MAX_CHARACTERS",

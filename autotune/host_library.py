@@ -1,4 +1,4 @@
-"""The family's C++ as libraries, compiled when they are first wanted and kept in the user's cache."""
+"""A family's own C++ for the host, as a library: compiled when it is first wanted and kept in the user's cache."""
 
 import ctypes
 import hashlib
@@ -16,13 +16,14 @@ __all__ = ["library"]
 
 
 @cache
-def library(source: Path, *headers: Path, **returned: Any) -> ctypes.CDLL:
-    """``source``, which includes ``headers`` and needs the C library only. ``returned`` has the ctypes type of what a
-    function returns, where that is no int. Raises CompilerError."""
+def library(source: Path, *headers: Path, arithmetic: bool = False, **returned: Any) -> ctypes.CDLL:
+    """``source``, which includes ``headers`` and needs the C library only. With ``arithmetic`` its loops are made for
+    this processor's vectors. ``returned`` has the ctypes type of what a function returns, where that is no int.
+    Raises CompilerError."""
     key = hashlib.sha256(b"".join(file.read_bytes() for file in (*headers, source))).hexdigest()
     batch = Batch(source, (), (VariantSource(key, source.stem, "", ()),))
     command = find_compiler()
-    (built,) = compile_batch(batch, RuntimeCxx(command), Cache(default_root()))
+    (built,) = compile_batch(batch, RuntimeCxx(command, arithmetic), Cache(default_root()))
     if isinstance(built, CompileFailure):
         raise CompilerError(f"{shlex.join(command)} does not compile {source.name}: {built.message}")
     made = ctypes.CDLL(str(built.image))

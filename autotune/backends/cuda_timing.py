@@ -1,0 +1,60 @@
+"""Samples of a plan's time on one device: between events, behind a delay, with the L2 cache flushed or warm."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from autotune.backends.cuda_probe import Probe
+
+_QUEUE_NS = 10_000  # about what the host needs for a sample of one launch
+_LONGEST_DELAY_NS = 20_000_000
+
+
+class Timer:
+    """Times plans of one device, whose context is current at every call."""
+
+    def __init__(self, driver: Any, probe: Probe, l2_bytes: int) -> None:
+        self._driver = driver
+        self._probe = probe
+        self._flush: Any = None
+        self._flush_bytes = 2 * max(l2_bytes, 4 << 20)
+        self._queue_ns = _QUEUE_NS  # what queueing a sample took the last time
+
+    def sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]:
+        """``count`` times of ``plan`` in milliseconds.
+
+        All samples wait behind a delay, so that none has the host's queueing in it. Where the delay turns out too
+        short for this plan, and the device was not busy all the while, they are taken again behind a longer one."""
+        events = [(self._driver.Event(), self._driver.Event()) for _ in range(count)]
+        for _ in range(2):
+            delay_ns = min(2 * count * self._queue_ns, _LONGEST_DELAY_NS)
+            self._probe.delay(delay_ns)
+            begin = time.perf_counter_ns()
+            for start, end in events:
+                if cold:
+                    self._flush_l2()
+                start.record()
+                plan()
+                end.record()
+            queued_ns = time.perf_counter_ns() - begin
+            self._queue_ns = max(_QUEUE_NS // 2, queued_ns // count)
+            events[-1][1].synchronize()
+            if queued_ns < delay_ns or events[-1][1].time_since(events[0][0]) * 1e6 > 2 * queued_ns:
+                break
+        return [end.time_since(start) for start, end in events]
+
+    def floor_ms(self, count: int) -> float:
+        """The median time of an empty kernel under the same protocol."""
+        return float(np.median(self.sample(self._probe.empty, count, False)))
+
+    def _flush_l2(self) -> None:
+        if self._flush is None:
+            self._flush = self._driver.mem_alloc(self._flush_bytes)
+        self._driver.memset_d8_async(self._flush, 0, self._flush_bytes)
+
+    def free(self) -> None:
+        if self._flush is not None:
+            self._flush.free()
+            self._flush = None
