@@ -112,7 +112,10 @@ def test_writing_fails_whole_and_says_so(tmp_path: Path) -> None:
 def test_what_was_recorded_on_the_h200_reads_back_without_loss(name: str, tmp_path: Path) -> None:
     studies = read_results([RESULTS / name])
     again = pd.read_csv(write_results(studies, tmp_path / "results.csv"))
-    pd.testing.assert_frame_equal(again, pd.read_csv(RESULTS / name))
+    recorded = pd.read_csv(RESULTS / name)
+    if "transfer_bytes" not in recorded:  # it was recorded before there was this column
+        assert again.pop("transfer_bytes").isna().all()
+    pd.testing.assert_frame_equal(again, recorded)
     assert all(study.about["arch"] == "sm_90" and study.decision for study in studies)
     assert {len(study.trials) for study in studies} <= {128, 1072}
 

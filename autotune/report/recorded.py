@@ -136,6 +136,7 @@ def _measurement(row: Row, timed: Sequence[str]) -> Measurement:
         retimed_ms=figure("retimed_ms"),
         transform_ms=figure("transform_ms"),
         transfer_ms=figure("transfer_ms"),
+        transfer_bytes=int(figure("transfer_bytes")),
         footprint_bytes=int(figure("footprint_bytes")),
         abandoned=row.get("abandoned") == "True",
     )
