@@ -80,7 +80,10 @@ def test_a_policy_named_like_a_column_keeps_both(studies: tuple[Study, Study]) -
 def test_every_column_is_documented() -> None:
     study = fake_study(kernels=("match", "print"))
     documented = set(COLUMNS) - {"<policy>"}
-    documented -= {"counter_<counter>_<kernel>", "<unit>_per_s"}  # where profiled, or where a family needs a unit
+    documented -= {
+        "counter_<counter>_<kernel>",
+        "<unit>_per_s",
+    }  # where profiled, or where a family needs a unit
     known = {name.replace("<kernel>", kernel) for name in documented for kernel in ("match", "print")}
     assert set(results_frame([study])) - set(policy_columns([study]).values()) == known
 
