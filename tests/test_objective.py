@@ -119,7 +119,7 @@ def test_it_is_in_the_entry_and_in_the_summary(study: Study) -> None:
         ("with-transform", f"{FAST} pays from 3"),
     ):
         out = Console(file=io.StringIO(), width=200)
-        print_study(study, 1.0, Device(kind="cuda", name="Fake GPU", arch="sm_90"), out, objective)
+        print_study(study, 1.0, {}, 0, Device(kind="cuda", name="Fake GPU", arch="sm_90"), out, objective)
         assert said in out.file.getvalue()  # type: ignore[attr-defined]
 
 

@@ -31,7 +31,7 @@ def write_all(
     ``known`` are families that do not ship with autotune, by name. Raises StoreError.
     """
     limits = read_limits(folder / LIMITS)
-    static = read_static(folder / STATIC)
+    static = read_static(folder / STATIC, studies)
     code = generated(known or {})
     return {
         "results": write_results(studies, folder / "results.csv"),
