@@ -73,9 +73,10 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     for array in data.values():
         if array.zero:
             Expression(array.zero, f"{where}: data {array.name}: zero").require(names)
+    varying = [name for name, value in extents.items() if value is None or value.names] or [*extents]
     features = {
         key: Expression(str(value), f"{where}: feature {key}").require({*extents, *scalars})
-        for key, value in content.get("features", {name: name for name in extents}).items()
+        for key, value in content.get("features", {name: name for name in varying}).items()
     }
     space = Space(
         policies,

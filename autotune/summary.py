@@ -25,7 +25,8 @@ def states(study: Study) -> str:
 
 def print_study(study: Study, wall_s: float, device: Device, out: Console, objective: str = "kernel") -> None:
     """The winner by ``objective`` (see ``decision.cost_ms``), what it is compared with, and the break-even."""
-    sizes = " x ".join(str(n) for n in study.about["features"].values())
+    constants = study.about.get("constants", ())
+    sizes = " x ".join(str(n) for name, n in study.about["features"].items() if name not in constants)
     out.print(
         f"\n{study.family} on {study.workload} ({sizes}), {device.kind}: {device.name}",
         markup=False,
