@@ -50,6 +50,7 @@ class Family:
     relative: Expression | None = None
     absolute: Expression | None = None
     bytes: Expression | None = None
+    needs: Mapping[str, Expression] = field(default_factory=dict)
     operations: Expression | None = None
     operation_unit: str = ""
     space_digest: str = ""
@@ -183,13 +184,13 @@ def load(name_or_folder: str | Path, check: bool = True) -> Family:
     return Family(**declared, space_digest=_space_digest(content))
 
 
-_NOT_MEASURED = ("title", "presets", "default_workload", "features", "accuracy")
+_NOT_MEASURED = ("title", "presets", "default_workload", "features", "accuracy", "needs")
 
 
 def _space_digest(content: Mapping[str, Any]) -> str:
     """sha256 over what decides a measurement: data, geometry, policies, constraints. Not over what only explains or
     names (docs, titles, presets, the default workload), nor over what only chooses among measurements (features,
-    accuracy)."""
+    accuracy) or is held against them (needs)."""
 
     def kept(item: Any) -> Any:
         if isinstance(item, dict):

@@ -61,6 +61,7 @@ def header(
             "operations": family.operations.evaluate(names) if family.operations else None,
             "operation_unit": family.operation_unit,
             "bytes": family.bytes.evaluate(names) if family.bytes else None,
+            "needs": {unit: expression.evaluate(names) for unit, expression in family.needs.items()},
             "policies": {
                 p.name: {"values": list(p.values), "default": p.default, "layout": p.layout, "doc": p.doc}
                 for p in family.space.policies

@@ -19,7 +19,10 @@ _MOST = 5000  # combinations of policies that are looked at: well under a second
 def check_declaration(declared: Declared) -> Iterator[Finding]:
     yield from _data(declared)
     for name, policy in declared.policies.items():
-        yield from (_layout_policy if policy.get("layout") else _plain_policy)(declared, name, policy)
+        if policy.get("layout"):
+            yield from _layout_policy(declared, name, policy)
+        if not policy.get("layout") or policy.get("constant"):
+            yield from _plain_policy(declared, name, policy)
     yield from _dims(declared)
     yield from _constraints(declared)
     yield from _features(declared)

@@ -24,7 +24,7 @@ __all__ = ["lint", "print_findings"]
 
 _PLACES = {"kernel": "kernels", "policy": "policies", "extent": "extents", "option": "options", "scalar": "scalars",
            "feature": "features", "constraint": "constraints", "preset": "presets", "data": "data",
-           "tolerance": "tolerance", "bytes": "bytes", "operations": "operations"}  # fmt: skip
+           "tolerance": "tolerance", "bytes": "bytes", "operations": "operations", "needs": "needs"}  # fmt: skip
 
 
 def lint(name_or_folder: str) -> list[Finding]:

@@ -83,6 +83,7 @@ def describe_device(driver: Any, handle: Any, ordinal: int) -> Device:
         texture_2d_height=get(attribute.MAXIMUM_TEXTURE2D_HEIGHT),
         texture_pitched_width=get(attribute.MAXIMUM_TEXTURE2D_LINEAR_WIDTH),
         texture_pitched_height=get(attribute.MAXIMUM_TEXTURE2D_LINEAR_HEIGHT),
+        texture_pitch_bytes=get(attribute.TEXTURE_PITCH_ALIGNMENT),
         memory_bytes=handle.total_memory(),
     )
     return Device(

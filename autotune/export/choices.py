@@ -147,6 +147,12 @@ def _needs_no_python(family: Family) -> None:
             "passes, sizes that one kernel computes for the next), and that is Python; what is exported launches every "
             "kernel once"
         )
+    for data in family.data.values():
+        if data.of:
+            raise FamilyError(
+                f"family {family.name} cannot be exported: {data.name} is a view of {data.of}, and an export gives "
+                "every array memory of its own"
+            )
     for kernel in family.kernels.values():
         for name in kernel.arguments:
             if name in family.data and len(family.data[name].shape) > 8:
