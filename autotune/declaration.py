@@ -11,7 +11,7 @@ import numpy as np
 from autotune.data import Data, Field
 from autotune.errors import AutotuneError, FamilyError, UnknownName
 from autotune.expression import Expression
-from autotune.layout_choice import check_choice, one_choice_each
+from autotune.layout_choice import check_choice, check_views, one_choice_each
 from autotune.space import Constraint, Policy, PolicyValue, Preset, Space
 
 __all__ = ["Kernel", "Option", "Scalar", "parse"]
@@ -58,6 +58,7 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     data = {key: _data(key, value, where) for key, value in content["data"].items()}
     policies = tuple(_policy(key, value, data, where) for key, value in content["policies"].items())
     one_choice_each(data, policies, where)
+    check_views(data, policies, where)
     windowed = _windowed(content["data"], policies, where)
     given = [key for key, value in content.get("scalars", {}).items() if "value" not in value]
     extents = _extents(content, data, given, where)
@@ -73,9 +74,14 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     for array in data.values():
         if array.zero:
             Expression(array.zero, f"{where}: data {array.name}: zero").require(names)
+        if array.used:
+            Expression(array.used, f"{where}: data {array.name}: used").require(names)
+            if array.role != "input":
+                raise FamilyError(f"{where}: data {array.name}: used is for inputs, and this is {array.role}")
+    varying = [name for name, value in extents.items() if value is None or value.names] or [*extents]
     features = {
         key: Expression(str(value), f"{where}: feature {key}").require({*extents, *scalars})
-        for key, value in content.get("features", {name: name for name in extents}).items()
+        for key, value in content.get("features", {name: name for name in varying}).items()
     }
     space = Space(
         policies,
@@ -115,6 +121,10 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "relative": _optional(tolerance.get("relative"), f"{where}: tolerance", names),
         "absolute": _optional(tolerance.get("absolute"), f"{where}: tolerance", names),
         "bytes": _optional(content.get("bytes"), f"{where}: bytes", names),
+        "needs": {
+            unit: Expression(str(text), f"{where}: needs {unit}").require(names)
+            for unit, text in content.get("needs", {}).items()
+        },
         "operations": _optional(operations.get("count"), f"{where}: operations", names),
         "operation_unit": operations.get("unit", ""),
     }
@@ -154,6 +164,7 @@ def _data(name: str, value: Mapping[str, Any], where: str) -> Data:
         raise UnknownName("extent", value["packed"], value["shape"], f"{place}: packed")
     if "record" in value and ("range" in value or "packed" in value):
         raise FamilyError(f"{place}: range and packed are for plain elements, and this one holds records")
+    _check_view(value, place)
     plane = value.get("plane", {})
     data = Data(
         name=name,
@@ -169,6 +180,9 @@ def _data(name: str, value: Mapping[str, Any], where: str) -> Data:
         plane=(plane.get("width", 4096), plane.get("rows", 1)),
         fixed=dict(value.get("layout", {})),
         zero=str(value.get("zero", "")),
+        used=str(value.get("used", "")),
+        of=value.get("of", ""),
+        pitch=value.get("pitch", ""),
         doc=value.get("doc", ""),
     )
     if data.record and np.dtype([(f.name, f.type) for f in fields], align=True) != data.dtype:
@@ -178,6 +192,19 @@ def _data(name: str, value: Mapping[str, Any], where: str) -> Data:
     for layout, choice in data.fixed.items():
         check_choice(place, data, layout, choice)
     return data
+
+
+_NOT_OF_A_VIEW = ("record", "range", "packed", "link", "constant_bytes", "plane", "zero", "windowed")
+
+
+def _check_view(value: Mapping[str, Any], place: str) -> None:
+    """Raise FamilyError when what makes a view is there without the rest of it."""
+    if (value["role"] == "view") != ("of" in value):
+        raise FamilyError(f"{place}: role view and of go together: of names the scratch array that is viewed")
+    if "pitch" in value and not ("of" in value and len(value["shape"]) > 1):
+        raise FamilyError(f"{place}: pitch says how far apart the rows of a view of two or more extents lie")
+    if "of" in value and (wrong := [key for key in _NOT_OF_A_VIEW if key in value]):
+        raise FamilyError(f"{place}: {wrong[0]} is not for views, which have no content of their own")
 
 
 def _windowed(data: Mapping[str, Any], policies: tuple[Policy, ...], where: str) -> dict[str, str]:
@@ -233,7 +260,10 @@ def _policy(name: str, value: Mapping[str, Any], data: Mapping[str, Data], where
         raise FamilyError(
             f"{place}: {', '.join(applies)} differ in shape or element size, so they cannot be merged"
         )
-    return Policy(name, values, value["default"], layout, applies, value.get("doc", ""))
+    constant = bool(value.get("constant", False))
+    if constant and not layout:
+        raise FamilyError(f"{place}: constant is for layout policies; any other is a constant anyway")
+    return Policy(name, values, value["default"], layout, applies, value.get("doc", ""), constant)
 
 
 def _means(policy: Mapping[str, Any]) -> dict[str, Any]:
@@ -255,7 +285,8 @@ def _extents(
         elif name not in inputs:
             raise FamilyError(f"{where}: extent {name} is in no input's shape: give it a value expression")
     for array in data.values():
-        for name in (*array.shape, *(f.link for f in array.fields if f.link)):
+        links = [f.link for f in array.fields if f.link]
+        for name in (*array.shape, *links, *([array.pitch] if array.pitch else [])):
             if name not in extents:
                 raise UnknownName("extent", name, extents, f"{where}: data {array.name}")
     return extents

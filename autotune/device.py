@@ -28,6 +28,7 @@ class Limits:
     texture_2d_height: int = 65536
     texture_pitched_width: int = 131072
     texture_pitched_height: int = 65000
+    texture_pitch_bytes: int = 32  # rows of pitched memory are apart by a multiple of it
     memory_bytes: int = 2**63 - 1
 
 

@@ -73,11 +73,13 @@ class Execution:
     orders: Mapping[str, Order] = field(default_factory=dict)
     transform_ms: float = 0.0
     transfer_ms: float = 0.0
+    input_bytes: int = 0  # copied from the host for the inputs, as they are stored
     _launches: list[tuple[str, Geometry, list[bytes]]] = field(default_factory=list)
     _zeroed: list[str] = field(default_factory=list)
     _at: dict[str, int] = field(default_factory=dict)  # the windowed extents a plan is in: which window
     _graphs: dict[str, tuple[tuple[bytes, ...], Callable[[], None]]] = field(default_factory=dict)
     _bound: dict[tuple[Any, ...], tuple[Geometry, dict[str, bytes]]] = field(default_factory=dict)
+    _sent_bytes: int = 0  # by the latest run's plan
 
     def __post_init__(self) -> None:
         family = self.variant.family
@@ -123,6 +125,7 @@ class Execution:
     def run(self) -> None:
         """One call: the family's own plan, or every kernel once."""
         if self._plan is not None:
+            self._sent_bytes = 0
             self._plan(self)
             return
         for name in self._zeroed:
@@ -154,11 +157,24 @@ class Execution:
     @property
     def footprint_bytes(self) -> int:
         """Device memory the call's arrays take."""
-        return sum(p.stored.nbytes for p in self.placed.values() if not isinstance(p, Shared))
+        family = self.variant.family
+        return sum(
+            p.stored.nbytes
+            for name, p in self.placed.items()
+            if not isinstance(p, Shared) and not family.data[name].of
+        )
+
+    @property
+    def transfer_bytes(self) -> int:
+        """Copied from the host for one call: the inputs, and what the plan sent in the latest run."""
+        return self.input_bytes + self._sent_bytes
 
     def restore(self, name: str, shape: Sequence[int]) -> NDArray[Any]:
-        """The canonical content of one array as the device has it now: layout and order undone."""
+        """The canonical content of one array as the device has it now: layout and order undone. Raises FamilyError for
+        a view."""
         placed = self.placed[name]
+        if of := self.variant.family.data[name].of:
+            raise FamilyError(f"{name} is a view of {of}: restore that")
         stored = replace(placed.stored, buffer=self.backend.download(placed))
         array = self.variant.layouts[name].restore(stored, shape)
         return restored(self.variant.family.data[name], array, self.orders)
@@ -257,6 +273,7 @@ class Execution:
         """For a family's own plan: new bytes, as many as there are, for an array as it lies on the device."""
         placed = self.placed[data]
         self.backend.upload(placed, replace(placed.stored, buffer=buffer))
+        self._sent_bytes += buffer.nbytes
 
     def address(self, data: str) -> int:
         """For a library: where a scratch or output array begins on the device."""

@@ -52,6 +52,7 @@ def header(
             "layouts_digest": layouts_digest(),
             "workload_digest": inputs.digest,
             "features": dict(inputs.sizes),
+            "constants": sorted(family.constants),
             "scalars": dict(inputs.scalars),
             "compared": {name: expression.text for name, expression in family.features.items()},
             "accuracy": list(family.accuracy),
@@ -60,6 +61,7 @@ def header(
             "operations": family.operations.evaluate(names) if family.operations else None,
             "operation_unit": family.operation_unit,
             "bytes": family.bytes.evaluate(names) if family.bytes else None,
+            "needs": {unit: expression.evaluate(names) for unit, expression in family.needs.items()},
             "policies": {
                 p.name: {"values": list(p.values), "default": p.default, "layout": p.layout, "doc": p.doc}
                 for p in family.space.policies

@@ -294,17 +294,20 @@ class Layout:
         else:
             value = self.data.record or SCALAR_TYPES[self.data.fields[0].type]
         width, rows = (n.bit_length() - 1 for n in self.data.plane)
+        by_rows = bool(self.data.of) and self.memory == "texture" and len(self.data.shape) == 2  # see view
+        strided = f"Strided<{len(self.data.shape)}, {self.axes[-1]}{index}>"
+        plane = "Dims1D" if self.dims == "1d" else f"Dims2D<{width}, {rows}>"
         memory = {
             "global": f"Global<{texel}>",
             "readonly": f"ReadOnly<{texel}>",
-            "texture": f"Texture{'1D' if self.dims == '1d' else '2D'}<{texel}>",
+            "texture": f"Texture{'1D' if self.dims == '1d' and not by_rows else '2D'}<{texel}>",
             "constant": f"Constant<{texel}, {self.constant_offset}>",
         }[self.memory]
         parts = [
             value,
             f"autotune::{memory}",
-            f"autotune::Strided<{len(self.data.shape)}, {self.axes[-1]}{index}>",
-            "autotune::Dims1D" if self.dims == "1d" else f"autotune::Dims2D<{width}, {rows}>",
+            f"autotune::{f'Coordinates<{index[2:]}>' if by_rows else strided}",
+            f"autotune::{'DimsRows' if by_rows else plane}",
             "autotune::" + {0: "Soa", 1: "Aos"}.get(self.lanes, f"Aosoa<{self.lanes}>"),
             f"autotune::Merged<{self.group[0]}, {self.group[1]}>",
         ]

@@ -10,7 +10,7 @@ from autotune.layout import DIMS, MEMORIES
 from autotune.packing import PACKINGS
 from autotune.space import Policy
 
-__all__ = ["GROUPINGS", "check_choice", "one_choice_each"]
+__all__ = ["GROUPINGS", "check_choice", "check_views", "one_choice_each"]
 
 GROUPINGS = ("split", "merged")
 
@@ -26,7 +26,16 @@ def check_choice(place: str, data: Data, layout: str, choice: Any) -> None:
         raise UnknownName("records layout", choice, ("aos", "soa", "aosoa<lanes>"), place)
     if layout in ("vector", "padding") and not (isinstance(choice, int) and choice >= 1):
         raise FamilyError(f"{place}: {layout} {choice!r} is not a whole number of at least 1")
-    if layout == "memory" and choice != "global" and data.role != "input":
+    if data.of and (layout != "memory" or choice == "constant"):
+        raise FamilyError(
+            f"{place}: {data.name} is a view of {data.of}, whose elements stay where they are: only its memory can be "
+            "chosen, global, readonly or texture"
+        )
+    if data.of and choice == "texture" and len(data.shape) > 2:
+        raise FamilyError(
+            f"{place}: {data.name} has {len(data.shape)} extents, and the texture of a view has one or two"
+        )
+    if layout == "memory" and choice != "global" and data.role not in ("input", "view"):
         raise FamilyError(
             f"{place}: {choice} memory cannot be written, and {data.name} has role {data.role}; only global can"
         )
@@ -44,6 +53,25 @@ def check_choice(place: str, data: Data, layout: str, choice: Any) -> None:
         if data.dtype.kind not in "iu":
             raise FamilyError(
                 f"{place}: data {data.name} holds {data.dtype}, and only whole numbers can be packed"
+            )
+
+
+def check_views(data: Mapping[str, Data], policies: tuple[Policy, ...], where: str) -> None:
+    """Raise for a view of what is no scratch array, or of one whose elements a layout moves: a view finds them by its
+    own shape, in canonical order."""
+    scratch = [array.name for array in data.values() if array.role == "scratch"]
+    for array in data.values():
+        if not array.of:
+            continue
+        place = f"{where}: data {array.name}"
+        if array.of not in scratch:
+            raise UnknownName("scratch array", array.of, scratch, f"{place}: of")
+        drivers = [f"its own layout ({name})" for name in data[array.of].fixed if name != "memory"]
+        drivers += [f"policy {p.name}" for p in policies if array.of in p.data and p.layout != "memory"]
+        if drivers:
+            raise FamilyError(
+                f"{place}: {drivers[0]} moves the elements of {array.of}, and a view has to find them in order; take "
+                "it away"
             )
 
 

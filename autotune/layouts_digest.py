@@ -17,6 +17,7 @@ from autotune.data import Data, Field
 from autotune.layout import DIMS, MEMORIES, Layout, Stored
 from autotune.order import Order, merged, reordered
 from autotune.packing import PACKINGS
+from autotune.view import view_room
 
 __all__ = ["layouts_digest"]
 
@@ -31,6 +32,9 @@ _WIDE = Data(
     name="wide", role="input", shape=("i", "j"), record="Wide", plane=_PLANE, index_bits=64,
     fields=tuple(Field(f"f{n}", "float64") for n in range(3)),
 )  # fmt: skip
+_VIEW = Data(
+    name="view", role="view", fields=(Field("", "float64"),), shape=("i", "j"), of="plain", pitch="pitch"
+)
 _CHOICES: tuple[dict[str, Any], ...] = (
     {},
     *({"memory": memory} for memory in MEMORIES),
@@ -65,6 +69,13 @@ def _probes() -> Iterator[tuple[str, Stored]]:
         for vector in (1, 2):
             layout = Layout(data=packed, packing=packing, vector=vector, padding=2)
             yield layout.cpp, layout.apply(values)
+    row = replace(_VIEW, shape=("i",), pitch="")
+    for layout in (
+        Layout(data=_VIEW),
+        Layout(data=_VIEW, memory="texture"),
+        Layout(data=row, memory="texture"),
+    ):
+        yield layout.cpp, view_room(layout, {"i": _SHAPE[0], "j": _SHAPE[1], "pitch": 7})
     order = Order.of(np.array([3, 0, 4, 1, 2]), _SHAPE[0])
     moved = reordered(_RECORD, _array(_RECORD), {"i": order})
     pair = [Layout(data=replace(_RECORD, name=name), group=(2, n)) for n, name in enumerate(("a", "b"))]

@@ -72,7 +72,7 @@ def sameness(variant: Variant, compiled: Compiled, names: Mapping[str, Any]) -> 
     for policy in family.space.policies:
         value = variant.configuration[policy.name]
         moves = policy.layout == "order" and value in getattr(family.module, "orders", {})
-        if moves or (plain and not policy.layout):
+        if moves or (plain and policy.is_constant):
             parts.append(f"{policy.name}={value}")
     return _hash([part.encode() for part in parts])
 

@@ -26,7 +26,7 @@ def report(records: Sequence[str], folder: Path | None, out: Console) -> None:
                 "tables are reported on together, without a DIR, and need --out DIR for the report"
             )
         writable(folder)
-        write_reports(folder, read_results(tables), out)
+        write_reports(folder, read_results(tables), out, record=Path(tables[0]).parent)
         return
     if len(records) > 1:
         raise UsageError("one record at a time; only tables (.csv) are reported on together")
@@ -38,13 +38,18 @@ def report(records: Sequence[str], folder: Path | None, out: Console) -> None:
     studies = read_record(record)
     folder = folder or Path(record)
     writable(folder)
-    write_reports(folder, studies, out)
+    write_reports(folder, studies, out, record=None if "://" in record else Path(record))
 
 
 def write_reports(
-    folder: Path, studies: Sequence[Study], out: Console, known: Mapping[str, Family] | None = None
+    folder: Path,
+    studies: Sequence[Study],
+    out: Console,
+    known: Mapping[str, Family] | None = None,
+    record: Path | None = None,
 ) -> None:
+    """``record``: the folder that the record lies in, where that is not ``folder``."""
     from autotune.report.files import write_all
 
-    for name, path in write_all(studies, folder, known).items():
+    for name, path in write_all(studies, folder, known, record).items():
         out.print(f"{name:<12} {path}")

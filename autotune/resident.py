@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from autotune.backends import Backend, Module, Placed
 from autotune.backends.transform import Mover, is_as_stored, is_canonical, raw, refusal, staged
 from autotune.execution import Execution, Shared, Windowed
+from autotune.expression import parsed
 from autotune.interop import View
 from autotune.layout import Layout, Stored
 from autotune.order import Order, merged, reordered
 from autotune.variant import Variant
+from autotune.view import view_room
 from autotune.window import cut, steps
 from autotune.workload import Inputs
 
@@ -38,6 +40,7 @@ class _Kept:
     placed: dict[str, Placed]
     transform_ms: float
     transfer_ms: float
+    transfer_bytes: int  # from the host; constant memory is counted where it is filled
     used: int = 0
 
     @property
@@ -66,6 +69,7 @@ class Resident:
     _cost_ms: dict[str, float] = field(default_factory=dict)  # of making an order, of moving an array
     _kept: dict[str, _Kept] = field(default_factory=dict)
     _outputs: dict[str, Placed] = field(default_factory=dict)
+    _views: dict[str, Placed] = field(default_factory=dict)
     _bound: int = 0
 
     def execution(self, variant: Variant, module: Module) -> Execution:
@@ -81,8 +85,11 @@ class Resident:
             windows |= {name: s for name, s in item.stored.items() if s.memory == "constant"}
         bound |= {name: self.backend.place(stored, module) for name, stored in windows.items()}
         for name, layout in layouts.items():
-            if name not in bound:
+            if name not in bound and not layout.data.of:
                 bound[name] = self._output(variant, name, layout)
+        for name, layout in layouts.items():
+            if layout.data.of:
+                bound[name] = self._view(variant, name, bound[layout.data.of])
         names = family.names(
             variant.configuration, self.inputs.sizes, self.inputs.options, self.inputs.scalars
         )
@@ -90,6 +97,7 @@ class Resident:
             self.backend, variant, module, bound, names, windows, orders,
             sum(item.transform_ms for item in kept) + self._ordering_ms(variant),
             sum(item.transfer_ms for item in kept),
+            sum(item.transfer_bytes for item in kept) + sum(stored.nbytes for stored in windows.values()),
         )  # fmt: skip
 
     def hold(self, variant: Variant) -> None:
@@ -105,6 +113,8 @@ class Resident:
         """New content for inputs of the same shape and dtype, in place: executions of ``variant`` made before read
         it at their next run. The arrays are canonical; none is merged, reordered or in constant memory."""
         for name, array in arrays.items():
+            if not self._is_used(variant, name):
+                continue
             layout = variant.layouts[name]
             item = self._kept[_key(variant, (name,))]
             self.backend.upload(item.placed[name], layout.apply(array))
@@ -116,6 +126,8 @@ class Resident:
         if parent and all(parent.inputs.arrays.get(n) is self.inputs.arrays[n] for n in group):
             return parent._keep(variant, group, orders)  # noqa: SLF001 - one class
         key = _key(variant, group)
+        is_used = self._is_used(variant, group[0])
+        key += "" if is_used else " unused"
         extent = variant.family.windowed.get(group[0], "")
         step = 0  # elements in a window
         if extent and variant.layouts[group[0]].memory == "constant":
@@ -124,9 +136,12 @@ class Resident:
             key += f" by {step}"
         if key not in self._kept:
             self._make_room()
-            self._kept[key] = (
-                self._cut(variant, group[0], orders, step) if step else self._stored(variant, group, orders)
-            )
+            if step:
+                self._kept[key] = self._cut(variant, group[0], orders, step)
+            elif is_used:
+                self._kept[key] = self._stored(variant, group, orders)
+            else:
+                self._kept[key] = self._room(variant.layouts[group[0]], group[0])
         item = self._kept[key]
         item.used = self._bound
         return item
@@ -140,17 +155,18 @@ class Resident:
             room = self.backend.place(replace(raw(view.nbytes), buffer=view.reshape(-1).view(np.uint8)))
             try:
                 address: int = room.address  # type: ignore[attr-defined]  # of a kind that lends
-                return self._from_device(variant.layouts[group[0]], group[0], staged(view, address))
+                made = self._from_device(variant.layouts[group[0]], group[0], staged(view, address))
+                return replace(made, transfer_bytes=view.nbytes)
             finally:
                 room.free()
         saved_ms = sum(self._saved_ms(variant, name) for name in group)
         arrays = [self._reordered(variant, name, orders) for name in group]
         chosen = [variant.layouts[name] for name in group]
-        made = merged(chosen, arrays) if len(group) > 1 else [chosen[0].apply(arrays[0])]
+        shaped = merged(chosen, arrays) if len(group) > 1 else [chosen[0].apply(arrays[0])]
         middle = time.perf_counter()
         owner: Placed | None = None
         placed: dict[str, Placed] = {}
-        for name, stored in zip(group, made, strict=True):
+        for name, stored in zip(group, shaped, strict=True):
             if stored.memory == "constant":
                 continue
             if owner is None:
@@ -161,9 +177,29 @@ class Resident:
         end = time.perf_counter()
         contents = {
             name: stored if stored.memory == "constant" else replace(stored, buffer=None)
-            for name, stored in zip(group, made, strict=True)
+            for name, stored in zip(group, shaped, strict=True)
         }
-        return _Kept(contents, placed, (middle - begin) * 1e3 + saved_ms, (end - middle) * 1e3)
+        sent = 0 if owner is None else owner.stored.nbytes  # the others of a group are in the same bytes
+        return _Kept(contents, placed, (middle - begin) * 1e3 + saved_ms, (end - middle) * 1e3, sent)
+
+    def _is_used(self, variant: Variant, name: str) -> bool:
+        """Whether kernels read the input in this configuration. One that shares its bytes, lies in a plane or in
+        constant memory, or is on the GPU already, is stored in any case."""
+        used = variant.family.data[name].used
+        others = any(name in group for group in variant.groups)
+        layout = variant.layouts[name]
+        if not used or others or layout.memory == "constant" or layout.dims != "1d":
+            return True
+        if isinstance(self.inputs.arrays[name], View):
+            return True
+        inputs = self.inputs
+        names = variant.family.names(variant.configuration, inputs.sizes, inputs.options, inputs.scalars)
+        return bool(parsed(used).evaluate(names))
+
+    def _room(self, layout: Layout, name: str) -> _Kept:
+        """A place for an array that no kernel reads here."""
+        room = layout.room(self.inputs.arrays[name].shape)
+        return _Kept({name: room}, {name: self.backend.place(room)}, 0.0, 0.0, 0)
 
     def _cut(self, variant: Variant, name: str, orders: Mapping[str, Order], step: int) -> _Kept:
         """An array in windows of constant memory: all of them in the device's own."""
@@ -175,7 +211,7 @@ class Resident:
         self.backend.synchronize()
         placed = Windowed(extent, windows, resident)
         transfer_ms = (time.perf_counter() - middle) * 1e3
-        return _Kept({}, {name: placed}, (middle - begin) * 1e3 + saved_ms, transfer_ms)
+        return _Kept({}, {name: placed}, (middle - begin) * 1e3 + saved_ms, transfer_ms, everything.nbytes)
 
     def _from_device(self, layout: Layout, name: str, view: View) -> _Kept:
         """An array that is on the GPU and can be stored there (transform.refusal says whether)."""
@@ -191,7 +227,7 @@ class Resident:
             launch = self.mover.launch(layout, view, placed, placed.address, True, ("", ""))
             backend.launch(launch.module, launch.kernel, launch.geometry, launch.arguments)
             backend.synchronize()  # another stream may use it next
-        return _Kept({name: room}, {name: placed}, (time.perf_counter() - begin) * 1e3, 0.0)
+        return _Kept({name: room}, {name: placed}, (time.perf_counter() - begin) * 1e3, 0.0, 0)
 
     def _make_room(self) -> None:
         """Free the inputs that were not used for longest, once they take their share of the memory."""
@@ -266,13 +302,22 @@ class Resident:
             self._outputs[key] = self.backend.place(layout.room(shape))
         return self._outputs[key]
 
+    def _view(self, variant: Variant, name: str, of: Placed) -> Placed:
+        """Of a scratch array, which never lies with the caller and stays where it is until ``close``."""
+        layout = variant.layouts[name]
+        key = f"{name} {layout!r} {variant.layouts[layout.data.of]!r}"
+        if key not in self._views:
+            self._views[key] = self.backend.view(view_room(layout, self.inputs.sizes), of)
+        return self._views[key]
+
     def close(self) -> None:
         """Free everything; what ``execution`` gave is of no use afterwards."""
         for item in self._kept.values():
             _free(item)
-        for placed in self._outputs.values():
+        for placed in (*self._views.values(), *self._outputs.values()):
             placed.free()
         self._kept.clear()
+        self._views.clear()
         self._outputs.clear()
         self._moved.clear()
 

@@ -20,7 +20,8 @@ PolicyValue = int | str
 @dataclass(frozen=True)
 class Policy:
     """One axis. ``layout`` names the layout dimension it drives and ``data`` the arrays it applies to; both are
-    empty for a plain policy, which reaches the kernel as a compile-time constant."""
+    empty for a plain policy, which reaches the kernel as a compile-time constant. A layout policy does so too when it
+    is ``constant``."""
 
     name: str
     values: tuple[PolicyValue, ...]
@@ -28,6 +29,12 @@ class Policy:
     layout: str = ""
     data: tuple[str, ...] = ()
     doc: str = ""
+    constant: bool = False
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the kernel source knows its value."""
+        return self.constant or not self.layout
 
     def value(self, text: object) -> PolicyValue:
         """The declared value that prints as ``text``. Raises UnknownName."""

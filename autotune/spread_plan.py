@@ -40,7 +40,8 @@ class Units:
 
     ``parts`` has for an output the elements of it, flattened, that each unit writes: unit u those from
     ``parts[name][u]`` to ``parts[name][u + 1]``. ``sums`` are outputs to which units add. ``groups`` (units,) are
-    numbers that never decrease: a chunk does not reach from one group into the next.
+    numbers that never decrease: a chunk does not reach from one group into the next. ``items`` (units,) say how many
+    pieces of the work a unit is, which is what ``equal`` counts; units themselves without it.
     """
 
     costs: NDArray[np.float64]
@@ -49,6 +50,7 @@ class Units:
     parts: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     sums: tuple[str, ...] = ()
     groups: NDArray[np.int64] | None = None
+    items: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.costs)
@@ -82,6 +84,8 @@ class Units:
                 )
         if self.groups is not None and (len(self.groups) != n or np.any(np.diff(self.groups) < 0)):
             refuse(f"groups has {len(self.groups)} values; {n} that never decrease are needed")
+        if self.items is not None and (len(self.items) != n or np.any(self.items < 1)):
+            refuse(f"items has {len(self.items)} values; {n} of at least 1 are needed")
 
 
 @dataclass(frozen=True)
@@ -148,7 +152,9 @@ def allocate(units: Units, allocation: str, models: Sequence[Model], batch: int 
     if allocation == "batches":
         return Plan(allocation, batch, _frozen([chunks[worker::workers] for worker in every]))
     if allocation in ("contiguous", "equal"):
-        if allocation == "equal":
+        if allocation == "equal" and units.items is not None:
+            edges = _edges(units.items.astype(np.float64), [1.0] * workers)
+        elif allocation == "equal":
             edges = [n * worker // workers for worker in range(workers + 1)]
         else:
             edges = _edges(units.costs, [1 / max(model.per_cost, 1e-300) for model in models])

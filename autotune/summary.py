@@ -62,7 +62,8 @@ def print_study(
 ) -> None:  # fmt: skip
     """The winner by ``objective`` (see ``decision.cost_ms``), what it is compared with, and the break-even. ``wall_s``
     and ``spent_s`` (by phase) are the seconds of this run alone, ``before`` is how many trials the record had."""
-    sizes = " x ".join(str(n) for n in study.about["features"].values())
+    constants = study.about.get("constants", ())
+    sizes = " x ".join(str(n) for name, n in study.about["features"].items() if name not in constants)
     out.print(
         f"\n{study.family} on {study.workload} ({sizes}), {device.kind}: {device.name}",
         markup=False,

@@ -20,6 +20,7 @@ from autotune.layout import Layout
 from autotune.packing import packing
 from autotune.paths import include_dir
 from autotune.space import Configuration, Policy
+from autotune.view import view_refusal, view_room
 from autotune.window import shape_at_once
 
 __all__ = ["Geometry", "Variant", "batch", "default_header", "scalar_bytes"]
@@ -92,10 +93,11 @@ class Variant:
     def source(self) -> VariantSource:
         lines = []
         for policy in self.family.space.policies:
-            lines.append(_constant(policy.name, self.configuration[policy.name]) if not policy.layout else "")
+            if policy.is_constant:
+                lines.append(_constant(policy.name, self.configuration[policy.name]))
         lines += [_constant(name, value) for name, value in self.options]
         lines += [f"  using {name} = {layout.cpp};" for name, layout in self.layouts.items()]
-        body = "\n".join(line for line in lines if line)
+        body = "\n".join(lines)
         kernels = tuple(self.family.kernels)
         content = "\0".join([body, *kernels, *self.family.compile_options, self.family.source_digest])
         key = hashlib.sha256(content.encode()).hexdigest()
@@ -116,14 +118,21 @@ class Variant:
         if reason := self.family.space.exclusion(names):
             return reason
         for name, layout in self.layouts.items():
-            shape = tuple(int(names[extent]) for extent in self.family.data[name].shape)
-            shape = shape_at_once(layout, self.family.windowed.get(name, ""), shape, limits)
-            if reason := layout.refusal(layout.room(shape), limits):
+            if reason := self._array_refusal(name, layout, names, limits):
                 return reason
         for kernel in self.family.kernels.values():
             if reason := self.geometry(kernel, names).refusal(limits):
                 return f"kernel {kernel.name}: {reason}"
         return ""
+
+    def _array_refusal(self, name: str, layout: Layout, names: Mapping[str, Any], limits: Limits) -> str:
+        if layout.data.of:
+            owner = self.layouts[layout.data.of]
+            whole = owner.room(tuple(int(names[extent]) for extent in owner.data.shape))
+            return view_refusal(layout, view_room(layout, names), whole, limits)
+        shape = tuple(int(names[extent]) for extent in layout.data.shape)
+        shape = shape_at_once(layout, self.family.windowed.get(name, ""), shape, limits)
+        return layout.refusal(layout.room(shape), limits)
 
 
 def batch(family: Family, variants: tuple[Variant, ...]) -> Batch:

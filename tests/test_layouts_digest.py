@@ -41,6 +41,7 @@ def wrapped(changed: Callable[[Any], Any], function: Callable[..., Any]) -> Call
         (layouts_digest, "reordered", lambda array: array[::-1]),
         (layouts_digest, "merged", lambda stored: [replace(s, buffer=s.buffer[::-1].copy()) for s in stored]),
         (layout.Stored, "argument", lambda accessor: accessor + b"x"),
+        (layouts_digest, "view_room", lambda stored: replace(stored, nbytes=stored.nbytes + 8)),
     ],
 )
 def test_another_where_a_step_stores_otherwise(

@@ -190,6 +190,9 @@ def test_a_plan_may_look_at_any_plain_policy(doubler, tmp_path, monkeypatch):
     some = Compiled("key", tmp_path / "x", {})
     assert key_of(doubler, some, speed="fast") != key_of(doubler, some)
     assert key_of(doubler, some, memory="readonly") == key_of(doubler, some)
+    policies = tuple(replace(p, constant=p.name == "memory") for p in doubler.space.policies)
+    known = replace(doubler, space=replace(doubler.space, policies=policies))
+    assert key_of(known, some, memory="readonly") != key_of(known, some)
 
 
 @pytest.mark.nvrtc

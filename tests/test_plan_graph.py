@@ -40,7 +40,7 @@ policies:
 # y[i] = x[i], then five times y[i] += y[n - 1 - i] of the step before: each step needs all of the one before it.
 SOURCE = """\
 #include "autotune/array.cuh"
-#include "grid_barrier.cuh"
+#include "autotune/grid_barrier.cuh"
 enum class Launch { graph, cooperative, stage };
 template <class Policy>
 __global__ void step(typename Policy::x x, typename Policy::y y, int amount) {
@@ -53,10 +53,10 @@ __global__ void chain(typename Policy::x x, typename Policy::y y, typename Polic
   const unsigned n = x.extent(0), threads = gridDim.x * 64, first = blockIdx.x * 64 + threadIdx.x;
   for (unsigned i = first; i < n; i += threads) y.store(x.load(i), i);
   for (int round = 1; round < 5; ++round) {
-    grid_barrier(arrived.memory.base);
+    autotune::grid_barrier(arrived.memory.base);
     // An element of another block: right only when all blocks are as far as this one.
     const int far = y.load(n - 1) - x.load(n - 1);
-    grid_barrier(arrived.memory.base);
+    autotune::grid_barrier(arrived.memory.base);
     for (unsigned i = first; i < n; i += threads) y.store(x.load(i) + far + round, i);
   }
   if (first == 0) blocks.store(gridDim.x, 0);
@@ -89,8 +89,6 @@ def inputs(tmp_path: Path) -> tuple[families.Family, Inputs]:
     (folder / "family.yaml").write_text(FAMILY)
     (folder / "chain.cu").write_text(SOURCE)
     (folder / "family.py").write_text(PYTHON)
-    barrier = Path(__file__).parents[1] / "kernels" / "cyclospectrum" / "grid_barrier.cuh"
-    (folder / "grid_barrier.cuh").write_text(barrier.read_text())
     family = families.load(folder)
     return family, bind(family, {"x": np.arange(N)}, {}, {})
 

@@ -17,6 +17,7 @@ from autotune.backends import Backend
 from autotune.backends.cpu import CpuBackend
 from autotune.cache import Cache, default_root
 from autotune.compiler import Compiled, compile_many
+from autotune.device import Limits
 from autotune.dispatch import Kernel
 from autotune.errors import AutotuneError, WorkloadError
 from autotune.resident import Resident
@@ -33,6 +34,8 @@ Outputs = dict[str, NDArray[np.float64]]
 RECTANGLE = [
     "field_memory=readonly,boundary=clamp,vector_width=4,strip=2,block_columns=64",
     "field_memory=readonly,boundary=branch,vector_width=2,coefficient=recomputed,launch=each",
+    "field_memory=texture,boundary=clamp,vector_width=4,strip=2",
+    "field_memory=texture,boundary=branch,vector_width=1,launch=each,coefficient=recomputed",
     "field_memory=global,boundary=ghost,vector_width=4,strip=4,block_size=128,coefficient=separable,factor_memory=constant",
     "field_memory=global,boundary=ghost,launch=persistent",
     "field_memory=shared,boundary=clamp,strip=4,time_block=4,vector_width=2,block_size=128",
@@ -42,6 +45,7 @@ RECTANGLE = [
     "field_memory=register_stream,boundary=clamp,strip=16,time_block=2,vector_width=2,block_size=128",
 ]
 OUTLINE = [
+    "field_memory=texture,vector_width=2,strip=4",
     "field_memory=shared,strip=4,time_block=4,vector_width=2,block_size=128",
     "field_memory=register_tile,strip=4,time_block=4,vector_width=1,block_size=128",
     "field_memory=register_stream,strip=16,time_block=2,vector_width=1,block_size=128,coefficient=separable",
@@ -259,6 +263,25 @@ def test_an_unstable_step_runs_nowhere(kernel: Kernel) -> None:
         kernel.run(kernel.bind(**{**made, "diffusion": 0.2501}))
 
 
+@pytest.mark.parametrize(
+    ("rows", "precision", "reason"),
+    [
+        (1000, "float32", ""),
+        (1000, "float64", "texels of float32"),
+        (65001, "float32", "even_view: a plane of (10, 65001) texels passes the 2D texture limit"),
+    ],
+)
+def test_a_texture_is_refused_where_none_can_be(rows: int, precision: str, reason: str) -> None:
+    made = MODULE.Experiment(seconds=1e-3).inputs(np.ones((rows, 10), np.bool_))
+    bound = bind(FAMILY, made, {"precision": precision}, {})
+    for memory in ("global", "texture"):
+        configuration = FAMILY.space.configuration(f"field_memory={memory}")
+        names = FAMILY.names(configuration, bound.sizes, bound.options, bound.scalars)
+        found = Variant(FAMILY, configuration, tuple(bound.options.items())).exclusion(names, Limits())
+        assert bool(found) == (memory == "texture" and bool(reason))
+        assert memory == "global" or reason in found
+
+
 @pytest.mark.parametrize("name", ["experiment", "large", "ragged", "cell"])
 def test_workloads_are_declared_as_they_are(name: str) -> None:
     workload = workloads.load(FAMILY, name)
@@ -276,6 +299,7 @@ def test_presets_cover_what_the_family_is_about() -> None:
     assert large == {"register_tile", "register_stream", "shared"}
     textbook = [dict(c) for c in FAMILY.space.configurations("textbook")]
     assert {c["boundary"] for c in textbook} == {"branch", "ghost", "clamp", "mask"}
+    assert {c["boundary"] for c in textbook if c["field_memory"] == "texture"} == {"branch", "clamp", "mask"}
 
 
 @pytest.mark.nvrtc

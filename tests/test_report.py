@@ -10,7 +10,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from report_pages import CONTROL, HOSTILE, POLICIES, RESULTS, Page, embedded, fake_study, measured, read_page
+from rich.console import Console
 
+from autotune import reporting
 from autotune.errors import StoreError
 from autotune.record import Study
 from autotune.report import units, write_report, write_results
@@ -286,6 +288,21 @@ def test_counters_and_ceilings_where_they_are_known(tmp_path: Path) -> None:
     assert control["binding_unit"] == "bytes"
     columns = [column["key"] for column in embedded(page)["trials"]["study-1"]["columns"]]
     assert "share_of_ceiling" in columns
+
+
+def test_ceilings_beside_the_record_and_what_a_family_needs_of_a_unit(tmp_path: Path) -> None:
+    """The record lies in another folder than its report, as a table, which keeps the rate of the unit."""
+    study = replace(fake_study(), about={**fake_study().about, "needs": {"mufu": 5e8}})
+    kept = write_results([study], tmp_path / "kept" / "results.csv")
+    (kept.parent / "limits.json").write_text('{"device_name": "GPU <1>", "ceilings": {"mufu_per_s": 1e13}}')
+    reporting.report([str(kept)], tmp_path / "made", Console(quiet=True))
+    head, *rows = read_page(tmp_path / "made" / "report.html").tables["ceilings"]
+    control = next(r for r in (dict(zip(head, row, strict=True)) for row in rows) if r["role"] == "control")
+    seconds = float(control["time_ms"]) / 1000
+    assert float(control["share_of_mufu_ceiling"]) == pytest.approx(5e8 / seconds / 1e13)
+    assert control["binding_unit"] == "mufu"
+    rates = pd.read_csv(tmp_path / "made" / "results.csv").set_index("preset")["mufu_per_s"]
+    assert rates["control naive"] == pytest.approx(5e8 / seconds)
 
 
 def test_ceilings_of_another_device_say_nothing(tmp_path: Path) -> None:

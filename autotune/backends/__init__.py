@@ -66,6 +66,11 @@ class Backend(Protocol):
 
     def place(self, stored: Stored, module: Module | None = None) -> Placed: ...
 
+    def view(self, stored: Stored, of: Placed) -> Placed:
+        """What ``place`` made, read as ``stored`` says (see ``view_room``): the same memory at the same address, and a
+        texture over it where ``stored`` asks for one. To be freed before ``of``. Raises LaunchError."""
+        ...
+
     def fill(self, placed: Placed, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
         """Set every byte, or ``nbytes`` of them from ``begin``."""
         ...

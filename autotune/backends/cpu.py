@@ -147,9 +147,16 @@ class CpuBackend:
             buffer[:] = stored.buffer
         if stored.memory != "texture":
             return CpuPlaced(kept, stored.argument(buffer.ctypes.data), buffer)
-        width, height = stored.plane or (stored.texels, 1)
-        texture = Texture(buffer.ctypes.data, width, height)
+        texture = _texture(stored, buffer, stored.plane[0] if stored.plane else 0)
         return CpuPlaced(kept, stored.argument(ctypes.addressof(texture)), buffer, texture)
+
+    def view(self, stored: Stored, of: Placed) -> CpuPlaced:
+        assert isinstance(of, CpuPlaced) and stored.nbytes <= of.buffer.nbytes, "a view lies in its array"
+        buffer = of.buffer[: stored.nbytes]
+        if stored.memory != "texture":
+            return CpuPlaced(stored, stored.argument(buffer.ctypes.data), buffer)
+        texture = _texture(stored, buffer, stored.strides[0])
+        return CpuPlaced(stored, stored.argument(ctypes.addressof(texture)), buffer, texture)
 
     def fill(self, placed: Placed, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
         assert isinstance(placed, CpuPlaced)
@@ -291,8 +298,15 @@ def _limits() -> Limits:
         texture_2d_height=_NO_LIMIT,
         texture_pitched_width=_NO_LIMIT,
         texture_pitched_height=_NO_LIMIT,
+        texture_pitch_bytes=1,
         memory_bytes=memory_bytes,
     )
+
+
+def _texture(stored: Stored, buffer: Bytes, pitch: int) -> Texture:
+    """Over ``buffer``; the rows of a plane are ``pitch`` texels apart."""
+    width, height = stored.plane or (stored.texels, 1)
+    return Texture(buffer.ctypes.data, width, height, pitch)
 
 
 def _aligned(nbytes: int) -> Bytes:

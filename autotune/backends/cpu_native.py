@@ -39,7 +39,12 @@ class Launch(ctypes.Structure):
 class Texture(ctypes.Structure):
     """kernels/include/autotune/cpu/texture.hpp: autotune_texture."""
 
-    _fields_ = (("data", ctypes.c_void_p), ("width", ctypes.c_ulonglong), ("height", ctypes.c_ulonglong))
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("width", ctypes.c_ulonglong),
+        ("height", ctypes.c_ulonglong),
+        ("pitch", ctypes.c_ulonglong),
+    )
 
 
 @dataclass

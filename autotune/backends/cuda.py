@@ -24,6 +24,7 @@ from autotune.backends.cuda_data import (
     loaded,
     packed,
     place,
+    view,
 )
 from autotune.backends.cuda_graph import (
     Graph,
@@ -153,6 +154,11 @@ class CudaBackend:
     def place(self, stored: Stored, module: Any = None) -> CudaPlaced:
         with self._driving(f"cannot place {stored.nbytes} bytes in {stored.memory} memory: "):
             return place(self._driver, self, stored, module)
+
+    def view(self, stored: Stored, of: Placed) -> CudaPlaced:
+        assert isinstance(of, CudaPlaced)
+        with self._driving():
+            return view(self, stored, of)
 
     def borrow(self, stored: Stored, address: int) -> CudaPlaced:
         return CudaPlaced(replace(stored, buffer=None), stored.argument(address), address, self, [])

@@ -12,7 +12,7 @@ from autotune.backends.cuda_texture import Texture
 from autotune.compiler import Compiled
 from autotune.layout import Stored
 
-__all__ = ["CudaModule", "CudaPlaced", "constant_window", "loaded", "packed", "place"]
+__all__ = ["CudaModule", "CudaPlaced", "constant_window", "loaded", "packed", "place", "view"]
 
 # The one symbol behind every constant layout: memory.cuh's constant_window<65536>.
 CONSTANT_WINDOW = "_ZN8autotune15constant_windowILi65536EEE"
@@ -99,6 +99,14 @@ def place(driver: Any, owner: _Owner, stored: Stored, module: CudaModule | None)
         texture = Texture.linear(address, stored)
         return CudaPlaced(kept, stored.argument(texture.handle), address, owner, [texture, memory])
     return CudaPlaced(kept, stored.argument(address), address, owner, [memory])
+
+
+def view(owner: _Owner, stored: Stored, of: CudaPlaced) -> CudaPlaced:
+    """``of``, read as ``stored`` says; the context is current."""
+    if stored.memory != "texture":
+        return CudaPlaced(stored, stored.argument(of.address), of.address, owner, [])
+    texture = (Texture.linear if stored.plane is None else Texture.pitched)(of.address, stored)
+    return CudaPlaced(stored, stored.argument(texture.handle), of.address, owner, [texture])
 
 
 def packed(arguments: Sequence[bytes]) -> bytes:

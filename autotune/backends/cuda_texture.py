@@ -44,6 +44,11 @@ class Texture:
         return cls(_create(resource))
 
     @classmethod
+    def pitched(cls, address: int, stored: Stored) -> "Texture":
+        """Over the plane at ``address`` whose rows are as far apart as the strides of ``stored`` say: no copy."""
+        return cls(_create(_pitched(address, stored, stored.strides[0] * stored.texel_bytes)))
+
+    @classmethod
     def plane(cls, driver: Any, stored: Stored) -> "Texture":
         """Over a CUDA array, or over pitched memory, holding a copy of ``stored``. ``driver`` is pycuda.driver."""
         from cuda.bindings import driver as bindings
@@ -55,29 +60,38 @@ class Texture:
         copy.set_src_host(stored.buffer)
         copy.width_in_bytes = copy.src_pitch = row_bytes
         copy.height = height
-        resource = bindings.CUDA_RESOURCE_DESC()
-        form, channels = _format(stored.texel_bytes)
         owned: Any
         if stored.pitched:
             owned, pitch = driver.mem_alloc_pitch(row_bytes, height, 16)
             copy.set_dst_device(owned)
             copy.dst_pitch = pitch
-            resource.resType = bindings.CUresourcetype.CU_RESOURCE_TYPE_PITCH2D
-            target = resource.res.pitch2D
-            target.devPtr = bindings.CUdeviceptr(int(owned))
-            target.format, target.numChannels = form, channels
-            target.width, target.height, target.pitchInBytes = width, height, pitch
+            resource = _pitched(int(owned), stored, pitch)
         else:
             description = driver.ArrayDescriptor()
             description.width, description.height = width, height
             description.format = driver.dtype_to_array_format(np.dtype(f"u{min(stored.texel_bytes, 4)}"))
-            description.num_channels = channels
+            description.num_channels = _format(stored.texel_bytes)[1]
             owned = driver.Array(description)
             copy.set_dst_array(owned)
+            resource = bindings.CUDA_RESOURCE_DESC()
             resource.resType = bindings.CUresourcetype.CU_RESOURCE_TYPE_ARRAY
             resource.res.array.hArray = bindings.CUarray(int(owned.handle))
         copy(aligned=False)
         return cls(_create(resource), [owned])
+
+
+def _pitched(address: int, stored: Stored, pitch: int) -> Any:
+    """The plane of ``stored`` in linear memory, its rows ``pitch`` bytes apart."""
+    from cuda.bindings import driver as bindings
+
+    assert stored.plane is not None
+    resource = bindings.CUDA_RESOURCE_DESC()
+    resource.resType = bindings.CUresourcetype.CU_RESOURCE_TYPE_PITCH2D
+    target = resource.res.pitch2D
+    target.devPtr = bindings.CUdeviceptr(address)
+    target.format, target.numChannels = _format(stored.texel_bytes)
+    (target.width, target.height), target.pitchInBytes = stored.plane, pitch
+    return resource
 
 
 def _format(texel_bytes: int) -> tuple[Any, int]:

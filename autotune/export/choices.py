@@ -98,6 +98,12 @@ def chosen(family: Family, files: Sequence[PolicyFile], objective: str = "kernel
     found = Choices(family)
     wanted = accuracy_asked(family)
     for file in files:
+        if file.device.get("kind") != "cuda":
+            other = f"the {file.device.get('kind')} {file.device.get('name')}"
+            raise PolicyFileError(
+                f"{file.path}: it is for {other}, and an export is CUDA: "
+                "name a GPU's policy file with --device; docs/how-to-no-gpu.md shows one to write by hand"
+            )
         if reason := file_refusal(family, file, "cuda"):
             raise PolicyFileError(f"{file.path}: {reason}")
         device, capability = str(file.device["name"]), _capability(file)
@@ -141,6 +147,12 @@ def _needs_no_python(family: Family) -> None:
             "passes, sizes that one kernel computes for the next), and that is Python; what is exported launches every "
             "kernel once"
         )
+    for data in family.data.values():
+        if data.of:
+            raise FamilyError(
+                f"family {family.name} cannot be exported: {data.name} is a view of {data.of}, and an export gives "
+                "every array memory of its own"
+            )
     for kernel in family.kernels.values():
         for name in kernel.arguments:
             if name in family.data and len(family.data[name].shape) > 8:

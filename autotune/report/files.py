@@ -24,14 +24,18 @@ STATIC = "static.csv"  # a static pass of the family, where one lies there
 
 
 def write_all(
-    studies: Sequence[Study], folder: Path, known: Mapping[str, Family] | None = None
+    studies: Sequence[Study],
+    folder: Path,
+    known: Mapping[str, Family] | None = None,
+    record: Path | None = None,
 ) -> dict[str, Path]:
     """Write ``results.csv``, ``summary.csv``, ``effects.csv`` and ``report.html`` to ``folder``: name -> path.
 
-    ``known`` are families that do not ship with autotune, by name. Raises StoreError.
+    ``known`` are families that do not ship with autotune, by name. ``record`` is the folder that the record lies in,
+    where that is another one: ceilings and a static pass may lie in either. Raises StoreError.
     """
-    limits = read_limits(folder / LIMITS)
-    static = read_static(folder / STATIC, studies)
+    limits = read_limits(_in_either(folder, record, LIMITS))
+    static = read_static(_in_either(folder, record, STATIC), studies)
     code = generated(known or {})
     return {
         "results": write_results(studies, folder / "results.csv"),
@@ -39,6 +43,10 @@ def write_all(
         "effects": write_effects(studies, folder / "effects.csv"),
         "report": write_report(studies, folder / "report.html", limits=limits, code=code, static=static),
     }
+
+
+def _in_either(folder: Path, record: Path | None, name: str) -> Path:
+    return folder / name if record is None or (folder / name).exists() else record / name
 
 
 def write_static_report(folder: Path, studies: Sequence[Study], known: Mapping[str, Family]) -> Path:

@@ -5,7 +5,8 @@ The ceilings come from a ``limits.json`` beside the record, where there is one::
     {"device_name": "NVIDIA H200", "ceilings": {"bytes_per_s": 4.26e12}}
 
 ``bytes_per_s`` is the ceiling for the bytes that the workload declares, ``<unit>_per_s`` for the operations of a family
-whose ``operations.unit`` is so called, and ``<counter>_per_s`` for a hardware counter that was recorded.
+whose ``operations.unit`` is so called or which declares that it ``needs`` that unit, and ``<counter>_per_s`` for a
+hardware counter that was recorded.
 """
 
 import json
@@ -58,6 +59,7 @@ def of_ceiling(study: Study, trial: Trial, limits: Mapping[str, Any] | None) -> 
         needs["bytes"] = float(amount)
     if (amount := study.about.get("operations")) and (unit := study.about.get("operation_unit")):
         needs[str(unit)] = float(amount)
+    needs |= {unit: float(amount) for unit, amount in study.about.get("needs", {}).items()}
     for counters in study.about.get("counters", {}).get(trial.configuration.id, {}).values():
         for name, value in counters.items():
             needs[name] = needs.get(name, 0.0) + value

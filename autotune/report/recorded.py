@@ -12,7 +12,7 @@ from typing import Any
 
 from autotune.errors import StoreError
 from autotune.record import Study
-from autotune.report.results import COUNTER, PHASES, PROFILE
+from autotune.report.results import COUNTER, PHASES, PROFILE, RATE
 from autotune.space import Configuration, PolicyValue
 from autotune.trial import STATES, KernelProfile, Measurement, Trial
 
@@ -136,6 +136,7 @@ def _measurement(row: Row, timed: Sequence[str]) -> Measurement:
         retimed_ms=figure("retimed_ms"),
         transform_ms=figure("transform_ms"),
         transfer_ms=figure("transfer_ms"),
+        transfer_bytes=int(figure("transfer_bytes")),
         footprint_bytes=int(figure("footprint_bytes")),
         abandoned=row.get("abandoned") == "True",
     )
@@ -159,11 +160,16 @@ def _about(
         about["clock_mhz"] = int(float(first["clock_mhz"]))
     if arch := re.search(r"\bsm_\d+[a-z]?\b", first.get("compiler") or ""):
         about["arch"] = arch[0]
-    for name in ("operations", "bytes"):  # what the workload declared, from the rate that was made of it
+    measured = header[header.index("state") :]
+    rates = [n.removesuffix(RATE) for n in measured if n.endswith(RATE) and not n.startswith(COUNTER)]
+    amounts: dict[str, float] = {}  # what the workload declared, from the rate that was made of it
+    for name in rates:
         for row, trial in zip(rows, trials, strict=True):
-            if trial.measurement and row.get(f"{name}_per_s"):
-                about[name] = float(row[f"{name}_per_s"]) * trial.measurement.time_ms / 1000
+            if trial.measurement and row.get(f"{name}{RATE}"):
+                amounts[name] = float(row[f"{name}{RATE}"]) * trial.measurement.time_ms / 1000
                 break
+    about |= {name: amounts.pop(name) for name in ("operations", "bytes") if name in amounts}
+    about |= {"needs": amounts} if amounts else {}
     columns = {}
     for name in header:
         ends = [k for k in kernels if name.startswith(COUNTER) and name.endswith(f"_{k}")]

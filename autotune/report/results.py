@@ -18,7 +18,7 @@ from autotune.record import Study
 from autotune.trial import KernelProfile, Trial
 
 __all__ = [
-    "COLUMNS", "COUNTER", "PHASES", "PROFILE", "clean", "csv_text", "policy_columns", "results_frame",
+    "COLUMNS", "COUNTER", "PHASES", "PROFILE", "RATE", "clean", "csv_text", "policy_columns", "results_frame",
     "write_results", "write_text",
 ]  # fmt: skip
 
@@ -41,10 +41,12 @@ COLUMNS: Mapping[str, str] = MappingProxyType(
         "abandoned": "True when the first samples were so slow that sampling stopped",
         "operations_per_s": "the workload's declared operations over time_ms",
         "bytes_per_s": "the workload's declared bytes over time_ms",
+        "<unit>_per_s": "the least that a call needs of that unit, as the family declares, over time_ms",
         "kernel_<kernel>_ms": "median time of that kernel within the plan",
         "counter_<counter>_<kernel>": "a hardware counter of that kernel, where it was profiled",
         "transform_ms": "host time to bring the inputs into this layout, once",
         "transfer_ms": "time to copy them to the device, once",
+        "transfer_bytes": "bytes copied to the device for one call: its inputs in this layout, and what its plan sends",
         "footprint_bytes": "device memory that the data takes in this layout",
         "registers_<kernel>": "registers of a thread",
         "local_bytes_<kernel>": "stack frame of a thread",
@@ -76,6 +78,7 @@ PROFILE = (
     "dynamic_shared_bytes", "constant_bytes", "block_size", "blocks_per_sm", "occupancy", "limited_by",
 )  # fmt: skip
 COUNTER = "counter_"
+RATE = "_per_s"
 PHASES = ("compile", "place", "verify", "measure")
 _STUDY = ("device_name", "driver", "clock_mhz", "compiler", "date")
 _NOT_COUNTS = ("occupancy", "limited_by")
@@ -119,10 +122,11 @@ def results_frame(studies: Iterable[Study]) -> pd.DataFrame:
             presets[configuration.id] = f"{presets.get(configuration.id, '')} {clean(name)}".strip()
         rows += [_row(study, trial, presets, policies) for trial in study.trials]
     counters = dict.fromkeys(name for row in rows for name in row if name.startswith(COUNTER))
+    rates = dict.fromkeys(f"{unit}{RATE}" for study in studies for unit in study.about.get("needs", {}))
     head = [*_head(), *policies.values(), *_middle()]
-    order = list(dict.fromkeys([*head, *_per_kernel(kernels), *counters, *_tail()]))
+    order = list(dict.fromkeys([*head, *rates, *_per_kernel(kernels), *counters, *_tail()]))
     frame = pd.DataFrame(rows, columns=order)
-    counts = ["samples", "footprint_bytes"]
+    counts = ["samples", "transfer_bytes", "footprint_bytes"]
     counts += [f"{name}_{kernel}" for name in PROFILE if name not in _NOT_COUNTS for kernel in kernels]
     for column in counts:
         frame[column] = frame[column].astype("Int64")  # a blank must not turn 32 into 32.0
@@ -161,7 +165,7 @@ def _head() -> list[str]:
 
 def _middle() -> list[str]:
     names = list(COLUMNS)
-    return names[names.index("state") : names.index("kernel_<kernel>_ms")]
+    return names[names.index("state") : names.index("<unit>_per_s")]
 
 
 def _per_kernel(kernels: Iterable[str]) -> list[str]:
@@ -171,7 +175,7 @@ def _per_kernel(kernels: Iterable[str]) -> list[str]:
 
 
 def _tail() -> list[str]:
-    costs = ["transform_ms", "transfer_ms", "footprint_bytes"]
+    costs = ["transform_ms", "transfer_ms", "transfer_bytes", "footprint_bytes"]
     return [*costs, *(f"{phase}_ms" for phase in PHASES), "notes", "identity", *_STUDY]
 
 
@@ -232,11 +236,15 @@ def _times(study: Study, trial: Trial) -> dict[str, Any]:
         "retimed_ms": measured.retimed_ms or None,
         "transform_ms": measured.transform_ms,
         "transfer_ms": measured.transfer_ms,
+        "transfer_bytes": measured.transfer_bytes or None,
         "footprint_bytes": measured.footprint_bytes,
     }
     for name in ("operations", "bytes"):
         if (amount := study.about.get(name)) and measured.time_ms > 0:
             row[f"{name}_per_s"] = amount / (measured.time_ms / 1000)
+    for unit, amount in study.about.get("needs", {}).items():
+        if measured.time_ms > 0:
+            row[f"{unit}{RATE}"] = amount / (measured.time_ms / 1000)
     return row
 
 

@@ -1,6 +1,6 @@
 // Every way to make the sums. A kernel has a body in those configurations alone that launch it.
 #pragma once
-#include "grid_barrier.cuh"
+#include "autotune/grid_barrier.cuh"
 #include "ring.cuh"
 
 // The post's two sequential programs: one thread.
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(Policy::block_size)
     for (unsigned row = 0; row + 1 < mass.n; ++row) {
       for (unsigned start = first; start < mass.n; start += threads)
         sums.store((row ? sums.load(start, row - 1) : 0) + mass(start + row), start, row);
-      grid_barrier(barrier.memory.base);
+      autotune::grid_barrier(barrier.memory.base);
     }
   }
 }

@@ -25,6 +25,8 @@ struct Default {
   using detector = autotune::Array<unsigned char, autotune::Global<autotune::Texel<1>>, autotune::Strided<2, 1, unsigned long long>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using field_even = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<2, 1, unsigned long long>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using field_odd = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<2, 1, unsigned long long>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using even_view = autotune::Array<float, autotune::Global<autotune::Texel<4>>, autotune::Strided<2, 1, unsigned long long>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using odd_view = autotune::Array<float, autotune::Global<autotune::Texel<4>>, autotune::Strided<2, 1, unsigned long long>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using own = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<2, 1, unsigned long long>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using sums = autotune::Array<unsigned long long, autotune::Global<autotune::Texel<8>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using peak = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
@@ -35,6 +37,6 @@ struct Default {
 };
 template __global__ void survey<Default>(Default::initial, Default::peak);
 template __global__ void prepare<Default>(Default::initial, Default::beam, Default::beam_columns, Default::beam_rows, Default::detector, Default::peak, Default::field_even, Default::own, Default::sums, double, double);
-template __global__ void advance<Default>(Default::field_even, Default::field_odd, Default::own, Default::beam_columns, Default::beam_rows, Default::open_sides, Default::detector, Default::peak, Default::sums, Default::cycle, Default::barrier, double, double, float, float, float, unsigned int, unsigned int, unsigned int, unsigned int);
+template __global__ void advance<Default>(Default::field_even, Default::field_odd, Default::even_view, Default::odd_view, Default::own, Default::beam_columns, Default::beam_rows, Default::open_sides, Default::detector, Default::peak, Default::sums, Default::cycle, Default::barrier, double, double, float, float, float, unsigned int, unsigned int, unsigned int, unsigned int);
 template __global__ void end_cycle<Default>(Default::cycle, unsigned int);
 template __global__ void finish<Default>(Default::field_even, Default::field_odd, Default::sums, Default::peak, Default::concentration, Default::fluorescence, unsigned int);

@@ -1,4 +1,5 @@
-// A concentration field: rows x columns points in one of the scratch arrays, with a ring of ghost points around them.
+// A concentration field: rows x columns points in one of the scratch arrays, most with a ring of ghost points around
+// them.
 //
 // The scratch arrays are declared as doubles, since an option (precision) and no policy decides what they hold; a Field
 // is such an array as points of type Real. It is assembled from the layout library's own types.
@@ -25,11 +26,14 @@ struct alignas(sizeof(Number) * COLUMNS < 16 ? sizeof(Number) * COLUMNS : 16) Po
   Number at[COLUMNS];
 };
 
-constexpr int ring_columns = 4;  // left and right of a row, so that point 0 stays aligned; one row above and below
-
-template <class Number, template <class> class Memory = autotune::Global>
+// A ring has four columns left and right of a row, so that point 0 stays aligned, and one row above and below. Without
+// one, point (0, 0) is the scratch array's first, as a texture over it needs.
+template <class Number, template <class> class Memory = autotune::Global, bool HAS_RING = true>
 struct Field {
-  Number* base;  // of the ring's first point
+  static constexpr int ring_rows = HAS_RING ? 1 : 0, ring_columns = HAS_RING ? 4 : 0;
+  static constexpr bool clamps = false;  // an index outside is no point of the field
+
+  Number* base;  // of the first point, the ring's where there is one
   unsigned pitch;
   int rows, columns;
 
@@ -42,17 +46,17 @@ struct Field {
 
   // The same points through another kind of memory.
   template <template <class> class Other>
-  AUTOTUNE_DEVICE explicit Field(const Field<Number, Other>& same)
+  AUTOTUNE_DEVICE explicit Field(const Field<Number, Other, HAS_RING>& same)
       : base(same.base), pitch(same.pitch), rows(same.rows), columns(same.columns) {}
 
   // Points (y, x) to (y, x + COLUMNS - 1); x is a multiple of COLUMNS. -1 and rows, columns lie in the ring.
   template <int COLUMNS>
   AUTOTUNE_DEVICE Points<Number, COLUMNS> load(int y, int x) const {
-    return points<COLUMNS, Memory>().load(y + 1, (x + ring_columns) / COLUMNS);
+    return points<COLUMNS, Memory>().load(y + ring_rows, (x + ring_columns) / COLUMNS);
   }
   template <int COLUMNS>
   AUTOTUNE_DEVICE void store(const Points<Number, COLUMNS>& value, int y, int x) const {
-    points<COLUMNS, autotune::Global>().store(value, y + 1, (x + ring_columns) / COLUMNS);
+    points<COLUMNS, autotune::Global>().store(value, y + ring_rows, (x + ring_columns) / COLUMNS);
   }
   AUTOTUNE_DEVICE Number point(int y, int x) const { return load<1>(y, x).at[0]; }
   AUTOTUNE_DEVICE void set_point(Number value, int y, int x) const { store<1>({{value}}, y, x); }
@@ -82,11 +86,29 @@ struct Field {
 };
 
 // The even field for 0, the odd one for 1.
-template <class Number>
-AUTOTUNE_DEVICE Field<Number> one_of(Field<Number> even, const Field<Number>& odd, unsigned which) {
+template <class Number, bool HAS_RING>
+AUTOTUNE_DEVICE Field<Number, autotune::Global, HAS_RING> one_of(Field<Number, autotune::Global, HAS_RING> even,
+                                                                 const Field<Number, autotune::Global, HAS_RING>& odd,
+                                                                 unsigned which) {
   if (which) even.base = odd.base;
   return even;
 }
+
+// The points of a field without a ring through a view of it: where an index lies outside, the texture takes the edge's.
+template <class Number, class View>
+struct Viewed {
+  static constexpr bool clamps = true;
+  const View& view;
+
+  AUTOTUNE_DEVICE Number point(int y, int x) const { return view.load(y, x); }
+  template <int COLUMNS>
+  AUTOTUNE_DEVICE Points<Number, COLUMNS> load(int y, int x) const {
+    Points<Number, COLUMNS> value;
+#pragma unroll
+    for (int j = 0; j < COLUMNS; ++j) value.at[j] = point(y, x + j);
+    return value;
+  }
+};
 
 // The index in 0..count-1 whose mirror image `index` is, for walls half a spacing outside: -1 -> 0, count -> count - 1.
 AUTOTUNE_DEVICE int folded(int index, int count) {

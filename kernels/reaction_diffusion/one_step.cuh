@@ -1,21 +1,20 @@
-// field_memory global or readonly: one step, straight from memory. A thread has vector_width columns and marches down
-// `strip` rows with three of them in registers.
+// field_memory global, readonly or texture: one step, straight from memory. A thread has vector_width columns and
+// marches down `strip` rows with three of them in registers.
 #pragma once
 #include "tile.cuh"
 
-template <class Policy, template <class> class Memory>
+template <class Policy, class From>
 struct OneStep {
   static constexpr int columns = Policy::vector_width, lanes = Policy::block_columns;
   static constexpr int width = lanes * columns, height = Policy::block_size / lanes * Policy::strip;
   using Number = Real<Policy>;
   using Row = Points<Number, columns>;
-  using From = Field<Number, Memory>;
 
   const Surroundings<Policy>& around;
   const From& from;
 
   // Quanta of the tile's points, when it is `sampled`.
-  AUTOTUNE_DEVICE unsigned long long advance(unsigned tile, const Field<Number>& to, bool sampled) const {
+  AUTOTUNE_DEVICE unsigned long long advance(unsigned tile, const Concentration<Policy>& to, bool sampled) const {
     const unsigned across = (around.columns + width - 1) / width;
     const int thread = static_cast<int>(threadIdx.x);
     const int x = static_cast<int>(tile % across) * width + thread % lanes * columns;
@@ -42,14 +41,14 @@ struct OneStep {
     if constexpr (Policy::boundary == Boundary::branch) {
       if (y < 0 || y >= around.rows) return Row{};
     }
-    if constexpr (Policy::boundary == Boundary::clamp) y = min(max(y, 0), around.rows - 1);
+    if constexpr (Policy::boundary == Boundary::clamp && !From::clamps) y = min(max(y, 0), around.rows - 1);
     return from.template load<columns>(y, x);
   }
   AUTOTUNE_DEVICE Number beside(int y, int x) const {
     if constexpr (Policy::boundary == Boundary::branch) {
       if (x < 0 || x >= around.columns) return Number{};
     }
-    if constexpr (Policy::boundary == Boundary::clamp) x = min(max(x, 0), around.columns - 1);
+    if constexpr (Policy::boundary == Boundary::clamp && !From::clamps) x = min(max(x, 0), around.columns - 1);
     return from.point(y, x);
   }
 
@@ -87,7 +86,7 @@ struct OneStep {
       } else if constexpr (Policy::boundary == Boundary::branch) {
         next.at[j] = advanced(own.at[j], d, c, y == 0 ? c : north.at[j], y == around.rows - 1 ? c : south.at[j],
                               x + j == 0 ? c : west, last ? c : east);
-      } else if constexpr (Policy::boundary == Boundary::clamp) {
+      } else if constexpr (Policy::boundary == Boundary::clamp && !From::clamps) {
         next.at[j] = advanced(own.at[j], d, c, north.at[j], south.at[j], west, last ? c : east);
       } else {
         next.at[j] = advanced(own.at[j], d, c, north.at[j], south.at[j], west, east);
@@ -97,7 +96,7 @@ struct OneStep {
   }
 
   // A point at a wall is its own neighbour behind it.
-  AUTOTUNE_DEVICE void store_ghosts(const Field<Number>& to, const Row& value, int y, int x) const {
+  AUTOTUNE_DEVICE void store_ghosts(const Concentration<Policy>& to, const Row& value, int y, int x) const {
     if (y == 0) to.store_inside(value, -1, x);
     if (y == around.rows - 1) to.store_inside(value, around.rows, x);
     if (x == 0) to.set_point(value.at[0], y, -1);

@@ -3,7 +3,7 @@
 // What one step does to a point is in medium.cuh, the tiles that do it in one_step.cuh, shared_tile.cuh,
 // register_tile.cuh and register_stream.cuh, the observable in record.cuh. family.py says in which order these kernels
 // are launched: survey, prepare, advance (once a time block, or once for all of them), finish.
-#include "grid_barrier.cuh"
+#include "autotune/grid_barrier.cuh"
 #include "one_step.cuh"
 #include "register_stream.cuh"
 #include "register_tile.cuh"
@@ -29,7 +29,8 @@ __global__ void prepare(typename Policy::initial initial, typename Policy::beam 
                         double diffusion, double bleaching) {
   using Number = Real<Policy>;
   const int rows = static_cast<int>(initial.extent(0)), columns = static_cast<int>(initial.extent(1));
-  const Field<Number> field{field_even, rows, columns}, owns{own, rows, columns};
+  const Concentration<Policy> field{field_even, rows, columns};
+  const Field<Number> owns{own, rows, columns};
   const Rates<Policy> rates{diffusion, bleaching};
   const double per_unit = power_of_two(quantum_exponent(peak.load(0), 1ull * rows * columns));
   unsigned long long sum = 0;
@@ -73,15 +74,16 @@ AUTOTUNE_DEVICE unsigned tile_count(int rows, int columns) {
   } else if constexpr (Policy::field_memory == FieldMemory::shared) {
     width = SharedTile<Policy>::Place::useful_x, height = SharedTile<Policy>::Place::useful_y;
   } else {
-    width = OneStep<Policy, autotune::Global>::width, height = OneStep<Policy, autotune::Global>::height;
+    using Tile = OneStep<Policy, Concentration<Policy>>;
+    width = Tile::width, height = Tile::height;
   }
   return static_cast<unsigned>((columns + width - 1) / width) * static_cast<unsigned>((rows + height - 1) / height);
 }
 
-// One tile by `steps` steps; its quanta when they are `sampled`.
-template <class Policy>
-AUTOTUNE_DEVICE unsigned long long advance_tile(const Surroundings<Policy>& around, const Field<Real<Policy>>& from,
-                                                const Field<Real<Policy>>& to, unsigned tile, unsigned steps,
+// One tile by `steps` steps; its quanta when they are `sampled`. From is a Concentration or a view of one.
+template <class Policy, class From>
+AUTOTUNE_DEVICE unsigned long long advance_tile(const Surroundings<Policy>& around, const From& from,
+                                                const Concentration<Policy>& to, unsigned tile, unsigned steps,
                                                 bool sampled) {
   if constexpr (in_registers<Policy>) {
     RegisterTile<Policy> registers{around, tile};
@@ -95,16 +97,16 @@ AUTOTUNE_DEVICE unsigned long long advance_tile(const Surroundings<Policy>& arou
     return SharedTile<Policy>{around, tile}.advance(from, to, steps, sampled);
   } else if constexpr (Policy::field_memory == FieldMemory::readonly) {
     const Field<Real<Policy>, autotune::ReadOnly> unchanged{from};
-    return OneStep<Policy, autotune::ReadOnly>{around, unchanged}.advance(tile, to, sampled);
+    return OneStep<Policy, Field<Real<Policy>, autotune::ReadOnly>>{around, unchanged}.advance(tile, to, sampled);
   } else {
-    return OneStep<Policy, autotune::Global>{around, from}.advance(tile, to, sampled);
+    return OneStep<Policy, From>{around, from}.advance(tile, to, sampled);
   }
 }
 
 // What an ordinary launch does: every tile by `steps` steps, and sample number `sample` after it (0: none).
-template <class Policy, class Sums>
-AUTOTUNE_DEVICE void advance_once(const Surroundings<Policy>& around, const Field<Real<Policy>>& from,
-                                  const Field<Real<Policy>>& to, const Sums& sums, unsigned steps, unsigned sample) {
+template <class Policy, class From, class Sums>
+AUTOTUNE_DEVICE void advance_once(const Surroundings<Policy>& around, const From& from, const Concentration<Policy>& to,
+                                  const Sums& sums, unsigned steps, unsigned sample) {
   const unsigned tiles = tile_count<Policy>(around.rows, around.columns);
   constexpr unsigned teams = in_stream<Policy> ? Policy::block_size / 32 : 1;
   const unsigned team = in_stream<Policy> ? threadIdx.x / 32 : 0;
@@ -139,7 +141,7 @@ AUTOTUNE_DEVICE void advance_all(const Surroundings<Policy>& around, const Field
         if (done % interval == 0) add_to_sample<Policy::block_size>(sums, done / interval, registers.detected());
         if (done == step_count) break;
         registers.store_rim(one_of(even, odd, source));
-        grid_barrier(arrived);
+        autotune::grid_barrier(arrived);
         registers.load_halo(one_of(even, odd, source));
       }
       registers.store(one_of(even, odd, source));
@@ -152,7 +154,7 @@ AUTOTUNE_DEVICE void advance_all(const Surroundings<Policy>& around, const Field
     const unsigned sample = done % interval ? 0 : done / interval;
     advance_once<Policy>(around, one_of(even, odd, source), one_of(even, odd, source ^ 1), sums, steps, sample);
     source ^= 1;
-    if (done < step_count) grid_barrier(arrived);
+    if (done < step_count) autotune::grid_barrier(arrived);
   }
 }
 
@@ -160,7 +162,8 @@ AUTOTUNE_DEVICE void advance_all(const Surroundings<Policy>& around, const Field
 // one to the one that the number of time blocks leads to. `sample` counts from what `cycle` has.
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size, Policy::min_blocks)
-    advance(typename Policy::field_even field_even, typename Policy::field_odd field_odd, typename Policy::own own,
+    advance(typename Policy::field_even field_even, typename Policy::field_odd field_odd,
+            typename Policy::even_view even_view, typename Policy::odd_view odd_view, typename Policy::own own,
             typename Policy::beam_columns beam_columns, typename Policy::beam_rows beam_rows,
             typename Policy::open_sides open_sides, typename Policy::detector detector, typename Policy::peak peak,
             typename Policy::sums sums, typename Policy::cycle cycle, typename Policy::barrier barrier,
@@ -180,12 +183,19 @@ __global__ void __launch_bounds__(Policy::block_size, Policy::min_blocks)
                                     rows,
                                     columns,
                                     power_of_two(quantum_exponent(peak.load(0), 1ull * rows * columns))};
-  const Field<Number> even{field_even, rows, columns}, odd{field_odd, rows, columns};
+  const Concentration<Policy> even{field_even, rows, columns}, odd{field_odd, rows, columns};
   if constexpr (Policy::launch == Launch::persistent) {
     advance_all<Policy>(around, even, odd, sums, barrier.memory.base, step_count, interval);
   } else {
     const unsigned sample = sample_index ? sample_index + cycle.load(0) : 0;
-    advance_once<Policy>(around, one_of(even, odd, source), one_of(even, odd, source ^ 1), sums, step_count, sample);
+    const Concentration<Policy> to = one_of(even, odd, source ^ 1);
+    if constexpr (Policy::field_memory == FieldMemory::texture) {
+      const auto view = source ? odd_view : even_view;
+      const Viewed<Number, typename Policy::even_view> from{view};
+      advance_once<Policy>(around, from, to, sums, step_count, sample);
+    } else {
+      advance_once<Policy>(around, one_of(even, odd, source), to, sums, step_count, sample);
+    }
   }
 }
 
@@ -200,10 +210,9 @@ __global__ void finish(typename Policy::field_even field_even, typename Policy::
                        typename Policy::sums sums, typename Policy::peak peak,
                        typename Policy::concentration concentration, typename Policy::fluorescence fluorescence,
                        unsigned source) {
-  using Number = Real<Policy>;
   const int rows = static_cast<int>(concentration.extent(0)), columns = static_cast<int>(concentration.extent(1));
-  const Field<Number> even{field_even, rows, columns}, odd{field_odd, rows, columns};
-  const Field<Number> field = one_of(even, odd, source);
+  const Concentration<Policy> even{field_even, rows, columns}, odd{field_odd, rows, columns};
+  const Concentration<Policy> field = one_of(even, odd, source);
   for (int y = static_cast<int>(blockIdx.x); y < rows; y += static_cast<int>(gridDim.x))
     for (int x = static_cast<int>(threadIdx.x); x < columns; x += static_cast<int>(blockDim.x))
       concentration.store(static_cast<double>(field.point(y, x)), y, x);

@@ -3,9 +3,13 @@
 #include "medium.cuh"
 #include "record.cuh"
 
-enum class FieldMemory { global, readonly, shared, register_tile, register_stream };
+enum class FieldMemory { global, readonly, texture, shared, register_tile, register_stream };
 enum class Boundary { branch, ghost, clamp, mask };
 enum class Launch { each, graph, persistent };
+
+// A concentration as the kernels write it. A texture is as large as the field, so that its edges are the walls.
+template <class Policy>
+using Concentration = Field<Real<Policy>, autotune::Global, Policy::field_memory != FieldMemory::texture>;
 
 // Everything a step reads besides the field itself.
 template <class Policy>

@@ -34,4 +34,10 @@ struct Dims2D {
   }
 };
 
+// The rows and columns of the array itself, as Coordinates has them; below zero where an index is.
+struct DimsRows {
+  AUTOTUNE_DEVICE static int x(unsigned long long place) { return static_cast<int>(static_cast<unsigned>(place)); }
+  AUTOTUNE_DEVICE static int y(unsigned long long place) { return static_cast<int>(place >> 32); }
+};
+
 }  // namespace autotune

@@ -29,4 +29,19 @@ struct Strided {
   }
 };
 
+// Not an offset but the two indices themselves, row above column, for a texture with the array's own rows and columns
+// (dims.cuh: DimsRows). They may lie outside of it. A view's, so its members are those of Strided.
+template <class Index = unsigned>
+struct Coordinates {
+  using Stride = Index;
+  using Offset = unsigned long long;
+  unsigned extents[2];
+  Stride strides[2];
+
+  template <class Row, class Column>
+  AUTOTUNE_DEVICE Offset offset(Row row, Column column) const {
+    return static_cast<Offset>(static_cast<unsigned>(row)) << 32 | static_cast<unsigned>(column);
+  }
+};
+
 }  // namespace autotune

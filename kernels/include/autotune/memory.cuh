@@ -45,7 +45,8 @@ struct Texture1D {
   }
 };
 
-// A texture object over a CUDA array or over pitched memory; un-normalised coordinates, texel centres.
+// A texture object over a CUDA array or over pitched memory; un-normalised coordinates, texel centres. Outside of it,
+// the nearest edge.
 template <class Texel>
 struct Texture2D {
   using texel_type = Texel;

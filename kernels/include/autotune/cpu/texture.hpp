@@ -1,11 +1,11 @@
 // Textures as plain memory: un-normalised coordinates, the nearest texel. Read-only loads with them.
 #pragma once
 
-// What a cudaTextureObject_t points to, mirrored by autotune/backends/cpu.py. A plane's rows lie without gaps;
-// a linear texture is one row.
+// What a cudaTextureObject_t points to, mirrored by autotune/backends/cpu_native.py. A plane's rows are `pitch`
+// texels apart; a linear texture is one row.
 struct autotune_texture {
   const unsigned char* data;
-  unsigned long long width, height;  // texels
+  unsigned long long width, height, pitch;  // texels
 };
 
 using cudaTextureObject_t = unsigned long long;
@@ -39,7 +39,7 @@ template <class T>
 inline T tex2D(cudaTextureObject_t object, float x, float y) {
   const auto& texture = *reinterpret_cast<const autotune_texture*>(object);
   const auto column = autotune::cpu::clamped(x, texture.width), row = autotune::cpu::clamped(y, texture.height);
-  return autotune::cpu::texel<T>(texture, row * texture.width + column);
+  return autotune::cpu::texel<T>(texture, row * texture.pitch + column);
 }
 
 template <class T>

@@ -2,6 +2,8 @@
 #pragma once
 #include "autotune/device.cuh"
 
+namespace autotune {
+
 // Returns when every thread of the grid is here; what they wrote before is seen after. `arrived` is 0 at the
 // launch and only grows: it holds 2^32 arrivals of a block, and is never reset.
 AUTOTUNE_DEVICE void grid_barrier(unsigned* arrived) {
@@ -15,3 +17,5 @@ AUTOTUNE_DEVICE void grid_barrier(unsigned* arrived) {
   }
   __syncthreads();
 }
+
+}  // namespace autotune
