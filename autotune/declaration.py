@@ -78,9 +78,10 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
             Expression(array.used, f"{where}: data {array.name}: used").require(names)
             if array.role != "input":
                 raise FamilyError(f"{where}: data {array.name}: used is for inputs, and this is {array.role}")
+    varying = [name for name, value in extents.items() if value is None or value.names] or [*extents]
     features = {
         key: Expression(str(value), f"{where}: feature {key}").require({*extents, *scalars})
-        for key, value in content.get("features", {name: name for name in extents}).items()
+        for key, value in content.get("features", {name: name for name in varying}).items()
     }
     space = Space(
         policies,
