@@ -40,11 +40,17 @@ class Shared:
 
 @dataclass(frozen=True)
 class Windowed:
-    """An array of which constant memory holds one window at a time; ``resident`` has all of them on the device."""
+    """An array of which constant memory holds one window at a time; ``resident`` has all of them on the device.
+    ``extent`` is empty for an array that is never cut."""
 
     extent: str
     windows: tuple[Window, ...]
     resident: Placed
+
+    @staticmethod
+    def whole(window: Stored, resident: Placed) -> "Windowed":
+        """All of an array in one window, its bytes as they are in ``resident``."""
+        return Windowed("", (Window(0, window.extents[0], 0, window),), resident)
 
     @property
     def stored(self) -> Stored:
@@ -135,21 +141,38 @@ class Execution:
             self.backend.launch(self.module, kernel, geometry, arguments)
 
     @property
+    def whole_windows(self) -> dict[str, Windowed] | None:
+        """What is in constant memory before the launches and stays there, from memory of the device; None where some of
+        it is cut or comes from the host."""
+        if self.constants or any(len(placed.windows) > 1 for placed in self._windowed.values()):
+            return None
+        return self._windowed
+
+    def lend(self, name: str, placed: Placed) -> None:
+        """The array ``name`` is ``placed`` from now on; in constant memory, what its window is filled from."""
+        held = self.placed[name]
+        if isinstance(held, Windowed):
+            placed = self._windowed[name] = replace(held, resident=placed)
+        self.placed[name] = placed
+
+    @property
     def fills(self) -> dict[str, Placed]:
         """What the default plan clears before its launches."""
         return {name: self.placed[name] for name in self._zeroed}
 
     @property
     def launches(self) -> list[Launch]:
-        """The default plan's launches, each argument with the name of its array."""
+        """The default plan's launches, each argument with the name of its array; what is in constant memory has no
+        address to be named for."""
         family = self.variant.family
+        unnamed = {*family.scalars, *self._windowed}
         return [
             Launch(
                 self.module,
                 kernel,
                 geometry,
                 tuple(arguments),
-                tuple("" if name in family.scalars else name for name in family.kernels[kernel].arguments),
+                tuple("" if name in unnamed else name for name in family.kernels[kernel].arguments),
             )
             for kernel, geometry, arguments in self._launches
         ]

@@ -24,7 +24,7 @@ from autotune.view import view_room
 from autotune.window import cut, steps
 from autotune.workload import Inputs
 
-__all__ = ["Resident", "can_be_staged"]
+__all__ = ["Resident", "can_be_staged", "is_cut", "linear"]
 
 _MEMORY_SHARE = 0.5  # of the device's memory, for inputs in layouts that are not in use
 
@@ -34,7 +34,7 @@ _ORDERS_KEPT = 2
 @dataclass
 class _Kept:
     """One array or merged group in one layout: where each member is, and what storing it cost. ``stored`` has no
-    content but for constant memory, which is filled anew for each binary."""
+    content but for constant memory that is filled from the host, anew for each binary."""
 
     stored: dict[str, Stored]
     placed: dict[str, Placed]
@@ -82,7 +82,7 @@ class Resident:
         windows: dict[str, Stored] = {}
         for item in kept:
             bound |= item.placed
-            windows |= {name: s for name, s in item.stored.items() if s.memory == "constant"}
+            windows |= {name: s for name, s in item.stored.items() if s.buffer is not None}
         bound |= {name: self.backend.place(stored, module) for name, stored in windows.items()}
         for name, layout in layouts.items():
             if name not in bound and not layout.data.of:
@@ -111,13 +111,14 @@ class Resident:
 
     def refill(self, variant: Variant, arrays: Mapping[str, NDArray[Any]]) -> None:
         """New content for inputs of the same shape and dtype, in place: executions of ``variant`` made before read
-        it at their next run. The arrays are canonical; none is merged, reordered or in constant memory."""
+        it at their next run. The arrays are canonical; none is merged, reordered or in constant memory that is filled
+        from the host."""
         for name, array in arrays.items():
             if not self._is_used(variant, name):
                 continue
             layout = variant.layouts[name]
             item = self._kept[_key(variant, (name,))]
-            self.backend.upload(item.placed[name], layout.apply(array))
+            self.backend.upload(linear(item.placed[name]), layout.apply(array))
 
     # -- inputs -------------------------------------------------------------------------------------------
 
@@ -166,17 +167,22 @@ class Resident:
         middle = time.perf_counter()
         owner: Placed | None = None
         placed: dict[str, Placed] = {}
+        from_host = self.mover is None and shaped[0].memory == "constant"
         for name, stored in zip(group, shaped, strict=True):
-            if stored.memory == "constant":
+            if from_host:
                 continue
-            if owner is None:
+            kept = replace(stored, buffer=None)
+            if stored.memory == "constant":
+                owner = owner or self.backend.place(replace(stored, memory="global"))
+                placed[name] = Windowed.whole(kept, owner)
+            elif owner is None:
                 placed[name] = owner = self.backend.place(stored)
             else:
-                placed[name] = Shared(owner, replace(stored, buffer=None))
+                placed[name] = Shared(owner, kept)
         self.backend.synchronize()
         end = time.perf_counter()
         contents = {
-            name: stored if stored.memory == "constant" else replace(stored, buffer=None)
+            name: stored if from_host else replace(stored, buffer=None)
             for name, stored in zip(group, shaped, strict=True)
         }
         sent = 0 if owner is None else owner.stored.nbytes  # the others of a group are in the same bytes
@@ -218,15 +224,18 @@ class Resident:
         backend: Any = self.backend  # of a kind that lends
         begin, room = time.perf_counter(), layout.room(view.shape)
         placed: Any
-        if is_as_stored(layout, view):
+        constant = layout.memory == "constant"
+        if is_as_stored(layout, view) and not constant:
             placed = backend.borrow(room, view.address)
         else:
             assert self.mover is not None
-            placed = backend.place(room)
+            placed = backend.place(replace(room, memory="global") if constant else room)
             backend.fill(placed, 0)
             launch = self.mover.launch(layout, view, placed, placed.address, True, ("", ""))
             backend.launch(launch.module, launch.kernel, launch.geometry, launch.arguments)
             backend.synchronize()  # another stream may use it next
+        if constant:
+            placed = Windowed.whole(room, placed)
         return _Kept({name: room}, {name: placed}, (time.perf_counter() - begin) * 1e3, 0.0, 0)
 
     def _make_room(self) -> None:
@@ -322,13 +331,23 @@ class Resident:
         self._moved.clear()
 
 
+def linear(placed: Placed) -> Placed:
+    """The linear memory of an array: what its constant window is filled from, where it has one."""
+    return placed.resident if isinstance(placed, Windowed) else placed
+
+
 def can_be_staged(variant: Variant, name: str, array: NDArray[Any]) -> bool:
     """Whether the layout of a canonical array of the host is better applied on the GPU: there is something to do, and
     it can be done there. The bytes that are copied may be more, but they need not be moved about on the host."""
     layout = variant.layouts[name]
-    if is_canonical(layout, array.shape) or _order_key(variant, name):
+    if is_canonical(layout, array.shape) or _order_key(variant, name) or is_cut(variant, name):
         return False
     return not refusal(layout, staged(array))
+
+
+def is_cut(variant: Variant, name: str) -> bool:
+    """Whether the array goes through constant memory in windows, into which the host cuts it."""
+    return name in variant.family.windowed and variant.layouts[name].memory == "constant"
 
 
 def _ordered_spaces(variant: Variant) -> Iterator[tuple[Any, str, str]]:

@@ -82,7 +82,7 @@ def test_an_out_that_does_not_fit_is_refused(world: World, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("memory", ["texture", "constant"])
-def test_layouts_that_need_a_copy(memory: str, world: World, tmp_path: Path) -> None:
+def test_layouts_in_other_memory(memory: str, world: World, tmp_path: Path) -> None:
     with loaded(doubler(tmp_path, memory)) as kernel:
         for start in range(3):
             np.testing.assert_array_equal(kernel(Array(ramp(1000, start))).memory, 2 * ramp(1000, start))
