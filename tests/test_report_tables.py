@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_pages import CONTROL, HOSTILE, RESULTS, fake_study, measured
 
+from autotune import family as families
 from autotune.cli import main
 from autotune.errors import StoreError
 from autotune.record import Study
@@ -276,3 +277,20 @@ def test_every_column_of_the_conclusions_is_described(heading: str, columns: dic
     text = (Path(__file__).parents[1] / "docs" / "results-csv.md").read_text(encoding="utf-8")
     part = text.split(f"## {heading}\n")[1].split("\n## ")[0]
     assert re.findall(r"^\| `([^`]+)` \|", part, re.MULTILINE) == list(columns)
+
+
+def test_a_table_without_the_control_takes_that_of_an_installed_family(tmp_path: Path) -> None:
+    family = families.load("allpairs")
+    tried = family.space.configurations("tiles")[0]
+    study = replace(
+        fake_study(), family="allpairs", control=tried, presets={"control": tried}, about={},
+        trials=(Trial(family="allpairs", workload="primer", device="gpu-1", configuration=tried, state="crashed"),),
+    )  # fmt: skip
+    path = write_results([study], tmp_path / "results.csv")
+    path.write_text(path.read_text().replace(",control,", ",,"))
+    (read,) = read_results([path])
+    assert read.control == family.space.control
+    assert read.trials[0].configuration == tried
+    path.write_text(path.read_text().replace("allpairs,", "stranger,"))
+    with pytest.raises(StoreError, match="no row with the preset control"):
+        read_results([path])
