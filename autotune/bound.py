@@ -1,89 +1,26 @@
-"""A variant bound to data of certain sizes: filled, run and read back again and again, each time with other content.
+"""A variant bound to data of certain sizes: filled, run and read back again and again, each time with other content."""
 
-How an array comes in or goes out is decided once, when it is bound:
-
-    host     copied through the host, where the layout is applied or undone
-    staged   copied to the GPU as it is, and stored by a kernel there
-    moved    stored, or put back, by a kernel on the GPU
-    lent     used where the caller has it: the layout leaves it as it is
-"""
-
-import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.backends import Call
-from autotune.backends.transform import is_as_stored, is_canonical, raw, refusal, staged
+from autotune.backends import Call, Constant, Placed
+from autotune.backends.transform import alignment, is_canonical, raw, staged
 from autotune.data import Data
 from autotune.interop import View
 from autotune.layout import Layout
-from autotune.resident import Resident, can_be_staged
+from autotune.resident import Resident, linear
 from autotune.target import Chosen, Target
-from autotune.variant import Variant
+from autotune.ways import HOST, LENT, MOVED, STAGED, is_moved
 from autotune.workload import Inputs
 
-__all__ = ["HOST", "LENT", "MOVED", "Bound", "way_in", "way_out"]
+__all__ = ["Bound"]
 
-HOST, STAGED, MOVED, LENT = "host", "staged", "moved", "lent"
-
-_log = logging.getLogger("autotune")
-
-
-def way_in(variant: Variant, name: str, array: Any, can_stage: bool) -> str:
-    """How ``array`` becomes the input ``name`` of ``variant``; a GPU ``can_stage``."""
-    if not isinstance(array, View):
-        fits = can_stage and not is_reordered(variant) and can_be_staged(variant, name, array)
-        return STAGED if fits else HOST
-    layout = variant.layouts[name]
-    if is_reordered(variant):
-        reason = "an order policy moves index spaces on the host"
-    else:
-        if is_as_stored(layout, array):
-            return LENT
-        reason = refusal(layout, array)
-    if reason:
-        _say_once(f"{variant.family.name}: {name} goes through the host: {reason}")
-    return HOST if reason else MOVED
-
-
-def way_out(variant: Variant, name: str, array: View) -> str:
-    """How the output ``name`` of ``variant`` gets into ``array``."""
-    layout = variant.layouts[name]
-    if is_reordered(variant):
-        reason = "an order policy moves index spaces on the host"
-    else:
-        if is_as_stored(layout, array):
-            return LENT
-        reason = refusal(layout, array, inward=False)
-    if reason:
-        _say_once(f"{variant.family.name}: {name} goes through the host: {reason}")
-    return HOST if reason else MOVED
-
-
-def is_reordered(variant: Variant) -> bool:
-    """Whether an order policy of the configuration permutes anything."""
-    known = getattr(variant.family.module, "orders", {})
-    return any(
-        policy.layout == "order" and variant.configuration[policy.name] in known
-        for policy in variant.family.space.policies
-    )
-
-
-def can_be_refilled(variant: Variant, name: str) -> bool:
-    """Whether new content can take the place of the old, with nothing else to be made anew."""
-    layout = variant.layouts[name]
-    flat = layout.memory != "constant" and not (layout.memory == "texture" and layout.dims != "1d")
-    return flat and layout.group == (1, 0) and not is_reordered(variant)
-
-
-@lru_cache(maxsize=1024)
-def _say_once(line: str) -> None:
-    _log.debug(line)
+_TEXTURES = 64  # over the caller's arrays, of each input
+_WIDEST = 16  # bytes of a kernel's access
 
 
 class Bound:
@@ -105,7 +42,7 @@ class Bound:
         self._plain = {
             name: variant.layouts[name].room(shape)
             for name, shape in self._shapes.items()
-            if is_canonical(variant.layouts[name], shape) and not is_reordered(variant)
+            if is_canonical(variant.layouts[name], shape) and not is_moved(variant, name)
         }
         lent = {}
         for name, way in ways_out.items():
@@ -115,6 +52,7 @@ class Bound:
                 lent[name] = self._lender.borrow(room, outputs[name].address)
         own = replace(inputs, arrays=dict(inputs.arrays))
         self._staging: dict[str, Any] = {}
+        self._textures: dict[str, dict[int, Placed]] = {}  # over the caller's arrays: by name and address
         for name, way in ways_in.items():
             if way == STAGED:
                 own.arrays[name] = self._stage(name, inputs.arrays[name])  # type: ignore[index]
@@ -122,8 +60,14 @@ class Bound:
             self._backend, own, parent=parent, mover=target.mover if self._lender else None, lent=lent
         )
         try:
-            self.execution = self._resident.execution(variant, chosen.module)
+            with target.windows:  # binding fills constant memory
+                self.execution = self._resident.execution(variant, chosen.module)
+                if self.execution.uses_constant:
+                    self._backend.synchronize()  # launches of another stream may be the next
             self.call = self._call(own, outputs)
+            for name, way in ways_in.items():
+                if way == LENT and variant.layouts[name].memory == "constant":  # a copy was bound
+                    self._point(name, inputs.arrays[name])  # type: ignore[arg-type]  # a View
         except BaseException:
             self.close()
             raise
@@ -132,20 +76,29 @@ class Bound:
 
     def _call(self, inputs: Inputs, outputs: Mapping[str, View]) -> Call | None:
         """The launches made ready, where the backend can and the family leaves them to it."""
-        if self._lender is None or self.execution.has_own_plan:
+        windows = self.execution.whole_windows
+        if self._lender is None or self.execution.has_own_plan or windows is None:
             return None
-        launches = []
-        for name, way in self._ways_in.items():
-            if way in (MOVED, STAGED):
-                launches.append(self._move(name, inputs.arrays[name], inward=True))
-        launches += self.execution.launches
+        constants = [
+            Constant(
+                name, self.execution.module, placed.windows[0].stored, placed.resident,
+                stays=self._ways_in.get(name, HOST) == HOST,
+            )
+            for name, placed in windows.items()
+        ]  # fmt: skip
+        moves = [
+            self._move(name, inputs.arrays[name], inward=True)
+            for name, way in self._ways_in.items()
+            if way in (MOVED, STAGED)
+        ]
+        launches = self.execution.launches
         launches += [
             self._move(n, outputs[n], inward=False) for n, way in self._ways_out.items() if way == MOVED
         ]
-        return self._lender.bound(self.execution.fills, launches)
+        return self._lender.bound(self.execution.fills, launches, constants, moves)
 
     def _move(self, name: str, view: Any, *, inward: bool) -> Any:
-        placed: Any = self.execution.placed[name]
+        placed: Any = linear(self.execution.placed[name])
         layout = self._variant.layouts[name]
         names = (_moved(name), "")
         return self._target.mover.launch(layout, view, placed, placed.address, inward, names)
@@ -169,7 +122,7 @@ class Bound:
                     stored = self._variant.layouts[name].apply(array)
                 else:
                     stored = replace(plain, buffer=array.reshape(-1).view(np.uint8))
-                self._backend.upload(self.execution.placed[name], stored)
+                self._backend.upload(linear(self.execution.placed[name]), stored)
 
     def _stage(self, name: str, array: NDArray[Any]) -> View:
         """The bytes of a canonical array of the host on the GPU, in room that is kept for them."""
@@ -193,17 +146,49 @@ class Bound:
         way = self._ways_in.get(name) or self._ways_out[name]
         return {LENT: name, MOVED: _moved(name)}.get(way, "")
 
+    def alignment(self, name: str) -> int:
+        """Bytes whose multiple the address of the caller's array for ``name`` has to be, to be used as it is now."""
+        is_lent = LENT in (self._ways_in.get(name), self._ways_out.get(name))
+        return max(_WIDEST, alignment(self._variant.layouts[name]) if is_lent else 1)
+
+    def point(self, place: str, address: int) -> None:
+        """The caller's array at ``place`` in ``call`` is at ``address``."""
+        assert self.call is not None
+        layout = self._variant.layouts.get(place)
+        if layout is not None and layout.memory == "texture":
+            texture = self._texture(place, address)
+            address = int.from_bytes(texture.argument[:8], "little")  # an accessor begins with its handle
+        self.call.point(place, address)
+
+    def _texture(self, name: str, address: int) -> Placed:
+        """Over the caller's array; made once for each address, as long as there are not too many."""
+        known = self._textures.setdefault(name, {})
+        if address not in known:
+            assert self._lender is not None
+            if len(known) >= _TEXTURES:
+                self._backend.synchronize()  # kernels may still read by them
+                _free(known)
+            room = self._variant.layouts[name].room(self._shapes[name])
+            known[address] = self._lender.borrow(room, address)
+        return known[address]
+
     def _point(self, name: str, view: View) -> None:
         if self.call is not None:
-            self.call.point(name, view.address)
+            self.point(name, view.address)
             return
         assert self._lender is not None
-        room = self._variant.layouts[name].room(view.shape)
-        self.execution.placed[name] = self._lender.borrow(room, view.address)
+        layout = self._variant.layouts[name]
+        if layout.memory == "texture":
+            self.execution.lend(name, self._texture(name, view.address))
+            return
+        room = layout.room(view.shape)
+        if layout.memory == "constant":
+            room = replace(room, memory="global")
+        self.execution.lend(name, self._lender.borrow(room, view.address))
 
     def run(self, outputs: Mapping[str, View]) -> None:
         """Queue one call and what brings its results into ``outputs``; on a cpu it has run."""
-        if self.execution.uses_constant:  # constant memory is shared by all variants in the binary
+        if self.call is None and self.execution.uses_constant:  # shared by all variants in the binary
             with self._target.windows:
                 self.execution.prepare()
                 self._launch()
@@ -239,10 +224,10 @@ class Bound:
 
     def close(self) -> None:
         """Free what is not the parent's."""
+        for known in self._textures.values():
+            _free(known)
         self._resident.close()
-        for placed in self._staging.values():
-            placed.free()
-        self._staging.clear()
+        _free(self._staging)
 
     @property
     def footprint_bytes(self) -> int:
@@ -254,3 +239,9 @@ class Bound:
 def _moved(name: str) -> str:
     """What the caller's array is called in a Call, beside its stored form."""
     return f"{name} as given"
+
+
+def _free(held: MutableMapping[Any, Placed]) -> None:
+    for placed in held.values():
+        placed.free()
+    held.clear()

@@ -14,8 +14,8 @@ from autotune.space import Configuration
 from autotune.trial import Trial
 
 __all__ = [
-    "OBJECTIVES", "BreakEven", "Decision", "Minimax", "accuracy_class", "break_even", "cost_ms", "decide",
-    "decide_classes", "minimax", "objective_ms",
+    "OBJECTIVES", "BreakEven", "Decision", "Minimax", "accuracy_class", "break_even", "close_to_winner", "cost_ms",
+    "decide", "decide_classes", "minimax", "objective_ms",
 ]  # fmt: skip
 
 OBJECTIVES = ("kernel", "with-transfer", "with-transform")
@@ -23,6 +23,7 @@ OBJECTIVES = ("kernel", "with-transfer", "with-transform")
 TIE = (
     0.01  # two medians closer than this are a tie even when their intervals are narrower (as cuda-bench does)
 )
+WIDE = 0.10  # a winner with a wider interval may be one by chance
 MOST = 0.05  # and none further apart than this is one, however noisy: more samples are wanted then, not a tie
 
 
@@ -30,8 +31,9 @@ MOST = 0.05  # and none further apart than this is one, however noisy: more samp
 class Decision:
     """The outcome of one study. Margins are ratios of times: control over winner, runner-up over winner; NaN when
     the other was not measured; winner, control and runner-up are timed again side by side, so the ratios hold.
-    ``runner_up`` is the fastest outside the tie set, or the next in it. Times are what ``objective`` counts
-    (``cost_ms``). ``break_even`` compares the winner for kernels alone with the one for a single call."""
+    ``runner_up`` is the fastest that is slower than all of the tie set, else the fastest other one in it. Times are
+    what ``objective`` counts (``cost_ms``). ``break_even`` compares the winner for kernels alone with the one for a
+    single call."""
 
     winner: Trial
     tie_set: tuple[Trial, ...]
@@ -65,8 +67,9 @@ def decide(trials: Sequence[Trial], control: Configuration, objective: str = "ke
         return None
     winner = ties[0]
     ranked = sorted((t for t in trials if t.measurement), key=lambda t: (cost(t), t.configuration.id))
-    slower = [t for t in finalists if t not in ties and t.configuration != control]
-    slower = slower or [t for t in ranked if t not in ties]
+    slowest = max(map(cost, ties))  # of one that was not timed again, a shorter time does not compare
+    slower = [t for t in finalists if cost(t) > slowest and t.configuration != control]
+    slower = slower or [t for t in ranked if cost(t) > slowest]
     runner_up = min(slower or [t for t in ties if t is not winner], key=cost, default=None)
     by_id = {t.configuration: t for t in ranked}
     control_trial = by_id.get(control)
@@ -121,6 +124,21 @@ def break_even(lasting: Trial, single: Trial) -> BreakEven | None:
     if lasting is single or gain <= 0 or extra <= 0:
         return None
     return BreakEven(lasting.configuration, single.configuration, max(1, math.ceil(extra / gain)))
+
+
+def close_to_winner(trials: Sequence[Trial], decision: Decision) -> int:
+    """How many of the other measured ``trials`` are behind the winner by no more than the half-width of its own
+    interval: a warning that noise may have chosen it. 0 where that is at most WIDE, or they are at most half of
+    the others."""
+    best, measurement = cost_ms(decision.winner, decision.objective), decision.winner.measurement
+    width = measurement.spread * time_ms(decision.winner) / best if measurement and best else 0.0
+    behind = [
+        cost_ms(t, decision.objective) / best - 1
+        for t in trials
+        if t.measurement and t is not decision.winner
+    ]
+    close = sum(lead <= width for lead in behind)
+    return close if width > WIDE and 2 * close > len(behind) else 0
 
 
 def accuracy_class(configuration: Mapping[str, object], names: Sequence[str]) -> str:

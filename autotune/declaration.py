@@ -74,9 +74,14 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     for array in data.values():
         if array.zero:
             Expression(array.zero, f"{where}: data {array.name}: zero").require(names)
+        if array.used:
+            Expression(array.used, f"{where}: data {array.name}: used").require(names)
+            if array.role != "input":
+                raise FamilyError(f"{where}: data {array.name}: used is for inputs, and this is {array.role}")
+    varying = [name for name, value in extents.items() if value is None or value.names] or [*extents]
     features = {
         key: Expression(str(value), f"{where}: feature {key}").require({*extents, *scalars})
-        for key, value in content.get("features", {name: name for name in extents}).items()
+        for key, value in content.get("features", {name: name for name in varying}).items()
     }
     space = Space(
         policies,
@@ -175,6 +180,7 @@ def _data(name: str, value: Mapping[str, Any], where: str) -> Data:
         plane=(plane.get("width", 4096), plane.get("rows", 1)),
         fixed=dict(value.get("layout", {})),
         zero=str(value.get("zero", "")),
+        used=str(value.get("used", "")),
         of=value.get("of", ""),
         pitch=value.get("pitch", ""),
         doc=value.get("doc", ""),

@@ -1,12 +1,13 @@
 """From what a user names (auto, cpu, cuda, cuda:1) to a backend."""
 
+import ctypes
 import warnings
 from typing import Any
 
 from autotune.backends import Backend
 from autotune.errors import DeviceError, UnknownName
 
-__all__ = ["open_backend"]
+__all__ = ["has_driver", "open_backend"]
 
 
 def open_backend(name: str = "auto") -> Backend:
@@ -24,8 +25,18 @@ def open_backend(name: str = "auto") -> Backend:
     except DeviceError as problem:
         if kind == "cuda":
             raise
-        warnings.warn(f"running on the cpu: {problem}", stacklevel=4)
+        reason = problem if has_driver() else "no GPU found"
+        warnings.warn(f"running on the cpu: {reason}", stacklevel=5)  # at the line that calls autotune.load
         return _cpu()
+
+
+def has_driver() -> bool:
+    """Whether NVIDIA's driver is installed: without it there is no GPU, and nothing to be mended."""
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
 
 
 def _cpu() -> Backend:

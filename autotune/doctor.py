@@ -9,7 +9,7 @@ from rich.table import Table
 
 from autotune.cache import default_root
 from autotune.errors import AutotuneError
-from autotune.paths import bundled, data_root, policy_folders
+from autotune.paths import bundled, data_root, pip_install, policy_folders
 
 __all__ = ["doctor"]
 
@@ -33,19 +33,25 @@ def doctor(out: Console) -> None:
 def _compiler() -> str:
     from autotune.hostcxx import HostCxx, find_compiler
 
-    return HostCxx(find_compiler()).identity
+    return _without_options(HostCxx(find_compiler()).identity)
 
 
 def _nvrtc() -> str:
     from autotune.nvrtc import Nvrtc
 
-    return Nvrtc("sm_90").identity if find_spec("cuda") and find_spec("cuda.bindings") else ""
+    has_nvrtc = find_spec("cuda") and find_spec("cuda.bindings")
+    return _without_options(Nvrtc("sm_90").identity) if has_nvrtc else ""
 
 
 def _nvcc() -> str:
     from autotune.nvcc import Nvcc
 
-    return Nvcc("sm_90").identity
+    return _without_options(Nvcc("sm_90").identity)
+
+
+def _without_options(identity: str) -> str:
+    """Compiler and version, which an identity begins with."""
+    return identity.partition(" -")[0]
 
 
 def _gpu() -> str:
@@ -72,17 +78,17 @@ def _package(name: str) -> Callable[[], str]:
 
 _PARTS: tuple[tuple[str, Callable[[], str], str], ...] = (
     ("C++ compiler (cpu device)", _compiler, "apt install g++, or pip install ziglang"),
-    ("NVRTC (compiles for CUDA)", _nvrtc, "pip install 'autotune[static]'"),
-    ("nvcc (the other CUDA compiler)", _nvcc, "install a CUDA toolkit"),
+    ("NVRTC (compiles for CUDA)", _nvrtc, f"{pip_install('static')}; nvcc is enough, too"),
+    ("nvcc (the other CUDA compiler)", _nvcc, "install a CUDA toolkit; NVRTC is enough, too"),
     (
         "PyCUDA (runs on CUDA)",
         _package("pycuda"),
-        "install a CUDA toolkit, then pip install 'autotune[cuda]'",
+        f"install a CUDA toolkit, then {pip_install('cuda')}",
     ),
     ("GPU", _gpu, "needs an NVIDIA GPU with its driver"),
-    ("NVML (clocks, throttling)", _package("nvidia-ml-py"), "pip install 'autotune[cuda]'"),
+    ("NVML (clocks, throttling)", _package("nvidia-ml-py"), pip_install("cuda")),
     ("Nsight Compute (autotune profile)", _ncu, "install a CUDA toolkit"),
-    ("Optuna (the record)", _package("optuna"), "pip install autotune"),
-    ("pandas (reports)", _package("pandas"), "pip install autotune"),
-    ("Plotly (reports)", _package("plotly"), "pip install autotune"),
+    ("Optuna (the record)", _package("optuna"), pip_install()),
+    ("pandas (reports)", _package("pandas"), pip_install()),
+    ("Plotly (reports)", _package("plotly"), pip_install()),
 )

@@ -40,11 +40,17 @@ class Shared:
 
 @dataclass(frozen=True)
 class Windowed:
-    """An array of which constant memory holds one window at a time; ``resident`` has all of them on the device."""
+    """An array of which constant memory holds one window at a time; ``resident`` has all of them on the device.
+    ``extent`` is empty for an array that is never cut."""
 
     extent: str
     windows: tuple[Window, ...]
     resident: Placed
+
+    @staticmethod
+    def whole(window: Stored, resident: Placed) -> "Windowed":
+        """All of an array in one window, its bytes as they are in ``resident``."""
+        return Windowed("", (Window(0, window.extents[0], 0, window),), resident)
 
     @property
     def stored(self) -> Stored:
@@ -73,11 +79,13 @@ class Execution:
     orders: Mapping[str, Order] = field(default_factory=dict)
     transform_ms: float = 0.0
     transfer_ms: float = 0.0
+    input_bytes: int = 0  # copied from the host for the inputs, as they are stored
     _launches: list[tuple[str, Geometry, list[bytes]]] = field(default_factory=list)
     _zeroed: list[str] = field(default_factory=list)
     _at: dict[str, int] = field(default_factory=dict)  # the windowed extents a plan is in: which window
     _graphs: dict[str, tuple[tuple[bytes, ...], Callable[[], None]]] = field(default_factory=dict)
     _bound: dict[tuple[Any, ...], tuple[Geometry, dict[str, bytes]]] = field(default_factory=dict)
+    _sent_bytes: int = 0  # by the latest run's plan
 
     def __post_init__(self) -> None:
         family = self.variant.family
@@ -123,6 +131,7 @@ class Execution:
     def run(self) -> None:
         """One call: the family's own plan, or every kernel once."""
         if self._plan is not None:
+            self._sent_bytes = 0
             self._plan(self)
             return
         for name in self._zeroed:
@@ -132,21 +141,38 @@ class Execution:
             self.backend.launch(self.module, kernel, geometry, arguments)
 
     @property
+    def whole_windows(self) -> dict[str, Windowed] | None:
+        """What is in constant memory before the launches and stays there, from memory of the device; None where some of
+        it is cut or comes from the host."""
+        if self.constants or any(len(placed.windows) > 1 for placed in self._windowed.values()):
+            return None
+        return self._windowed
+
+    def lend(self, name: str, placed: Placed) -> None:
+        """The array ``name`` is ``placed`` from now on; in constant memory, what its window is filled from."""
+        held = self.placed[name]
+        if isinstance(held, Windowed):
+            placed = self._windowed[name] = replace(held, resident=placed)
+        self.placed[name] = placed
+
+    @property
     def fills(self) -> dict[str, Placed]:
         """What the default plan clears before its launches."""
         return {name: self.placed[name] for name in self._zeroed}
 
     @property
     def launches(self) -> list[Launch]:
-        """The default plan's launches, each argument with the name of its array."""
+        """The default plan's launches, each argument with the name of its array; what is in constant memory has no
+        address to be named for."""
         family = self.variant.family
+        unnamed = {*family.scalars, *self._windowed}
         return [
             Launch(
                 self.module,
                 kernel,
                 geometry,
                 tuple(arguments),
-                tuple("" if name in family.scalars else name for name in family.kernels[kernel].arguments),
+                tuple("" if name in unnamed else name for name in family.kernels[kernel].arguments),
             )
             for kernel, geometry, arguments in self._launches
         ]
@@ -160,6 +186,11 @@ class Execution:
             for name, p in self.placed.items()
             if not isinstance(p, Shared) and not family.data[name].of
         )
+
+    @property
+    def transfer_bytes(self) -> int:
+        """Copied from the host for one call: the inputs, and what the plan sent in the latest run."""
+        return self.input_bytes + self._sent_bytes
 
     def restore(self, name: str, shape: Sequence[int]) -> NDArray[Any]:
         """The canonical content of one array as the device has it now: layout and order undone. Raises FamilyError for
@@ -265,6 +296,7 @@ class Execution:
         """For a family's own plan: new bytes, as many as there are, for an array as it lies on the device."""
         placed = self.placed[data]
         self.backend.upload(placed, replace(placed.stored, buffer=buffer))
+        self._sent_bytes += buffer.nbytes
 
     def address(self, data: str) -> int:
         """For a library: where a scratch or output array begins on the device."""

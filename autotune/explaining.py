@@ -1,6 +1,7 @@
 """``autotune explain``: every candidate for an input, why it was taken or refused, and the time it should take."""
 
-from contextlib import closing
+from collections.abc import Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -9,6 +10,7 @@ from rich.table import Table
 from autotune import paths
 from autotune.device import Device
 from autotune.devices import open_backend
+from autotune.errors import AutotuneError
 from autotune.family import Family
 from autotune.features import feature_values
 from autotune.policyfile import file_name, read
@@ -69,9 +71,15 @@ def print_chain(
     table = Table("", "rule", "from", "expected", box=None, pad_edge=False)
     table.add_column("configuration or reason", overflow="fold")
 
+    recorded = _recorded(family, known, listed)
+
     def row(verdict: str, item: Candidate, text: str) -> None:
-        expected = duration(item.expected_ms) if item.expected_ms else ""
-        table.add_row(verdict, item.match, item.origin, expected, text)
+        # An estimate is not of a configuration: it holds for the one that is taken, where this input was not measured.
+        is_its_own = item.match == "exact" or (verdict == "taken" and not recorded)
+        expected_ms = item.expected_ms if is_its_own else 0.0
+        if not is_its_own and item.configuration is not None:
+            expected_ms = recorded.get(item.configuration, 0.0)
+        table.add_row(verdict, item.match, item.origin, duration(expected_ms) if expected_ms else "", text)
 
     for item in (*passed, *refused):
         row("refused", item, item.refusal)
@@ -92,6 +100,28 @@ def print_chain(
                 "transfers included",
                 markup=False,
             )
+
+
+def _recorded(
+    family: Family, known: Policies | None, listed: Sequence[Candidate]
+) -> dict[Configuration, float]:
+    """Configuration -> milliseconds on this very input, as far as its entry in the device's own file says: the winner,
+    the winners of other entries, the runner-up, control. Empty where it was not measured, or is tuned for another
+    objective than the kernels' time, whose ratios are of other sums."""
+    exact = [item.origin for item in listed if item.match == "exact" and not item.refusal]
+    if not exact or known is None or known.own is None:
+        return {}
+    entries = known.own.entries
+    own = next((item for item in entries.values() if f"{known.own.path}: {item.workload}" == exact[0]), None)
+    if own is None or own.objective != "kernel":
+        return {}
+    found = {family.space.control: own.median_ms * own.margin_over_control}
+    for name, regret in own.regret_with.items():
+        if name in entries:
+            found[Configuration(entries[name].configuration)] = own.median_ms * (1 + regret)
+    with suppress(AutotuneError):  # there need not be one
+        found[family.space.configuration(own.runner_up)] = own.runner_up_ms
+    return {**found, Configuration(own.configuration): own.median_ms}
 
 
 def _say_objective(known: Policies, chosen: Candidate, objective: str, out: Console) -> None:

@@ -63,6 +63,13 @@ class Family:
     def outputs(self) -> tuple[Data, ...]:
         return tuple(d for d in self.data.values() if d.role == "output")
 
+    @property
+    def constants(self) -> frozenset[str]:
+        """The extents that are the same for every input: their value reads nothing."""
+        return frozenset(
+            name for name, value in self.extents.items() if value is not None and not value.names
+        )
+
     def tolerance(self, names: Mapping[str, Any]) -> tuple[float, float]:
         """(relative, absolute) that a floating point output may be off; ``names`` binds options, policies, extents and
         scalars. Raises FamilyError."""
@@ -123,8 +130,10 @@ class Family:
         WorkloadError when two inputs disagree."""
         scalars = scalars or {}
         bound: dict[str, int] = {}
+        giver: dict[str, str] = {}  # the first input that has the extent
         for data in self.inputs:
             for name, size in zip(data.shape, shapes[data.name], strict=True):
+                giver.setdefault(name, data.name)
                 if bound.setdefault(name, size) != size:
                     raise WorkloadError(
                         f"extent {name}: {data.name} gives {size}, another input gives {bound[name]}; they must agree"
@@ -134,9 +143,8 @@ class Family:
                 value is not None
                 and bound.setdefault(name, computed := value.integer({**scalars, **bound})) != computed
             ):
-                raise WorkloadError(
-                    f"extent {name}: an input gives {bound[name]}, and {value.text} is {computed}"
-                )
+                needed = str(computed) if name in self.constants else f"{value.text}, which is {computed}"
+                raise WorkloadError(f"{giver[name]}: {name} is {bound[name]}, and must be {needed}")
         return bound
 
     def names(self, configuration: Mapping[str, Any], sizes: Mapping[str, int], options: Mapping[str, Any],

@@ -52,6 +52,7 @@ def header(
             "layouts_digest": layouts_digest(),
             "workload_digest": inputs.digest,
             "features": dict(inputs.sizes),
+            "constants": sorted(family.constants),
             "scalars": dict(inputs.scalars),
             "compared": {name: expression.text for name, expression in family.features.items()},
             "accuracy": list(family.accuracy),

@@ -38,7 +38,7 @@ _STATES: Mapping[str, State] = {
 _TAKEN = (
     "time", "times", "grid_size_x", "grid_size_y", "grid_size_z", "timestamp", "compile_time", "verification_time",
     "benchmark_time", "strategy_time", "framework_time", "state", "reason", "spread_relative", "samples",
-    "footprint_bytes", "__error__",
+    "transfer_bytes", "footprint_bytes", "__error__",
 )  # fmt: skip
 
 
@@ -174,6 +174,7 @@ def _entry(trial: Trial, names: Mapping[str, str]) -> dict[str, Any]:
         entry |= {
             "spread_relative": measured.spread,
             "samples": measured.samples,
+            "transfer_bytes": measured.transfer_bytes,
             "footprint_bytes": measured.footprint_bytes,
         }
         entry |= {f"registers_{p.kernel}": p.registers for p in trial.profiles if p.registers}
@@ -210,6 +211,7 @@ def _trial(entry: Mapping[str, Any], names: Mapping[str, str], identity: tuple[s
         minimum_ms=min(times, default=ms),
         spread=float(entry.get("spread_relative", spread(times) if times else 1.0)),
         samples=int(entry.get("samples", len(times) or 1)),
+        transfer_bytes=int(entry.get("transfer_bytes", 0)),
         footprint_bytes=int(entry.get("footprint_bytes", 0)),
     )
     return Trial(

@@ -23,6 +23,7 @@ def check_declaration(declared: Declared) -> Iterator[Finding]:
             yield from _layout_policy(declared, name, policy)
         if not policy.get("layout") or policy.get("constant"):
             yield from _plain_policy(declared, name, policy)
+    yield from _dims(declared)
     yield from _constraints(declared)
     yield from _features(declared)
     yield from _reference(declared)
@@ -88,6 +89,77 @@ def _layout_policy(declared: Declared, name: str, policy: Mapping[str, Any]) -> 
             "same program; name data that a kernel takes, or delete the policy",
             "policies", name,
         )  # fmt: skip
+
+
+def _dims(declared: Declared) -> Iterator[Finding]:
+    """A plane of single rows has the addresses of a line, but for a texture."""
+    layouts = {
+        (policy["layout"], name): key
+        for key, policy in declared.policies.items()
+        if policy.get("layout") in ("dims", "memory")
+        for name in policy.get("data", ())
+    }
+    for (layout, name), dims in layouts.items():
+        value = declared.data.get(name)
+        if layout != "dims" or value is None or value.get("plane", {}).get("rows", 1) > 1:
+            continue
+        memory = layouts.get(("memory", name), "")
+        memories = (
+            declared.policies[memory]["values"]
+            if memory
+            else [value.get("layout", {}).get("memory", "global")]
+        )
+        without = {
+            (plane, place)
+            for plane in declared.policies[dims]["values"]
+            for place in memories
+            if _meaning(declared, dims, plane) != "1d" and _meaning(declared, memory, place) != "texture"
+        }
+        if memory:
+            without &= _combinations(declared, dims, memory)
+        if not without:
+            continue
+        planes, places = (sorted({str(pair[i]) for pair in without}) for i in (0, 1))
+        line = next(
+            (v for v in declared.policies[dims]["values"] if _meaning(declared, dims, v) == "1d"), "1d"
+        )
+        textures = [v for v in memories if _meaning(declared, memory, v) == "texture"]
+        how = (
+            f"constrain it: {dims} == {line!r} or {memory} == {textures[0]!r}"
+            if textures
+            else "delete the policy"
+        )
+        yield declared.found(
+            "no-effect",
+            f"{dims}={'|'.join(planes)} changes nothing for {name!r} in {'|'.join(places)} memory: only a texture is "
+            f"read by rows, so these are the same program as {line}, tried again; {how}",
+            "policies", dims,
+            is_error=False,
+        )  # fmt: skip
+
+
+def _meaning(declared: Declared, policy: str, value: Any) -> str:
+    means = declared.policies[policy].get("means", {}) if policy else {}
+    return str({str(key): meaning for key, meaning in means.items()}.get(str(value), value))
+
+
+def _combinations(declared: Declared, first: str, second: str) -> set[tuple[Any, Any]]:
+    """The pairs of values of two policies that constraints leave; none where more than ``_MOST`` configurations would
+    have to be looked at."""
+    linked, constraints = {first, second}, []
+    read = [(item, _names(str(item["require"]))) for item in declared.content.get("constraints", ())]
+    read = [(item, names) for item, names in read if names <= declared.policies.keys()]
+    while more := [one for one in read if one[1] & linked and one not in constraints]:
+        constraints += more
+        linked = linked.union(*(names for _, names in more))
+    policies = tuple(
+        Policy(key, tuple(v["values"]), v["default"]) for key, v in declared.policies.items() if key in linked
+    )
+    rules = tuple(Constraint(parsed(str(item["require"])), item["reason"]) for item, _ in constraints)
+    try:
+        return {(one[first], one[second]) for one in listed(Space(policies, rules), _MOST) or ()}
+    except FamilyError:
+        return set()  # the constraints are told of by themselves
 
 
 def _constraints(declared: Declared) -> Iterator[Finding]:

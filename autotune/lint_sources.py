@@ -1,4 +1,5 @@
-"""What can be told from the text of a family's C++: names nothing declares, signatures, pointers past a layout.
+"""What can be told from the text of a family's C++: names nothing declares, signatures, launches of another shape,
+pointers past a layout.
 
 The rules read text, not C++: comments and strings are blanked out, macros are not expanded, and a kernel whose
 parameter list cannot be found is left alone. A compiler call (``autotune sweep FOLDER --static``) sees the rest.
@@ -39,6 +40,7 @@ def check_sources(declared: Declared) -> Iterator[Finding]:
         for source in declared.sources:
             if (parameters := _signature(source, kernel)) is not None:
                 yield from _against_arguments(declared, source, kernel, parameters)
+                yield from _against_launch(declared, source, kernel)
                 accessors |= {
                     p.name: p.policy_name for p in parameters if p.name and p.policy_name in declared.data
                 }
@@ -119,6 +121,46 @@ def _against_arguments(
             "here: list each parameter's data or scalar, in order",
             "kernels", kernel, "arguments",
         )  # fmt: skip
+
+
+def _body(source: Source, kernel: str) -> tuple[int, int]:
+    """Where the kernel's statements begin and end in the text of ``source``; an empty range where there are none."""
+    match = re.search(rf"\b__global__\b[^;{{}}]*?\b{kernel}\s*\([^;{{}}]*\)\s*{{", source.code)
+    if match is None:
+        return 0, 0
+    depth = 1
+    for position in range(match.end(), len(source.code)):
+        depth += {"{": 1, "}": -1}.get(source.code[position], 0)
+        if depth == 0:
+            return match.end(), position
+    return 0, 0
+
+
+def _against_launch(declared: Declared, source: Source, kernel: str) -> Iterator[Finding]:
+    """An index that the declared launch leaves at 0, and a grid that ignores how much of the index a block takes."""
+    launch = declared.kernels[kernel]
+    begin, end = _body(source, kernel)
+    body = source.code[begin:end]
+    for index, key in (("threadIdx", "block"), ("blockIdx", "grid")):
+        for axis in "xyz"[len(launch[key]) :]:
+            if match := re.search(rf"\b{index}\s*\.\s*{axis}\b", body):
+                what = (
+                    f"kernel {kernel} reads {index}.{axis}, which is always 0: its {key} in family.yaml has "
+                )
+                what += f"{len(launch[key])} of x, y, z; give {key} its {axis}, or do without it"
+                yield Finding("launch", source.path, source.line(begin + match.start()), what, is_error=False)
+    if re.search(r"\bgridDim\b", body):
+        return  # it walks on by the grid, so any will do
+    grid = " ".join(map(str, launch["grid"]))
+    for statement in re.finditer(r"[^;{}]*\bblockIdx\b[^;{}]*", body):
+        for factor in dict.fromkeys(re.findall(r"\*\s*Policy::(\w+)|Policy::(\w+)\s*\*", statement[0])):
+            name = factor[0] or factor[1]
+            values = declared.policies.get(name, {}).get("values", ())
+            if values and all(isinstance(v, int) for v in values) and not re.search(rf"\b{name}\b", grid):
+                what = f"kernel {kernel} multiplies its block's index by Policy::{name}, and its grid in family.yaml "
+                what += f"({grid}) does not read {name}: blocks would lie idle, or be missing; divide the grid by it"
+                line = source.line(begin + statement.start() + statement[0].index("blockIdx"))
+                yield Finding("launch", source.path, line, what, is_error=False)
 
 
 def _past_the_layout(declared: Declared, accessors: dict[str, str]) -> Iterator[Finding]:

@@ -34,12 +34,16 @@ def check_workloads(declared: Declared, family: Family) -> Iterator[Finding]:
             "default_workload",
         )
     for path in known.values():
+        own = path.is_relative_to(
+            family.folder
+        )  # else it ships: told by the folder that was named, as family.yaml is
+        shown = declared.folder / path.relative_to(family.folder) if own else path
         try:
             workload = load(family, path)
         except AutotuneError as problem:
-            yield Finding("workload", path, 1, str(problem).removeprefix(f"{path}: "))
+            yield Finding("workload", shown, 1, str(problem).removeprefix(f"{path}: "))
             continue
-        yield from _arrays(declared, family, workload, path)
+        yield from _arrays(declared, family, workload, shown)
 
 
 def _arrays(declared: Declared, family: Family, workload: Workload, path: Path) -> Iterator[Finding]:
@@ -48,7 +52,11 @@ def _arrays(declared: Declared, family: Family, workload: Workload, path: Path) 
     if not workload.arrays and makes:
         return  # family.py makes them, and nothing of a family is run here
     if workload.parameters:
-        what = "arrays are given too" if makes else "family.py has no inputs(parameters, root)"
+        what = (
+            "arrays are given, too; it makes all arrays"
+            if makes
+            else "family.py has no inputs(parameters, root)"
+        )
         message = f"parameters go to the family's inputs function, and {what}: keep one of them"
         yield Finding("workload", path, lines.get(("parameters",), 1), message)
         return

@@ -11,7 +11,7 @@ import jsonschema
 from rich.console import Console
 
 from autotune import yamlfile
-from autotune.errors import AutotuneError, FamilyError, UnknownName, suggestion
+from autotune.errors import AutotuneError, FamilyError, UnknownName
 from autotune.family import Family, families
 from autotune.family import load as load_family
 from autotune.findings import Declared, Finding, Lines, lines_of
@@ -112,18 +112,17 @@ def _header(declared: Declared, family: Family) -> Iterator[Finding]:
 
 def _schema(content: dict[str, object], file: Path, lines: Lines) -> Iterator[Finding]:
     for problem in jsonschema.Draft202012Validator(yamlfile.schema("family")).iter_errors(content):
-        place = tuple(problem.absolute_path)
-        if problem.validator == "additionalProperties" and isinstance(problem.instance, dict):
-            allowed = sorted(problem.schema.get("properties", {}))
-            for key in sorted(str(key) for key in problem.instance if key not in allowed):
-                message = f"unknown key {key!r}{suggestion(key, allowed)} (allowed: {', '.join(allowed)})"
-                yield Finding("declaration", file, lines.get((*place, key), 1), message)
-        else:
-            best = jsonschema.exceptions.best_match([problem])
-            where = ".".join(str(part) for part in best.absolute_path) or "top level"
-            while place and place not in lines:
-                place = place[:-1]
-            yield Finding("declaration", file, lines.get(place, 1), f"{where}: {best.message}")
+        if unknown := yamlfile.unknown_keys(problem):
+            around, messages = unknown
+            for key, message in sorted(messages.items()):
+                yield Finding("declaration", file, lines.get((*around, key), 1), message)
+            continue
+        best = jsonschema.exceptions.best_match([problem])
+        place = tuple(best.absolute_path)
+        where = ".".join(map(str, place)) or "top level"
+        while place and place not in lines:
+            place = place[:-1]
+        yield Finding("declaration", file, lines.get(place, 1), f"{where}: {yamlfile.explained(best)}")
 
 
 def _place(message: str) -> tuple[str, ...]:

@@ -1,57 +1,75 @@
 """What a person sees of a sweep that goes on: a bar on a terminal, a line now and then in a file."""
 
 import math
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import monotonic
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from autotune.summary import duration
 from autotune.trial import Trial
 
-__all__ = ["LINE_SECONDS", "Live", "live", "progress"]
+__all__ = ["FIRST_SECONDS", "LINE_SECONDS", "Live", "Pace", "live", "pace"]
 
 LINE_SECONDS = 10.0  # between lines where there is no terminal
+FIRST_SECONDS = 5.0  # before the time left is reckoned
+_FIRST_STEPS = 10  # and so many steps, in a short run a twentieth of them
+
+
+class Pace:
+    """How far something of many steps is, and about how long it still takes: as a bar, or as lines. ``total`` is None
+    where nobody knows. The time left is not told before it means something."""
+
+    def __init__(self, title: str, total: int | None, err: Console, bar: Progress | None) -> None:
+        self._title, self._total, self._err, self._bar = title, total, err, bar
+        self._task = bar.add_task(title, total=total, about="") if bar else None
+        self._said = monotonic()
+        self.start(0)
+
+    def start(self, done: int) -> None:
+        """The time left is reckoned from now on, with ``done`` steps behind."""
+        self._first, self._began = done, monotonic()
+
+    def step(self, done: int, about: str) -> None:
+        """``done`` steps are behind; ``about`` is what else to say."""
+        now = monotonic()
+        left = self._left(done, now)
+        if self._bar and self._task is not None:
+            self._bar.update(self._task, completed=done, about="; ".join(filter(None, (left, about))))
+        elif now - self._said >= LINE_SECONDS:
+            self._said = now
+            far = str(done) if self._total is None else f"{done} of {self._total}"
+            far = f"{far}, {left}" if left else far
+            self._err.print("; ".join(filter(None, (f"{self._title}: {far}", about))), markup=False)
+
+    def _left(self, done: int, now: float) -> str:
+        if self._total is None or done >= self._total:
+            return ""
+        seconds, steps = now - self._began, done - self._first
+        if seconds < FIRST_SECONDS or steps < min(_FIRST_STEPS, (self._total - self._first) / 20):
+            return ""
+        return f"about {seconds / steps * (self._total - done):.0f} s left"
 
 
 class Live:
     """One sweep's figures: trials done and left, the best time, how trials ended, time left, and the share of its time
     that the device ran kernels."""
 
-    def __init__(self, title: str, total: int | None, err: Console, bar: Progress | None) -> None:
-        self._title, self._total, self._err, self._bar = title, total, err, bar
+    def __init__(self, steps: Pace) -> None:
+        self._pace = steps
         self._states: Counter[str] = Counter()
-        self._began = self._said = time.monotonic()
-        self._first = 0  # trials that were recorded before
-        self._task = bar.add_task(title, total=total, about="") if bar else None
 
     def update(self, trial: Trial, done: int, best_ms: float, busy_share: float) -> None:
         """After each trial."""
-        if not self._states:
-            self._first = done - 1
+        if (
+            not self._states
+        ):  # trials that were recorded before say nothing, nor does what came before the first
+            self._pace.start(done)
         self._states[trial.state] += 1
-        about = self._about(best_ms, busy_share)
-        if self._bar and self._task is not None:
-            if done == self._first + 1:  # the time left is reckoned from what this run does
-                self._bar.reset(self._task, total=self._total, completed=self._first)
-            self._bar.update(self._task, completed=done, about=about)
-        elif time.monotonic() - self._said >= LINE_SECONDS:
-            self._said = time.monotonic()
-            far = str(done)
-            if self._total is not None:
-                left_s = (self._said - self._began) / (done - self._first) * (self._total - done)
-                far = f"{done} of {self._total}, about {left_s:.0f} s left"
-            self._err.print(f"{self._title}: {far}; {about}", markup=False)
+        self._pace.step(done, self._about(best_ms, busy_share))
 
     def _about(self, best_ms: float, busy_share: float) -> str:
         failed = [f"{count} {state}" for state, count in sorted(self._states.items()) if state != "measured"]
@@ -59,19 +77,19 @@ class Live:
         return ", ".join([*best, f"{self._states['measured']} measured", *failed, f"busy {busy_share:.0%}"])
 
 
-def progress(err: Console) -> Progress:
-    """A bar with a text beside it: ``about``, a field of its task."""
-    return Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.fields[about]}"), console=err, transient=True,
-    )  # fmt: skip
+@contextmanager
+def pace(title: str, total: int | None, err: Console) -> Iterator[Pace]:
+    """A Pace for the block; a bar that is gone afterwards where ``err`` is a terminal."""
+    if not err.is_terminal:
+        yield Pace(title, total, err, None)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, TextColumn("{task.fields[about]}"), console=err, transient=True) as bar:
+        yield Pace(title, total, err, bar)
 
 
 @contextmanager
 def live(title: str, total: int | None, err: Console) -> Iterator[Live]:
-    """A Live for the block; a bar that is gone afterwards where ``err`` is a terminal."""
-    if not err.is_terminal:
-        yield Live(title, total, err, None)
-        return
-    with progress(err) as bar:
-        yield Live(title, total, err, bar)
+    """A Live for the block, on a Pace."""
+    with pace(title, total, err) as steps:
+        yield Live(steps)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from autotune.compiler import Batch, BuildError, Built, translation_unit
 from autotune.errors import CompilerError
+from autotune.paths import pip_install
 from autotune.ptxas import check_target, complaints, figures
 
 __all__ = ["Nvcc", "find_nvcc"]
@@ -104,7 +105,7 @@ def find_nvcc() -> str:
     if not found:
         message = (
             "nvcc was not found on PATH, in CUDA_HOME, in CUDA_PATH or in /usr/local/cuda; install a CUDA "
-            "toolkit, or pip install 'autotune[static]' and use --compiler nvrtc"
+            f"toolkit, or {pip_install('static')} and use --compiler nvrtc"
         )
         raise CompilerError(message)
     return found

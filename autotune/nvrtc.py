@@ -7,6 +7,7 @@ from typing import Any
 
 from autotune.compiler import Batch, BuildError, Built, translation_unit
 from autotune.errors import CompilerError
+from autotune.paths import pip_install
 from autotune.ptxas import check_target, complaints, figures
 
 __all__ = ["Nvrtc"]
@@ -85,7 +86,7 @@ def _library() -> Any:
         nvrtc.nvrtcVersion()
     except (ImportError, OSError, RuntimeError) as error:
         message = (
-            f"NVRTC cannot be used ({error}); pip install 'autotune[static]', or install a CUDA toolkit and "
+            f"NVRTC cannot be used ({error}); {pip_install('static')}, or install a CUDA toolkit and "
             "use --compiler nvcc"
         )
         raise CompilerError(message) from error

@@ -1,11 +1,20 @@
 """Where things lie: what ships with the package, and the folders a user owns."""
 
+import json
 import os
 from pathlib import Path
 
 from autotune.errors import StoreError
 
-__all__ = ["bundled", "data_root", "include_dir", "policy_folders", "user_data", "writable"]
+__all__ = [
+    "bundled",
+    "data_root",
+    "include_dir",
+    "pip_install",
+    "policy_folders",
+    "user_data",
+    "writable",
+]
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -20,6 +29,24 @@ def bundled(kind: str) -> Path:
 def include_dir() -> Path:
     """The C++ layout library's include folder."""
     return bundled("kernels") / "include"
+
+
+def pip_install(extra: str = "") -> str:
+    """The command that installs an extra of autotune, or what it needs anyway: from the checkout that runs, else from
+    where it was installed from (PEP 610), else by name."""
+    from importlib import metadata
+    from urllib.parse import unquote, urlsplit
+
+    named = f"[{extra}]" if extra else ""
+    checkout = _PACKAGE.parent
+    if (checkout / "pyproject.toml").is_file():
+        return f"pip install -e '{checkout}{named}'"
+    try:
+        origin = json.loads(metadata.distribution("autotune").read_text("direct_url.json") or "{}")
+    except metadata.PackageNotFoundError:
+        origin = {}
+    url = urlsplit(origin.get("url", ""))
+    return f"pip install '{unquote(url.path) if url.scheme == 'file' else 'autotune'}{named}'"
 
 
 def data_root(named: str | Path | None = None) -> Path:

@@ -17,6 +17,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from autotune.errors import StoreError
+from autotune.paths import pip_install
 
 __all__ = ["PostgresClaims", "open_storage"]
 
@@ -50,7 +51,7 @@ def open_storage(address: str) -> tuple[optuna.storages.RDBStorage, str]:
             )
     except ImportError:
         raise StoreError(
-            f"cannot open the store {shown}: the driver is not installed; pip install 'autotune[postgresql]'"
+            f"cannot open the store {shown}: the driver is not installed; {pip_install('postgresql')}"
         ) from None
     except (SQLAlchemyError, optuna.exceptions.OptunaError, RuntimeError) as problem:
         raise StoreError(f"cannot open the store {shown}: {_first_line(problem)}") from None

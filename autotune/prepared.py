@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from autotune import interop
 from autotune.backends import LaunchError
 from autotune.binding import Arguments, Request, arguments, request, wait_for_content
-from autotune.bound import HOST, Bound, can_be_refilled, way_in, way_out
+from autotune.bound import Bound
 from autotune.data import canonical
 from autotune.errors import UsageError, WorkloadError
 from autotune.execution import Execution
@@ -21,6 +21,7 @@ from autotune.resident import Resident
 from autotune.results import Result, results
 from autotune.target import Chosen, Target
 from autotune.variant import Variant
+from autotune.ways import HOST, can_be_refilled, way_in, way_out
 from autotune.workload import Inputs
 
 __all__ = ["Prepared"]
@@ -211,7 +212,7 @@ class Prepared:
                 raise
             self._make_room(0)  # what is kept ready may have taken the memory
             made = Bound(self._target, chosen, inputs, self._resident, ways_in, views, ways_out)
-        if not all(can_be_refilled(variant, name) for name, way in ways_in.items() if way == HOST):
+        if not all(can_be_refilled(variant, name, lends) for name, way in ways_in.items() if way == HOST):
             return made, None
         self._bound[key] = made
         return made, key

@@ -15,8 +15,6 @@ __all__ = ["MISSED", "Ready", "ready"]
 Ready = Callable[[Sequence[Any], Any, Any], Any]
 MISSED = object()
 
-_UNALIGNED = 15  # the widest access of a kernel is 16 bytes
-
 
 def ready(
     lender: Lender, bound: Bound, asked: Request, call: tuple[tuple[Any, ...], Any], result: Any, is_new: bool
@@ -25,7 +23,7 @@ def ready(
     it gave (``is_new``: made for it). None when something about it has to be looked at each time."""
     arrays, stream = call
     launches, (output,) = bound.call, bound.execution.variant.family.outputs
-    if launches is None or bound.execution.uses_constant or len(arrays) != len(asked.sent):
+    if launches is None or len(arrays) != len(asked.sent):
         return None
     known = []
     for array, name in [*zip(arrays, asked.sent, strict=True), (result, output.name)]:
@@ -34,11 +32,12 @@ def ready(
         read = interop.reader(array)
         address, signature = read(array)
         waits = getattr(asked.inputs.arrays.get(name), "stream", None) not in (None, asked.stream)
-        if address & _UNALIGNED or waits:
+        unaligned = bound.alignment(name) - 1
+        if address & unaligned or waits:
             return None
-        known.append((type(array), read, signature, bound.place(name)))
-    *inputs, (kind, read_result, expected, place) = known
-    count, handle, point = len(inputs), asked.stream, launches.point
+        known.append((type(array), read, signature, bound.place(name), unaligned))
+    *inputs, (kind, read_result, expected, place, gaps) = known
+    count, handle, point = len(inputs), asked.stream, bound.point
     current = interop.stream_asker(asked.example) if stream is None else None
     shape = tuple(asked.inputs.sizes[extent] for extent in output.shape)
     make = interop.allocator(asked.example, shape, output.dtype) if is_new else None
@@ -49,18 +48,18 @@ def ready(
         if current is not None and current() != handle:
             return MISSED
         addresses = []
-        for array, (type_, read, signature, _) in zip(given, inputs, strict=True) if count else ():
+        for array, (type_, read, signature, _, unaligned) in zip(given, inputs, strict=True) if count else ():
             if type(array) is not type_:
                 return MISSED
             address, seen = read(array)
-            if seen != signature or address & _UNALIGNED:
+            if seen != signature or address & unaligned:
                 return MISSED
             addresses.append(address)
         made = out if make is None else make()
         if type(made) is not kind:
             return MISSED
         address, seen = read_result(made)
-        if seen != expected or address & _UNALIGNED:
+        if seen != expected or address & gaps:
             return MISSED
         point(place, address)
         for index, address in enumerate(addresses):

@@ -38,7 +38,8 @@ def report(records: Sequence[str], folder: Path | None, out: Console) -> None:
     studies = read_record(record)
     folder = folder or Path(record)
     writable(folder)
-    write_reports(folder, studies, out, record=None if "://" in record else Path(record))
+    place = Path(record)
+    write_reports(folder, studies, out, record=place if place.is_dir() else place.parent)
 
 
 def write_reports(

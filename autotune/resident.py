@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from autotune.backends import Backend, Module, Placed
 from autotune.backends.transform import Mover, is_as_stored, is_canonical, raw, refusal, staged
 from autotune.execution import Execution, Shared, Windowed
+from autotune.expression import parsed
 from autotune.interop import View
 from autotune.layout import Layout, Stored
 from autotune.order import Order, merged, reordered
@@ -23,7 +24,7 @@ from autotune.view import view_room
 from autotune.window import cut, steps
 from autotune.workload import Inputs
 
-__all__ = ["Resident", "can_be_staged"]
+__all__ = ["Resident", "can_be_staged", "is_cut", "linear"]
 
 _MEMORY_SHARE = 0.5  # of the device's memory, for inputs in layouts that are not in use
 
@@ -33,12 +34,13 @@ _ORDERS_KEPT = 2
 @dataclass
 class _Kept:
     """One array or merged group in one layout: where each member is, and what storing it cost. ``stored`` has no
-    content but for constant memory, which is filled anew for each binary."""
+    content but for constant memory that is filled from the host, anew for each binary."""
 
     stored: dict[str, Stored]
     placed: dict[str, Placed]
     transform_ms: float
     transfer_ms: float
+    transfer_bytes: int  # from the host; constant memory is counted where it is filled
     used: int = 0
 
     @property
@@ -80,7 +82,7 @@ class Resident:
         windows: dict[str, Stored] = {}
         for item in kept:
             bound |= item.placed
-            windows |= {name: s for name, s in item.stored.items() if s.memory == "constant"}
+            windows |= {name: s for name, s in item.stored.items() if s.buffer is not None}
         bound |= {name: self.backend.place(stored, module) for name, stored in windows.items()}
         for name, layout in layouts.items():
             if name not in bound and not layout.data.of:
@@ -95,6 +97,7 @@ class Resident:
             self.backend, variant, module, bound, names, windows, orders,
             sum(item.transform_ms for item in kept) + self._ordering_ms(variant),
             sum(item.transfer_ms for item in kept),
+            sum(item.transfer_bytes for item in kept) + sum(stored.nbytes for stored in windows.values()),
         )  # fmt: skip
 
     def hold(self, variant: Variant) -> None:
@@ -108,11 +111,14 @@ class Resident:
 
     def refill(self, variant: Variant, arrays: Mapping[str, NDArray[Any]]) -> None:
         """New content for inputs of the same shape and dtype, in place: executions of ``variant`` made before read
-        it at their next run. The arrays are canonical; none is merged, reordered or in constant memory."""
+        it at their next run. The arrays are canonical; none is merged, reordered or in constant memory that is filled
+        from the host."""
         for name, array in arrays.items():
+            if not self._is_used(variant, name):
+                continue
             layout = variant.layouts[name]
             item = self._kept[_key(variant, (name,))]
-            self.backend.upload(item.placed[name], layout.apply(array))
+            self.backend.upload(linear(item.placed[name]), layout.apply(array))
 
     # -- inputs -------------------------------------------------------------------------------------------
 
@@ -121,6 +127,8 @@ class Resident:
         if parent and all(parent.inputs.arrays.get(n) is self.inputs.arrays[n] for n in group):
             return parent._keep(variant, group, orders)  # noqa: SLF001 - one class
         key = _key(variant, group)
+        is_used = self._is_used(variant, group[0])
+        key += "" if is_used else " unused"
         extent = variant.family.windowed.get(group[0], "")
         step = 0  # elements in a window
         if extent and variant.layouts[group[0]].memory == "constant":
@@ -129,9 +137,12 @@ class Resident:
             key += f" by {step}"
         if key not in self._kept:
             self._make_room()
-            self._kept[key] = (
-                self._cut(variant, group[0], orders, step) if step else self._stored(variant, group, orders)
-            )
+            if step:
+                self._kept[key] = self._cut(variant, group[0], orders, step)
+            elif is_used:
+                self._kept[key] = self._stored(variant, group, orders)
+            else:
+                self._kept[key] = self._room(variant.layouts[group[0]], group[0])
         item = self._kept[key]
         item.used = self._bound
         return item
@@ -145,30 +156,56 @@ class Resident:
             room = self.backend.place(replace(raw(view.nbytes), buffer=view.reshape(-1).view(np.uint8)))
             try:
                 address: int = room.address  # type: ignore[attr-defined]  # of a kind that lends
-                return self._from_device(variant.layouts[group[0]], group[0], staged(view, address))
+                made = self._from_device(variant.layouts[group[0]], group[0], staged(view, address))
+                return replace(made, transfer_bytes=view.nbytes)
             finally:
                 room.free()
         saved_ms = sum(self._saved_ms(variant, name) for name in group)
         arrays = [self._reordered(variant, name, orders) for name in group]
         chosen = [variant.layouts[name] for name in group]
-        made = merged(chosen, arrays) if len(group) > 1 else [chosen[0].apply(arrays[0])]
+        shaped = merged(chosen, arrays) if len(group) > 1 else [chosen[0].apply(arrays[0])]
         middle = time.perf_counter()
         owner: Placed | None = None
         placed: dict[str, Placed] = {}
-        for name, stored in zip(group, made, strict=True):
-            if stored.memory == "constant":
+        from_host = self.mover is None and shaped[0].memory == "constant"
+        for name, stored in zip(group, shaped, strict=True):
+            if from_host:
                 continue
-            if owner is None:
+            kept = replace(stored, buffer=None)
+            if stored.memory == "constant":
+                owner = owner or self.backend.place(replace(stored, memory="global"))
+                placed[name] = Windowed.whole(kept, owner)
+            elif owner is None:
                 placed[name] = owner = self.backend.place(stored)
             else:
-                placed[name] = Shared(owner, replace(stored, buffer=None))
+                placed[name] = Shared(owner, kept)
         self.backend.synchronize()
         end = time.perf_counter()
         contents = {
-            name: stored if stored.memory == "constant" else replace(stored, buffer=None)
-            for name, stored in zip(group, made, strict=True)
+            name: stored if from_host else replace(stored, buffer=None)
+            for name, stored in zip(group, shaped, strict=True)
         }
-        return _Kept(contents, placed, (middle - begin) * 1e3 + saved_ms, (end - middle) * 1e3)
+        sent = 0 if owner is None else owner.stored.nbytes  # the others of a group are in the same bytes
+        return _Kept(contents, placed, (middle - begin) * 1e3 + saved_ms, (end - middle) * 1e3, sent)
+
+    def _is_used(self, variant: Variant, name: str) -> bool:
+        """Whether kernels read the input in this configuration. One that shares its bytes, lies in a plane or in
+        constant memory, or is on the GPU already, is stored in any case."""
+        used = variant.family.data[name].used
+        others = any(name in group for group in variant.groups)
+        layout = variant.layouts[name]
+        if not used or others or layout.memory == "constant" or layout.dims != "1d":
+            return True
+        if isinstance(self.inputs.arrays[name], View):
+            return True
+        inputs = self.inputs
+        names = variant.family.names(variant.configuration, inputs.sizes, inputs.options, inputs.scalars)
+        return bool(parsed(used).evaluate(names))
+
+    def _room(self, layout: Layout, name: str) -> _Kept:
+        """A place for an array that no kernel reads here."""
+        room = layout.room(self.inputs.arrays[name].shape)
+        return _Kept({name: room}, {name: self.backend.place(room)}, 0.0, 0.0, 0)
 
     def _cut(self, variant: Variant, name: str, orders: Mapping[str, Order], step: int) -> _Kept:
         """An array in windows of constant memory: all of them in the device's own."""
@@ -180,23 +217,26 @@ class Resident:
         self.backend.synchronize()
         placed = Windowed(extent, windows, resident)
         transfer_ms = (time.perf_counter() - middle) * 1e3
-        return _Kept({}, {name: placed}, (middle - begin) * 1e3 + saved_ms, transfer_ms)
+        return _Kept({}, {name: placed}, (middle - begin) * 1e3 + saved_ms, transfer_ms, everything.nbytes)
 
     def _from_device(self, layout: Layout, name: str, view: View) -> _Kept:
         """An array that is on the GPU and can be stored there (transform.refusal says whether)."""
         backend: Any = self.backend  # of a kind that lends
         begin, room = time.perf_counter(), layout.room(view.shape)
         placed: Any
-        if is_as_stored(layout, view):
+        constant = layout.memory == "constant"
+        if is_as_stored(layout, view) and not constant:
             placed = backend.borrow(room, view.address)
         else:
             assert self.mover is not None
-            placed = backend.place(room)
+            placed = backend.place(replace(room, memory="global") if constant else room)
             backend.fill(placed, 0)
             launch = self.mover.launch(layout, view, placed, placed.address, True, ("", ""))
             backend.launch(launch.module, launch.kernel, launch.geometry, launch.arguments)
             backend.synchronize()  # another stream may use it next
-        return _Kept({name: room}, {name: placed}, (time.perf_counter() - begin) * 1e3, 0.0)
+        if constant:
+            placed = Windowed.whole(room, placed)
+        return _Kept({name: room}, {name: placed}, (time.perf_counter() - begin) * 1e3, 0.0, 0)
 
     def _make_room(self) -> None:
         """Free the inputs that were not used for longest, once they take their share of the memory."""
@@ -291,13 +331,23 @@ class Resident:
         self._moved.clear()
 
 
+def linear(placed: Placed) -> Placed:
+    """The linear memory of an array: what its constant window is filled from, where it has one."""
+    return placed.resident if isinstance(placed, Windowed) else placed
+
+
 def can_be_staged(variant: Variant, name: str, array: NDArray[Any]) -> bool:
     """Whether the layout of a canonical array of the host is better applied on the GPU: there is something to do, and
     it can be done there. The bytes that are copied may be more, but they need not be moved about on the host."""
     layout = variant.layouts[name]
-    if is_canonical(layout, array.shape) or _order_key(variant, name):
+    if is_canonical(layout, array.shape) or _order_key(variant, name) or is_cut(variant, name):
         return False
     return not refusal(layout, staged(array))
+
+
+def is_cut(variant: Variant, name: str) -> bool:
+    """Whether the array goes through constant memory in windows, into which the host cuts it."""
+    return name in variant.family.windowed and variant.layouts[name].memory == "constant"
 
 
 def _ordered_spaces(variant: Variant) -> Iterator[tuple[Any, str, str]]:

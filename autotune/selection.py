@@ -50,7 +50,7 @@ _HEAD = 4096  # bytes; a policy file begins with its device
 class Candidate:
     """A configuration with the rule that brought it up (see above; ``file`` for a policy file that cannot be used).
     ``refusal`` is why it is not taken, empty for the one that is. ``expected_ms`` is the recorded time, or for another
-    input's entry what the file's times suggest for this much work; 0 when nothing is known."""
+    input's entry what the file's times suggest for this much work, whichever is taken; 0 when nothing is known."""
 
     match: str
     configuration: Configuration | None

@@ -20,9 +20,10 @@ from autotune.errors import UsageError
 from autotune.family import Family
 from autotune.jobs import own_folder, shared_arrays
 from autotune.space import Configuration
+from autotune.spread_calibration import calibrated
 from autotune.spread_member import Member
 from autotune.spread_memory import Place, places, sized
-from autotune.spread_plan import Chunk, Model, Plan, Units, allocate, chunks_of, predicted
+from autotune.spread_plan import Chunk, Model, Plan, Units, allocate, predicted
 from autotune.spread_report import Report, Share
 from autotune.spread_team import Team
 from autotune.spread_worker import Memory, Task
@@ -31,7 +32,7 @@ from autotune.workload import Inputs
 __all__ = ["CHUNK_SECONDS", "Spread"]
 
 CHUNK_SECONDS = 120.0  # without a sign of life from a worker that has work: then it is ended
-_CALIBRATED_SHARE = 16  # of a worker's work, at most, is run once more to learn what it takes
+_CALIBRATED_SHARE = 1 / 16  # of a worker's work, at most, in one chunk that is run to learn what it takes
 
 # For each chunk that is done: who did it, and what. In the spreading process.
 Watch = Callable[[Member, Chunk], None]
@@ -184,36 +185,30 @@ class Spread:
             found += np.diff(offsets) * self._parts[name].itemsize
         return found
 
-    def calibrate(self) -> None:
-        """Time a few chunks on every device, two sizes and the cheapest and the costliest unit, to know what a plan
-        should take. Raises DeviceError, and UsageError while results are on the devices only, which it would spoil."""
+    def calibrate(self, share: float = _CALIBRATED_SHARE) -> None:
+        """Time some chunks on every device, to know what a plan should take; see ``spread_calibration``. None of them
+        has more than a ``share`` of a worker's units: 0.5 makes predictions good where a device needs many units to be
+        filled. Raises DeviceError, and UsageError while results are on the devices only, which it would spoil."""
         if self._is_kept and not self._is_gathered:
             raise UsageError("results are on the devices only: fetch them before calibrating")
         begin = time.perf_counter()
-        n, largest = len(self.units), len(self.units) // (_CALIBRATED_SHARE * len(self.members))
-        chunks = {
-            Chunk(0, 1),
-            Chunk(int(self.units.costs.argmin()), 1),
-            Chunk(int(self.units.costs.argmax()), 1),
-        }
-        many = max(2, min(self.units.batch, largest))
-        chunks.add(chunks_of(self.units, 0, n, min(many, self.units.batch))[0])
-        asked = sorted(chunks)
-        for number, times in self._team.ask("calibrate", lambda _: asked).items():
-            self.models[number] = self._fitted(
-                [(c, *seconds) for c, seconds in zip(asked, times, strict=True)]
-            )
+        models, self.units = calibrated(
+            self.units,
+            self.bytes_per_unit,
+            share / len(self.members),
+            lambda chunks: self._team.ask("calibrate", lambda _: list(chunks)),
+        )
+        for number, model in models.items():
+            self.models[number] = model
         self.is_calibrated = True
         self.calibrated_s = time.perf_counter() - begin
 
-    def _fitted(self, samples: Sequence[tuple[Chunk, float, float]]) -> Model:
+    def _samples(self, done: Sequence[tuple[Chunk, float, float]]) -> list[tuple[float, float, int, float]]:
         nbytes = self.bytes_per_unit
-        return Model.fit(
-            [
-                (self.units.cost(c), seconds, int(nbytes[c.first : c.first + c.count].sum()), copied)
-                for c, seconds, copied in samples
-            ]
-        )
+        return [
+            (self.units.cost(c), seconds, int(nbytes[c.first : c.first + c.count].sum()), copied)
+            for c, seconds, copied in done
+        ]
 
     def plan(self, allocation: str = "auto", batch: int = 0) -> Plan:
         """Who would run what; see docs/several-gpus.md. ``batch`` 0 is the configuration's."""
@@ -283,8 +278,9 @@ class Spread:
                     lost=member.lost,
                 )
             )
-            if did.samples:  # what a whole run took is the better guide for the next one
-                self.models[member.number] = self._fitted(did.samples)
+            if did.samples:
+                model = self.models[member.number]
+                self.models[member.number] = model.refined(self._samples(did.samples))
         return Report(
             family=self.family.name,
             configuration=self.configuration.id,

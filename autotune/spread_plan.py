@@ -16,7 +16,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from autotune.errors import FamilyError, UnknownName
 
-__all__ = ["ALLOCATIONS", "Chunk", "Model", "Plan", "Units", "allocate", "best", "chunks_of", "predicted"]
+__all__ = [
+    "ALLOCATIONS",
+    "Chunk",
+    "Model",
+    "Plan",
+    "Units",
+    "allocate",
+    "best",
+    "chunks_of",
+    "group_edges",
+    "predicted",
+]
 
 ALLOCATIONS = ("auto", "cyclic", "batches", "contiguous", "equal", "whole", "balanced", "dynamic")
 
@@ -40,7 +51,8 @@ class Units:
 
     ``parts`` has for an output the elements of it, flattened, that each unit writes: unit u those from
     ``parts[name][u]`` to ``parts[name][u + 1]``. ``sums`` are outputs to which units add. ``groups`` (units,) are
-    numbers that never decrease: a chunk does not reach from one group into the next.
+    numbers that never decrease: a chunk does not reach from one group into the next. ``items`` (units,) say how many
+    pieces of the work a unit is, which is what ``equal`` counts; units themselves without it.
     """
 
     costs: NDArray[np.float64]
@@ -49,6 +61,7 @@ class Units:
     parts: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     sums: tuple[str, ...] = ()
     groups: NDArray[np.int64] | None = None
+    items: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.costs)
@@ -82,19 +95,50 @@ class Units:
                 )
         if self.groups is not None and (len(self.groups) != n or np.any(np.diff(self.groups) < 0)):
             refuse(f"groups has {len(self.groups)} values; {n} that never decrease are needed")
+        if self.items is not None and (len(self.items) != n or np.any(self.items < 1)):
+            refuse(f"items has {len(self.items)} values; {n} of at least 1 are needed")
 
 
 @dataclass(frozen=True)
 class Model:
     """What a worker's device takes: seconds for one of the costs' unit, for a chunk whatever is in it, and for a byte
-    of results copied to the host, which goes on beside computing."""
+    of results copied to the host, which goes on beside computing. ``points`` are (cost, seconds) of single chunks,
+    rising: where there are some, a chunk takes what lies between them, and beyond the last in proportion."""
 
     per_cost: float
     per_chunk: float = 0.0
     per_byte: float = 0.0
+    points: tuple[tuple[float, float], ...] = ()
 
     def seconds(self, costs: float, chunks: int) -> float:
-        return self.per_cost * costs + self.per_chunk * chunks
+        """Of so many chunks of one size with ``costs`` together."""
+        if not self.points or not chunks:
+            return self.per_cost * costs + self.per_chunk * chunks
+        last, mean = self.points[-1][0], costs / chunks
+        if mean > last:
+            return self.per_cost * costs
+        return chunks * float(np.interp(mean, *np.transpose(self.points)))
+
+    @classmethod
+    def through(cls, points: Sequence[tuple[float, float]], per_byte: float = 0.0) -> "Model":
+        """From (cost, seconds) of single chunks. A chunk takes no longer than one of a higher cost."""
+        costs, seconds = np.array(sorted(points), np.float64).T
+        seconds = np.maximum.accumulate(seconds)
+        per_cost = float(seconds[-1] / max(costs[-1], 1e-300))
+        return cls(per_cost, 0.0, per_byte, tuple(zip(costs.tolist(), seconds.tolist(), strict=True)))
+
+    def refined(self, samples: Sequence[tuple[float, float, int, float]]) -> "Model":
+        """After a run of such chunks, as ``fit`` takes them: what they took is the better guide for the next one."""
+        if not self.points:
+            return Model.fit(samples)
+        expected = sum(self.seconds(cost, 1) for cost, *_ in samples)
+        ratio = sum(seconds for _, seconds, *_ in samples) / max(expected, 1e-300)
+        return Model(
+            self.per_cost * ratio,
+            0.0,
+            Model.fit(samples).per_byte,
+            tuple((cost, seconds * ratio) for cost, seconds in self.points),
+        )
 
     @classmethod
     def fit(cls, samples: Sequence[tuple[float, float, int, float]]) -> "Model":
@@ -120,11 +164,16 @@ class Plan:
     steals: bool = False
 
 
+def group_edges(units: Units) -> list[int]:
+    """Where groups begin, and the end of the last: [0, units] where there are none."""
+    cuts = [] if units.groups is None else (np.flatnonzero(np.diff(units.groups)) + 1).tolist()
+    return [0, *cuts, len(units)]
+
+
 def chunks_of(units: Units, first: int, last: int, batch: int) -> list[Chunk]:
     """Units ``first`` .. ``last - 1`` in chunks of at most ``batch``, of nearly one size within a group."""
     chunks: list[Chunk] = []
-    cuts = [] if units.groups is None else (np.flatnonzero(np.diff(units.groups)) + 1).tolist()
-    edges = [first, *(cut for cut in cuts if first < cut < last), last]
+    edges = [first, *(cut for cut in group_edges(units) if first < cut < last), last]
     for begin, end in pairwise(edges):
         many = -(-(end - begin) // batch)
         for number in range(many):
@@ -148,7 +197,9 @@ def allocate(units: Units, allocation: str, models: Sequence[Model], batch: int 
     if allocation == "batches":
         return Plan(allocation, batch, _frozen([chunks[worker::workers] for worker in every]))
     if allocation in ("contiguous", "equal"):
-        if allocation == "equal":
+        if allocation == "equal" and units.items is not None:
+            edges = _edges(units.items.astype(np.float64), [1.0] * workers)
+        elif allocation == "equal":
             edges = [n * worker // workers for worker in range(workers + 1)]
         else:
             edges = _edges(units.costs, [1 / max(model.per_cost, 1e-300) for model in models])

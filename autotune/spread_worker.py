@@ -155,7 +155,7 @@ class _Worker:
                 f"`autotune sweep {family.name}` makes one{why}",
                 stacklevel=2,
             )
-        listed = candidates(family, file, inputs.sizes, inputs.options, device.kind)
+        listed = candidates(family, file, inputs.sizes, inputs.options, device.kind, scalars=inputs.scalars)
         chosen, _passed = choose(listed, lambda configuration: self._variant(configuration)[1])
         assert chosen.configuration is not None
         self._pipe.send(("chosen", (dict(chosen.configuration), f"{chosen.match}, {chosen.origin}")))

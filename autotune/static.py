@@ -74,7 +74,17 @@ def write_static(family: Family, rows: Sequence[StaticProfile], path: Path) -> N
     from autotune.report.results import clean, csv_text, write_text
 
     figures = list(KernelProfile.__dataclass_fields__)
-    taken = {"family", "arch", "configuration", "state", "reason", *figures, *_HINTS}
+    taken = {
+        "family",
+        "arch",
+        "configuration",
+        "source_digest",
+        "space_digest",
+        "state",
+        "reason",
+        *figures,
+        *_HINTS,
+    }
     better = {
         arch: better_neighbours({r.configuration: r.kernels for r in rows if r.arch == arch and r.kernels})
         for arch in dict.fromkeys(r.arch for r in rows)
@@ -85,6 +95,8 @@ def write_static(family: Family, rows: Sequence[StaticProfile], path: Path) -> N
             "family": family.name,
             "arch": row.arch,
             "configuration": row.configuration.id,
+            "source_digest": family.source_digest,
+            "space_digest": family.space_digest,
         }
         for name, value in row.configuration.items():
             base[f"policy_{name}" if name in taken else name] = value

@@ -1,24 +1,31 @@
 """``autotune sweep --static``: the static pass over part of a space for one or more architectures, and its files."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from statistics import median_low
 
 from rich.console import Console
 from rich.table import Table
 
 from autotune.cache import Cache, default_root
-from autotune.errors import UsageError
-from autotune.live import progress
+from autotune.errors import CompilerError, UsageError
+from autotune.live import pace
 from autotune.paths import writable
 from autotune.records import read_record
 from autotune.report.files import write_static_report
+from autotune.space import Configuration, Policy
 from autotune.static import StaticProfile, static_sweep, static_toolchain, write_static
+from autotune.summary import reasons
 from autotune.sweeping import Request
+from autotune.trial import KernelProfile
 
 __all__ = ["run_static"]
 
+BEST, WORST = 10, 5  # of each architecture and kernel; static.csv has all
+
 
 def run_static(request: Request, archs: Sequence[str], out: Console, err: Console) -> None:
-    """The static pass for each architecture: a table, and static.csv in the output folder."""
+    """The static pass for each architecture: what the policies change and the configurations with most occupancy, and
+    static.csv in the output folder. Raises CompilerError when nothing compiles for one of them."""
     if request.device != "auto" or request.workloads or request.store:
         raise UsageError(
             "--static runs nothing and records nothing: leave --device, --workload and --store out"
@@ -32,31 +39,95 @@ def run_static(request: Request, archs: Sequence[str], out: Console, err: Consol
     rows: list[StaticProfile] = []
     for arch in archs:
         toolchain = static_toolchain(arch, request.compiler)
-        with progress(err) as bar:
-            task = bar.add_task(f"{request.family.name} {arch}", total=len(configurations), about="")
+        with pace(f"{request.family.name} {arch}", len(configurations), err) as steps:
             found = static_sweep(
                 request.family, configurations, toolchain, arch, Cache(default_root()),
                 request.compiler_processes("cpu"),
             )  # fmt: skip
-            for row in found:
+            failed = 0
+            for done, row in enumerate(found, 1):
                 rows.append(row)
-                bar.advance(task)
-    table = Table("arch", "kernel", "registers", "spills B", "shared B", "occupancy", "limited by", box=None)
-    table.add_column("configuration", overflow="fold", min_width=40)
-    for row in rows:
-        for p in row.kernels:
-            table.add_row(
-                row.arch, p.kernel, str(p.registers), str(p.spill_store_bytes + p.spill_load_bytes),
-                str(p.static_shared_bytes + p.dynamic_shared_bytes), f"{p.occupancy:.0%}", p.limited_by,
-                row.configuration.id,
-            )  # fmt: skip
-        if row.message:
-            table.add_row(row.arch, "-", "-", "-", "-", "-", "does not compile", row.configuration.id)
-    out.print(table)
+                failed += bool(row.message)
+                steps.step(done, f"{failed} compile_failed" if failed else "")
+    _print_tables(rows, request.space.policies, out)
     path = request.folder / "static.csv"
     write_static(request.family, rows, path)
-    out.print(f"static pass  {len(rows)} configurations in {path}")
+    failures = [("compile_failed", row.message, row.configuration.id) for row in rows if row.message]
+    lost = f", {len(failures)} of them compile_failed" if failures else ""
+    out.print(f"static pass  {len(rows)} configurations in {path}{lost}", markup=False)
     has_record = (request.folder / "store.journal").is_file()
     beside = read_record(str(request.folder)) if has_record else ()
     report = write_static_report(request.folder, beside, {request.family.name: request.family})
     out.print(f"report       {report}")
+    without = [arch for arch in archs if not any(row.kernels for row in rows if row.arch == arch)]
+    if without:
+        raise CompilerError(
+            f"no configuration compiles for {', '.join(without)}; all reasons are in {path}\n{reasons(failures)}"
+        )
+    if failures:
+        err.print(f"warning: some do not compile\n{reasons(failures)}", markup=False)
+
+
+def _print_tables(rows: Sequence[StaticProfile], policies: Sequence[Policy], out: Console) -> None:
+    """Of each architecture and kernel: what values of policies change, then the best and the worst configurations."""
+    found: dict[tuple[str, str], list[tuple[Configuration, KernelProfile]]] = {}
+    for row in rows:
+        for p in row.kernels:
+            found.setdefault((row.arch, p.kernel), []).append((row.configuration, p))
+    if not found:
+        return
+    out.print(_by_value(found, policies))
+    table = Table("arch", "kernel", "registers", "spills B", "shared B", "occupancy", "limited by", box=None)
+    table.add_column("configuration", overflow="fold", min_width=40)
+    for (arch, kernel), of in found.items():
+        of.sort(key=lambda one: (-one[1].occupancy, _spilled(one[1]), one[1].registers))
+        left = len(of) - BEST - WORST
+        for rank, (configuration, p) in enumerate(of):
+            if left > 0 and rank == BEST:
+                table.add_row(*["…"] * 7, f"{left:,} between are in static.csv")
+            if left <= 0 or rank < BEST or rank >= BEST + left:
+                table.add_row(
+                    arch, kernel, str(p.registers), str(_spilled(p)),
+                    str(p.static_shared_bytes + p.dynamic_shared_bytes), f"{p.occupancy:.0%}", p.limited_by,
+                    configuration.id,
+                )  # fmt: skip
+    out.print(table)
+
+
+def _by_value(
+    found: Mapping[tuple[str, str], Sequence[tuple[Configuration, KernelProfile]]], policies: Sequence[Policy]
+) -> Table:
+    """The figures of each kernel over all configurations and over those with each value of a policy, without the
+    policies whose values all have the same."""
+    table = Table(
+        "arch", "kernel", "policy", "configurations", "registers", "spilling", "occupancy", box=None
+    )
+    for (arch, kernel), of in found.items():
+        table.add_row(arch, kernel, "all", *_figures([p for _, p in of]))
+        for policy in policies:
+            groups = {value: [p for c, p in of if c[policy.name] == value] for value in policy.values}
+            told = {value: _figures(group) for value, group in groups.items() if group}
+            if len({figures[1:] for figures in told.values()}) > 1:
+                for value, figures in told.items():
+                    table.add_row(arch, kernel, f"{policy.name}={value}", *figures)
+    return table
+
+
+def _figures(profiles: Sequence[KernelProfile]) -> tuple[str, ...]:
+    """How many, fewest to most registers and their median, how many spill, least to most occupancy."""
+    registers, occupied = [p.registers for p in profiles], [p.occupancy for p in profiles]
+    spread = _range(str(min(registers)), str(max(registers)))
+    return (
+        str(len(profiles)),
+        f"{spread}, median {median_low(registers)}" if " to " in spread else spread,
+        str(sum(_spilled(p) > 0 for p in profiles)),
+        _range(f"{min(occupied):.0%}", f"{max(occupied):.0%}"),
+    )
+
+
+def _range(least: str, most: str) -> str:
+    return least if least == most else f"{least} to {most}"
+
+
+def _spilled(profile: KernelProfile) -> int:
+    return profile.spill_store_bytes + profile.spill_load_bytes

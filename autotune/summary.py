@@ -1,14 +1,20 @@
 """A finished study in a few lines of text: the end of ``autotune sweep``."""
 
+import re
+from collections.abc import Iterable, Mapping
+
 from rich.console import Console
 from rich.table import Table
 
-from autotune.decision import Decision, cost_ms, decide
+from autotune.decision import Decision, close_to_winner, cost_ms, decide
 from autotune.device import Device
 from autotune.record import Study
 from autotune.trial import Trial
 
-__all__ = ["duration", "pays", "print_study", "states"]
+__all__ = ["duration", "pays", "print_study", "reasons", "states"]
+
+_MOST_REASONS = 3
+_MOST_LINES = 3  # of a reason
 
 
 def duration(milliseconds: float) -> str:
@@ -23,14 +29,45 @@ def states(study: Study) -> str:
     return ", ".join(f"{count} {state}" for state, count in sorted(study.states().items()))
 
 
-def print_study(study: Study, wall_s: float, device: Device, out: Console, objective: str = "kernel") -> None:
-    """The winner by ``objective`` (see ``decision.cost_ms``), what it is compared with, and the break-even."""
-    sizes = " x ".join(str(n) for n in study.about["features"].values())
+def reasons(failures: Iterable[tuple[str, str, str]]) -> str:
+    """Why nothing came of it, the most frequent reasons first: lines with how often, one configuration, and the first
+    lines of the message from its first error on. ``failures`` are (state, message, configuration's id); messages that
+    differ in numbers, template arguments and names of configurations alone count as one."""
+    from autotune.report.results import clean
+
+    found: dict[tuple[str, str], list[tuple[list[str], str]]] = {}
+    for state, message, name in failures:
+        lines = clean(message).splitlines() or [""]
+        first = next((i for i, line in enumerate(lines) if "error" in line or "fatal" in line), 0)
+        kind = lines[first]
+        for varies in (r"<.*>", r"\S+=\S+", r"\d+(\.\d+)?(e[-+]?\d+)?"):
+            kind = re.sub(varies, "…", kind)
+        found.setdefault((state, kind), []).append((lines[first : first + _MOST_LINES], name))
+    ordered = sorted(found.items(), key=lambda one: -len(one[1]))
+    told = []
+    for (state, _), of in ordered[:_MOST_REASONS]:
+        lines, name = of[0]
+        told += [
+            f"{len(of):,} {state}, one of them {name}:",
+            *(f"    {line}" for line in lines if line.strip()),
+        ]
+    if left := sum(len(of) for _, of in ordered[_MOST_REASONS:]):
+        told.append(f"{left:,} for other reasons")
+    return "\n".join(told)
+
+
+def print_study(
+    study: Study, wall_s: float, spent_s: Mapping[str, float], before: int, device: Device, out: Console,
+    objective: str = "kernel",
+) -> None:  # fmt: skip
+    """The winner by ``objective`` (see ``decision.cost_ms``), what it is compared with, and the break-even. ``wall_s``
+    and ``spent_s`` (by phase) are the seconds of this run alone, ``before`` is how many trials the record had."""
+    constants = study.about.get("constants", ())
+    sizes = " x ".join(str(n) for name, n in study.about["features"].items() if name not in constants)
     out.print(
         f"\n{study.family} on {study.workload} ({sizes}), {device.kind}: {device.name}",
         markup=False,
     )
-    seconds = study.about["phases_s"]
     names = (
         "compile",
         "reference",
@@ -39,13 +76,16 @@ def print_study(study: Study, wall_s: float, device: Device, out: Console, objec
         "measure",
         "faults",
         "finalists",
-    )  # record goes on beside them
-    seconds = {**seconds, "overhead": seconds["total"] - sum(seconds.get(name, 0.0) for name in names)}
+    )  # record goes on beside
+    seconds = {**spent_s, "overhead": wall_s - sum(spent_s.get(name, 0.0) for name in names)}
     spent = ", ".join(
         f"{name} {seconds[name]:.1f}" for name in (*names, "overhead") if seconds.get(name, 0) >= 0.05
     )
-    busy = f"kernels ran {study.about['busy_share']:.0%} of verify and measure"
-    out.print(f"{states(study) or 'nothing tried'}; {wall_s:.1f} s wall ({spent}); {busy}")
+    told = [f"{states(study) or 'nothing tried'}{f', {before:,} of them recorded before' if before else ''}",
+            f"{wall_s:.1f} s wall{f' ({spent})' if spent else ''}"]  # fmt: skip
+    if running := spent_s.get("verify", 0.0) + spent_s.get("measure", 0.0):
+        told.append(f"kernels ran {spent_s.get('kernels', 0.0) / running:.0%} of verify and measure")
+    out.print("; ".join(told))
     if idle := study.about.get("idle_policies"):
         out.print(
             f"nothing changed by {', '.join(idle)}: the same machine code and data whatever its value",
@@ -57,6 +97,12 @@ def print_study(study: Study, wall_s: float, device: Device, out: Console, objec
     if decision is None:
         return
     out.print(_ladder(study, decision))
+    if (near := close_to_winner(study.trials, decision)) and decision.winner.measurement:
+        out.print(
+            f"warning: {near:,} others are behind the winner by no more than its own ± "
+            f"{decision.winner.measurement.spread:.1%}: noise may have chosen it; sweep again on an idle machine",
+            markup=False,
+        )
     if decision.break_even:
         pair = decision.break_even
         lasting = "the winner" if pair.lasting == decision.winner.configuration else pair.lasting.id
@@ -84,7 +130,8 @@ def _ladder(study: Study, decision: Decision) -> Table:
 
     row("winner", decision.winner, f"± {measurement.spread:.1%}, {len(decision.tie_set)} in the tie set")
     if decision.runner_up:
-        row("runner-up", decision.runner_up, f"{decision.margin_over_runner_up:.2f} x the winner")
+        tied = "tied, " if decision.runner_up in decision.tie_set else ""
+        row("runner-up", decision.runner_up, f"{tied}{decision.margin_over_runner_up:.2f} x the winner")
     if decision.control:
         row("control", decision.control, f"{decision.margin_over_control:.2f} x the winner")
     by_configuration = {t.configuration: t for t in study.trials if t.measurement}

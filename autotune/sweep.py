@@ -74,6 +74,7 @@ class Sweep:
     note: Callable[[str], None] = lambda text: None
     phases: Phases = field(default_factory=Phases)
     best_ms: float = math.inf
+    before: int = 0  # trials that were recorded before and are not tried again
     began: float = math.inf  # time.perf_counter() when the first configuration could be tried
     _compiling: Compiling = field(init=False)
 
@@ -105,7 +106,8 @@ class Sweep:
         again = [c for c, trial in known.items() if trial.state in _TRIED_AGAIN]
         todo = [c for c in self._ordered(again) if c not in known or known[c].state in _TRIED_AGAIN]
         is_open = self.configurations is None  # nobody knows whether something is left to do
-        tried_before = len(known)
+        tried_before, wanted = len(known), self._wanted()
+        self.before = sum(c in wanted and t.state not in _TRIED_AGAIN for c, t in known.items())
         self.best_ms = min((time_ms(t) for t in known.values()), default=math.inf)
         began = time.perf_counter()
         interrupted, about = False, dict(study.about)
@@ -128,7 +130,6 @@ class Sweep:
         about = self._about(about, recorded.about(), time.perf_counter() - began, visited)
         about["interrupted"] = interrupted
         recorded.annotate(about)
-        wanted = self._wanted()
         study = replace(study, about=about, trials=tuple(t for c, t in known.items() if c in wanted))
         if interrupted:
             raise Interrupted(study)

@@ -31,7 +31,7 @@ from autotune.reporting import write_reports
 from autotune.search import Search, default_trials, listed, narrowed, search
 from autotune.search_members import MOST_LISTED
 from autotune.space import Configuration, Space
-from autotune.summary import duration, print_study, states
+from autotune.summary import duration, print_study, reasons, states
 from autotune.workers import Workers
 from autotune.workload import Inputs, Workload, load, prepare
 
@@ -136,10 +136,10 @@ def run(request: Request, out: Console, err: Console) -> None:
     if lost := studies[-1].about.get("lost"):
         raise DeviceError(lost)
     if not any(study.decision for study in studies):
-        raise NothingMeasured(
-            f"no configuration could be measured: {states(studies[-1])}; the reasons are in "
-            f"{request.folder}/results.csv"
-        )
+        ended = "; ".join(states(study) or "nothing tried" for study in studies)
+        why = reasons((t.state, t.reason, t.configuration.id) for study in studies for t in study.trials)
+        where = f"all reasons are in {request.folder}/results.csv"
+        raise NothingMeasured(f"no configuration could be measured: {ended}; {where}\n{why}".rstrip())
 
 
 @contextmanager
@@ -199,7 +199,8 @@ def _one(
             study = sweep.run()
         except Interrupted as stopped:
             study, interrupted = stopped.study, True
-    print_study(study, time.perf_counter() - began, device, out, request.objective)
+    wall_s = time.perf_counter() - began
+    print_study(study, wall_s, sweep.phases.seconds, sweep.before, device, out, request.objective)
     return study, interrupted
 
 
@@ -223,8 +224,8 @@ def _publish(
 ) -> None:
     families = {request.family.name: request.family}
     newest = _latest(store.studies(), studies)
-    write_reports(request.folder, newest, out, families)
     won = [study for study in studies if study.decision]
+    write_reports(request.folder, newest, out if won else Console(quiet=True), families)
     if won:
         same = [s for s in newest if (s.family, s.device) == (won[0].family, won[0].device)]
         written = policyfile_write.update(policies, [s for s in same if s.decision], request.objective)

@@ -101,7 +101,7 @@ def _result(study: Study, trial: Trial) -> dict[str, Any]:
         figures += [
             ("time", time_ms(trial), "ms"), ("minimum", measured.minimum_ms, "ms"),
             ("spread_relative", measured.spread, ""), ("samples", measured.samples, ""),
-            ("footprint", measured.footprint_bytes, "B"),
+            ("footprint", measured.footprint_bytes, "B"), ("transferred", measured.transfer_bytes, "B"),
         ]  # fmt: skip
         figures += [(f"registers_{p.kernel}", p.registers, "") for p in trial.profiles if p.registers]
         figures += [(f"occupancy_{p.kernel}", p.occupancy, "") for p in trial.profiles if p.registers]
@@ -159,6 +159,7 @@ def _trial(result: Mapping[str, Any], identity: tuple[str, str, str], factor: fl
         minimum_ms=min(runtimes, default=_figure(found["minimum"], factor) if "minimum" in found else ms),
         spread=float(told_spread),
         samples=int(found.get("samples", {}).get("value", len(runtimes) or 1)),
+        transfer_bytes=int(found.get("transferred", {}).get("value", 0)),
         footprint_bytes=int(found.get("footprint", {}).get("value", 0)),
     )  # fmt: skip
     return Trial(

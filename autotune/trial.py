@@ -50,8 +50,9 @@ class Measurement:
     half-width of its 95 % interval, ``kernel_ms`` the median of each kernel. ``retimed_ms`` is the median from the
     interleaved re-timing of the finalists (0 when the configuration was not one); ``spread`` and ``samples`` are
     then of that re-timing. ``transform_ms`` and
-    ``transfer_ms`` are what the layout costs once: host transform, and copy to the device. ``abandoned`` tells
-    that sampling stopped early because the first samples proved the configuration hopeless."""
+    ``transfer_ms`` are what the layout costs once: host transform, and copy to the device. ``transfer_bytes`` are those
+    copied to the device for one call: its inputs as they are stored, and what the plan sends. ``abandoned`` tells that
+    sampling stopped early because the first samples proved the configuration hopeless."""
 
     median_ms: float
     minimum_ms: float
@@ -61,6 +62,7 @@ class Measurement:
     retimed_ms: float = 0.0
     transform_ms: float = 0.0
     transfer_ms: float = 0.0
+    transfer_bytes: int = 0
     footprint_bytes: int = 0
     abandoned: bool = False
 

@@ -147,6 +147,7 @@ class Measurer:
             else {kernels[0]: samples.median_ms},
             transform_ms=execution.transform_ms,
             transfer_ms=execution.transfer_ms,
+            transfer_bytes=execution.transfer_bytes,
             footprint_bytes=execution.footprint_bytes,
             abandoned=samples.abandoned,
         )

@@ -152,9 +152,13 @@ def prepare(family: Family, workload: Workload, root: Path) -> Inputs:
                 f"workload {workload.name}: family.py's inputs function failed: {what}"
             ) from problem
     elif workload.parameters:
+        what = f"workload {workload.name}: parameters {sorted(workload.parameters)}"
+        if maker is not None:
+            raise WorkloadError(
+                f"{what} go to inputs in family.py, which then makes every array: delete parameters, or arrays"
+            )
         raise WorkloadError(
-            f"workload {workload.name}: parameters {sorted(workload.parameters)} need an inputs function in the "
-            "family's family.py; without one, declare arrays"
+            f"{what} need an inputs function in the family's family.py; without one, declare arrays"
         )
     return bind(family, given, workload.options, scalars)
 

@@ -13,7 +13,7 @@ import yaml
 
 from autotune.errors import AutotuneError, suggestion
 
-__all__ = ["check", "read"]
+__all__ = ["check", "explained", "read", "unknown_keys"]
 
 _LARGEST = 4 << 20  # bytes; a hundred times any real file, small enough to parse in seconds
 _DEEPEST = 20
@@ -98,19 +98,41 @@ def check(content: dict[str, Any], name: str, path: Path, error: type[AutotuneEr
     an unknown key. jsonschema is imported here because run-time dispatch never needs it for valid files."""
     import jsonschema
 
-    validator = jsonschema.Draft202012Validator(schema(name))
-    problems = list(validator.iter_errors(content))
+    problems = list(jsonschema.Draft202012Validator(schema(name)).iter_errors(content))
     # A misspelt key is also a missing one: the spelling is what helps.
-    misspelt = [p for p in problems if p.validator == "additionalProperties"]
-    problem = misspelt[0] if misspelt else jsonschema.exceptions.best_match(problems)
-    if problem is None:
+    unknown = next(filter(None, map(unknown_keys, problems)), None)
+    if unknown:
+        place, messages = unknown
+        told = next(iter(messages.values()))
+    elif problems:
+        problem = jsonschema.exceptions.best_match(problems)
+        place, told = tuple(problem.absolute_path), explained(problem)
+    else:
         return
-    place = ".".join(str(part) for part in problem.absolute_path) or "top level"
-    if problem.validator == "additionalProperties" and isinstance(problem.instance, dict):
-        allowed = sorted(problem.schema.get("properties", {}))
-        unknown = next(key for key in problem.instance if key not in allowed)
-        listed = ", ".join(allowed)
-        raise error(
-            f"{path}: {place}: unknown key {str(unknown)!r}{suggestion(str(unknown), allowed)} (allowed: {listed})"
-        )
-    raise error(f"{path}: {place}: {problem.message}")
+    raise error(f"{path}: {'.'.join(map(str, place)) or 'top level'}: {told}")
+
+
+def unknown_keys(problem: Any) -> tuple[tuple[str | int, ...], dict[str, str]] | None:
+    """Where a jsonschema error is about keys that are not declared, and the message for each of them; None when it is
+    about something else."""
+    import jsonschema
+
+    cause = jsonschema.exceptions.best_match(
+        [problem]
+    )  # of several forms that a value may have, the one that was meant
+    if cause.validator != "additionalProperties" or not isinstance(cause.instance, dict):
+        return None
+    allowed = sorted(cause.schema.get("properties", {}))
+    messages = {}
+    for key in (key for key in cause.instance if key not in allowed):
+        hint = suggestion(str(key), allowed)
+        if cause.instance[key] is None and not hint:  # {doc: one, two}: what follows the comma is a key
+            hint = "; a text with a comma needs quotes"
+        messages[str(key)] = f"unknown key {str(key)!r}{hint} (allowed: {', '.join(allowed)})"
+    return tuple(cause.absolute_path), messages
+
+
+def explained(problem: Any) -> str:
+    """The message of a jsonschema error, with the ``hint`` that the schema has for this place."""
+    hint = problem.schema.get("hint", "")
+    return f"{problem.message}; {hint}" if hint else str(problem.message)

@@ -21,7 +21,10 @@ from autotune.resident import Resident
 from autotune.variant import Variant, batch
 from autotune.workload import Inputs
 
-BEST = "granularity=block,order=subclass,pair_table=device,boys=loaded_rational,quotient_memory=constant,roots=table"
+BEST = (
+    "granularity=block,order=place,pair_table=device,boys=loaded_rational,quotient_memory=constant,"
+    "roots=deferred,split=2"
+)
 
 
 def main() -> None:

@@ -92,6 +92,7 @@ def _row(family: Family, inputs: Inputs, backend: Backend, scheme: str, expected
         kernels = median([sum(times.values()) for times in split])
         names = {**inputs.sizes, **inputs.scalars}
         moved = module.transfer(configuration, names)
+        assert moved.sent == execution.transfer_bytes, (scheme, moved, execution.transfer_bytes)
         on_host = scheme == "scheme-1" and backend.device.kind == "cpu"
         send = 0.0 if on_host else _wall(_sending(execution, inputs, configuration), backend, rounds)
         back = 0.0 if on_host else _wall(lambda: _fetched(execution), backend, rounds)

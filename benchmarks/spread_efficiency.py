@@ -7,7 +7,7 @@ number of devices is a new set of workers; starting, a run that does not count, 
 ``--runs`` runs of each allocation and batch in turn. A row is one allocation and batch on so many devices (the median
 run), or one worker of it (worker = 0, 1, ...). ``efficiency`` is the time of the best on one device over devices times
 this one's; it needs 1 among --devices. ``predicted_s`` is the cost model's, calibrated before any run that counts. With
-``--kill N`` a last run has worker N killed when half of the units are done. Every result is compared with the first.
+``--kill N`` a last run has worker N killed when a quarter of the units is done. Results are compared with the first.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def main() -> None:
         names = ["cpu"] * devices if asked.kind == "cpu" else [f"cuda:{n}" for n in range(devices)]
         with Spread(family, inputs, names, configuration=held, policies=asked.policies) as several:
             several.run("balanced")
-            several.calibrate()
+            several.calibrate(share=0.5)
             found = list(measured(several, asked, first))
             if devices == 1:
                 alone = min(median(times) for _, times, note in found if not note)
@@ -121,16 +121,19 @@ def measured(
     if 0 <= asked.kill < len(alive) and len(alive) > 1:
         several.models[:] = models
         killer = Killer(alive[asked.kill], len(several.units))
-        report = several.run(*pairs[0], watch=killer)
+        batch = max(1, len(several.units) // (8 * len(alive)))  # so that the worker has something left to do
+        report = several.run(pairs[0][0], batch, watch=killer)
         compare(several, first)
+        redone = sum(share.redone for share in report.shares)
+        assert redone, "the worker had nothing left when it was killed"
         yield report, [report.elapsed_s], f"worker {asked.kill} killed; the result is the same"
 
 
 class Killer:
-    """Ends a worker when half of the units are done."""
+    """Ends a worker when a quarter of the units is done."""
 
     def __init__(self, victim: Member, units: int) -> None:
-        self.victim, self.left = victim, units // 2
+        self.victim, self.left = victim, units // 4
 
     def __call__(self, member: Member, chunk: Chunk) -> None:  # noqa: ARG002
         if self.left > 0 >= self.left - chunk.count and self.victim.process.pid:

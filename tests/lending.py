@@ -2,6 +2,8 @@
 
 import ctypes
 import sys
+import threading
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,8 +17,9 @@ from fakes import FAMILY, write_family
 
 import autotune
 from autotune import route
-from autotune.backends import Launch, LaunchError
+from autotune.backends import Constant, Launch, LaunchError
 from autotune.backends.cpu import CpuBackend, CpuPlaced
+from autotune.backends.cuda_window import ConstantWindow
 from autotune.dispatch import Kernel
 from autotune.layout import Stored
 
@@ -46,6 +49,42 @@ __global__ void adder(typename Policy::table table, typename Policy::shift shift
   if (i < table.extent(0)) total.store(table.load(i, j) + Policy::sign * shift.load(j) + bias, i, j);
 }
 """
+FILTER = """\
+schema: 1
+family: filter
+source: filter.cu
+extents:
+  two: {value: 2, doc: what is added and what is taken away}
+data:
+  x: {role: input, type: float32, shape: [n]}
+  weights: {role: input, type: float32, shape: [two, taps], constant_bytes: 1024}
+  y: {role: output, type: float32, shape: [n]}
+scalars:
+  scale: {type: float32, default: 1}
+kernels:
+  filter: {arguments: [x, weights, y, scale], grid: ["ceil_div(n, 64)"], block: [64]}
+policies:
+  x_memory: {layout: memory, data: [x], values: [global, texture], default: texture}
+  weights_memory: {layout: memory, data: [weights], values: [global, constant], default: constant}
+  weights_axes:
+    layout: axes
+    data: [weights]
+    values: [rows, columns]
+    means: {rows: [two, taps], columns: [taps, two]}
+    default: rows
+"""
+FILTER_SOURCE = """\
+#include "autotune/array.cuh"
+template <class Policy>
+__global__ void filter(typename Policy::x x, typename Policy::weights weights, typename Policy::y y, float scale) {
+  const unsigned i = blockIdx.x * 64 + threadIdx.x, n = x.extent(0);
+  if (i >= n) return;
+  float sum = 0;
+  for (unsigned k = 0; k < weights.extent(1); ++k)
+    sum += (weights.load(0u, k) - weights.load(1u, k)) * x.load(i + k < n ? i + k : n - 1);
+  y.store(scale * sum, i);
+}
+"""
 
 
 class Array:
@@ -54,7 +93,11 @@ class Array:
     __module__ = "cupy"
 
     def __init__(self, content: Any) -> None:
-        self.memory = np.array(content)
+        given = np.asarray(content)
+        room = np.empty(given.nbytes + 512, np.uint8)  # a GPU's memory begins at multiples of 512 bytes
+        begin = -room.ctypes.data % 512
+        self.memory = room[begin : begin + given.nbytes].view(given.dtype).reshape(given.shape)
+        self.memory[...] = given
         self.device = SimpleNamespace(id=0)
         self.stream = 0
 
@@ -87,14 +130,22 @@ class Array:
 
 @dataclass
 class Placed(CpuPlaced):
+    uploads: int = 0
+
     @property
     def address(self) -> int:
         return self.buffer.ctypes.data
 
 
 class Call:
-    def __init__(self, gpu: "Gpu", fills: Mapping[str, Any], launches: Sequence[Launch]) -> None:
-        self.gpu, self.fills, self.launches, self.at = gpu, dict(fills), launches, {}
+    def __init__(
+        self, gpu: "Gpu", fills: Mapping[str, Any], launches: Sequence[Launch],
+        constants: Sequence[Constant], moves: Sequence[Launch],
+    ) -> None:  # fmt: skip
+        self.gpu, self.fills, self.launches, self.moves, self.at = gpu, dict(fills), launches, moves, {}
+        self.constants = constants
+        stay = bool(constants) and all(constant.stays for constant in constants)
+        self.key = tuple((c.window.constant_offset, c.resident) for c in constants) if stay else None
 
     def point(self, name: str, address: int) -> None:
         self.at[name] = address.to_bytes(8, "little")
@@ -103,7 +154,21 @@ class Call:
         for name, placed in self.fills.items():
             at = int.from_bytes(self.at.get(name, placed.argument[:8]), "little")
             self.gpu.fill(self.gpu.borrow(placed.stored, at), 0)
-        for launch in self.launches:
+        self._launch(self.moves)
+        if not self.constants:
+            self._launch(self.launches)
+            return
+        copies = []
+        for c in self.constants:
+            source = self.at.get(c.name, c.resident.address.to_bytes(8, "little"))
+            copies.append((c.window.constant_offset, int.from_bytes(source, "little"), c.window.nbytes))
+        window = self.gpu.window_of(self.constants[0].module)
+        with window.lock:
+            window.hold(copies, self.key, SimpleNamespace(handle=self.gpu.stream_handle()))
+            self._launch(self.launches)
+
+    def _launch(self, launches: Sequence[Launch]) -> None:
+        for launch in launches:
             named = zip(launch.arguments, launch.names, strict=True)
             arguments = [self.at.get(name, argument[:8]) + argument[8:] for argument, name in named]
             self.gpu.launch(launch.module, launch.kernel, launch.geometry, arguments)
@@ -117,23 +182,60 @@ class Gpu(CpuBackend):
         self.device = replace(self.device, kind="cuda", name="Host GPU", arch="sm_90")
         self.seen: list[Any] = []
         self.failing = ""
+        self._windows: dict[int, ConstantWindow] = {}
+        self._local = threading.local()
 
     def place(self, stored: Stored, module: Any = None) -> Placed:
         self.seen.append("place")
+        if stored.memory == "constant":
+            self.window_of(module).claim(0)
         made = super().place(stored, module)
         return Placed(made.stored, made.argument, made.buffer, made._texture)
 
     def upload(self, placed: Any, stored: Stored) -> None:
         self.seen.append("upload")
         super().upload(placed, stored)
+        placed.uploads += 1
+
+    def fill_window(self, module: Any, resident: Any, begin: int, window: Stored) -> None:
+        self.seen.append("fill window")
+        self.window_of(module).claim(self.stream_handle())
+        super().fill_window(module, resident, begin, window)
+
+    def window_of(self, module: Any) -> ConstantWindow:
+        """The cuda device's own, on this memory."""
+        address: int = module.window.ctypes.data
+        return self._windows.setdefault(address, ConstantWindow(self._driver, lambda: address))
+
+    @property
+    def _driver(self) -> Any:
+        def copy(target: int, source: int, nbytes: int, stream: Any) -> None:
+            self.seen.append(("constant", stream.handle))
+            ctypes.memmove(target, source, nbytes)
+
+        def synchronize() -> None:
+            self.seen.append("synchronize")
+
+        return SimpleNamespace(memcpy_dtod_async=copy, Context=SimpleNamespace(synchronize=synchronize))
+
+    def stream_handle(self) -> int:
+        return getattr(self._local, "stream", 0)
 
     def borrow(self, stored: Stored, address: int) -> Placed:
         raw = (ctypes.c_ubyte * stored.nbytes).from_address(address)
-        return Placed(replace(stored, buffer=None), stored.argument(address), np.frombuffer(raw, np.uint8))
+        memory = np.frombuffer(raw, np.uint8)
+        if stored.memory != "texture":
+            return Placed(replace(stored, buffer=None), stored.argument(address), memory)
+        self.seen.append("texture")
+        made = self.view(stored, CpuPlaced(stored, b"", memory))
+        return Placed(made.stored, made.argument, made.buffer, made._texture)
 
-    def bound(self, fills: Mapping[str, Any], launches: Sequence[Launch]) -> Call:
+    def bound(
+        self, fills: Mapping[str, Any], launches: Sequence[Launch],
+        constants: Sequence[Constant] = (), moves: Sequence[Launch] = (),
+    ) -> Call:  # fmt: skip
         self.seen.append("bound")
-        return Call(self, fills, launches)
+        return Call(self, fills, launches, constants, moves)
 
     def launch(self, *arguments: Any) -> None:
         if self.failing:
@@ -143,7 +245,11 @@ class Gpu(CpuBackend):
     @contextmanager
     def on(self, stream: int) -> Iterator[None]:
         self.seen.append(("on", stream))
-        yield
+        before, self._local.stream = self.stream_handle(), stream
+        try:
+            yield
+        finally:
+            self._local.stream = before
 
     def wait_for(self, stream: int) -> None:
         self.seen.append(("wait for", stream))
@@ -177,6 +283,13 @@ def loaded(folder: Path, device: str | None = "cuda", **more: Any) -> Kernel:
         return autotune.load(folder, device=device, policies="/nowhere", **more)
 
 
+def tuned(name: str) -> Kernel:
+    """A family that ships, as the policy file that ships with it says; control where that is stale."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return autotune.load(name, device="cuda", policies="/nowhere")
+
+
 def doubler(tmp_path: Path, default: str = "global") -> Path:
     text = FAMILY.replace("texture], default: global", f"texture, constant], default: {default}")
     assert f"default: {default}" in text
@@ -189,6 +302,26 @@ def write_adder(folder: Path) -> Path:
     (folder / "family.yaml").write_text(ADDER)
     (folder / "adder.cu").write_text(ADDER_SOURCE)
     return folder
+
+
+def write_filter(folder: Path, axes: str = "rows") -> Path:
+    """y[i] = scale * sum over k of (weights[0, k] - weights[1, k]) * x[i + k]; x by a texture, the weights in constant
+    memory."""
+    folder.mkdir()
+    (folder / "family.yaml").write_text(FILTER.replace("default: rows", f"default: {axes}"))
+    (folder / "filter.cu").write_text(FILTER_SOURCE)
+    return folder
+
+
+def weights(seed: int) -> Any:
+    """Small whole numbers: every sum is exact."""
+    return np.random.default_rng(seed).integers(-9, 9, (2, 5)).astype(np.float32)
+
+
+def filtered(x: Any, by: Any, scale: float = 1) -> Any:
+    wide = np.pad(x, (0, by.shape[1] - 1), mode="edge")
+    sums = [w * wide[k : k + len(x)] for k, w in enumerate(by[0] - by[1])]
+    return np.float32(scale) * np.sum(sums, axis=0)
 
 
 def ramp(count: int, start: int = 0) -> Any:

@@ -78,6 +78,64 @@ MISTAKES: list[Mistake] = [
         "missing-kernel", True, "weightedsum:", ["did you mean 'weighted_sum'?"],
     ),
     (
+        "an index of threads that the block has not",
+        SOURCE, "+ threadIdx.x;", "+ threadIdx.y;",
+        "launch", False, "threadIdx.y",
+        ["reads threadIdx.y, which is always 0", "its block in family.yaml has 1 of x, y, z", "give block its y"],
+    ),
+    (
+        "an index of blocks that the grid has not",
+        SOURCE, "= blockIdx.x *", "= blockIdx.z *",
+        "launch", False, "blockIdx.z", ["reads blockIdx.z, which is always 0", "give grid its z"],
+    ),
+    (
+        "a grid that forgets a policy",
+        YAML, '"ceil_div(count, block_size)"', '"ceil_div(count, 64)"',
+        "launch", False, "blockIdx.x * Policy::block_size",
+        ["by Policy::block_size, and its grid in family.yaml (ceil_div(count, 64)) does not read block_size"],
+    ),
+    (
+        "planes that no texture reads",
+        YAML, POLICIES, "policies:\n  planes: {layout: dims, data: [items], values: [1d, 2d], default: 1d}\n",
+        "no-effect", False, "planes:",
+        ["planes=2d changes nothing for 'items' in global memory", "the same program as 1d", "delete the policy"],
+    ),
+    (
+        "planes of no data",
+        YAML, POLICIES, "policies:\n  planes: {layout: dims, values: [1d, 2d], default: 1d}\n",
+        "declaration", True, "planes:", ["layout and data go together"],
+    ),
+    (
+        "planes in every memory",
+        YAML, POLICIES,
+        ("policies:\n  items_memory: {layout: memory, data: [items], values: [global, readonly, tex], "
+        "default: global, means: {tex: texture}}\n"
+        "  planes: {layout: dims, data: [items], values: [line, 2d, pitched], default: line,\n"
+        "    means: {line: 1d, pitched: 2d_pitched}}\n"),
+        "no-effect", False, "planes:",
+        ["planes=2d|pitched changes nothing for 'items' in global|readonly memory",
+         "constrain it: planes == 'line' or items_memory == 'tex'"],
+    ),
+    (
+        "a text with a comma and without quotes",
+        YAML, "doc: threads of a block}", "doc: threads of a block, in x}",
+        "declaration", True, "block_size: {values",
+        ["unknown key 'in x'; a text with a comma needs quotes (allowed: constant, data,"],
+    ),
+    (
+        "such a text where a value has two forms",
+        YAML, "  fields: numbers in one item", "  fields: {value: 16, doc: numbers in one item, side by side}",
+        "declaration", True, "fields:",
+        ["unknown key 'side by side'; a text with a comma needs quotes (allowed: doc, value)"],
+    ),
+    (
+        "a number for an extent",
+        YAML, "  weights: {role: input, type: float32, shape: [fields]}",
+        "  weights: {role: input, type: float32, shape: [16]}",
+        "declaration", True, "weights:",
+        ["data.weights.shape.0: 16 is not of type 'string'", "extents: {taps: {value: 7}}"],
+    ),
+    (
         "a constraint that nothing meets",
         YAML, CONSTRAINTS, f"constraints:\n  - require: block_size > 256\n    reason: large blocks\n{CONSTRAINTS}",
         "excluded", True, "require: block_size > 256", ["large blocks", "no configuration meets it", "everything is"],

@@ -258,7 +258,7 @@ def test_without_a_gpu_the_cpu_runs_and_says_so(
     items = [f"reference={files / 'lambda.fa'}", f"queries={files / 'reads.fa'}", "min_match_length=20"]
     arguments = [text for item in items for text in ("-i", item)]
     assert main(["run", "mummergpu", *arguments, "-o", str(tmp_path / "out")]) == 0
-    assert "warning: running on the cpu: PyCUDA is not usable" in capsys.readouterr().err
+    assert "warning: running on the cpu: " in capsys.readouterr().err
     assert mums.parse(tmp_path / "out")
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from fakes import FAMILY, write_family
 
+from autotune import paths
 from autotune.cli import main
 
 CPU = ["--device", "cpu"]
@@ -151,6 +152,26 @@ def test_doctor_names_every_part(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     for part in ("C++ compiler", "NVRTC", "PyCUDA", "GPU", "Optuna"):
         assert part in shown
+    assert "-std=" not in shown and "--std" not in shown  # a compiler's version, not its options
+
+
+def test_what_is_missing_is_installed_from_where_autotune_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = Path(paths.__file__).parents[1]
+    assert paths.pip_install("static") == f"pip install -e '{checkout}[static]'"
+    monkeypatch.setattr(paths, "_PACKAGE", tmp_path / "site-packages" / "autotune")
+    for url, where in (
+        ("file:///home/some%20one/autotune", "/home/some one/autotune[cuda]"),
+        ("https://example.org/autotune.whl", "autotune[cuda]"),
+    ):
+        about = tmp_path / "autotune-0.1.0.dist-info"
+        about.mkdir(exist_ok=True)
+        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: autotune\nVersion: 0.1.0\n")
+        (about / "direct_url.json").write_text(json.dumps({"url": url, "dir_info": {}}))
+        monkeypatch.syspath_prepend(tmp_path)
+        assert paths.pip_install("cuda") == f"pip install '{where}'"
+    assert paths.pip_install() == "pip install 'autotune'"
 
 
 def test_a_sweep_leaves_results_report_and_policy_file(

@@ -15,7 +15,7 @@ class Driver:
 
 class Binary:
     def __init__(self, problem: str) -> None:
-        self.module, self._problem = self, problem
+        self._problem = problem
 
     def get_global(self, _symbol: str) -> tuple[int, int]:
         if self._problem:

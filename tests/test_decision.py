@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from autotune.decision import decide, minimax
+from autotune.decision import close_to_winner, decide, minimax
 from autotune.space import Configuration
 from autotune.trial import KernelProfile, Measurement, Trial
 
@@ -63,12 +63,44 @@ def test_finalists_are_ranked_by_their_interleaved_times() -> None:
     assert found.winner.configuration.id == "a=2,b=y"
 
 
+def test_the_runner_up_is_slower_than_the_tie_set_or_in_it() -> None:
+    winner, tied = trial(1, "x", 0.9, retimed=1.005), trial(1, "y", 0.9, retimed=1.0, occupancy=0.5)
+    once = trial(2, "x", 1.002, occupancy=0.5)  # not timed again: faster than the winner, and no finalist
+    found = decide([winner, tied, once], CONTROL)
+    assert found is not None
+    assert found.tie_set == (winner, tied)
+    assert found.runner_up is tied
+    slow = trial(2, "y", 1.5)
+    found = decide([winner, tied, once, slow], CONTROL)
+    assert found is not None
+    assert found.runner_up is slow
+
+
 def test_nothing_measured_is_no_decision_and_no_control_no_margin() -> None:
     assert decide([failed(1, "x")], CONTROL) is None
     found = decide([trial(2, "y", 1.0)], CONTROL)
     assert found is not None
     assert math.isnan(found.margin_over_control)
     assert found.runner_up is None
+
+
+@pytest.mark.parametrize(
+    ("spread", "others", "close"),
+    [
+        (0.15, (1.10, 1.14, 2.0), 2),  # most of the others are within it
+        (0.15, (1.10, 1.20, 2.0), 0),
+        (0.09, (1.01, 1.02, 1.03), 0),  # not wide
+        (0.15, (), 0),
+    ],
+)
+def test_a_winner_that_noise_may_have_chosen(spread: float, others: tuple[float, ...], close: int) -> None:
+    # The best one spills nothing and fills the device: it wins all ties.
+    best = trial(1, "x", 1.0, spread)
+    trials = [best, *(trial(2 + i, "x", ms, occupancy=0.5) for i, ms in enumerate(others)), failed(9, "y")]
+    found = decide(trials, CONTROL)
+    assert found is not None
+    assert found.winner is best
+    assert close_to_winner(trials, found) == close
 
 
 def test_minimax_takes_the_smallest_worst_regret() -> None:

@@ -61,8 +61,15 @@ def test_no_gpu_runs_on_the_cpu_and_says_so(policies: Path, monkeypatch: pytest.
     import sys
 
     monkeypatch.setitem(sys.modules, "pycuda", None)
-    with pytest.warns(UserWarning, match="running on the cpu: PyCUDA is not usable"):
+    monkeypatch.setattr("autotune.devices.has_driver", lambda: True)
+    with pytest.warns(
+        UserWarning, match=r"^running on the cpu: PyCUDA is not usable here .* pip install .*\[cuda\]'"
+    ):
+        autotune.load("allpairs", policies=policies).close()
+    monkeypatch.setattr("autotune.devices.has_driver", lambda: False)  # nothing that could be mended
+    with pytest.warns(UserWarning, match=r"^running on the cpu: no GPU found$") as warned:
         kernel = autotune.load("allpairs", policies=policies)
+    assert [warning.filename for warning in warned] == [__file__]
     with kernel:
         assert kernel(np.eye(3, dtype=int))[0, 1] == 2
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lending import Array, World, doubler, loaded, make_world, ramp, write_adder
+from lending import Array, World, doubler, loaded, make_world, ramp, tuned, write_adder
 
 from autotune.errors import UsageError, WorkloadError
 from autotune.layout import Layout
@@ -82,7 +82,7 @@ def test_an_out_that_does_not_fit_is_refused(world: World, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("memory", ["texture", "constant"])
-def test_layouts_that_need_a_copy(memory: str, world: World, tmp_path: Path) -> None:
+def test_layouts_in_other_memory(memory: str, world: World, tmp_path: Path) -> None:
     with loaded(doubler(tmp_path, memory)) as kernel:
         for start in range(3):
             np.testing.assert_array_equal(kernel(Array(ramp(1000, start))).memory, 2 * ramp(1000, start))
@@ -105,7 +105,7 @@ def test_what_cannot_be_done_there_goes_through_the_host_and_is_said_once(
 def test_allpairs_packs_on_the_device(world: World) -> None:
     x = np.random.default_rng(3).integers(0, 3, (37, 101), np.int32)
     expected = (x[:, None] != x[None]).sum(-1)
-    with loaded(Path("allpairs")) as kernel:
+    with tuned("allpairs") as kernel:
         for given in (Array(x), Array(x.astype(np.int8)), Array(np.asfortranarray(x))):
             np.testing.assert_array_equal(kernel(given).memory, expected)
         assert "upload" not in world.gpu.seen
@@ -157,7 +157,7 @@ def test_layouts_of_the_hosts_arrays_are_applied_on_the_device(
 
     x = np.random.default_rng(3).integers(0, 3, (37, 101), np.int32)
     table, shift = np.arange(12, dtype=np.int32).reshape(3, 4), np.array([5, 6, 7, 8], np.int32)
-    with loaded(Path("allpairs")) as kernel, loaded(adder) as add:
+    with tuned("allpairs") as kernel, loaded(adder) as add:
         with monkeypatch.context() as patch:
             patch.setattr(Layout, "apply", apply)
             for k in range(3):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,11 +10,21 @@ from eri_helpers import FAMILY, every_pair_of_values, inputs, libcint, of_shells
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autotune.backends.cpu import CpuBackend
+from autotune.backends import Placed
+from autotune.backends.cpu import CpuBackend, CpuPlaced
+from autotune.cache import Cache, default_root
+from autotune.compiler import Compiled, compile_batch
+from autotune.layout import Stored
 from autotune.reference import expected_outputs
+from autotune.resident import Resident
+from autotune.variant import Variant, batch
 from autotune.workload import Inputs
 
 FASTEST = "granularity=block,order=subclass,pair_table=device,boys=loaded_rational,quotient_memory=constant,roots=table"
+
+
+DEFERRED = FASTEST.replace("order=subclass", "order=place").replace("roots=table", "roots=deferred,split=4")
+COUNTS = (6, 3, 1, 3, 1, 3, 1)  # primitives of the s shells of a water in 6-31G
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +62,56 @@ def test_eight_waters_have_the_articles_subclasses_and_libcints_integrals(backen
     assert largest_difference(outputs["integrals"], libcint.integrals(libcint.mole(water8.arrays))) < 1e-12
 
 
+class Counting(CpuBackend):
+    """Adds up the bytes that are copied to the device."""
+
+    copied = 0
+
+    def place(self, stored: Stored, module: Any = None) -> CpuPlaced:
+        self.copied += 0 if stored.buffer is None else stored.buffer.nbytes
+        return super().place(stored, module)
+
+    def upload(self, placed: Placed, stored: Stored) -> None:
+        assert stored.buffer is not None
+        self.copied += stored.buffer.nbytes
+        super().upload(placed, stored)
+
+
+def test_transfer_bytes_are_what_is_copied_and_the_articles_figures() -> None:
+    water1 = inputs({"waters": 1, "basis": "6-31g"})
+    shells, primitives, pairs = 7 * 32, 18 * 24, 28 * 24
+    products = sum(a * b for n, a in enumerate(COUNTS) for b in COUNTS[: n + 1])
+    quartets = (products**2 + sum((a * b) ** 2 for n, a in enumerate(COUNTS) for b in COUNTS[: n + 1])) // 2
+    molecule = shells + primitives + pairs
+    expected = {
+        "scheme-2": molecule + 32 * 406,
+        "scheme-3": molecule + 36 * quartets,
+        "scheme-4": molecule,
+        "scheme-4-pairs": molecule,
+        DEFERRED: molecule + 8 * 20,
+        FASTEST: molecule + 8 * 20 + 8 * len(water1.arrays["exponents"]),
+        "granularity=block,order=subclass,pair_table=host,boys=table": molecule + 48 * products + 48 * 320,
+    }
+    chosen = {text: FAMILY.space.configuration(text) for text in expected}
+    found = {}
+    with Counting() as backend:
+        variants = tuple(Variant(FAMILY, c, tuple(water1.options.items())) for c in chosen.values())
+        binaries = compile_batch(batch(FAMILY, variants), backend.toolchain(), Cache(default_root()))
+        for text, variant, binary in zip(chosen, variants, binaries, strict=True):
+            assert isinstance(binary, Compiled), binary
+            resident, backend.copied = Resident(backend, water1), 0
+            execution = resident.execution(variant, backend.load(binary))
+            execution.run()
+            found[text] = execution.transfer_bytes
+            assert found[text] == backend.copied, text
+            execution.run()  # the lists again; what a call is charged with is one of them
+            assert execution.transfer_bytes == found[text]
+            names = {**water1.sizes, **water1.scalars}
+            assert part("transfer").transfer(variant.configuration, names).sent == found[text]
+            resident.close()
+    assert found == expected
+
+
 @pytest.mark.parametrize("basis", ["6-31g", "sto-3g", "cc-pvdz"])
 def test_the_reference_equals_libcint(basis: str, tmp_path: Path) -> None:
     water2 = inputs({"waters": 2, "basis": basis})
@@ -85,7 +146,7 @@ def test_lower_accuracy_is_as_accurate_as_it_says_and_no_more(
 ) -> None:
     water2 = inputs({"waters": 2, "basis": "6-31g"}, accuracy=accuracy)
     expected = libcint.integrals(libcint.mole(water2.arrays))
-    ways = [*WAYS[3:], "granularity=block,order=subclass,pair_table=host,boys=table"]
+    ways = [*WAYS[3:], DEFERRED, "granularity=block,order=subclass,pair_table=host,boys=table"]
     if accuracy == "float32":
         ways.append(WAYS[0])
     for configuration, _, found in results(backend, [*map(FAMILY.space.configuration, ways)], [water2]):
@@ -123,7 +184,7 @@ def square(integrals: np.ndarray, count: int) -> np.ndarray:
 
 
 @settings(max_examples=25, deadline=None)
-@given(chosen=shells(), way=st.sampled_from([FASTEST, "granularity=thread", WAYS[2]]))
+@given(chosen=shells(), way=st.sampled_from([FASTEST, DEFERRED, WAYS[2]]))
 def test_any_shells_equal_libcint_and_keep_schwarzs_inequality(
     backend: CpuBackend, chosen: list[tuple[tuple[float, ...], list[float], list[float]]], way: str
 ) -> None:
@@ -184,7 +245,7 @@ def edge_cases() -> dict[str, list[tuple[tuple[float, float, float], list[float]
 def test_edges_equal_libcint_and_are_never_nan(name: str, backend: CpuBackend) -> None:
     given_ = of_shells(edge_cases()[name])
     expected = libcint.integrals(libcint.mole(given_.arrays))
-    ways = ["granularity=thread", "granularity=thread,boys=rational"]
+    ways = ["granularity=thread", "granularity=thread,boys=rational", DEFERRED]
     ways += [
         f"granularity=block,order=subclass,pair_table=device,boys={boys}"
         for boys in ("table", "shared_table")
@@ -205,3 +266,20 @@ def full_is_positive(full: np.ndarray) -> bool:
     """The integrals as a matrix over pairs have no negative eigenvalue."""
     size = len(full) ** 2
     return bool(np.linalg.eigvalsh(full.reshape(size, size)).min() > -1e-12)
+
+
+def test_a_call_goes_where_its_arrays_are_now(backend: CpuBackend) -> None:
+    water1 = inputs({"waters": 1, "basis": "6-31g"})
+    variant = Variant(FAMILY, FAMILY.space.configuration(DEFERRED), tuple(water1.options.items()))
+    (binary,) = compile_batch(batch(FAMILY, (variant,)), backend.toolchain(), Cache(default_root()))
+    assert isinstance(binary, Compiled), binary
+    resident = Resident(backend, water1)
+    execution = resident.execution(variant, backend.load(binary))
+    execution.run()
+    first = execution.restore("integrals", (406,))
+    room = variant.layouts["integrals"].room((406,))
+    execution.placed["integrals"] = backend.place(room)
+    backend.fill(execution.placed["integrals"], 0xA5)
+    execution.run()
+    np.testing.assert_array_equal(execution.restore("integrals", (406,)), first)
+    resident.close()

@@ -93,6 +93,14 @@ def test_the_references_forces_add_up_to_none() -> None:
     assert np.allclose(force.sum(axis=0), 0, atol=1e-15 * 700)  # every action has its reaction
 
 
+def test_the_references_tiles_fit_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    bodies = MODULE.plummer(333, 4)
+    whole = MODULE.accelerations(bodies, 0.05)
+    monkeypatch.setattr(MODULE, "_ROWS", 5)
+    monkeypatch.setattr(MODULE, "_COLUMNS", 64)  # neither divides 333
+    assert np.allclose(MODULE.accelerations(bodies, 0.05), whole, rtol=1e-12, atol=1e-15)
+
+
 def test_half_a_plummer_spheres_mass_lies_within_1_3_lengths() -> None:
     bodies = MODULE.plummer(20_000, 2)
     radius = np.sqrt(sum(bodies[name].astype(np.float64) ** 2 for name in "xyz"))

@@ -47,7 +47,7 @@ def told(study: Study) -> list[tuple[object, ...]]:
     """What an exchange must keep of each trial."""
     return [
         (t.configuration, t.state, t.reason, t.measurement and (t.measurement.time_ms, t.measurement.spread,
-         t.measurement.samples, t.measurement.footprint_bytes))
+         t.measurement.samples, t.measurement.transfer_bytes, t.measurement.footprint_bytes))
         for t in study.trials
     ]  # fmt: skip
 
@@ -117,7 +117,7 @@ def studies(draw: st.DrawFn) -> Study:
             ms = draw(TIME)
             measurement = Measurement(
                 median_ms=ms, minimum_ms=ms, spread=draw(st.floats(0, 1)), samples=draw(st.integers(1, 99)),
-                footprint_bytes=draw(st.integers(0, 2**40)),
+                transfer_bytes=draw(st.integers(0, 2**40)), footprint_bytes=draw(st.integers(0, 2**40)),
             )  # fmt: skip
         reason = "" if measurement else draw(st.text(min_size=1, max_size=9))
         trials.append(

@@ -66,6 +66,12 @@ def test_the_generated_code_needs_nothing_of_ours(exported: Exported) -> None:
             assert "python" not in text.lower() or path.parts[-2] == "kernels"
 
 
+def test_a_size_that_never_changes_is_a_number(shifted: Exported) -> None:
+    header = (shifted.folder / "shifted.h").read_text()
+    assert "std::uint32_t* touched = nullptr;  // 1\n" in header
+    assert "std::int64_t count = 0;" in header and "std::int64_t one" not in header
+
+
 def test_an_export_is_made_anew(allpairs: Exported, tmp_path: Path) -> None:
     stale = tmp_path / "kernels" / "old.cuh"
     arguments = ["export", "allpairs", "-w", "ragged", "--device", "nvidia-h200", "--policies",
@@ -104,6 +110,29 @@ def test_a_family_with_a_plan_is_refused(tmp_path: Path, capsys: pytest.CaptureF
     assert not (tmp_path / "out").exists()
 
 
+def test_a_policy_file_of_a_cpu_is_refused_and_one_without_entries_is_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    family = write_shifted(tmp_path / "shifted")
+    file = read(write_policies(family, tmp_path / "policies"))
+    folder = tmp_path / "policies" / family.name
+    write(folder / "cpu-some.yaml", replace(file, device={"kind": "cpu", "name": "Some"}))
+    write(folder / "by-hand.yaml", replace(file, entries={}))
+    arguments = [
+        "export",
+        str(family.folder),
+        "--policies",
+        str(tmp_path / "policies"),
+        "-o",
+        str(tmp_path / "o"),
+    ]
+    status, shown = run([*arguments, "--device", "cpu-some"], capsys)
+    assert status == 8 and "it is for the cpu Some, and an export is CUDA: name a GPU's policy file" in shown
+    status, shown = run([*arguments, "--device", "by-hand"], capsys)
+    assert status == 0 and "configurations of shifted for 0 entries" in shown
+    assert "Made from by-hand.yaml (nothing measured)." in (tmp_path / "o" / "README.md").read_text()
+
+
 def test_a_stale_file_and_one_that_is_not_there_are_refused(
     allpairs: Exported, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -127,6 +156,7 @@ def test_a_stale_file_and_one_that_is_not_there_are_refused(
     assert status == 8 and "the kernel source changed" in shown
     status, shown = run([*arguments, "--device", "nvidia-h100"], capsys)
     assert status == 8 and "no policy file allpairs/nvidia-h100.yaml" in shown
+    assert "a sweep on that GPU makes one, and docs/how-to-no-gpu.md shows one to write by hand" in shown
     write(target, replace(file, entries={**file.entries, "wide": old["wide"]}))
     status, shown = run([*arguments, "--device", "nvidia-h200"], capsys)
     assert status == 0
@@ -201,7 +231,11 @@ def test_an_order_that_python_computes_is_left_out(mummergpu: Exported) -> None:
     file = read(path)
     readme = (mummergpu.folder / "README.md").read_text()
     table = (mummergpu.folder / "mummergpu_configurations.cpp").read_text()
-    orders = {name: item.configuration["tree_order"] for name, item in file.entries.items()}
+    orders = {
+        name: item.configuration["tree_order"]
+        for name, item in file.entries.items()
+        if item.objective == "kernel"
+    }
     assert "reordered" in orders.values()
     for name, order in orders.items():
         told = f"entry {name}: tree_order=reordered is an order that family.py computes" in readme

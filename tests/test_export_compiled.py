@@ -1,5 +1,6 @@
 """The exported C++ compiled: its dispatch table against Python's selection, nvcc, a GPU, and docs/export.md."""
 
+import os
 import random
 import re
 import shutil
@@ -147,8 +148,18 @@ def build(exported: Exported, folder: Path, arch: str) -> Path:
 
 
 @pytest.mark.nvcc
-def test_nvcc_compiles_it(shifted: Exported, tmp_path: Path) -> None:
-    assert build(shifted, tmp_path, "sm_90").stat().st_size > 0
+def test_nvcc_compiles_it_and_without_a_gpu_it_says_so(shifted: Exported, tmp_path: Path) -> None:
+    example = build(shifted, tmp_path, "sm_90")
+    done = subprocess.run(
+        [example, shifted.folder / "example"],
+        env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 77
+    assert done.stderr.startswith("nothing was checked: this needs a CUDA device and its driver (")
+    assert "shifted_example PROPERTIES SKIP_RETURN_CODE 77" in (shifted.folder / "CMakeLists.txt").read_text()
 
 
 @pytest.mark.nvcc

@@ -55,6 +55,16 @@ MISTAKES: list[tuple[str, Change, list[str]]] = [
         ["family demo: data y: zero: unknown name 'mod'", "did you mean 'mode'?"],
     ),
     (
+        "misspelt name in used",
+        at("data", "x", "used", value="mod == 'fast'"),
+        ["family demo: data x: used: unknown name 'mod'", "did you mean 'mode'?"],
+    ),
+    (
+        "used on an output",
+        at("data", "y", "used", value="mode == 'fast'"),
+        ["family demo: data y: used is for inputs, and this is output"],
+    ),
+    (
         "misspelt name in a scalar",
         at("scalars", "double", "value", value="2 * limt"),
         ["family demo: scalar double: unknown name 'limt'", "did you mean 'limit'?"],

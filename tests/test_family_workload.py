@@ -11,6 +11,7 @@ from demo_family import at, load
 
 from autotune import family, workload
 from autotune.errors import AutotuneError, UnknownName, UsageError, WorkloadError
+from autotune.export.parts import problem_values
 from autotune.workload import Inputs, Workload
 
 NODE = np.dtype([("next", np.int32), ("score", np.float32)])
@@ -268,7 +269,21 @@ def test_computed_extent_and_shape_must_agree(tmp_path: Path) -> None:
         "m": 3,
         "half": 1,
     }
-    with pytest.raises(WorkloadError, match=r"^extent m: an input gives 4, and n \+ 1 is 3$"):
+    with pytest.raises(WorkloadError, match=r"^x: m is 4, and must be n \+ 1, which is 3$"):
+        workload.bind(demo, {"x": np.zeros((2, 4)), "tree": tree}, {}, {})
+
+
+def test_an_extent_that_never_changes(tmp_path: Path) -> None:
+    """No feature, nothing to be set for an export, and an input that has it otherwise is told what it must be."""
+    demo = load(tmp_path, at("extents", "m", value={"value": 3}))
+    assert demo.constants == {"m"}
+    assert list(demo.features) == [name for name in demo.extents if name != "m"]
+    tree = np.zeros(2, NODE)
+    inputs = workload.bind(demo, {"x": np.zeros((2, 3)), "tree": tree}, {}, {})
+    assert inputs.sizes["m"] == 3
+    members = [member for member, _ in problem_values(demo, inputs.sizes, inputs.options, inputs.scalars)]
+    assert "n" in members and "m" not in members
+    with pytest.raises(WorkloadError, match=r"^x: m is 4, and must be 3$"):
         workload.bind(demo, {"x": np.zeros((2, 4)), "tree": tree}, {}, {})
 
 

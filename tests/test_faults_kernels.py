@@ -159,8 +159,24 @@ def test_where_there_is_no_terminal_lines_tell_how_far_it_is(
     monkeypatch.setattr("autotune.live.LINE_SECONDS", 0.0)
     assert main(["sweep", str(faulty), "--device", "cpu", "--set", "fault=0,2", *places(tmp_path)]) == 0
     said = capsys.readouterr().err
-    assert "doubler small: 3 of 3, about 0 s left; best" in said
+    assert "doubler small: 3 of 3; best" in said
     assert "2 measured, 1 wrong_result, busy" in said
+
+
+def test_where_everything_fails_the_terminal_says_why(
+    faulty: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["sweep", str(faulty), "--device", "cpu", "--set", "fault=1,2,6", *places(tmp_path)]
+    assert main(arguments) == 9
+    shown = capsys.readouterr()
+    results = tmp_path / "out" / "results.csv"
+    states = "1 compile_failed, 1 excluded, 1 wrong_result"
+    assert f"error: no configuration could be measured: {states}; all reasons are in {results}\n" in shown.err
+    assert "1 compile_failed, one of them block_size=64,fault=1:\n" in shown.err
+    assert "this one is not to compile" in shown.err
+    assert "1 wrong_result, one of them block_size=64,fault=2:\n    y: " in shown.err
+    assert "effects" not in shown.out
+    assert results.is_file()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from fakes import write_family
 from layouts import data, random_array, record
-from lending import write_adder
+from lending import filtered, weights, write_adder, write_filter
 
 import autotune
 from autotune.backends.transform import Mover, refusal
@@ -154,6 +154,58 @@ def test_eight_threads(doubler: Path) -> None:
 
     with loaded(doubler) as kernel, ThreadPoolExecutor(8) as threads:
         assert list(threads.map(calls, range(8))) == [0] * 8
+
+
+@pytest.mark.parametrize("axes", ["rows", "columns"])
+def test_handles_of_one_module_read_their_own_constants(axes: str, tmp_path: Path) -> None:
+    """In turn on one stream, and from two threads on streams of their own; x is read by a texture over the caller's
+    array. The kernels take long enough to be under way when the next call is queued."""
+    cupy = pytest.importorskip("cupy")
+    x, tables = np.random.default_rng(1).integers(-9, 9, 1 << 22).astype(np.float32), [weights(1), weights(2)]
+    on_gpu = cupy.asarray(x)
+    expected = [cupy.asarray(filtered(x, by)) for by in tables]
+    with loaded(write_filter(tmp_path / "filter", axes)) as kernel:
+        handles = [kernel.prepare(on_gpu, cupy.asarray(by)) for by in tables]
+        outs = [[cupy.empty_like(on_gpu) for _ in range(8)] for _ in tables]
+        for k in range(8):
+            for handle, mine in zip(handles, outs, strict=True):
+                assert handle(out=mine[k]) is mine[k]
+        for mine, right in zip(outs, expected, strict=True):
+            assert all(bool((out == right).all()) for out in mine)
+
+        def calls(thread: int) -> int:
+            stream = cupy.cuda.Stream(non_blocking=True) if thread % 4 < 2 else cupy.cuda.Stream.null
+            with cupy.cuda.Device(0), stream:
+                out, right = cupy.empty_like(on_gpu), cupy.zeros((), cupy.int64)
+                for _ in range(100):
+                    handles[thread % 2](out=out)
+                    right += (out == expected[thread % 2]).all()
+                return int(right)
+
+        with ThreadPoolExecutor(4) as threads:
+            assert list(threads.map(calls, range(4))) == [100] * 4
+
+
+def test_constants_and_textures_over_arrays_of_the_caller(tmp_path: Path) -> None:
+    """What is queued before the call changes them; a part of an array begins where no texture can."""
+    cupy = pytest.importorskip("cupy")
+    with loaded(write_filter(tmp_path / "filter")) as kernel:
+        x, by = cupy.arange(100_000, dtype=cupy.float32) % 64, cupy.asarray(weights(3))
+        out = cupy.empty_like(x)
+        for k in range(6):
+            by += k
+            by[1] += 1
+            x += 1
+            assert kernel(x, by, out=out) is out
+            np.testing.assert_array_equal(out.get(), filtered(x.get(), by.get()))
+            np.testing.assert_array_equal(kernel(x.get(), by.get()), out.get())
+            np.testing.assert_array_equal(kernel(x[k:], by).get(), filtered(x.get()[k:], by.get()))
+            np.testing.assert_array_equal(kernel(x, by, scale=2).get(), 2 * out.get())
+        many = [x + k for k in range(80)]
+        for _ in range(2):
+            results = [kernel(one, by) for one in many]
+            for one, result in zip(many, results, strict=True):
+                np.testing.assert_array_equal(result.get(), filtered(one.get(), by.get()))
 
 
 def _layouts() -> list[Layout]:

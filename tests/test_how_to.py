@@ -43,7 +43,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def named_files(text: str) -> dict[str, str]:
     """The blocks whose first line is a comment with a file's name."""
-    named = (re.match(r"(?:#|//) ([\w./]+\.\w+)\n", content) for _, content in fences(text))
+    named = (re.match(r"(?:#|//) ([\w./-]+\.\w+)\n", content) for _, content in fences(text))
     return {match[1]: match.string for match in named if match}
 
 
@@ -129,6 +129,9 @@ def test_a_page_is_carried_out(
     page: str, place: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.chdir(place)
+    for name, content in named_files(TEXTS[page]).items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(content, encoding="utf-8")
     carried_out(page, request.getfixturevalue("postgresql") if DATABASE in TEXTS[page] else "")
     if "regression" in page:
         out = capsys.readouterr()

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from autotune.backends import Geometry, Launch, LaunchError, cuda_calls
+from autotune.backends import Constant, Geometry, Launch, LaunchError, cuda_calls
 from autotune.backends.cuda_calls import CudaCall, Joints, parameters
 from autotune.backends.cuda_data import packed
+from autotune.backends.cuda_window import ConstantWindow
 
 
 class DriverError(Exception):
@@ -42,7 +43,9 @@ class Notes:
 
     def __init__(self) -> None:
         self.log: list[Any] = []
-        self.Context = SimpleNamespace(pop=lambda: self.log.append("pop"))
+        self.Context = SimpleNamespace(
+            pop=lambda: self.log.append("pop"), synchronize=lambda: self.log.append("synchronize")
+        )
         self.Stream = self._stream
         self.made = 0
 
@@ -51,6 +54,9 @@ class Notes:
 
     def memset_d8_async(self, *what: Any) -> None:
         self.log.append(("memset", *what))
+
+    def memcpy_dtod_async(self, *what: Any) -> None:
+        self.log.append(("copy", *what[:3]))
 
     def _stream(self, flags: int) -> Any:
         self.made += 1
@@ -116,6 +122,47 @@ def test_much_shared_memory_is_asked_for_once() -> None:
     made()
     assert function.attributes == [("shared", 100_000)]
     assert [launched[3] for launched in function.launched] == [100_000] * 2
+
+
+def test_constants_are_copied_when_the_window_holds_others() -> None:
+    """Two calls of one binary, one of whose arrays come with each call; and a binary that reads no constants."""
+    driver, function, local = Notes(), Function(), threading.local()
+    module: Any = SimpleNamespace(functions={"k": function}, window=ConstantWindow(driver, lambda: 4096))
+
+    def made(resident: Any, stays: bool = True) -> CudaCall:
+        where: Any = SimpleNamespace(constant_offset=64, nbytes=20)
+        constant = Constant("w", module, where, resident, stays)
+        move = Launch(module, "k", Geometry((1, 1, 1), (32, 1, 1)), (accessor(8),), ("w as given",))
+        return CudaCall(driver, driver, local, {}, [launch(function)], [constant], [move])
+
+    def said(call: CudaCall) -> list[Any]:
+        driver.log.clear()
+        call()
+        assert (driver.log.pop(0), driver.log.pop()) == ("push", "pop")
+        return list(driver.log)
+
+    first, second = (SimpleNamespace(address=address, uploads=0) for address in (512, 1024))
+    one, same, other, changing = made(first), made(first), made(second), made(first, stays=False)
+    copies = {address: ("copy", 4096 + 64, address, 20) for address in (512, 1024, 2048)}
+    assert said(one) == [copies[512]]
+    assert [launched[0][0] for launched in function.launched] == [1, 3]  # the move comes first
+    assert said(one) == said(same) == []
+    assert said(other) == [copies[1024]]
+    assert said(one) == [copies[512]]
+    first.uploads += 1
+    assert said(same) == [copies[512]]
+    assert said(changing) == said(changing) == [copies[512]]
+    changing.point("w", 2048)
+    assert said(changing) == [copies[2048]]
+    local.stream = SimpleNamespace(handle=7)
+    assert said(one) == ["synchronize", copies[512]]
+    assert said(one) == []
+    local.stream = None
+    assert said(one) == ["synchronize"]  # the copy was queued on stream 7
+    assert said(one) == []
+    assert said(other) == ["synchronize", copies[1024]]  # stream 7 may still read the other
+    module.window = ConstantWindow(driver, lambda: None)
+    assert said(made(first)) == []
 
 
 def test_a_joint_waits_both_ways_and_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:

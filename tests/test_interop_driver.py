@@ -2,13 +2,15 @@
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from autotune.backends import LaunchError, cuda_calls
+from autotune.backends import LaunchError, cuda, cuda_calls
 from autotune.errors import DeviceError
 from autotune.layout import Stored
 
@@ -76,12 +78,16 @@ class Driver(ModuleType):
     def memcpy_dtoh_async(self, buffer: Any, address: int, stream: Any) -> None:
         self._asked(("copy out", address, stream))
 
+    def memcpy_dtod_async(self, target: int, source: int, nbytes: int, stream: Any) -> None:
+        self._asked(("copy", target, source, nbytes, stream))
+
     def memset_d8_async(self, address: int, byte: int, nbytes: int, stream: Any) -> None:
         self._asked(("fill", address, nbytes, stream))
 
     def Stream(self, flags: int) -> Any:  # noqa: N802 - PyCUDA's name
         self._asked("stream")
-        return SimpleNamespace(handle=100, synchronize=lambda: self._asked("synchronize stream"))
+        self.made = SimpleNamespace(handle=100, synchronize=lambda: self._asked("synchronize stream"))
+        return self.made
 
 
 @pytest.fixture
@@ -150,6 +156,43 @@ def test_a_bound_call_makes_the_context_current_once(driver: Driver) -> None:
         driver.log.clear()
         call()
         assert driver.log == [("fill", 1024, 8, None)]
+
+
+def test_the_constants_of_a_binary_are_found_once(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By all of its variants; what is copied in the order of one stream is waited for in that of another."""
+    asked: list[str] = []
+    binary = SimpleNamespace(
+        get_global=lambda name: asked.append(name) or (8192, 65536), get_function=lambda symbol: symbol
+    )
+    driver.module_from_buffer = lambda content: binary  # type: ignore[attr-defined]
+    image = tmp_path / "binary"
+    image.write_bytes(b"")
+    constant = replace(PLAIN, memory="constant", constant_offset=16)
+    with opened() as backend:
+        modules = [backend.load(SimpleNamespace(image=image, symbols={"k": name})) for name in ("a", "b")]
+        assert modules[0].window is modules[1].window
+        resident = backend.place(PLAIN)
+        driver.log.clear()
+        for module in modules:
+            backend.place(constant, module)
+            backend.fill_window(module, resident, 4, constant)
+        with backend.stream():
+            backend.fill_window(modules[0], resident, 0, constant)
+        assert driver.log == [
+            *[("copy in", 8208), ("copy", 8208, 4100, 8, None)] * 2,
+            "stream", "synchronize", ("copy", 8208, 4096, 8, driver.made), "synchronize stream",
+        ]  # fmt: skip
+        driver.log.clear()
+        monkeypatch.setattr(cuda, "capture", lambda stream, steps: steps())
+        with backend.current():
+            backend._captured(lambda: backend.fill_window(modules[0], resident, 0, constant))
+        assert driver.log == ["stream", ("copy", 8208, 4096, 8, driver.made)]  # nothing can be waited for
+        assert len(asked) == 1
+        assert resident.uploads == 0
+        backend.upload(resident, PLAIN)
+        assert resident.uploads == 1
 
 
 def test_what_the_driver_refuses_says_what_was_wanted(driver: Driver) -> None:

@@ -110,7 +110,6 @@ def test_what_cannot_be_moved_says_why() -> None:
     array = np.zeros((2, 3), np.int32)
     plain = data("int32", rank=2)
     cases = {
-        "constant memory": (Layout(data=plain, memory="constant"), array),
         "texture memory in 2d": (Layout(data=plain, memory="texture", dims="2d"), array),
         "int32 is declared": (Layout(data=plain), array.astype(np.float32)),
         "whole numbers are needed": (
@@ -130,7 +129,11 @@ def test_an_array_is_used_in_place_only_where_its_bytes_are_the_layouts() -> Non
     plain = data("int32", rank=2)
     assert is_as_stored(Layout(data=plain), view_of(array))
     assert is_as_stored(Layout(data=plain, memory="readonly", padding=3, records="soa"), view_of(array))
-    assert not is_as_stored(Layout(data=plain, memory="texture"), view_of(array))
+    assert is_as_stored(Layout(data=plain, memory="constant"), view_of(array))
+    texture = Layout(data=plain, memory="texture")
+    for address, is_aligned in ((512, True), (768, False), (516, False)):
+        assert is_as_stored(texture, replace(view_of(array), address=address)) == is_aligned
+    assert not is_as_stored(replace(texture, dims="2d"), replace(view_of(array), address=512))
     assert not is_as_stored(Layout(data=plain, axes=(1, 0)), view_of(array))
     assert not is_as_stored(Layout(data=plain, padding=4), view_of(array))
     assert not is_as_stored(Layout(data=plain), view_of(array[:, ::2]))

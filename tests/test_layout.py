@@ -1,7 +1,11 @@
 """Layouts by hand: addresses and bytes worked out on paper."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
+import yaml
 from layouts import data, record
 
 from autotune.errors import UnknownName, WorkloadError
@@ -240,3 +244,22 @@ def test_packing_refuses_what_does_not_fit(name: str, bad: int, top: int) -> Non
 def test_unknown_packing() -> None:
     with pytest.raises(UnknownName, match="unknown packing 'int9'; did you mean 'int8'"):
         packing("int9")
+
+
+# -- docs/how-to-choose-policies.md -----------------------------------------------------------------------
+
+
+def test_an_image_in_a_plane_is_as_the_page_says() -> None:
+    """With the page's width and padding pixel (x, y) is texel (x, y); with the width alone it is not."""
+    page = Path(__file__).parents[1] / "docs" / "how-to-choose-policies.md"
+    (block,) = re.findall(r"^```yaml\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    declared = yaml.safe_load(block)
+    width = declared["data"]["image"]["plane"]["width"]
+    padding = declared["policies"]["image_padding"]["values"][1]
+    image = np.arange(5 * 301, dtype=np.int32).reshape(5, 301)
+    shape = data(rank=2, plane=(width, 1))
+    for padded, is_image in ((padding, True), (1, False)):
+        stored = Layout(data=shape, memory="texture", dims="2d", padding=padded).apply(image)
+        assert stored.plane is not None and stored.plane[0] == width
+        texels = np.array(words(stored)).reshape(-1, width)
+        assert np.array_equal(texels[:5, :301], image) == is_image

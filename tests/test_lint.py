@@ -147,6 +147,54 @@ def test_a_parameter_under_another_name_is_followed(folder: Path) -> None:
     assert "table.load(i, …)" in found.message
 
 
+def test_planes_that_a_constraint_keeps_to_textures_are_left_alone(folder: Path) -> None:
+    change(
+        folder,
+        YAML,
+        POLICIES,
+        """policies:
+  memory: {layout: memory, data: [items], values: [global, texture], default: global}
+  planes: {layout: dims, data: [items], values: [1d, 2d], default: 1d}
+  wide: {layout: padding, data: [items], values: [1, 4096], default: 1}
+""",
+    )
+    change(
+        folder,
+        YAML,
+        CONSTRAINTS,
+        f"""constraints:
+  - {{require: wide == 1 or memory == 'texture', reason: rows of planes are in textures}}
+  - {{require: (planes == '1d') == (wide == 1), reason: a plane is an image where its rows are}}
+{CONSTRAINTS}""",
+    )
+    assert not lint(str(folder))
+    change(folder, YAML, "  - {require: (planes == '1d')", "  # - {require: (planes == '1d')")
+    assert [finding.rule for finding in lint(str(folder))] == ["no-effect"]
+    change(folder, YAML, "shape: [count, fields]}", "shape: [count, fields], plane: {rows: 4}}")
+    assert not lint(str(folder))  # other addresses, in any memory
+
+
+def test_a_kernel_that_walks_on_by_its_grid_is_left_alone(folder: Path) -> None:
+    change(folder, YAML, '"ceil_div(count, block_size)"', '"132"')
+    assert "launch" in {finding.rule for finding in lint(str(folder))}
+    change(
+        folder,
+        SOURCE,
+        "  if (i >=",
+        "  // gridDim is the step\n  const unsigned step = gridDim.x; (void)step;\n  if (i >=",
+    )
+    assert not lint(str(folder))
+
+
+def test_places_are_told_from_where_the_folder_was_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(folder, WORKLOAD, "  weights:", "  wieghts:")
+    change(folder, SOURCE, "+ threadIdx.x;", "+ threadIdx.y;")
+    monkeypatch.chdir(folder.parent)
+    assert {str(finding.path) for finding in lint("./mine")} == {f"mine/{WORKLOAD}", f"mine/{SOURCE}"}
+
+
 def test_what_is_included_is_read_and_what_lies_beside_is_not(folder: Path) -> None:
     (folder / "plain.cu").write_text("__global__ void weighted_sum(const float* items) { Policy::gone; }\n")
     assert not lint(str(folder))

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 import autotune
 from autotune import family
 from autotune.cli import main
+from autotune.errors import WorkloadError
 from autotune.linting import lint
 from autotune.reference import expected_outputs
 from autotune.scaffold import PLACEHOLDER, TEMPLATE, named, new_family
 from autotune.variant import default_header
-from autotune.workload import bind
+from autotune.workload import bind, load, prepare
 
 FILES = {"family.yaml", "mine.cu", "default.cuh", "family.py", "workloads/small.yaml"}
 PAGE = (Path(__file__).parents[1] / "docs" / "new-family.md").read_text(encoding="utf-8")
@@ -152,26 +153,63 @@ def test_the_page_leads_from_a_plain_kernel_to_a_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["new", "nearest"]) == 0
+    assert main(["new", "closest"]) == 0
     files = files_of_the_page()
     before = dict(files[:-2])
-    assert [name for name, _ in files[-2:]] == ["nearest/nearest.cu", "use.py"]
+    assert [name for name, _ in files[-2:]] == ["closest/closest.cu", "use.py"]
     for name, content in before.items():
         (tmp_path / name).write_text(content, encoding="utf-8")
     capsys.readouterr()
-    assert main(["lint", "./nearest"]) == 3
+    assert main(["lint", "./closest"]) == 3
     (shown,) = re.findall(r"<!-- lint-output -->\n```text\n(.*?)```", PAGE, re.DOTALL)
     assert capsys.readouterr().out == shown
     after = dict(files[-2:])
-    (tmp_path / "nearest/nearest.cu").write_text(after["nearest/nearest.cu"], encoding="utf-8")
-    assert main(["show", "./nearest", "control", "--header"]) == 0  # as the last line of lint says
-    (tmp_path / "nearest/default.cuh").write_text(capsys.readouterr().out, encoding="utf-8")
-    assert main(["lint", "./nearest", "--strict"]) == 0
-    assert main(["sweep", "./nearest", "--device", "cpu"]) == 0
-    frame = pd.read_csv("autotune-results/nearest/results.csv")
+    (tmp_path / "closest/closest.cu").write_text(after["closest/closest.cu"], encoding="utf-8")
+    assert main(["show", "./closest", "control", "--header"]) == 0  # as the last line of lint says
+    (tmp_path / "closest/default.cuh").write_text(capsys.readouterr().out, encoding="utf-8")
+    assert main(["lint", "./closest", "--strict"]) == 0
+    assert main(["sweep", "./closest", "--device", "cpu"]) == 0
+    frame = pd.read_csv("autotune-results/closest/results.csv")
     assert list(frame["state"]) == ["measured"] * 12
-    assert 'autotune.load("./nearest")' in after["use.py"]
+    assert 'autotune.load("./closest")' in after["use.py"]
     names: dict[str, Any] = {}
-    exec(after["use.py"].replace('("./nearest")', '("./nearest", device="cpu")'), names)
-    names["nearest"].close()
+    exec(after["use.py"].replace('("./closest")', '("./closest", device="cpu")'), names)
+    names["closest"].close()
     assert len(capsys.readouterr().out.strip().splitlines()[-1].strip("[]").split()) == 3
+
+
+def test_fixed_sizes_scalars_and_inputs_that_are_made_are_as_the_page_says(tmp_path: Path) -> None:
+    folder, _ = new_family("mine", tmp_path)
+    text = (folder / "family.yaml").read_text()
+    for old, new in (
+        ("  fields: numbers in one item", '  fields: {value: 7, doc: "2 * radius + 1, always"}'),
+        ("kernels:\n", "scalars: {steepness: {type: float32, default: 50}}\nkernels:\n"),
+    ):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    (folder / "family.yaml").write_text(text)
+    (folder / "family.py").write_text("""import numpy as np
+
+def inputs(parameters, root):
+    return {"items": np.ones((parameters["count"], 7)), "weights": np.ones(7)}
+
+def reference(arrays, options):
+    return {"scores": (arrays["items"] @ arrays["weights"] * options["steepness"]).astype(np.float32)}
+""")
+    workload = folder / "workloads" / "small.yaml"
+    head = "schema: 1\nworkload: small\nfamily: mine\n"
+    workload.write_text(f"{head}parameters: {{count: 3}}\nscalars: {{steepness: 2}}\n")
+    loaded = family.load(folder)
+    inputs = prepare(loaded, load(loaded), tmp_path)
+    outputs, _ = expected_outputs(loaded, inputs, tmp_path)
+    np.testing.assert_array_equal(outputs["scores"], [14, 14, 14])
+    assert list(loaded.features) == ["count"]
+    with pytest.raises(WorkloadError, match=r"^items: fields is 8, and must be 7$"):
+        bind(loaded, {"items": np.ones((3, 8)), "weights": np.ones(8)}, {}, {})
+    workload.write_text(
+        f"{head}parameters: {{count: 3}}\narrays:\n  weights: {{random: uniform, shape: [7]}}\n"
+    )
+    with pytest.raises(
+        WorkloadError, match=r"go to inputs in family\.py, which then makes every array: delete"
+    ):
+        prepare(loaded, load(loaded), tmp_path)

@@ -111,5 +111,5 @@ def test_what_cannot_be_opened_says_why_and_shows_no_password(postgresql: str) -
 
 def test_without_the_driver_the_extra_is_named(postgresql: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(StoreError, match=r"pip install 'autotune\[postgresql\]'"):
+    with pytest.raises(StoreError, match=r"pip install .*\[postgresql\]'"):
         Store(postgresql)

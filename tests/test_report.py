@@ -187,6 +187,37 @@ def test_a_control_that_failed_is_said(tmp_path: Path) -> None:
     assert page.tables["presets"][0].count("state") == 1
 
 
+def test_only_the_pages_of_one_workload_have_numbered_sections(report: Path) -> None:
+    html = report.read_text(encoding="utf-8")
+    titles = re.findall(r'<section id="(\w+)-[^>]*>\s*<h2>(?:<span>(\d)</span> )?', html)
+    numbers: dict[str, str] = {}
+    for anchor, number in titles:
+        numbers[anchor] = numbers.get(anchor, "") + (number or "-")
+    assert numbers == {"across": "---", "study": "123456" * 2}
+
+
+def test_a_winner_that_noise_may_have_chosen_has_a_warning(tmp_path: Path) -> None:
+    study = fake_study()
+    timed = sorted(measured(study), key=lambda one: one[1].time_ms)
+    wide = tuple(replace(t, measurement=replace(m, spread=0.9)) for t, m in timed[:8])
+    text = read_page(write_report([replace(study, trials=wide)], tmp_path / "report.html")).text
+    best = timed[0][1].time_ms
+    near = sum(m.time_ms <= 1.9 * best for _, m in timed[1:8])
+    assert 4 <= near < 7
+    assert f"and {near} others are no further behind: noise may have chosen it." in text
+    assert "noise may" not in read_page(write_report([study], tmp_path / "report.html")).text
+
+
+def test_a_tied_runner_up_and_what_was_not_timed_again_are_explained(tmp_path: Path) -> None:
+    study = fake_study()
+    (first, at), (second, _), (third, _), *_ = sorted(measured(study), key=lambda one: one[1].time_ms)
+    final = [replace(t, measurement=replace(at, retimed_ms=ms)) for t, ms in ((first, 10.0), (second, 10.01))]
+    before = replace(third, measurement=replace(at, median_ms=10.005))
+    page = read_page(write_report([replace(study, trials=(*final, before))], tmp_path / "report.html"))
+    assert "margin over the runner-up, which is tied" in page.text
+    assert "1 that are not in the tie set have a shorter time than one that is" in page.text
+
+
 def test_reports_of_little(tmp_path: Path) -> None:
     """Nothing at all, nothing timed, one trial, and a cpu, whose kernels have no registers."""
     assert "holds no study" in read_page(write_report([], tmp_path / "none.html")).text

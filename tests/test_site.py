@@ -70,6 +70,18 @@ def test_every_document_is_a_page(site: Path) -> None:
     assert "Keep a Changelog" in Text(site / "changelog.html").text
 
 
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "docs" / "reference").glob("*.md")), ids=lambda path: path.name
+)
+def test_a_page_that_is_generated_says_what_to_read_in_a_checkout(path: Path) -> None:
+    head, _, rest = path.read_text(encoding="utf-8").partition("In a checkout ")
+    assert "<!-- generated" in rest or "\n::: " in rest
+    assert not re.search(r"<!-- generated|^::: ", head, re.MULTILINE)
+    links = re.findall(r"\]\((\.\./[^)#]+)", rest)
+    assert all((path.parent / link).is_file() for link in links)
+    assert links or "`python3 -m pydoc autotune.dispatch.load`" in rest
+
+
 def test_every_command_has_its_help(site: Path) -> None:
     page = Text(site / "reference" / "cli.html")
     for name, command in GROUP.commands.items():

@@ -1,5 +1,7 @@
 """Who runs which units, and what that should take: no device, no process."""
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.errors import FamilyError, UnknownName
+from autotune.spread_calibration import calibrated
 from autotune.spread_plan import ALLOCATIONS, Chunk, Model, Plan, Units, allocate, chunks_of, predicted
 
 
@@ -171,3 +174,47 @@ def test_names_are_checked() -> None:
         allocate(units([1.0]), "balance", [ONE])
     with pytest.raises(UnknownName, match="yy"):
         Units(costs=np.ones(1), run=print, sums=("yy",)).check({"y": 1}, "family f")
+
+
+def test_a_chunk_takes_what_lies_between_measured_ones() -> None:
+    model = Model.through([(8.0, 1.5), (1.0, 1.0), (4.0, 1.0), (2.0, 0.9)], per_byte=0.5)
+    assert model.per_cost == pytest.approx(1.5 / 8)
+    assert [model.seconds(cost, 1) for cost in (0.5, 1, 3, 6, 16)] == pytest.approx([1, 1, 1, 1.25, 3.0])
+    assert model.seconds(12.0, 2) == pytest.approx(2 * 1.25)
+    slower = model.refined([(8.0, 3.0, 4, 4.0), (4.0, 2.0, 4, 4.0)])
+    assert [slower.seconds(cost, 1) for cost in (4, 8, 16)] == pytest.approx([2, 3, 6])
+    assert slower.per_byte == 1.0
+
+
+@given(filled=st.integers(1, 40), many=st.integers(2, 200), batch=st.integers(1, 64))
+def test_calibration_predicts_a_device_that_few_units_do_not_fill(filled: int, many: int, batch: int) -> None:
+    """Units of one cost run ``filled`` at a time: what a chunk of a measured size or a larger one takes is known."""
+    work = units(np.ones(many), batch=batch)
+    sizes: list[int] = []
+
+    def timed(chunks: Sequence[Chunk]) -> dict[int, list[tuple[float, float]]]:
+        sizes.extend(chunk.count for chunk in chunks)
+        return {0: [(float(-(-chunk.count // filled)), 0.0) for chunk in chunks]}
+
+    models, after = calibrated(work, np.zeros(many), 0.5, timed)
+    assert all(low + 1 <= high <= 2 * low or high == 1 for low, high in pairwise(sizes))
+    assert max(sizes) <= max(1, min(batch, max(2, many // 2)))
+    for size in sizes:
+        assert models[0].seconds(size, 1) == pytest.approx(-(-size // filled))
+    assert after is work
+
+
+def test_calibration_finds_what_groups_take() -> None:
+    """The second group takes three times its estimate on both devices, the second device twice as long as the first."""
+    work = units(np.ones(60), batch=8, groups=[0] * 40 + [1] * 20)
+    true = np.where(np.arange(60) < 40, 1.0, 3.0)
+
+    def timed(chunks: Sequence[Chunk]) -> dict[int, list[tuple[float, float]]]:
+        times = [float(true[c.first : c.first + c.count].sum()) for c in chunks]
+        return {0: [(t, 0.0) for t in times], 1: [(2 * t, 0.0) for t in times]}
+
+    models, after = calibrated(work, np.zeros(60), 0.25, timed)
+    assert after.costs == pytest.approx(true)
+    assert [models[worker].seconds(8.0, 1) for worker in (0, 1)] == pytest.approx([8.0, 16.0])
+    plan = allocate(after, "balanced", [models[0], models[1]])
+    assert predicted(plan, after, [models[0], models[1]]) == pytest.approx([66, 66], rel=0.15)

@@ -2,12 +2,13 @@
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from fakes import write_family
+from fakes import SOURCE, write_family
 from hypothesis import given
 from hypothesis import strategies as st
 from report_pages import HOSTILE, RESULTS, fake_study, read_page
@@ -182,6 +183,90 @@ def test_a_static_table_of_an_older_version_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "static.csv").write_bytes(b'a,b\n"')
     with pytest.raises(StoreError, match=r"static\.csv"):
         read_static(tmp_path / "static.csv")
+
+
+def test_beside_results_of_another_declaration_it_is_a_note(written: Path) -> None:
+    made_from = families.load(written / "doubler")
+    about = {
+        "date": "2026-01-03",
+        "source_digest": made_from.source_digest,
+        "space_digest": made_from.space_digest,
+    }
+    same = replace(fake_study(), family="doubler", about={**fake_study().about, **about})
+    older = replace(same, workload="old", about={**same.about, "space_digest": "0", "date": "2026-01-01"})
+    page = read_page(write_all([same, older], written)["report"])
+    assert "static_doubler" in page.tables
+    edited = replace(same, about={**same.about, "source_digest": "0", "date": "2026-01-04"})
+    page = read_page(write_all([edited, same, older], written)["report"])
+    assert "static_doubler" not in page.tables
+    assert (
+        "What lies in static.csv is left out: the sources changed between it and what was measured."
+        in page.text
+    )
+    assert "autotune sweep doubler --static makes it anew" in page.text
+    # A pass that was made just now is not older than what was measured.
+    assert "static_doubler" in read_page(write_static_report(written, [edited], {})).tables
+    assert (
+        "static_doubler" in read_page(write_all([replace(edited, family="other")], written)["report"]).tables
+    )
+
+
+@pytest.mark.nvrtc
+def test_the_table_of_a_static_sweep_is_sorted_capped_and_summed_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autotune.static_run.BEST", 2)
+    monkeypatch.setattr("autotune.static_run.WORST", 1)
+    monkeypatch.setattr("autotune.live.LINE_SECONDS", 0.0)
+    # A loop as long as a policy says: registers differ.
+    loop = "float s = 0; for (int k = 0; k < Policy::block_size / 16; ++k) s += x.load(i ^ k) * k;"
+    source = SOURCE.replace("if (i <", f"{loop} if (i <")
+    folder = write_family(tmp_path / "doubler", source=source.replace("2 * x.load(i)", "s"))
+    assert main(["sweep", str(folder), "--static", "--out", str(tmp_path / "out")]) == 0
+    shown = capsys.readouterr()
+    assert "doubler sm_90: 12 of 12\n" in shown.err
+    frame = pd.read_csv(tmp_path / "out" / "static.csv")
+    frame = frame.sort_values(["occupancy", "registers"], ascending=[False, True], kind="stable")
+    lines = [line.split() for line in shown.out.splitlines()]
+    ids = [line[-1] for line in lines if line[-1].startswith("block_size=") and ",memory=" in line[-1]]
+    assert ids == [*frame["configuration"][:2], frame["configuration"].iloc[-1]]
+    assert "9 between are in static.csv" in shown.out
+    figures = frame["registers"]
+    assert figures.nunique() > 2
+    summed = {line[2]: " ".join(line[3:]) for line in lines if line[:2] == ["sm_90", "doubler"]}
+    told = f"12 {figures.min()} to {figures.max()}, median {figures.sort_values().iloc[5]} 0 "
+    assert summed["all"].startswith(told)
+    narrow = frame[frame["block_size"] == 32]["registers"]
+    assert narrow.nunique() == 1
+    assert summed["block_size=32"] == f"3 {narrow.iloc[0]} 0 50%"
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("broken", ["x.lod(i)", "x.load(i, Policy::block_size == 64 ? wrong : 0)"])
+def test_a_static_sweep_that_does_not_compile_says_why_and_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], broken: str
+) -> None:
+    folder = write_family(tmp_path / "doubler", source=SOURCE.replace("x.load(i)", broken))
+    assert main(["sweep", str(folder), "--static", "--out", str(tmp_path / "out")]) == 6
+    shown = capsys.readouterr()
+    assert f"12 configurations in {tmp_path / 'out' / 'static.csv'}, 12 of them compile_failed" in shown.out
+    assert "error: no configuration compiles for sm_90" in shown.err
+    assert "12 compile_failed, one of them block_size=" in shown.err
+    assert f"{folder / 'doubler.cu'}(5): error: " in shown.err
+    assert broken in shown.err
+
+
+@pytest.mark.nvrtc
+def test_a_static_sweep_of_which_some_compiles_warns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check = '  static_assert(Policy::block_size != 32, "too small");\n  const unsigned i'
+    folder = write_family(tmp_path / "doubler", source=SOURCE.replace("  const unsigned i", check))
+    assert main(["sweep", str(folder), "--static", "--out", str(tmp_path / "out")]) == 0
+    shown = capsys.readouterr()
+    assert "static.csv, 3 of them compile_failed" in shown.out
+    assert "warning: some do not compile\n3 compile_failed, one of them block_size=32," in shown.err
+    assert "too small" in shown.err
 
 
 @pytest.mark.nvrtc

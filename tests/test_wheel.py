@@ -118,6 +118,23 @@ def test_everything_needed_at_run_time_is_inside(wheel: Path) -> None:
     assert not any("tests/" in name or name.endswith(".pyc") for name in names)
 
 
+def test_policy_files_that_a_sweep_left_in_the_checkout_are_not_packed(tmp_path: Path) -> None:
+    checkout = tmp_path / "checkout"
+    for name in ("pyproject.toml", ".gitignore", "README.md", "LICENSE", "autotune/__init__.py",
+                 "policies/allpairs/nvidia-h200.yaml"):  # fmt: skip
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, checkout / name)
+    for name in ("cpu-amd-epyc.yaml", "nvidia-a100.yaml"):
+        (checkout / "policies" / "allpairs" / name).write_text("schema: 2\n")
+    for made, kind, folder in (("wheel", "zip", "autotune/_bundled"), ("sdist", "gztar", "autotune-*")):
+        program = f"import hatchling.build; hatchling.build.build_{made}({str(tmp_path / kind)!r})"
+        subprocess.run([sys.executable, "-c", program], cwd=checkout, check=True, capture_output=True)
+        (archive,) = (tmp_path / kind).iterdir()
+        shutil.unpack_archive(archive, tmp_path / made, kind)
+        packed = (tmp_path / made).glob(f"{folder}/policies/*/*")
+        assert [path.name for path in packed] == ["nvidia-h200.yaml"]
+
+
 def test_the_version_has_one_place(built: Path, wheel: Path) -> None:
     source = (ROOT / "autotune" / "__init__.py").read_text(encoding="utf-8")
     (version,) = re.findall(r'^__version__ = "([^"]+)"$', source, re.MULTILINE)

@@ -16,7 +16,7 @@ from autotune.variant import Geometry
 if TYPE_CHECKING:
     from autotune.backends.outlet import Outlet
 
-__all__ = ["Backend", "Call", "Geometry", "Launch", "LaunchError", "Lender", "Module", "Placed"]
+__all__ = ["Backend", "Call", "Constant", "Geometry", "Launch", "LaunchError", "Lender", "Module", "Placed"]
 
 
 class LaunchError(Exception):
@@ -138,11 +138,24 @@ class Launch:
     names: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Constant:
+    """What launches of ``module`` find in its constant memory, where ``window`` says: a copy of ``resident``, linear
+    memory of the device. ``stays`` is False for content that changes without the backend's knowing, other than by
+    ``upload``."""
+
+    name: str
+    module: Module
+    window: Stored
+    resident: Placed
+    stays: bool
+
+
 class Call(Protocol):
     """Fills and launches that were made ready once, to be queued again and again; by one thread at a time."""
 
     def point(self, name: str, address: int) -> None:
-        """From now on ``name`` is at ``address``."""
+        """From now on ``name`` is at ``address``; for a texture, that is its handle."""
         ...
 
     def __call__(self) -> None:
@@ -154,7 +167,8 @@ class Lender(Backend, Protocol):
     """A backend whose kernels can work on arrays and streams of other libraries: ``cuda``."""
 
     def borrow(self, stored: Stored, address: int) -> Placed:
-        """What lies at ``address`` already, as ``stored`` says; freeing it does nothing."""
+        """What lies at ``address`` already, as ``stored`` says, with a texture over it where that asks for one. Freeing
+        it leaves the memory as it is."""
         ...
 
     def on(self, stream: int) -> AbstractContextManager[None]:
@@ -166,6 +180,11 @@ class Lender(Backend, Protocol):
         """Until the stream with that handle has nothing left to do."""
         ...
 
-    def bound(self, fills: Mapping[str, Placed], launches: Sequence[Launch]) -> Call:
-        """``fills`` are cleared, then the launches follow in order."""
+    def bound(
+        self, fills: Mapping[str, Placed], launches: Sequence[Launch],
+        constants: Sequence[Constant] = (), moves: Sequence[Launch] = (),
+    ) -> Call:  # fmt: skip
+        """``fills`` are cleared, ``moves`` launched, ``constants`` copied to their module's constant memory unless it
+        holds them, then the launches follow in order. Calls of one module with other constants may be queued by other
+        threads and on other streams."""
         ...

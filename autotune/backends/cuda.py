@@ -8,19 +8,18 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.backends import Launch, LaunchError, Placed
+from autotune.backends import Constant, Launch, LaunchError, Placed
 from autotune.backends.cuda_calls import CudaCall, Joints
 from autotune.backends.cuda_data import (
     CudaModule,
     CudaPlaced,
-    constant_window,
+    borrow,
     loaded,
     packed,
     place,
@@ -66,7 +65,7 @@ class CudaBackend:
         self._driver = open_driver()
         self.driver_error: type[Exception] = self._driver.Error
         self._handle, self._context = open_device(self._driver, ordinal)
-        self._local = threading.local()  # depth: how often current() is nested; stream: see stream()
+        self._local = threading.local()  # depth: how often current() is nested; stream, captures: see below
         self._images: dict[Path, Any] = {}
         self._joints = Joints(self._driver)
         self._traced: list[tuple[str, Any, Any]] | None = None
@@ -161,7 +160,10 @@ class CudaBackend:
             return view(self, stored, of)
 
     def borrow(self, stored: Stored, address: int) -> CudaPlaced:
-        return CudaPlaced(replace(stored, buffer=None), stored.argument(address), address, self, [])
+        if stored.memory != "texture":
+            return borrow(self, stored, address)
+        with self._driving("cannot make a texture: "):
+            return borrow(self, stored, address)
 
     def fill(self, placed: Placed, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
         assert isinstance(placed, CudaPlaced)
@@ -174,6 +176,7 @@ class CudaBackend:
         assert placed.address and stored.nbytes == placed.stored.nbytes, "linear memory of the same size"
         with self._driving():
             self._driver.memcpy_htod_async(placed.address, stored.buffer, self._stream)
+        placed.uploads += 1
 
     def outlet(self) -> CudaOutlet:
         """For results that leave chunk by chunk."""
@@ -181,8 +184,12 @@ class CudaBackend:
 
     def fill_window(self, module: Any, resident: Placed, begin: int, window: Stored) -> None:
         assert isinstance(resident, CudaPlaced)
-        with self._driving("cannot fill constant memory: "):
-            if (constants := constant_window(self._driver, module)) is not None:
+        with self._driving("cannot fill constant memory: "), module.window.lock:
+            if (constants := module.window.address) is not None:
+                if getattr(self._local, "captures", False):
+                    module.window.forget()
+                else:
+                    module.window.claim(self._stream_handle)
                 target, source = constants + window.constant_offset, resident.address + begin
                 self._driver.memcpy_dtod_async(target, source, window.nbytes, self._stream)
 
@@ -269,19 +276,24 @@ class CudaBackend:
         before = self._stream, self._traced
         try:
             self._local.stream, self._traced = self._driver.Stream(_NON_BLOCKING), None
+            self._local.captures = True
             return capture(self._stream_handle, steps)
         except self._driver.Error as problem:
             raise LaunchError(str(problem)) from None
         finally:
             self._local.stream, self._traced = before
+            self._local.captures = False
 
     @property
     def _stream_handle(self) -> int:
         return int(self._stream.handle) if self._stream else 0
 
-    def bound(self, fills: Mapping[str, Placed], launches: Sequence[Launch]) -> CudaCall:
+    def bound(
+        self, fills: Mapping[str, Placed], launches: Sequence[Launch],
+        constants: Sequence[Constant] = (), moves: Sequence[Launch] = (),
+    ) -> CudaCall:  # fmt: skip
         with self.current():
-            return CudaCall(self._driver, self._context, self._local, fills, launches)
+            return CudaCall(self._driver, self._context, self._local, fills, launches, constants, moves)
 
     def kernel_times(self, plan: Callable[[], None]) -> dict[str, float]:
         """Run ``plan`` once, queued behind a delay, with events around each launch: milliseconds by kernel."""

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from autotune.backends import Launch, LaunchError, Placed
+from autotune.backends import Constant, Launch, LaunchError, Placed
 from autotune.backends.cuda_query import call
+from autotune.backends.cuda_window import ConstantWindow, Key
 
 __all__ = ["CudaCall", "Joints", "parameters"]
 
@@ -30,14 +31,27 @@ class CudaCall:
     """``context`` is PyCUDA's, ``driver`` is pycuda.driver, ``local`` has the calling thread's stream."""
 
     def __init__(
-        self, driver: Any, context: Any, local: Any, fills: Mapping[str, Placed], launches: Sequence[Launch]
-    ) -> None:
+        self, driver: Any, context: Any, local: Any, fills: Mapping[str, Placed], launches: Sequence[Launch],
+        constants: Sequence[Constant] = (), moves: Sequence[Launch] = (),
+    ) -> None:  # fmt: skip
         self._error, self._memset = driver.Error, driver.memset_d8_async
         self._push, self._pop = context.push, driver.Context.pop
         self._local = local
         self._fills = {name: [placed.address, placed.stored.nbytes] for name, placed in fills.items()}  # type: ignore[attr-defined]
         self._places: dict[str, list[tuple[bytearray, int]]] = {}
-        self._steps = []
+        self._moves, self._steps = self._ready(driver, moves), self._ready(driver, launches)
+        self._window: ConstantWindow | None = None
+        self._key: Key | None = None
+        self._copies: dict[str, list[int]] = {}  # by name: offset, source address, bytes
+        for constant in constants:
+            self._window = constant.module.window  # type: ignore[attr-defined]  # one for all, a CudaModule's
+            source: int = constant.resident.address  # type: ignore[attr-defined]
+            self._copies[constant.name] = [constant.window.constant_offset, source, constant.window.nbytes]
+        if constants and all(constant.stays for constant in constants):
+            self._key = tuple((each.window.constant_offset, each.resident) for each in constants)
+
+    def _ready(self, driver: Any, launches: Sequence[Launch]) -> list[tuple[Any, ...]]:
+        steps = []
         for launch in launches:
             function, geometry = launch.module.functions[launch.kernel], launch.geometry  # type: ignore[attr-defined]
             if geometry.shared_bytes > _FREELY_SHARED:
@@ -48,13 +62,16 @@ class CudaCall:
                 if name:
                     self._places.setdefault(name, []).append((packed, offset))
             run = function._launch_kernel  # noqa: SLF001 - the path PyCUDA's prepared calls take
-            self._steps.append((run, geometry.grid, geometry.block, packed, geometry.shared_bytes))
+            steps.append((run, geometry.grid, geometry.block, packed, geometry.shared_bytes))
+        return steps
 
     def point(self, name: str, address: int) -> None:
         for packed, offset in self._places.get(name, ()):
             _ADDRESS.pack_into(packed, offset, address)
         if name in self._fills:
             self._fills[name][0] = address
+        if name in self._copies:
+            self._copies[name][1] = address
 
     def __call__(self) -> None:
         stream = getattr(self._local, "stream", None)
@@ -63,8 +80,16 @@ class CudaCall:
             if self._fills:
                 for address, nbytes in self._fills.values():
                     self._memset(address, 0, nbytes, stream)
-            for run, grid, block, packed, shared_bytes in self._steps:
+            for run, grid, block, packed, shared_bytes in self._moves:
                 run(grid, block, packed, shared_bytes, stream)
+            if self._window is None:
+                for run, grid, block, packed, shared_bytes in self._steps:
+                    run(grid, block, packed, shared_bytes, stream)
+                return
+            with self._window.lock:  # until the launches are queued, no other call may replace what they read
+                self._window.hold(self._copies.values(), self._key, stream)
+                for run, grid, block, packed, shared_bytes in self._steps:
+                    run(grid, block, packed, shared_bytes, stream)
         except self._error as problem:
             raise LaunchError(str(problem)) from None
         finally:

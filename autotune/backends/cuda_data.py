@@ -3,16 +3,18 @@
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from autotune.backends import LaunchError
 from autotune.backends.cuda_calls import parameters
 from autotune.backends.cuda_texture import Texture
+from autotune.backends.cuda_window import ConstantWindow
 from autotune.compiler import Compiled
 from autotune.layout import Stored
 
-__all__ = ["CudaModule", "CudaPlaced", "constant_window", "loaded", "packed", "place", "view"]
+__all__ = ["CudaModule", "CudaPlaced", "borrow", "constant_window", "loaded", "packed", "place", "view"]
 
 # The one symbol behind every constant layout: memory.cuh's constant_window<65536>.
 CONSTANT_WINDOW = "_ZN8autotune15constant_windowILi65536EEE"
@@ -29,13 +31,14 @@ class _Owner(Protocol):
 
 @dataclass
 class CudaPlaced:
-    """Data on the GPU. ``address`` is 0 for constant memory."""
+    """Data on the GPU. ``address`` is 0 for constant memory. ``uploads`` counts how often the content was replaced."""
 
     stored: Stored
     argument: bytes
     address: int
     _backend: _Owner
     _owned: list[Any]
+    uploads: int = 0
 
     def free(self) -> None:
         """Safe after a lost context: the driver has freed everything with it."""
@@ -47,10 +50,12 @@ class CudaPlaced:
 
 @dataclass
 class CudaModule:
-    """``handles`` are the driver's, of the functions that were launched cooperatively."""
+    """``window`` is the binary's, whose variants share it; ``handles`` are the driver's, of the functions that were
+    launched cooperatively."""
 
     image: Path
     module: Any
+    window: ConstantWindow
     functions: dict[str, Any]
     handles: dict[str, int] = field(default_factory=dict)
 
@@ -63,16 +68,18 @@ def loaded(driver: Any, images: dict[Path, Any], compiled: Compiled) -> CudaModu
     if compiled.image not in images:
         while len(images) >= _MOST_IMAGES:
             images.pop(next(iter(images)))
-        images[compiled.image] = driver.module_from_buffer(compiled.image.read_bytes())
-    module = images[compiled.image]
+        made = driver.module_from_buffer(compiled.image.read_bytes())
+        images[compiled.image] = made, ConstantWindow(driver, partial(constant_window, driver, made))
+    module, window = images[compiled.image]
     functions = {kernel: module.get_function(symbol) for kernel, symbol in compiled.symbols.items()}
-    return CudaModule(compiled.image, module, functions)
+    return CudaModule(compiled.image, module, window, functions)
 
 
-def constant_window(driver: Any, module: CudaModule) -> int | None:
-    """Where the binary's constant window begins; None when no kernel in it reads one, and the compiler left it out."""
+def constant_window(driver: Any, module: Any) -> int | None:
+    """Where the constant window of a binary of PyCUDA's begins; None when no kernel in it reads one, and the compiler
+    left it out."""
     try:
-        symbol, _ = module.module.get_global(CONSTANT_WINDOW)
+        symbol, _ = module.get_global(CONSTANT_WINDOW)
     except driver.Error as problem:
         if "not found" in str(problem):
             return None
@@ -85,8 +92,10 @@ def place(driver: Any, owner: _Owner, stored: Stored, module: CudaModule | None)
     kept = replace(stored, buffer=None)
     if stored.memory == "constant":
         assert module is not None and stored.buffer is not None
-        if (window := constant_window(driver, module)) is not None:
-            driver.memcpy_htod(window + stored.constant_offset, stored.buffer)
+        with module.window.lock:
+            if (address := module.window.address) is not None:
+                module.window.claim(0)
+                driver.memcpy_htod(address + stored.constant_offset, stored.buffer)
         return CudaPlaced(kept, stored.argument(0), 0, owner, [])
     if stored.memory == "texture" and stored.plane is not None:
         texture = Texture.plane(driver, stored)
@@ -99,6 +108,15 @@ def place(driver: Any, owner: _Owner, stored: Stored, module: CudaModule | None)
         texture = Texture.linear(address, stored)
         return CudaPlaced(kept, stored.argument(texture.handle), address, owner, [texture, memory])
     return CudaPlaced(kept, stored.argument(address), address, owner, [memory])
+
+
+def borrow(owner: _Owner, stored: Stored, address: int) -> CudaPlaced:
+    """What lies at ``address``, as ``stored`` says; for a texture of one extent the context is current."""
+    kept = replace(stored, buffer=None)
+    if stored.memory != "texture":
+        return CudaPlaced(kept, stored.argument(address), address, owner, [])
+    texture = Texture.linear(address, stored)
+    return CudaPlaced(kept, stored.argument(texture.handle), address, owner, [texture])
 
 
 def view(owner: _Owner, stored: Stored, of: CudaPlaced) -> CudaPlaced:

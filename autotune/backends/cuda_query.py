@@ -7,6 +7,7 @@ from autotune.clocks import clocks
 from autotune.compiler import Compiled
 from autotune.device import Device, Limits
 from autotune.errors import DeviceError
+from autotune.paths import pip_install
 
 __all__ = [
     "active_blocks",
@@ -26,8 +27,8 @@ def open_driver() -> Any:
         from pycuda import driver
     except ImportError as problem:
         raise DeviceError(
-            f"PyCUDA is not usable here ({problem}): install a CUDA toolkit, then pip install 'autotune[cuda]'; "
-            "or run on --device cpu"
+            f"PyCUDA is not usable here ({problem}): install a CUDA toolkit, then "
+            f"{pip_install('cuda')}; or run on --device cpu"
         ) from None
     try:
         driver.init()

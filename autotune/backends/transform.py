@@ -20,11 +20,12 @@ from autotune.interop import View
 from autotune.layout import Layout, Stored
 from autotune.paths import include_dir
 
-__all__ = ["Mover", "batch", "is_as_stored", "is_canonical", "move", "raw", "refusal", "staged"]
+__all__ = ["Mover", "alignment", "batch", "is_as_stored", "is_canonical", "move", "raw", "refusal", "staged"]
 
 KERNEL = "move_texels"
 _SOURCE = VariantSource("autotune-transform-1", "Plain", "struct Plain {};\n", (KERNEL,))
 _MOST_AXES = 4
+_TEXTURE_ALIGNMENT = 512  # bytes, on every GPU (CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT)
 _BLOCK = 256
 _MOST_BLOCKS = 2**31 - 1
 
@@ -58,14 +59,19 @@ def is_canonical(layout: Layout, shape: Sequence[int]) -> bool:
 
 
 def is_as_stored(layout: Layout, view: View) -> bool:
-    """Whether the array's bytes are already what ``layout`` makes of them, so that a kernel can use them in place."""
+    """Whether the array's bytes are already what ``layout`` makes of them, so that a kernel can use them in place, by a
+    texture over them or by a copy in constant memory where the layout asks for that."""
     return (
-        layout.memory in ("global", "readonly")
-        and is_canonical(layout, view.shape)
+        is_canonical(layout, view.shape)
         and view.dtype == layout.data.dtype
         and view.is_contiguous
-        and view.address % layout.texel_bytes == 0
+        and view.address % alignment(layout) == 0
     )
+
+
+def alignment(layout: Layout) -> int:
+    """Bytes whose multiple the address of an array that is used in place has to be."""
+    return _TEXTURE_ALIGNMENT if layout.memory == "texture" else layout.texel_bytes
 
 
 def raw(nbytes: int) -> Stored:
@@ -80,12 +86,12 @@ def staged(array: NDArray[Any], address: int = 0) -> View:
 
 def refusal(layout: Layout, view: View, inward: bool = True) -> str:
     """Why the array cannot be moved on the device (``inward``: from the caller's array to the stored one); empty when
-    it can."""
+    it can. Constant memory is filled from linear memory, which is what it is stored in."""
     itemsize = view.dtype.itemsize
     if len(view.shape) > _MOST_AXES:
         return f"{len(view.shape)} axes, and {_MOST_AXES} are the most"
-    if layout.memory == "constant" or (layout.memory == "texture" and layout.dims != "1d"):
-        return f"{layout.memory} memory in {layout.dims} is no linear memory"
+    if layout.memory == "texture" and layout.dims != "1d":
+        return f"texture memory in {layout.dims} is no linear memory"
     if layout.group != (1, 0):
         return "it is merged with other arrays"
     if layout.packing:

@@ -99,13 +99,15 @@ def _policy_file(request: Request, name: str) -> PolicyFile:
         if path.is_file():
             return read(path)
     raise PolicyFileError(
-        f"no policy file {file_name(request.family.name, name)} in {', '.join(map(str, folders))}; `autotune sweep "
-        f"{request.family.name}` makes one"
+        f"no policy file {file_name(request.family.name, name)} in {', '.join(map(str, folders))}; a sweep on that GPU "
+        "makes one, and docs/how-to-no-gpu.md shows one to write by hand"
     )
 
 
 def _dates(file: PolicyFile) -> str:
     dates = sorted({item.date[:10] for item in file.entries.values() if item.date})
+    if not dates:
+        return "nothing measured"
     return "measured " + ("to ".join([f"{dates[0]} ", dates[-1]]) if len(dates) > 1 else "".join(dates))
 
 

@@ -98,6 +98,12 @@ def chosen(family: Family, files: Sequence[PolicyFile], objective: str = "kernel
     found = Choices(family)
     wanted = accuracy_asked(family)
     for file in files:
+        if file.device.get("kind") != "cuda":
+            other = f"the {file.device.get('kind')} {file.device.get('name')}"
+            raise PolicyFileError(
+                f"{file.path}: it is for {other}, and an export is CUDA: "
+                "name a GPU's policy file with --device; docs/how-to-no-gpu.md shows one to write by hand"
+            )
         if reason := file_refusal(family, file, "cuda"):
             raise PolicyFileError(f"{file.path}: {reason}")
         device, capability = str(file.device["name"]), _capability(file)

@@ -19,7 +19,7 @@ def parts(choices: Choices) -> dict[str, Any]:
     """Names as the templates use them. Raises FamilyError for an expression that has no C++ form."""
     family = choices.family
     free = _free(family)
-    arrays = [_array(data, i) for i, data in enumerate(family.data.values())]
+    arrays = [_array(family, data, i) for i, data in enumerate(family.data.values())]
     options = [_option(family, name) for name in family.options]
     # What a tolerance reads beside options and policies is not known before there is an input.
     relative, absolute = family.tolerance({**family.space.control, **family.chosen_options({})})
@@ -80,8 +80,8 @@ def problem_values(family: Family, sizes: Mapping[str, int], options: Mapping[st
 
 
 def _given_extents(family: Family) -> list[str]:
-    """Those that the caller's arrays have."""
-    named = {extent for data in family.inputs for extent in data.shape}
+    """Those that the caller's arrays have and that are not the same for every input."""
+    named = {extent for data in family.inputs for extent in data.shape} - family.constants
     return [name for name in family.extents if name in named]
 
 
@@ -157,7 +157,7 @@ def _records(family: Family) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _array(data: Data, place: int) -> dict[str, Any]:
+def _array(family: Family, data: Data, place: int) -> dict[str, Any]:
     low = high = None
     if data.low is not None and data.high is not None:
         low, high = (repr(int(n) if data.dtype.kind in "iu" else float(n)) for n in (data.low, data.high))
@@ -168,13 +168,19 @@ def _array(data: Data, place: int) -> dict[str, Any]:
         "place": place,
         "element": data.record or _element(data.fields[0].type),
         "is_record": bool(data.record),
-        "shape": list(data.shape),
+        "shape": [_size(family, extent) for extent in data.shape],
         "extents": [identifier(extent) for extent in data.shape],
         "low": low,
         "high": high,
         "range_text": "" if low is None else f", values {low} to {high}",
         "compared": [f".{identifier(f.name)}" for f in data.fields] if data.record else [""],
     }
+
+
+def _size(family: Family, extent: str) -> str:
+    """An extent as a comment has it: its name, or the number that it always is."""
+    value = family.extents[extent]
+    return value.text if value is not None and extent in family.constants else extent
 
 
 def _kernel(family: Family, name: str) -> dict[str, Any]:

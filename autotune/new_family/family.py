@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 
 def reference(arrays: Mapping[str, NDArray[Any]], _options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Every output by name, (count,) float32, in float64 so that only the kernel rounds."""
+    """Every output by name, (count,) float32, in float64 so that only the kernel rounds. ``_options`` holds the
+    options and the scalars, where a family has some."""
     scores = arrays["items"].astype(np.float64) @ arrays["weights"].astype(np.float64)
     return {"scores": scores.astype(np.float32)}

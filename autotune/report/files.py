@@ -35,7 +35,7 @@ def write_all(
     where that is another one: ceilings and a static pass may lie in either. Raises StoreError.
     """
     limits = read_limits(_in_either(folder, record, LIMITS))
-    static = read_static(_in_either(folder, record, STATIC))
+    static = read_static(_in_either(folder, record, STATIC), studies)
     code = generated(known or {})
     return {
         "results": write_results(studies, folder / "results.csv"),

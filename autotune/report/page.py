@@ -20,7 +20,7 @@ from autotune.report.across import Across, across
 from autotune.report.choice import choice_blocks
 from autotune.report.conclusions import groups, times_of
 from autotune.report.effects import effects_blocks
-from autotune.report.ranking import configurations
+from autotune.report.ranking import configurations, untied
 from autotune.report.results import clean, write_text
 from autotune.report.search import search_blocks
 from autotune.report.static import Static
@@ -150,8 +150,9 @@ def _view(
     if decision:
         by_rank, ranks = configurations(study, decision, roles)
         ranking = Block(
-            title="The fastest and the slowest", table=by_rank, chart=ranks, stacked=True, folded_table=True
-        )
+            title="The fastest and the slowest", text=untied(study, decision), table=by_rank, chart=ranks, stacked=True,
+            folded_table=True,
+        )  # fmt: skip
     return _View(
         anchor=anchor,
         across=whole,

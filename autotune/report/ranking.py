@@ -20,7 +20,7 @@ from autotune.report.verdict import Roles
 from autotune.space import Configuration
 from autotune.trial import Trial
 
-__all__ = ["configurations"]
+__all__ = ["configurations", "untied"]
 
 BEST, WORST = 20, 5
 LONGEST = 70  # characters of a label beside a bar
@@ -56,6 +56,18 @@ def configurations(study: Study, decision: Decision, roles: Roles) -> tuple[Tabl
         caption = f"All {len(ranked):,} timed configurations, fastest first"
     table = without_empty(Table("configurations", caption, columns, tuple(rows)))
     return table, bars("configurations", f"{caption}; the table has the figures", entries)
+
+
+def untied(study: Study, decision: Decision) -> str:
+    """Why some that are faster than members of the tie set are not in it; empty where there are none."""
+    slowest = max(map(time_ms, decision.tie_set))
+    faster = [t for t in study.trials if t not in decision.tie_set and time_ms(t) < slowest]
+    if not faster:
+        return ""
+    return (
+        f"{len(faster):,} that are not in the tie set have a shorter time than one that is: they were not among the "
+        "finalists, which were timed again side by side, and a time from before does not compare with those."
+    )
 
 
 def _profile(trial: Trial) -> tuple[int | None, float | None]:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from autotune.errors import StoreError
+from autotune import family as families
+from autotune.errors import AutotuneError, StoreError
 from autotune.record import Study
 from autotune.report.results import COUNTER, PHASES, PROFILE, RATE
 from autotune.space import Configuration, PolicyValue
@@ -87,6 +88,8 @@ def _study(
         trials.append(_trial(key, row, Configuration(values), kernels, timed))
         for name in (row["preset"] or "").split():
             presets.setdefault(name, trials[-1].configuration)
+    if "control" not in presets and (declared := _declared_control(key[0], own, numbers)):
+        presets["control"] = declared
     if "control" not in presets:
         raise ValueError(
             f"{key[0]} on {key[1]} has no row with the preset control, to which all others are compared"
@@ -95,6 +98,20 @@ def _study(
         family=key[0], workload=key[1], device=key[2], identity=key[3], control=presets["control"],
         presets=presets, about=_about(rows, trials, own, kernels, header), trials=tuple(trials),
     )  # fmt: skip
+
+
+def _declared_control(family: str, own: Mapping[str, str], numbers: set[str]) -> Configuration | None:
+    """The control of a family that is installed here and still has these policies: a sweep of a preset need not have
+    tried it."""
+    try:
+        control = families.load(family, check=False).space.control
+    except AutotuneError:
+        return None
+    if set(control) != set(own):
+        return None
+    return Configuration(
+        {name: control[name] if own[name] in numbers else str(control[name]) for name in own}
+    )
 
 
 def _trial(
@@ -136,6 +153,7 @@ def _measurement(row: Row, timed: Sequence[str]) -> Measurement:
         retimed_ms=figure("retimed_ms"),
         transform_ms=figure("transform_ms"),
         transfer_ms=figure("transfer_ms"),
+        transfer_bytes=int(figure("transfer_bytes")),
         footprint_bytes=int(figure("footprint_bytes")),
         abandoned=row.get("abandoned") == "True",
     )

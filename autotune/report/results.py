@@ -46,6 +46,7 @@ COLUMNS: Mapping[str, str] = MappingProxyType(
         "counter_<counter>_<kernel>": "a hardware counter of that kernel, where it was profiled",
         "transform_ms": "host time to bring the inputs into this layout, once",
         "transfer_ms": "time to copy them to the device, once",
+        "transfer_bytes": "bytes copied to the device for one call: its inputs in this layout, and what its plan sends",
         "footprint_bytes": "device memory that the data takes in this layout",
         "registers_<kernel>": "registers of a thread",
         "local_bytes_<kernel>": "stack frame of a thread",
@@ -125,7 +126,7 @@ def results_frame(studies: Iterable[Study]) -> pd.DataFrame:
     head = [*_head(), *policies.values(), *_middle()]
     order = list(dict.fromkeys([*head, *rates, *_per_kernel(kernels), *counters, *_tail()]))
     frame = pd.DataFrame(rows, columns=order)
-    counts = ["samples", "footprint_bytes"]
+    counts = ["samples", "transfer_bytes", "footprint_bytes"]
     counts += [f"{name}_{kernel}" for name in PROFILE if name not in _NOT_COUNTS for kernel in kernels]
     for column in counts:
         frame[column] = frame[column].astype("Int64")  # a blank must not turn 32 into 32.0
@@ -174,7 +175,7 @@ def _per_kernel(kernels: Iterable[str]) -> list[str]:
 
 
 def _tail() -> list[str]:
-    costs = ["transform_ms", "transfer_ms", "footprint_bytes"]
+    costs = ["transform_ms", "transfer_ms", "transfer_bytes", "footprint_bytes"]
     return [*costs, *(f"{phase}_ms" for phase in PHASES), "notes", "identity", *_STUDY]
 
 
@@ -235,6 +236,7 @@ def _times(study: Study, trial: Trial) -> dict[str, Any]:
         "retimed_ms": measured.retimed_ms or None,
         "transform_ms": measured.transform_ms,
         "transfer_ms": measured.transfer_ms,
+        "transfer_bytes": measured.transfer_bytes or None,
         "footprint_bytes": measured.footprint_bytes,
     }
     for name in ("operations", "bytes"):

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from autotune.errors import DeviceError, StoreError
+from autotune.record import Study
 from autotune.report.charts import Chart, plain
 from autotune.report.lines import CYCLE, DASHES
 from autotune.report.results import clean
@@ -18,25 +19,28 @@ from autotune.static_hints import BLOCK_SIZES, occupancy_curve
 __all__ = ["Static", "read_static", "static_blocks"]
 
 MOST_ROWS = 20  # of a table; static.csv has all
+_DIGESTS = ("source_digest", "space_digest")
 _NEEDED = {
     "family", "arch", "configuration", "state", "kernel", "block_size", "registers", "spill_store_bytes",
     "spill_load_bytes", "static_shared_bytes", "dynamic_shared_bytes", "blocks_per_sm", "occupancy", "limited_by",
-    "registers_to_next_block", "dominated_by", "dominated_because",
+    "registers_to_next_block", "dominated_by", "dominated_because", *_DIGESTS,
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Static:
-    """A static pass as the page shows it."""
+    """A static pass as the page shows it; ``note`` says why there is nothing to show."""
 
     family: str
     archs: tuple[str, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[Block, ...] = ()
+    note: str = ""
 
 
-def read_static(path: Path) -> Static | None:
-    """The static pass in ``path`` (``static.csv``); None where there is no such file, or one of an older version.
-    Raises StoreError for a file that is no table."""
+def read_static(path: Path, studies: Sequence[Study] = ()) -> Static | None:
+    """The static pass in ``path`` (``static.csv``); None where there is no such file, or one of an older version. One
+    of other sources or another declaration than the newest of ``studies`` of its family is a note and no more. Raises
+    StoreError for a file that is no table."""
     try:
         frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
     except FileNotFoundError:
@@ -47,7 +51,25 @@ def read_static(path: Path) -> Static | None:
         return None
     frame = frame.sort_values("arch", key=lambda column: column.map(_number), kind="stable")
     archs = tuple(str(arch) for arch in frame["arch"].unique())
-    return Static(clean(str(frame["family"].iloc[0])), archs, tuple(static_blocks(frame)))
+    family = str(frame["family"].iloc[0])
+    if changed := _changed_since(frame, [study for study in studies if study.family == family]):
+        note = (
+            f"What lies in {path.name} is left out: the {changed} changed between it and what was measured. "
+            f"autotune sweep {family} --static makes it anew."
+        )
+        return Static(clean(family), archs, note=clean(note))
+    return Static(clean(family), archs, tuple(static_blocks(frame)))
+
+
+def _changed_since(frame: pd.DataFrame, studies: Sequence[Study]) -> str:
+    """What differs between the pass and the newest of ``studies``; empty where nothing is known to."""
+    if not studies:
+        return ""
+    newest = max(studies, key=lambda study: str(study.about.get("date", "")))
+    known = {name: newest.about[name] for name in _DIGESTS if newest.about.get(name)}
+    changed = [name for name, digest in known.items() if set(frame[name]) != {digest}]
+    told = {"source_digest": "sources", "space_digest": "declared space"}
+    return " and the ".join(told[name] for name in changed)
 
 
 def static_blocks(frame: pd.DataFrame) -> list[Block]:

@@ -80,6 +80,12 @@ def every_trial(
             (one.footprint_bytes if one else None for one in measured),
         ),
         _numbers("once_ms", "once", "time", once),
+        _numbers(
+            "transfer_bytes",
+            "sent",
+            "bytes",
+            (one.transfer_bytes or None if one else None for one in measured),
+        ),
         *_ceilings(study, trials, limits),
         *_details(trials),
     ]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from autotune.decision import TIE, Decision, time_ms
+from autotune.decision import TIE, Decision, close_to_winner, time_ms
 from autotune.record import Study
 from autotune.report import units
 from autotune.report.charts import Bar, Chart, bars
@@ -99,11 +99,12 @@ def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> V
         return Verdict("Nothing was timed, so there is no winner.", (counts,), (), tuple(warnings))
     winner = decision.winner
     assert winner.measurement is not None
+    tied = ", which is tied" if decision.runner_up in decision.tie_set else ""
     others = [
         Card(f"margin_over_{key}", f"margin over the {label}", margin, units.ratio(margin), _timed(trial))
         for key, label, trial, margin in (
             ("control", "control", decision.control, decision.margin_over_control),
-            ("runner_up", "runner-up", decision.runner_up, decision.margin_over_runner_up),
+            ("runner_up", f"runner-up{tied}", decision.runner_up, decision.margin_over_runner_up),
         )
         if trial
     ]
@@ -269,7 +270,9 @@ def _warnings(
             state = f"{control.state}, {control.reason}" if control else "not tried"
             yield f"The control was not measured: {state}."
         if winner.measurement and winner.measurement.spread > _WIDE:
-            yield f"The winner's own interval is wide ({units.spread(winner.measurement.spread)})."
+            near = close_to_winner(study.trials, decision)
+            more = f", and {near:,} others are no further behind: noise may have chosen it" if near else ""
+            yield f"The winner's own interval is wide ({units.spread(winner.measurement.spread)}){more}."
         floor = float(study.about.get("floor_ms") or 0)
         if floor and time_ms(winner) < 3 * floor:
             yield f"The winner takes less than three empty kernels ({units.time(floor)} each)."

@@ -33,15 +33,17 @@ AUTOTUNE_DEVICE double reciprocal_root(double x) {
 AUTOTUNE_DEVICE float reciprocal(float x) { return 1 / x; }
 AUTOTUNE_DEVICE float reciprocal_root(float x) { return rsqrtf(x); }
 
+constexpr double half_root_pi = 0.88622692545275801365;
+
 template <class Real>
 AUTOTUNE_DEVICE Real boys_limit(Real t) {
-  return Real(0.88622692545275801365) * reciprocal_root(t);
+  return Real(half_root_pi) * reciprocal_root(t);
 }
 
 template <class Real>
 AUTOTUNE_DEVICE Real boys_erf(Real t) {
   const Real root = sqrt(t);
-  return t < Real(1e-8) ? 1 - t / 3 : Real(0.88622692545275801365) * erf(root) / root;
+  return t < Real(1e-8) ? 1 - t / 3 : Real(half_root_pi) * erf(root) / root;
 }
 
 // The quotient; T < 28. Its coefficients are in the instructions, or loaded: from constant memory a multiply-add takes
@@ -105,25 +107,33 @@ AUTOTUNE_DEVICE bool is_far(float t) { return t >= 28.0f; }
 // A positive number's upper half orders as the number does, and is compared beside the pipe of double precision.
 AUTOTUNE_DEVICE bool is_far(double t) { return static_cast<int>(__double_as_longlong(t) >> 32) >= 0x403c0000; }
 
-// F0 by the policy's method. `table` and `quotient` are the accessors of the rows and of the quotient's coefficients,
-// `shared` the block's copy of the rows, for shared_table.
+AUTOTUNE_DEVICE bool is_negative(float x) { return x < 0; }
+AUTOTUNE_DEVICE bool is_negative(double x) { return __double_as_longlong(x) < 0; }
+
+// F0 by the policy's method, T < 28. `table` and `quotient` are the accessors of the rows and of the quotient's
+// coefficients, `shared` the block's copy of the rows, for shared_table.
+template <class Policy, class Real>
+AUTOTUNE_DEVICE Real boys_near(Real t, const typename Policy::boys_table& table,
+                               const typename Policy::quotient& quotient, const BoysRow* shared) {
+  if constexpr (Policy::boys == Boys::erf) {
+    return boys_erf(t);
+  } else if constexpr (Policy::boys == Boys::rational) {
+    return boys_rational<false>(t, quotient);
+  } else if constexpr (Policy::boys == Boys::loaded_rational) {
+    return boys_rational<sizeof(Real) == 8>(t, quotient);
+  } else {
+    const BoysPlace place = boys_place(t);
+    if constexpr (Policy::boys == Boys::shared_table)
+      return boys_row(shared[place.row], static_cast<Real>(place.distance));
+    else
+      return boys_row(table.load(place.row), static_cast<Real>(place.distance));
+  }
+}
+
+// The same for any T: erf is, and the others end at 28.
 template <class Policy, class Real>
 AUTOTUNE_DEVICE Real boys_function(Real t, const typename Policy::boys_table& table,
                                    const typename Policy::quotient& quotient, const BoysRow* shared) {
-  if constexpr (Policy::boys == Boys::erf) {
-    return boys_erf(t);
-  } else {
-    if (is_far(t)) return boys_limit(t);
-    if constexpr (Policy::boys == Boys::rational) {
-      return boys_rational<false>(t, quotient);
-    } else if constexpr (Policy::boys == Boys::loaded_rational) {
-      return boys_rational<sizeof(Real) == 8>(t, quotient);
-    } else {
-      const BoysPlace place = boys_place(t);
-      if constexpr (Policy::boys == Boys::shared_table)
-        return boys_row(shared[place.row], static_cast<Real>(place.distance));
-      else
-        return boys_row(table.load(place.row), static_cast<Real>(place.distance));
-    }
-  }
+  if (Policy::boys != Boys::erf && is_far(t)) return boys_limit(t);
+  return boys_near<Policy>(t, table, quotient, shared);
 }

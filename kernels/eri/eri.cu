@@ -126,6 +126,7 @@ AUTOTUNE_DEVICE void block_owns_bra(const Molecule<Policy>& molecule, const Dige
   for (unsigned first = 0; first < bra.count; first += tile_size) {
     const unsigned held = min(tile_size, bra.count - first);
     __syncthreads();
+#pragma unroll 1  // it is one round, or two
     for (unsigned m = thread; m < held; m += Policy::block_size) tile[m] = molecule.load(bra, first + m);
     __syncthreads();
     if (!is_wanted) continue;

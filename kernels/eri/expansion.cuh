@@ -27,6 +27,14 @@ AUTOTUNE_DEVICE Place in_triangle(unsigned long long n) {
   return {static_cast<unsigned>(row), static_cast<unsigned>(n - row * (row + 1) / 2)};
 }
 
+// The row alone, of a number below 2^29: in single precision, which is right to a unit there.
+AUTOTUNE_DEVICE unsigned row_in_triangle(unsigned n) {
+  unsigned row = static_cast<unsigned>((sqrtf(8.0f * static_cast<float>(n) + 1) - 1) / 2);
+  while (row * (row + 1) / 2 > n) --row;
+  while ((row + 1) * (row + 2) / 2 <= n) ++row;
+  return row;
+}
+
 // A run of work-units: bras from first_bra on, each with `kets` kets from first_ket on; a triangle when kets is 0.
 struct Run {
   unsigned first_bra, first_ket, kets;
@@ -49,7 +57,7 @@ AUTOTUNE_DEVICE Chunk chunk(const Run& run, unsigned n, unsigned width) {
     const unsigned chunks = (run.kets + width - 1) / width;
     return {run.first_bra + n / chunks, run.first_ket + n % chunks * width, run.first_ket + run.kets};
   }
-  const unsigned group = in_triangle(n / width).bra, rest = n - width * (group * (group + 1) / 2);
+  const unsigned group = row_in_triangle(n / width), rest = n - width * (group * (group + 1) / 2);
   const unsigned row = group * width + rest / (group + 1);
   return {run.first_bra + row, run.first_bra + rest % (group + 1) * width, run.first_bra + row + 1};
 }

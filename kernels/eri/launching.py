@@ -1,6 +1,7 @@
 """The host program of one call: lists sent where the policies say so, tables made, work-units computed.
 
-A call is prepared once for an execution: geometry, arguments and lists do not change from call to call.
+A call is prepared once for an execution: geometry and lists do not change from call to call, and arguments only where
+arrays lie elsewhere than the last time, as a caller's own may.
 """
 
 import itertools
@@ -55,18 +56,19 @@ class Launch:
     kets: int = 0
 
 
-_prepared: dict[int, tuple[weakref.ref[Execution], list[Step]]] = {}
+_prepared: dict[int, tuple[weakref.ref[Execution], tuple[bytes, ...], list[Step]]] = {}
 _lists: list[tuple[tuple[Any, ...], weakref.ref[Any], list[Any]]] = []  # the latest only: it may be 2 GB
 
 
 def plan(execution: Execution) -> None:
     """One call. Asynchronous where the backend is."""
     known = _prepared.get(id(execution))
-    if known is None or known[0]() is not execution:
-        for key in [key for key, (owner, _) in _prepared.items() if owner() is None]:
+    places = tuple(placed.argument for placed in execution.placed.values())
+    if known is None or known[0]() is not execution or known[1] != places:
+        for key in [key for key, (owner, *_) in _prepared.items() if owner() is None]:
             del _prepared[key]
-        known = _prepared[id(execution)] = weakref.ref(execution), list(_steps(execution))
-    for step in known[1]:
+        known = _prepared[id(execution)] = weakref.ref(execution), places, list(_steps(execution))
+    for step in known[2]:
         step.do()
 
 
@@ -210,7 +212,9 @@ def _clear(execution: Execution, name: str) -> Step:
 
 
 def _upload(execution: Execution, name: str, stored: Stored) -> Step:
-    return Step("send", lambda: execution.backend.upload(execution.placed[name], stored))
+    content = stored.buffer
+    assert content is not None
+    return Step("send", lambda: execution.refill(name, content))
 
 
 def _launch(execution: Execution, kernel: str, **scalars: int) -> Step:

@@ -3,7 +3,7 @@
 #include "boys.cuh"
 
 enum class PairTable { none, host, device };
-enum class Roots { computed, table };
+enum class Roots { computed, table, deferred };
 
 struct Shell {
   double x, y, z;  // bohr
@@ -85,8 +85,16 @@ struct Molecule {
     const Real dx = static_cast<Real>(bra.x - ket.x), dy = static_cast<Real>(bra.y - ket.y),
                dz = static_cast<Real>(bra.z - ket.z);
     const Real square = fma(dx, dx, fma(dy, dy, dz * dz));
+    const Real factor = static_cast<Real>(bra.factor);
     Real root, reduced;
-    if constexpr (Policy::roots == Roots::table) {
+    if constexpr (Policy::roots == Roots::deferred) {
+      // Beyond T = pq |P-Q|^2 / (p + q) = 28, F0 / sqrt(p + q) is sqrt(pi)/2 / sqrt(pq |P-Q|^2): one root, not two.
+      const Real p = static_cast<Real>(bra.exponent), q = static_cast<Real>(ket.exponent);
+      const Real sum = p + q, scaled = p * q * square;
+      if (!is_negative(fma(Real(-28), sum, scaled))) return factor * boys_limit(scaled);
+      root = reciprocal_root(sum);
+      return factor * root * boys_near<Policy>(scaled * (root * root), boys_table, quotient, boys_shared);
+    } else if constexpr (Policy::roots == Roots::table) {
       const Sum sum = sums.load(bra.kind, ket.kind);
       root = static_cast<Real>(sum.root);
       reduced = static_cast<Real>(sum.reduced);
@@ -96,7 +104,7 @@ struct Molecule {
       reduced = p * q * (root * root);
     }
     const Real boys = boys_function<Policy>(reduced * square, boys_table, quotient, boys_shared);
-    return static_cast<Real>(bra.factor) * root * boys;
+    return factor * root * boys;
   }
 
   // (ij|kl), all components added up.

@@ -112,6 +112,7 @@ def units(arrays: Mapping[str, NDArray[Any]], names: Mapping[str, Any]) -> Any:
         batch=_BATCH,
         sums=("integrals", "coulomb", "exchange"),
         groups=np.array([subclasses[piece.share.components] for piece in pieces], np.int64),
+        items=np.array([piece.share.units for piece in pieces], np.int64),
     )
 
 

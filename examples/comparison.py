@@ -1,0 +1,274 @@
+"""Times ways to do one thing beside each other on a GPU: what the examples' compare.py share.
+
+A compare.py gives its ways: functions that take the workload's inputs, put them on the device and return a `Way`. Here
+the tuned kernel is put beside them, each result is compared with the family's reference (a way that is wrong is left
+out), and all are timed in turns, so that a clock that drifts drifts for all. Data lie on the device before. A sample
+lies between two CUDA events, behind a kernel that only waits: while it does the host queues the calls, and so no
+Python is in the times. Where the workload says so (cache: cold, as it is without a word), what the cache holds is
+flushed before each call, as in a sweep. Times are medians of the samples.
+"""
+
+import argparse
+import csv
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import autotune
+from autotune import family as families
+from autotune import workload as workloads
+from autotune.cache import default_root
+from autotune.crossover import operations
+from autotune.errors import AutotuneError
+from autotune.family import Family
+from autotune.paths import bundled
+from autotune.reference import expected_outputs
+from autotune.workload import Inputs
+
+TUNED, PLAIN = "autotune", "plain.cu"
+ROUNDS = 31  # samples of each way
+WARM_MS = 1.0  # a sample of a warm workload is of so many calls as take this long
+MOST_CALLS = 50
+LONGEST_HOLD_MS = 20.0
+
+# One row for each way on each workload. `sizes` are the inputs' extents, `measured` is how many configurations the
+# sweep measured, `times_the_tuned` the way's time over the tuned kernel's (above 1 the tuned kernel is faster),
+# `difference` that from the reference.
+COLUMNS = (
+    "example", "workload", "sizes", "cache", "what", "version", "configuration", "measured",
+    "median_ms", "lowest_ms", "highest_ms", "samples", "times_the_tuned", "times_the_plain",
+    "operations_per_s", "operation", "difference", "device",
+)  # fmt: skip
+
+HOLD = """
+extern "C" __global__ void hold(unsigned long long nanoseconds) {
+  unsigned long long begin, now;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(begin));
+  do asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+  while (now - begin < nanoseconds);
+}
+"""
+
+
+@dataclass(frozen=True)
+class Way:
+    """``call`` is timed; ``result`` gives what the calls made as an array of the host. ``version`` is the library's,
+    ``configuration`` the one that autotune chose."""
+
+    call: Callable[[], Any]
+    result: Callable[[], NDArray[Any]]
+    version: str = ""
+    configuration: str = ""
+
+
+Make = Callable[[Inputs], Way]
+Sample = Callable[[Callable[[], Any], int], float]  # milliseconds a call, of so many calls one after another
+
+
+def tuned(
+    family: Family, inputs: Inputs, policies: Path | None, opened: ExitStack
+) -> dict[str, Callable[[], Way]]:
+    """The configuration that the policy file has for these sizes: its kernel alone, the result in the layout that was
+    chosen, as a sweep measures it; and the whole call of a program, the result in a plain array of cupy's."""
+    cupy = import_module("cupy")
+    kernel = opened.enter_context(autotune.load(str(family.folder), device="cuda", policies=policies))
+    handle = opened.enter_context(kernel.prepare(**inputs.arrays, **inputs.options, **inputs.scalars))
+    configuration = handle.variant.configuration.id
+    print(f"autotune: {handle.match}: {configuration}")
+    (output,) = family.outputs
+    shape = tuple(inputs.sizes[extent] for extent in output.shape)
+
+    def alone() -> Way:
+        execution = handle.execution
+        return Way(
+            execution.run, lambda: execution.restore(output.name, shape), autotune.__version__, configuration
+        )
+
+    def whole() -> Way:
+        out = cupy.empty(shape, output.dtype)
+        return Way(lambda: handle(out=out), lambda: cupy.asnumpy(out), autotune.__version__, configuration)
+
+    return {TUNED: alone, "autotune, whole call": whole}
+
+
+def difference(result: NDArray[Any], expected: NDArray[Any]) -> float:
+    """Floating point: the largest difference over the largest expected magnitude. Integers: the share of elements that
+    differ. Raises ValueError where the shapes do."""
+    if result.shape != expected.shape:
+        raise ValueError(f"its result has shape {result.shape}, expected is {expected.shape}")
+    if expected.dtype.kind in "iu":
+        return float(np.mean(result != expected))
+    wide = expected.astype(np.float64)
+    return float(np.abs(result - wide).max() / np.abs(wide).max())
+
+
+def checked(
+    makes: Mapping[str, Callable[[], Way]], expected: NDArray[Any], allowed: float
+) -> dict[str, tuple[Way, float]]:
+    """The ways that work here and are right, by name, each with its difference from ``expected``."""
+    found = {}
+    for name, make in makes.items():
+        try:
+            way = make()
+            way.call()
+            apart = difference(way.result(), expected)
+        except Exception as problem:  # noqa: BLE001 - a library that does not work here is no reason to lose the rest
+            print(f"{name} is left out: {type(problem).__name__}: {problem}")
+            continue
+        if apart <= allowed:
+            found[name] = (way, apart)
+        else:  # NaN comes here, too
+            print(f"{name} is left out: its result differs by {apart:.3g}, allowed is {allowed:.3g}")
+    return found
+
+
+def sampler(cold: bool) -> Sample:
+    """Measures on cupy's device and stream, the default one, as it is for torch, numba and autotune."""
+    cupy = import_module("cupy")
+    hold = cupy.RawKernel(HOLD, "hold")
+    begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+    cache = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["l2CacheSize"]
+    more_than_cache = cupy.empty(2 * max(cache, 4 << 20), np.uint8)
+    queued_ms: dict[Callable[[], Any], float] = {}  # what it took the host to queue a call, the last time
+
+    def sample(call: Callable[[], Any], calls: int) -> float:
+        if cold:
+            more_than_cache.fill(0)
+        held_ms = min(LONGEST_HOLD_MS, 0.1 + 2 * calls * queued_ms.get(call, 0.1))
+        hold((1,), (1,), (np.uint64(held_ms * 1e6),))
+        begin.record()
+        started = time.perf_counter()
+        for _ in range(calls):
+            call()
+        queued_ms[call] = (time.perf_counter() - started) * 1e3 / calls
+        end.record()
+        end.synchronize()
+        return float(cupy.cuda.get_elapsed_time(begin, end)) / calls
+
+    return sample
+
+
+def times_of(ways: Mapping[str, Way], sample: Sample, cold: bool, rounds: int) -> dict[str, list[float]]:
+    """``rounds`` samples of each way, in milliseconds a call, taken in turns."""
+    calls = {}
+    for name, way in ways.items():
+        sample(way.call, 1)
+        once = max(sample(way.call, 1), 1e-6)
+        calls[name] = 1 if cold else max(1, min(MOST_CALLS, int(WARM_MS / once)))
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, way in ways.items():
+            times[name].append(sample(way.call, calls[name]))
+    return times
+
+
+def measured_by_sweep(summary: Path | None, family: str, workload: str) -> str:
+    """How many configurations a sweep measured on the workload, by its summary.csv; empty where it does not say."""
+    if summary is None:
+        return ""
+    with summary.open(newline="") as file:
+        found = (
+            row for row in csv.DictReader(file) if (row["family"], row["workload"]) == (family, workload)
+        )
+        return next((row["measured"] for row in found), "")
+
+
+def rows(
+    about: Mapping[str, Any],
+    work: float,
+    ways: Mapping[str, tuple[Way, float]],
+    times: Mapping[str, Sequence[float]],
+) -> list[dict[str, Any]]:
+    """`COLUMNS` for each way; ``work`` is the number of operations of a call."""
+    middle = {name: median(taken) for name, taken in times.items()}
+
+    def over(name: str, other: str) -> str:
+        return f"{middle[name] / middle[other]:.3f}" if other in middle else ""
+
+    made = []
+    for name, (way, apart) in ways.items():
+        row = {
+            **about,
+            "what": name,
+            "version": way.version,
+            "configuration": way.configuration,
+            "measured": about["measured"] if way.configuration else "",
+            "median_ms": f"{middle[name]:.5g}",
+            "lowest_ms": f"{min(times[name]):.5g}",
+            "highest_ms": f"{max(times[name]):.5g}",
+            "samples": len(times[name]),
+            "times_the_tuned": over(name, TUNED),
+            "times_the_plain": over(name, PLAIN),
+            "operations_per_s": f"{work / middle[name] * 1e3:.4g}",
+            "difference": f"{apart:.2g}",
+        }
+        made.append({column: row[column] for column in COLUMNS})
+    return made
+
+
+def measured(
+    family: Family, name: str, makes: Mapping[str, Make], allowed: float, given: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """The rows of one workload."""
+    workload = workloads.load(family, name)
+    inputs = workloads.prepare(family, workload, given.data)
+    (expected,) = expected_outputs(family, inputs, default_root())[0].values()  # a sweep has kept it
+    device = import_module("cupy").cuda.runtime.getDeviceProperties(0)["name"].decode()
+    about = {
+        "example": family.name, "workload": workload.name, "operation": family.operation_unit, "device": device,
+        "sizes": " ".join(f"{extent}={size}" for extent, size in inputs.sizes.items()),
+        "cache": "cold" if workload.cold else "warm",
+        "measured": measured_by_sweep(given.summary, family.name, workload.name),
+    }  # fmt: skip
+    with ExitStack() as opened:
+        every = {
+            **tuned(family, inputs, given.policies, opened),
+            **{what: lambda make=make: make(inputs) for what, make in makes.items()},  # type: ignore[misc]
+        }
+        ways = checked(every, expected, allowed)
+        calls = {what: way for what, (way, _) in ways.items()}
+        times = times_of(calls, sampler(workload.cold), workload.cold, given.rounds)
+    work = operations(family, inputs.sizes, inputs.options, inputs.scalars)
+    return rows(about, work, ways, times)
+
+
+def compare(doc: str | None, folder: Path, makes: Mapping[str, Make], allowed: float) -> None:
+    """What a compare.py runs: ``makes`` are its ways by name, plain.cu among them; ``allowed`` is the largest
+    `difference` from the reference. Raises SystemExit with a word where something is missing."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--workload", action="append", help="again for more; default: the family's own")
+    parser.add_argument("--policies", type=Path, help="folder of the policy files that a sweep wrote")
+    parser.add_argument("--summary", type=Path, help="that sweep's summary.csv, for how many it measured")
+    parser.add_argument("--data", type=Path, default=bundled("workloads") / "data")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--out", type=Path, default=Path(f"compare-{folder.name}.csv"))
+    given = parser.parse_args()
+    if find_spec("cupy") is None:
+        raise SystemExit("compare.py needs cupy: pip install cupy-cuda12x, or the one for your CUDA version")
+    try:
+        family = families.load(str(folder))
+        found = [
+            row
+            for name in given.workload or [family.default_workload]
+            for row in measured(family, name, makes, allowed, given)
+        ]
+    except AutotuneError as problem:  # no GPU, no such workload: its message says what to do
+        raise SystemExit(f"compare.py: {problem}") from problem
+    with given.out.open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(found)
+    for row in found:
+        print(
+            f"{row['workload']:14} {row['what']:34} {row['median_ms']:>10} ms"
+            f" {row['times_the_tuned']:>9} x the tuned {row['operations_per_s']:>11} {row['operation']}/s"
+        )

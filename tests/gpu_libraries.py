@@ -1,0 +1,153 @@
+"""Stand-ins for cupy, cupyx, torch and numba that compute with numpy and scipy on the host.
+
+They have what the examples' compare.py call, and no more: what is missing is an AttributeError, which those show.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import ndimage, sparse
+
+Run = Callable[..., None]  # what stands for a kernel: takes its arguments, writes its results
+
+
+class Event:
+    """Where ``clock`` was, in seconds."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.clock, self.at = clock, 0.0
+
+    def record(self) -> None:
+        self.at = self.clock()
+
+    def synchronize(self) -> None:
+        pass
+
+
+class Tensor(np.ndarray):
+    """numpy's array with the methods that torch's has besides."""
+
+    def cuda(self) -> "Tensor":
+        return self
+
+    def cpu(self) -> "Tensor":
+        return self
+
+    def numpy(self) -> np.ndarray:
+        return np.asarray(self)
+
+
+def tensor(array: Any) -> Tensor:
+    return np.asarray(array).view(Tensor)
+
+
+def cupy_of(
+    kernels: dict[str, Run], launched: list[Any], clock: Callable[[], float] = time.perf_counter
+) -> Any:
+    """cupy; ``kernels`` run in place of CUDA's by name, launches are noted as (name, grid, block)."""
+
+    def raw_kernel(code: str, name: str, options: tuple[str, ...] = ()) -> Callable[..., None]:
+        assert f" {name}(" in code
+
+        def launch(grid: tuple[int, ...], block: tuple[int, ...], arguments: tuple[Any, ...]) -> None:
+            launched.append((name, grid, block))
+            kernels[name](*arguments)
+
+        return launch
+
+    properties = {"name": b"No GPU", "l2CacheSize": 4096}
+    return SimpleNamespace(
+        __version__="1.2.3", asarray=np.asarray, asnumpy=np.array, empty=np.empty, zeros=np.zeros,
+        empty_like=np.empty_like, take=np.take, searchsorted=np.searchsorted, RawKernel=raw_kernel,
+        cuda=SimpleNamespace(
+            Event=lambda: Event(clock),
+            Device=lambda: SimpleNamespace(id=0),
+            get_elapsed_time=lambda begin, end: (end.at - begin.at) * 1e3,
+            runtime=SimpleNamespace(getDeviceProperties=lambda _: properties),
+        ),
+    )  # fmt: skip
+
+
+def _spmv(matrix: Any, x: Any, y: Any) -> None:
+    y[:] = matrix @ x
+
+
+def _conv3d(field: Any, filters: Any, padding: int) -> Any:
+    assert padding == 1  # zeros around, and torch's convolution does not turn its filters
+    return tensor(ndimage.correlate(field[0, 0], filters[0, 0], mode="constant"))[None, None]
+
+
+def torch_like() -> Any:
+    return SimpleNamespace(
+        __version__="4.5.6", from_numpy=tensor, empty_like=np.empty_like, compile=lambda function: function,
+        rsqrt=lambda array: 1 / np.sqrt(array),
+        searchsorted=lambda keys, queries, out_int32: np.searchsorted(keys, queries),
+        index_select=lambda array, axis, places: np.take(array, places, axis),
+        sparse_csr_tensor=lambda offsets, columns, values, size: Product(
+            sparse.csr_array((values, columns, offsets), shape=size)
+        ),
+        backends=SimpleNamespace(cudnn=SimpleNamespace(allow_tf32=True)),
+        nn=SimpleNamespace(functional=SimpleNamespace(conv3d=_conv3d)),
+    )  # fmt: skip
+
+
+class Product:
+    """A sparse matrix whose products are torch's."""
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = matrix
+
+    def __matmul__(self, x: Any) -> Tensor:
+        return tensor(self.matrix @ np.asarray(x))
+
+
+class Jitted:
+    """A numba kernel: ``[grid, block]`` gives what runs it, thread after thread."""
+
+    def __init__(self, function: Run, thread: list[int]) -> None:
+        self.function, self.thread = function, thread
+
+    def __getitem__(self, shape: tuple[int, int]) -> Run:
+        def launch(*arguments: Any) -> None:
+            for self.thread[0] in range(shape[0] * shape[1]):
+                self.function(*arguments)
+
+        return launch
+
+
+class HostCopied(np.ndarray):
+    def copy_to_host(self) -> np.ndarray:
+        return np.array(self)
+
+
+def numba_cuda() -> Any:
+    thread = [0]
+    return SimpleNamespace(
+        to_device=np.array,
+        device_array=lambda shape, dtype: np.empty(shape, dtype).view(HostCopied),
+        jit=lambda **_: lambda function: Jitted(function, thread),
+        grid=lambda _: thread[0],
+    )
+
+
+def install(monkeypatch: pytest.MonkeyPatch, cupy: Any) -> None:
+    """``cupy`` and the others are what an import finds until the test ends."""
+    stand_ins = {
+        "cupy": cupy,
+        "cupyx.cusparse": SimpleNamespace(spmv=_spmv),
+        "cupyx.scipy.sparse": sparse,
+        "cupyx.scipy.ndimage": SimpleNamespace(convolve=ndimage.convolve),
+        "torch": torch_like(),
+        "numba": SimpleNamespace(__version__="7.8.9"),
+        "numba.cuda": numba_cuda(),
+    }
+    for name, found in stand_ins.items():
+        module = ModuleType(name)
+        module.__dict__.update(vars(found))
+        module.__dict__["__spec__"] = SimpleNamespace(name=name)
+        monkeypatch.setitem(sys.modules, name, module)
