@@ -109,7 +109,8 @@ def test_an_earlier_output_stays_when_a_run_fails(tmp_path: Path, monkeypatch: p
 
 def test_a_signal_to_the_program(way: dict[str, Any], tmp_path: Path) -> None:
     program = (
-        "import importlib, sys, time\n"
+        "import importlib, signal, sys, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored where tests run in the background
         "from autotune import family\nfrom autotune.cli import main\n"
         "aligning = importlib.import_module(family.load('mummergpu').module.__name__ + '.aligning')\n"
         "class Slow:\n"

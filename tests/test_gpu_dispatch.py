@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from fakes import write_family
 from layouts import data, random_array, record
-from lending import filtered, weights, write_adder, write_filter
+from lending import filtered, tuned, weights, write_adder, write_filter
 
 import autotune
 from autotune.backends.transform import Mover, refusal
@@ -66,7 +66,7 @@ def test_arrays_of_another_library(name: str, adder: Path, doubler: Path) -> Non
 
 
 def test_arrays_of_the_host_are_stored_by_the_device() -> None:
-    with loaded("allpairs") as kernel:
+    with tuned("allpairs") as kernel:
         for count in (70, 71, 70):
             x = np.random.default_rng(count).integers(0, 3, (count, 333), np.int32)
             expected = (x[:, None] != x[None]).sum(-1)
@@ -81,7 +81,7 @@ def test_numbers_of_every_width() -> None:
     torch = pytest.importorskip("torch")
     x = np.random.default_rng(5).integers(0, 3, (70, 333), np.int32)
     expected = (x[:, None] != x[None]).sum(-1)
-    with loaded("allpairs") as kernel:
+    with tuned("allpairs") as kernel:
         for kind in (torch.int32, torch.int8, torch.int64):
             distance = kernel(torch.as_tensor(x, device="cuda").to(kind))
             assert (distance.dtype, distance.is_cuda) == (torch.int32, True)
