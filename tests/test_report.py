@@ -305,6 +305,25 @@ def test_ceilings_beside_the_record_and_what_a_family_needs_of_a_unit(tmp_path: 
     assert rates["control naive"] == pytest.approx(5e8 / seconds)
 
 
+def test_a_kernel_that_was_not_launched_has_no_time(tmp_path: Path) -> None:
+    study = fake_study(kernels=("walk", "table"))
+    without = [
+        replace(t, measurement=replace(t.measurement, kernel_ms={"walk": t.measurement.median_ms}))
+        if t.measurement and t.configuration["memory"] != "texture"
+        else t
+        for t in study.trials
+    ]
+    page = read_page(write_report([replace(study, trials=tuple(without))], tmp_path / "report.html"))
+    rows = {name: page.tables[f"occupancy_{name}"] for name in ("walk", "table")}
+    many = {
+        name: sum(int(row[head.index("configurations")]) for row in body)
+        for name, (head, *body) in rows.items()
+    }
+    measured_trials = [t for t in study.trials if t.measurement]
+    assert many["walk"] == len(measured_trials)
+    assert many["table"] == sum(t.configuration["memory"] == "texture" for t in measured_trials)
+
+
 def test_ceilings_of_another_device_say_nothing(tmp_path: Path) -> None:
     limits = {"device_name": "GPU 2", "ceilings": {"bytes_per_s": 1e12}}
     page = read_page(write_report([known(fake_study())], tmp_path / "report.html", limits=limits))

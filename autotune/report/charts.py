@@ -111,7 +111,7 @@ def shares(name: str, alt: str, entries: Sequence[Bar]) -> Chart:
     }  # fmt: skip
     most = max(bar.ms for bar in entries)
     layout = {
-        "xaxis": {"ticksuffix": " %", "range": [0, 118 * most or 1]},
+        "xaxis": {"ticksuffix": " %", "range": [0, 145 * most or 1]},
         "yaxis": label_axis([bar.label for bar in entries]),
         "height": 90 + 26 * len(entries),
     }

@@ -50,7 +50,14 @@ def _share(decision: Decision, kernel: str) -> float:
     measured = decision.winner.measurement
     assert measured
     total = sum(measured.kernel_ms.values())
-    return measured.kernel_ms.get(kernel, total) / total if total else 1.0
+    return measured.kernel_ms.get(kernel, 0.0) / total if total else 1.0
+
+
+def _kernel_ms(trial: Trial, kernel: str) -> float | None:
+    """Its time; None where the plan did not launch it; that of the whole plan where kernels were not told apart."""
+    assert trial.measurement
+    times = trial.measurement.kernel_ms
+    return times.get(kernel) if times else trial.measurement.time_ms
 
 
 def _kernel(
@@ -63,10 +70,13 @@ def _kernel(
         profile = next((p for p in trial.profiles if p.kernel == kernel and p.registers), None)
         if not (trial.measurement and profile):
             continue
-        ms = trial.measurement.kernel_ms.get(kernel, trial.measurement.time_ms)
+        if (ms := _kernel_ms(trial, kernel)) is None:
+            continue
         named = ", ".join(r for r in roles.get(trial.configuration, ()) if r != "tied")
         points.append(Point(row, profile.registers, ms, profile.occupancy, named))
         found.append((trial, profile, ms))
+    if not points:
+        return []
     drawn = sorted(points, key=lambda p: (not p.role, p.ms))[:MOST_POINTS]
     steps = _steps(study, [profile for _, profile, _ in found])
     alt = f"Kernel {kernel}: time against registers, occupancy as colour and shape"
