@@ -5,7 +5,7 @@ that is on the GPU already is used where it is when the layout leaves it as it i
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +18,8 @@ from autotune.execution import Execution, Shared, Windowed
 from autotune.expression import parsed
 from autotune.interop import View
 from autotune.layout import Layout, Stored
-from autotune.order import Order, merged, reordered
+from autotune.order import Order, merged
+from autotune.ordering import Ordering, order_key
 from autotune.variant import Variant
 from autotune.view import view_room
 from autotune.window import cut, steps
@@ -27,8 +28,6 @@ from autotune.workload import Inputs
 __all__ = ["Resident", "can_be_staged", "is_cut", "linear"]
 
 _MEMORY_SHARE = 0.5  # of the device's memory, for inputs in layouts that are not in use
-
-_ORDERS_KEPT = 2
 
 
 @dataclass
@@ -64,19 +63,21 @@ class Resident:
     parent: "Resident | None" = None
     mover: Mover | None = None
     lent: Mapping[str, Placed] = field(default_factory=dict)
-    _orders: dict[str, Order] = field(default_factory=dict)
-    _moved: dict[str, NDArray[Any]] = field(default_factory=dict)
-    _cost_ms: dict[str, float] = field(default_factory=dict)  # of making an order, of moving an array
     _kept: dict[str, _Kept] = field(default_factory=dict)
     _outputs: dict[str, Placed] = field(default_factory=dict)
     _views: dict[str, Placed] = field(default_factory=dict)
     _bound: int = 0
+    _ordering: Ordering = field(init=False)
+
+    def __post_init__(self) -> None:
+        above = self.parent._ordering if self.parent else None  # noqa: SLF001 - one class
+        self._ordering = Ordering(above)
 
     def execution(self, variant: Variant, module: Module) -> Execution:
         """``variant`` bound to resident data, its constant windows filled. Raises LaunchError, FamilyError."""
         family, layouts = variant.family, variant.layouts
         self._bound += 1
-        orders = self._orders_of(variant)
+        orders = self._ordering.orders_of(variant, self.inputs)
         kept = self._hold(variant, orders)
         bound: dict[str, Placed] = {}
         windows: dict[str, Stored] = {}
@@ -95,14 +96,14 @@ class Resident:
         )
         return Execution(
             self.backend, variant, module, bound, names, windows, orders,
-            sum(item.transform_ms for item in kept) + self._ordering_ms(variant),
+            sum(item.transform_ms for item in kept) + self._ordering.ordering_ms(variant),
             sum(item.transfer_ms for item in kept),
             sum(item.transfer_bytes for item in kept) + sum(stored.nbytes for stored in windows.values()),
         )  # fmt: skip
 
     def hold(self, variant: Variant) -> None:
         """Store the inputs as ``variant`` wants them, before anything is bound. Raises LaunchError, FamilyError."""
-        self._hold(variant, self._orders_of(variant))
+        self._hold(variant, self._ordering.orders_of(variant, self.inputs))
 
     def _hold(self, variant: Variant, orders: Mapping[str, Order]) -> list[_Kept]:
         grouped = {name: group for group in variant.groups for name in group}
@@ -160,8 +161,8 @@ class Resident:
                 return replace(made, transfer_bytes=view.nbytes)
             finally:
                 room.free()
-        saved_ms = sum(self._saved_ms(variant, name) for name in group)
-        arrays = [self._reordered(variant, name, orders) for name in group]
+        saved_ms = sum(self._ordering.saved_ms(variant, name) for name in group)
+        arrays = [self._ordering.moved(variant, self.inputs, name, orders) for name in group]
         chosen = [variant.layouts[name] for name in group]
         shaped = merged(chosen, arrays) if len(group) > 1 else [chosen[0].apply(arrays[0])]
         middle = time.perf_counter()
@@ -210,8 +211,10 @@ class Resident:
     def _cut(self, variant: Variant, name: str, orders: Mapping[str, Order], step: int) -> _Kept:
         """An array in windows of constant memory: all of them in the device's own."""
         begin = time.perf_counter()
-        extent, saved_ms = variant.family.windowed[name], self._saved_ms(variant, name)
-        everything, windows = cut(variant.layouts[name], extent, self._reordered(variant, name, orders), step)
+        extent, saved_ms = variant.family.windowed[name], self._ordering.saved_ms(variant, name)
+        everything, windows = cut(
+            variant.layouts[name], extent, self._ordering.moved(variant, self.inputs, name, orders), step
+        )
         middle = time.perf_counter()
         resident = self.backend.place(everything)
         self.backend.synchronize()
@@ -250,56 +253,6 @@ class Resident:
                 return
             _free(self._kept.pop(key))
 
-    # -- orders -------------------------------------------------------------------------------------------
-
-    def _orders_of(self, variant: Variant) -> dict[str, Order]:
-        """Each index space that an order policy moves: ``orders`` in family.py, by policy value; asked once."""
-        orders: dict[str, Order] = {}
-        makers = getattr(variant.family.module, "orders", {})
-        for value, space, key in _ordered_spaces(variant):
-            if value not in makers:
-                continue
-            if key not in self._orders:
-                owner = self.parent or self
-                begin = time.perf_counter()
-                self._orders[key] = (
-                    owner._orders[key]  # noqa: SLF001 - one class
-                    if key in owner._orders  # noqa: SLF001
-                    else Order.of(
-                        makers[value](self.inputs.arrays),
-                        self.inputs.sizes[space],
-                        f"order {value} of {space}",
-                    )
-                )
-                self._cost_ms[key] = (time.perf_counter() - begin) * 1e3
-            orders[space] = self._orders[key]
-        return orders
-
-    def _reordered(self, variant: Variant, name: str, orders: Mapping[str, Order]) -> NDArray[Any]:
-        """The array in the order asked for; the latest are kept, as the next layout may differ in something else."""
-        data, array = variant.family.data[name], self.inputs.arrays[name]
-        order = _order_key(variant, name)
-        if not order:
-            return array
-        key = f"{name} {order}"
-        if key not in self._moved:
-            others = [other for other in self._moved if other.startswith(f"{name} ")]
-            if len(others) >= _ORDERS_KEPT:
-                del self._moved[others[0]]
-            begin = time.perf_counter()
-            self._moved[key] = reordered(data, array, orders)
-            self._cost_ms[key] = (time.perf_counter() - begin) * 1e3
-        return self._moved[key]
-
-    def _saved_ms(self, variant: Variant, name: str) -> float:
-        """What moving the array took when it was moved for another layout; 0 when it is still to be moved."""
-        key = f"{name} {_order_key(variant, name)}"
-        return self._cost_ms.get(key, 0.0) if key in self._moved else 0.0
-
-    def _ordering_ms(self, variant: Variant) -> float:
-        """What making the orders took that the variant's arrays are in."""
-        return sum(self._cost_ms.get(key, 0.0) for _, _, key in _ordered_spaces(variant))
-
     # -- outputs ------------------------------------------------------------------------------------------
 
     def _output(self, variant: Variant, name: str, layout: Layout) -> Placed:
@@ -328,7 +281,7 @@ class Resident:
         self._kept.clear()
         self._views.clear()
         self._outputs.clear()
-        self._moved.clear()
+        self._ordering.clear()
 
 
 def linear(placed: Placed) -> Placed:
@@ -340,7 +293,7 @@ def can_be_staged(variant: Variant, name: str, array: NDArray[Any]) -> bool:
     """Whether the layout of a canonical array of the host is better applied on the GPU: there is something to do, and
     it can be done there. The bytes that are copied may be more, but they need not be moved about on the host."""
     layout = variant.layouts[name]
-    if is_canonical(layout, array.shape) or _order_key(variant, name) or is_cut(variant, name):
+    if is_canonical(layout, array.shape) or order_key(variant, name) or is_cut(variant, name):
         return False
     return not refusal(layout, staged(array))
 
@@ -350,30 +303,11 @@ def is_cut(variant: Variant, name: str) -> bool:
     return name in variant.family.windowed and variant.layouts[name].memory == "constant"
 
 
-def _ordered_spaces(variant: Variant) -> Iterator[tuple[Any, str, str]]:
-    """(the order's name, index space, key of that order) of each order policy."""
-    for policy in variant.family.space.policies:
-        if policy.layout == "order":
-            value = variant.configuration[policy.name]
-            yield from ((value, space, f"{policy.name}={value} {space}") for space in policy.data)
-
-
 def _free(item: _Kept) -> None:
     for placed in item.placed.values():
         placed.free()
 
 
-def _order_key(variant: Variant, name: str) -> str:
-    """The values of the order policies that move the array or renumber what is in it."""
-    data = variant.family.data[name]
-    spaces = {*data.shape, *(member.link for member in data.fields)}
-    return " ".join(
-        f"{policy.name}={variant.configuration[policy.name]}"
-        for policy in variant.family.space.policies
-        if policy.layout == "order" and spaces & set(policy.data)
-    )
-
-
 def _key(variant: Variant, group: tuple[str, ...]) -> str:
     """Equal for variants that store the group alike."""
-    return "|".join(f"{name}:{variant.layouts[name]!r} {_order_key(variant, name)}" for name in group)
+    return "|".join(f"{name}:{variant.layouts[name]!r} {order_key(variant, name)}" for name in group)

@@ -10,7 +10,7 @@ import pytest
 from fakes import FakeBackend, FakeModule
 from lending import Gpu
 
-from autotune import expression, resident
+from autotune import expression, ordering
 from autotune import family as families
 from autotune import workload as workloads
 from autotune.cache import Cache, default_root
@@ -89,11 +89,11 @@ def test_a_layout_costs_what_its_order_costs_though_another_has_it_already(
     family = families.load("mummergpu")
     given = workloads.prepare(family, workloads.load(family, "phix"), data_root(None))
 
-    def slow(*arguments: Any, move: Any = resident.reordered) -> Any:
+    def slow(*arguments: Any, move: Any = ordering.reordered) -> Any:
         time.sleep(0.02)
         return move(*arguments)
 
-    monkeypatch.setattr(resident, "reordered", slow)
+    monkeypatch.setattr(ordering, "reordered", slow)
     arrays = Resident(FakeBackend(), given)
     for dims in ("1d", "2d"):
         chosen = Variant(family, family.space.configuration(f"tree_order=reordered,tree_dims={dims}"))

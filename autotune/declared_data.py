@@ -1,0 +1,91 @@
+"""The arrays of a family: from ``data:`` in ``family.yaml`` to frozen values, each checked."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from autotune.data import Data, Field
+from autotune.errors import FamilyError, UnknownName
+from autotune.layout_choice import check_choice
+from autotune.space import Policy
+
+__all__ = ["data_of", "windowed_of"]
+
+
+def data_of(name: str, value: Mapping[str, Any], where: str) -> Data:
+    place = f"{where}: data {name}"
+    if ("type" in value) == ("record" in value) or ("record" in value) != ("fields" in value):
+        raise FamilyError(f"{place}: give either type, or record with fields")
+    if "record" in value:
+        fields = tuple(
+            Field(
+                key, f if isinstance(f, str) else f["type"], "" if isinstance(f, str) else f.get("link", "")
+            )
+            for key, f in value["fields"].items()
+        )
+    else:
+        fields = (Field("", value["type"], value.get("link", "")),)
+    low, high = value.get("range", (None, None))
+    if value.get("packed", "") not in ("", *value["shape"]):
+        raise UnknownName("extent", value["packed"], value["shape"], f"{place}: packed")
+    if "record" in value and ("range" in value or "packed" in value):
+        raise FamilyError(f"{place}: range and packed are for plain elements, and this one holds records")
+    _check_view(value, place)
+    plane = value.get("plane", {})
+    data = Data(
+        name=name,
+        role=value["role"],
+        fields=fields,
+        shape=tuple(value["shape"]),
+        record=value.get("record", ""),
+        packed=value.get("packed", ""),
+        low=low,
+        high=high,
+        index_bits=value.get("index_bits", 32),
+        constant_bytes=value.get("constant_bytes", 65536),
+        plane=(plane.get("width", 4096), plane.get("rows", 1)),
+        fixed=dict(value.get("layout", {})),
+        zero=str(value.get("zero", "")),
+        used=str(value.get("used", "")),
+        of=value.get("of", ""),
+        pitch=value.get("pitch", ""),
+        doc=value.get("doc", ""),
+    )
+    if data.record and np.dtype([(f.name, f.type) for f in fields], align=True) != data.dtype:
+        raise FamilyError(
+            f"{place}: a C++ compiler would pad this record; order its fields by size and fill it up"
+        )
+    for layout, choice in data.fixed.items():
+        check_choice(place, data, layout, choice)
+    return data
+
+
+_NOT_OF_A_VIEW = ("record", "range", "packed", "link", "constant_bytes", "plane", "zero", "windowed")
+
+
+def _check_view(value: Mapping[str, Any], place: str) -> None:
+    """Raise FamilyError when what makes a view is there without the rest of it."""
+    if (value["role"] == "view") != ("of" in value):
+        raise FamilyError(f"{place}: role view and of go together: of names the scratch array that is viewed")
+    if "pitch" in value and not ("of" in value and len(value["shape"]) > 1):
+        raise FamilyError(f"{place}: pitch says how far apart the rows of a view of two or more extents lie")
+    if "of" in value and (wrong := [key for key in _NOT_OF_A_VIEW if key in value]):
+        raise FamilyError(f"{place}: {wrong[0]} is not for views, which have no content of their own")
+
+
+def windowed_of(data: Mapping[str, Any], policies: tuple[Policy, ...], where: str) -> dict[str, str]:
+    """The extent along which each array that says so may be cut, by the array's name."""
+    found = {name: value["windowed"] for name, value in data.items() if "windowed" in value}
+    for name, extent in found.items():
+        place = f"{where}: data {name}"
+        if extent not in data[name]["shape"]:
+            raise UnknownName("extent", extent, data[name]["shape"], f"{place}: windowed")
+        if data[name]["role"] != "input":
+            raise FamilyError(f"{place}: windowed is for inputs, and this one has role {data[name]['role']}")
+    for policy in policies:
+        for name in found.keys() & set(policy.data) if policy.layout == "grouping" else ():
+            raise FamilyError(
+                f"{where}: policy {policy.name}: {name} is windowed, and what is cut into windows cannot be merged"
+            )
+    return found
