@@ -136,4 +136,6 @@ class Experiment:
 def _rounded_down(value: float) -> str:
     """Three digits, not more than ``value``."""
     scale = 10.0 ** (math.floor(math.log10(value)) - 2)
-    return f"{math.floor(value / scale * (1 + 1e-9)) * scale:.3g}"
+    digits = math.floor(value / scale * (1 + 1e-9))  # so that 0.25, a little less in binary, stays 0.25
+    text = f"{digits * scale:.3g}"
+    return text if float(text) <= value else f"{(digits - 1) * scale:.3g}"
