@@ -13,6 +13,7 @@ import pytest
 from exports import Exported, shifted_in, shipped
 from fakes import write_family
 from postgres_cluster import Cluster, binaries
+from pythons import OTHERS, interpreter, marker
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -59,6 +60,7 @@ _NEEDS = {
     ),
     "shared": (_SHARED.is_dir, "the folder shared/ beside the checkout"),
     "zig": (lambda: find_spec("ziglang") is not None, "ziglang"),
+    **{marker(v): (lambda v=v: bool(interpreter(v)), f"Python {v}") for v in OTHERS},
 }
 
 

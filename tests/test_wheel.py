@@ -12,14 +12,13 @@ import sysconfig
 import tarfile
 import tomllib
 import zipfile
-from collections.abc import Iterator
 from email.parser import Parser
 from pathlib import Path
 
 import pytest
+from pythons import OTHERS, interpreter, marker
 
 ROOT = Path(__file__).parents[1]
-OTHERS = ("3.12", "3.13")  # beside the one that runs the tests
 
 
 @pytest.fixture(scope="module")
@@ -43,34 +42,6 @@ def sdist(built: Path) -> list[str]:
     (found,) = built.glob("*.tar.gz")
     with tarfile.open(found) as archive:
         return [name.partition("/")[2] for name in archive.getnames()]
-
-
-def interpreters(version: str) -> Iterator[str]:
-    """Where a Python of ``version`` may be: on PATH, or among those that pyenv or uv installed."""
-    if found := shutil.which(f"python{version}"):
-        yield found
-    home = Path.home()
-    for folder in (
-        Path(os.environ.get("PYENV_ROOT", home / ".pyenv")) / "versions",
-        Path(os.environ.get("UV_PYTHON_INSTALL_DIR", home / ".local" / "share" / "uv" / "python")),
-    ):
-        for one in sorted(folder.glob(f"*{version}.*")):
-            yield str(one / "bin" / "python3")
-
-
-@pytest.fixture
-def interpreter(request: pytest.FixtureRequest) -> str:
-    """The first of them that starts (pyenv's on PATH may not) and is of that version; left out where none is."""
-    version: str = request.param
-    for path in interpreters(version):
-        asked = [path, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-        try:
-            answer = subprocess.run(asked, capture_output=True, text=True, check=False)
-        except OSError:
-            continue
-        if answer.stdout.strip() == version:
-            return path
-    pytest.skip(f"needs Python {version}")
 
 
 def test_the_sdist_has_what_a_reader_and_a_builder_need(sdist: list[str]) -> None:
@@ -198,12 +169,18 @@ print(autotune.__version__)
 """
 
 
-@pytest.mark.parametrize("interpreter", OTHERS, indirect=True)
-def test_it_is_installed_and_dispatches_on_another_python(
-    interpreter: str, wheel: Path, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("version", [pytest.param(v, marks=getattr(pytest.mark, marker(v))) for v in OTHERS])
+def test_it_is_installed_and_dispatches_on_another_python(version: str, wheel: Path, tmp_path: Path) -> None:
     site = tmp_path / "site"
-    pip = [sys.executable, "-m", "pip", "--python", interpreter, "--quiet", "--disable-pip-version-check"]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        interpreter(version),
+        "--quiet",
+        "--disable-pip-version-check",
+    ]
     here = ["--no-compile", "--no-deps", "--root-user-action", "ignore", "--target", str(site)]
     subprocess.run(
         [*pip, "install", *here, str(wheel), *RUN_TIME],
@@ -211,7 +188,7 @@ def test_it_is_installed_and_dispatches_on_another_python(
         capture_output=True,
     )
     done = subprocess.run(
-        [interpreter, "-W", "error", "-c", PROGRAM, str(site)],
+        [interpreter(version), "-W", "error", "-c", PROGRAM, str(site)],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(site)},
         capture_output=True,
