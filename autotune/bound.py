@@ -14,7 +14,7 @@ from autotune.interop import View
 from autotune.layout import Layout
 from autotune.resident import Resident, linear
 from autotune.target import Chosen, Target
-from autotune.ways import HOST, LENT, MOVED, STAGED, is_moved
+from autotune.ways import HOST, LENT, MOVED, STAGED, is_reordered
 from autotune.workload import Inputs
 
 __all__ = ["Bound"]
@@ -42,7 +42,7 @@ class Bound:
         self._plain = {
             name: variant.layouts[name].room(shape)
             for name, shape in self._shapes.items()
-            if is_canonical(variant.layouts[name], shape) and not is_moved(variant, name)
+            if is_canonical(variant.layouts[name], shape) and not is_reordered(variant, name)
         }
         lent = {}
         for name, way in ways_out.items():

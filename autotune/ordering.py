@@ -7,10 +7,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from autotune.order import Order, reordered
+from autotune.space import Policy
 from autotune.variant import Variant
 from autotune.workload import Inputs
 
-__all__ = ["Ordering", "order_key"]
+__all__ = ["Ordering", "order_key", "order_policies"]
 
 _MOVED_KEPT = 2  # of each array
 
@@ -72,20 +73,24 @@ class Ordering:
         self._moved.clear()
 
 
-def order_key(variant: Variant, name: str) -> str:
-    """The values of the order policies that move the array or renumber what is in it; "" where none does."""
+def order_policies(variant: Variant, name: str = "") -> list[Policy]:
+    """The order policies; with ``name`` those that move the array or renumber what is in it."""
+    orders = [policy for policy in variant.family.space.policies if policy.layout == "order"]
+    if not name:
+        return orders
     data = variant.family.data[name]
     spaces = {*data.shape, *(member.link for member in data.fields)}
-    return " ".join(
-        f"{policy.name}={variant.configuration[policy.name]}"
-        for policy in variant.family.space.policies
-        if policy.layout == "order" and spaces & set(policy.data)
-    )
+    return [policy for policy in orders if spaces & set(policy.data)]
+
+
+def order_key(variant: Variant, name: str) -> str:
+    """The values of the order policies that ``order_policies`` gives for the array; "" where there are none."""
+    chosen = variant.configuration
+    return " ".join(f"{policy.name}={chosen[policy.name]}" for policy in order_policies(variant, name))
 
 
 def _ordered_spaces(variant: Variant) -> Iterator[tuple[Any, str, str]]:
     """(the order's name, index space, key of that order) of each order policy."""
-    for policy in variant.family.space.policies:
-        if policy.layout == "order":
-            value = variant.configuration[policy.name]
-            yield from ((value, space, f"{policy.name}={value} {space}") for space in policy.data)
+    for policy in order_policies(variant):
+        value = variant.configuration[policy.name]
+        yield from ((value, space, f"{policy.name}={value} {space}") for space in policy.data)

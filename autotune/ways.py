@@ -14,10 +14,11 @@ from typing import Any
 
 from autotune.backends.transform import is_as_stored, refusal
 from autotune.interop import View
+from autotune.ordering import order_policies
 from autotune.resident import can_be_staged, is_cut
 from autotune.variant import Variant
 
-__all__ = ["HOST", "LENT", "MOVED", "STAGED", "can_be_refilled", "is_moved", "way_in", "way_out"]
+__all__ = ["HOST", "LENT", "MOVED", "STAGED", "can_be_refilled", "is_reordered", "way_in", "way_out"]
 
 HOST, STAGED, MOVED, LENT = "host", "staged", "moved", "lent"
 
@@ -46,7 +47,7 @@ def way_in(variant: Variant, name: str, array: Any, can_stage: bool) -> str:
 def way_out(variant: Variant, name: str, array: View) -> str:
     """How the output ``name`` of ``variant`` gets into ``array``."""
     layout = variant.layouts[name]
-    if is_moved(variant, name):
+    if is_reordered(variant, name):
         reason = "an order policy moves it on the host"
     else:
         if is_as_stored(layout, array):
@@ -57,24 +58,11 @@ def way_out(variant: Variant, name: str, array: View) -> str:
     return HOST if reason else MOVED
 
 
-def is_reordered(variant: Variant) -> bool:
-    """Whether an order policy of the configuration permutes anything."""
+def is_reordered(variant: Variant, name: str = "") -> bool:
+    """Whether an order policy of the configuration permutes anything; with ``name``, extents of that array or links in
+    it."""
     known = getattr(variant.family.module, "orders", {})
-    return any(
-        policy.layout == "order" and variant.configuration[policy.name] in known
-        for policy in variant.family.space.policies
-    )
-
-
-def is_moved(variant: Variant, name: str) -> bool:
-    """Whether an order policy of the configuration permutes extents of the array, or renumbers links in it."""
-    known = getattr(variant.family.module, "orders", {})
-    data = variant.family.data[name]
-    spaces = {*data.shape, *(member.link for member in data.fields)}
-    return any(
-        policy.layout == "order" and variant.configuration[policy.name] in known and spaces & set(policy.data)
-        for policy in variant.family.space.policies
-    )
+    return any(variant.configuration[policy.name] in known for policy in order_policies(variant, name))
 
 
 def can_be_refilled(variant: Variant, name: str, lends: bool) -> bool:

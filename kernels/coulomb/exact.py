@@ -6,6 +6,7 @@ By numpy; a large map by the same sum in C++ (exact.cpp), where there is a compi
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from ctypes import c_double, c_long, c_void_p
 from pathlib import Path
 from typing import Any
@@ -31,15 +32,10 @@ def potential(atoms: NDArray[np.void], counts: tuple[int, int, int], spacing: fl
     made = np.zeros(counts[::-1])
     place = [atoms[name].astype(np.float64) for name in "xyzq"]
     step = float(np.float32(spacing))
-    ways = [_by_numpy]
+    fill = _by_numpy(place, step, made)
     if made.size * len(atoms) >= _COMPILED_FROM:
-        ways.insert(0, _by_compiler)
-    for way in ways:
-        try:
-            fill = way(place, step, made)
-        except CompilerError:
-            continue
-        break
+        with suppress(CompilerError):
+            fill = _by_compiler(place, step, made)
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
         list(threads.map(fill, range(len(made))))
     return made
@@ -70,8 +66,8 @@ def _by_numpy(place: list[Points], step: float, made: Points) -> Callable[[int],
 
 def _by_compiler(place: list[Points], step: float, made: Points) -> Callable[[int], None]:
     """The same. Raises CompilerError."""
-    potential_slice = library(Path(__file__).with_name("exact.cpp"), arithmetic=True).potential_slice
-    potential_slice.restype = None
+    source = Path(__file__).with_name("exact.cpp")
+    potential_slice = library(source, arithmetic=True, potential_slice=None).potential_slice
     x, y, z, q = (c_void_p(array.ctypes.data) for array in place)
     nx, ny = c_long(made.shape[2]), c_long(made.shape[1])
 
