@@ -1,15 +1,13 @@
 """The lookup example: every configuration on the cpu device against numpy.searchsorted, and its orders by what they
 promise."""
 
-import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from example_readmes import check_compiles, check_diff, fenced
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -157,41 +155,17 @@ def test_a_table_too_large_for_wide_nodes_is_excluded_with_the_reason(backend: C
     assert "narrower node" in reasons[16]
 
 
-def fenced(language: str) -> str:
-    """The only block of the README in that language."""
-    readme = (FAMILY.folder / "README.md").read_text()
-    (block,) = re.findall(rf"^```{language}\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
-    return str(block)
-
-
 def test_the_readmes_diff_is_of_the_two_sources() -> None:
-    """Its lines are those of plain.cu without the new ones and those of the tunable source without the old ones; the
-    old ones in order, since they are the whole kernel."""
-    plain = (FAMILY.folder / "plain.cu").read_text().splitlines()
-    tunable = [line.strip() for line in FAMILY.source.read_text().splitlines()]
-    lines = fenced("diff").splitlines()
-    was = [line[1:] for line in lines if line[0] in " -"]
-    first = plain.index(was[0])
-    constant = "  const unsigned none = 0xFFFFFFFFu;"  # of the kernel there, of the file here
-    body = [line for line in plain[first:] if line != constant]
-    assert was == body[: len(was)] and body[len(was) :] == ["}"]
-    for line in lines:
-        if line[0] in " +":
-            assert line[1:].strip() in tunable, line
+    check_diff(FAMILY, ["  const unsigned none = 0xFFFFFFFFu;"])  # of the kernel there, of the file here
 
 
 def test_the_readmes_program_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(FAMILY.folder.parents[1])
     with pytest.warns(UserWarning, match="no usable policy file"):
-        exec(compile(fenced("python"), "README.md", "exec"), {})
+        exec(compile(fenced(FAMILY, "python"), "README.md", "exec"), {})
 
 
 @pytest.mark.nvcc
 @pytest.mark.parametrize("name", ["plain.cu", "lookup.cu"])
 def test_the_sources_compile_alone(name: str, tmp_path: Path) -> None:
-    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    include = FAMILY.folder.parents[1] / "kernels" / "include"
-    command = [nvcc, "-std=c++17", "-arch=sm_90", "-Werror", "all-warnings", f"-I{include}", "-cubin"]
-    made = tmp_path / "x.cubin"
-    subprocess.run([*command, "-o", str(made), str(FAMILY.folder / name)], check=True, capture_output=True)
-    assert made.stat().st_size > 0
+    check_compiles(FAMILY, name, tmp_path)

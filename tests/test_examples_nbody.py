@@ -2,13 +2,13 @@
 
 import difflib
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from example_readmes import check_compiles, check_policies
 from numpy.typing import NDArray
 
 from autotune import family as families
@@ -17,7 +17,6 @@ from autotune.backends.cpu import CpuBackend
 from autotune.cache import Cache, default_root
 from autotune.compiler import Compiled, compile_batch, compile_many
 from autotune.errors import WorkloadError
-from autotune.nvcc import find_nvcc
 from autotune.resident import Resident
 from autotune.variant import Variant, batch
 from autotune.workload import bind
@@ -139,18 +138,12 @@ def test_the_readmes_program_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_readme_names_every_policy() -> None:
-    text = (FOLDER / "README.md").read_text()
-    for policy in FAMILY.space.policies:
-        values = ", ".join(map(str, policy.values))
-        assert f"| `{policy.name}` | {values} |" in text
-    assert f"{len(FAMILY.space.configurations())} configurations" in text
+    check_policies(FAMILY)
 
 
 @pytest.mark.nvcc
 def test_the_plain_kernel_compiles(tmp_path: Path) -> None:
-    command = [str(find_nvcc()), "-cubin", "-arch=sm_90", "-Werror", "all-warnings", "-o"]
-    subprocess.run([*command, str(tmp_path / "plain.cubin"), str(FOLDER / "plain.cu")], check=True)
-    assert (tmp_path / "plain.cubin").stat().st_size > 0
+    check_compiles(FAMILY, "plain.cu", tmp_path)
 
 
 @pytest.mark.nvrtc
