@@ -60,9 +60,11 @@ struct Best {
 
 AUTOTUNE_DEVICE double score_of(double potential, double charge) { return charge > 0 ? potential : -potential; }
 
-// The best of a warp's lanes, known to all of them.
+// The best of each LANES lanes of a warp, known to all of them.
+template <int LANES = 32>
 AUTOTUNE_DEVICE Best warp_best(Best mine) {
-  for (int lanes = 16; lanes > 0; lanes /= 2) {
+#pragma unroll
+  for (int lanes = LANES / 2; lanes > 0; lanes /= 2) {
     const double score = __shfl_xor_sync(0xffffffffu, mine.score, lanes);
     mine.improve(score, __shfl_xor_sync(0xffffffffu, mine.index, lanes));
   }
@@ -77,8 +79,5 @@ AUTOTUNE_DEVICE Best block_best(Best mine) {
   __syncthreads();  // the last call's are read
   if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = mine;
   __syncthreads();
-  Best best = of_warp[0];
-#pragma unroll 1
-  for (int warp = 1; warp < THREADS / 32; ++warp) best.improve(of_warp[warp].score, of_warp[warp].index);
-  return best;
+  return warp_best<THREADS / 32>(of_warp[threadIdx.x % (THREADS / 32)]);
 }

@@ -149,6 +149,19 @@ struct Tiling {
     const float part = offset.square() / (radius * radius);
     return tile.rounding == 0 ? 0 : tile.rest * part * part + tile.rounding + 1e-6f * tile.polynomial.size(half);
   }
+  // Keeps the range that was found when all of a tile's points were gone over.
+  template <class Map>
+  AUTOTUNE_DEVICE void looked_at(Tile& tile, const Range& range, unsigned number, const Map& map) const {
+    tile.low = range.low.score;
+    tile.high = -range.high.score;
+    tile.low_point = range.low.index;
+    tile.high_point = range.high.index;
+    tile.since = {};
+    tile.width = 0;
+    if (tile.low_point == nowhere) return;
+    const float low = rest(tile, offset(number, Point::at(map, tile.low_point)));
+    tile.width = 2 * max(low, rest(tile, offset(number, Point::at(map, tile.high_point))));
+  }
 
  private:
   AUTOTUNE_DEVICE float along(unsigned first, double point) const {
