@@ -22,11 +22,11 @@ from autotune.jobs import own_folder, shared_arrays
 from autotune.space import Configuration
 from autotune.spread_calibration import calibrated
 from autotune.spread_member import Member
-from autotune.spread_memory import Place, places, sized
+from autotune.spread_memory import Memory, Place, places, sized
 from autotune.spread_plan import Chunk, Model, Plan, Units, allocate, predicted
 from autotune.spread_report import Report, Share
 from autotune.spread_team import Team
-from autotune.spread_worker import Memory, Task
+from autotune.spread_worker import Task
 from autotune.workload import Inputs
 
 __all__ = ["CHUNK_SECONDS", "Spread"]
@@ -210,9 +210,10 @@ class Spread:
             for c, seconds, copied in done
         ]
 
-    def plan(self, allocation: str = "auto", batch: int = 0) -> Plan:
+    def plan(self, allocation: str = "auto", batch: int = 0, *, gather: bool = True) -> Plan:
         """Who would run what; see docs/several-gpus.md. ``batch`` 0 is the configuration's."""
-        return allocate(self.units, allocation, [self.models[m.number] for m in self._team.alive], batch)
+        models = [self.models[member.number] for member in self._team.alive]
+        return allocate(self.units, allocation, models, batch, self.bytes_per_unit if gather else 0.0)
 
     # -- runs -----------------------------------------------------------------------------------------------
 
@@ -222,7 +223,7 @@ class Spread:
         """One call. With ``gather`` the results are in this process at the end (``outputs``), else they stay on the
         devices until ``fetch``. ``watch`` is called for each chunk that is done. Raises DeviceError
         when no worker is left."""
-        plan, alive = self.plan(allocation, batch), self._team.alive
+        plan, alive = self.plan(allocation, batch, gather=gather), self._team.alive
         models = [self.models[member.number] for member in alive]
         seconds = predicted(plan, self.units, models, self.bytes_per_unit if gather else 0.0)
         expected = {member.number: s for member, s in zip(alive, seconds, strict=True)}

@@ -20,7 +20,7 @@ from autotune.workers import end_process
 
 __all__ = ["AHEAD", "Did", "Member"]
 
-AHEAD = 2  # chunks in hand where more may come: one under way, the next there before it ends
+AHEAD = 3  # chunks in hand where more may come: one under way, the next, and one that comes meanwhile
 _spawn = get_context("spawn")
 
 

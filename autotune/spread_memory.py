@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from autotune.errors import StoreError
 
-__all__ = ["Place", "mapped", "places", "sized"]
+__all__ = ["Memory", "Place", "mapped", "places", "sized"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,15 @@ class Place:
         """The array, as a view."""
         piece = memory[self.offset : self.offset + self.nbytes]
         return piece.view(self.dtype).reshape(self.shape)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Where in the file a worker's results go: parts of arrays that all write, sums of its own."""
+
+    nbytes: int
+    parts: Mapping[str, Place]
+    sums: Mapping[str, Place]
 
 
 def places(arrays: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]) -> tuple[dict[str, Place], int]:

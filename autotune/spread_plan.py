@@ -182,14 +182,20 @@ def chunks_of(units: Units, first: int, last: int, batch: int) -> list[Chunk]:
     return chunks
 
 
-def allocate(units: Units, allocation: str, models: Sequence[Model], batch: int = 0) -> Plan:
+def allocate(
+    units: Units,
+    allocation: str,
+    models: Sequence[Model],
+    batch: int = 0,
+    bytes_per_unit: ArrayLike = 0.0,
+) -> Plan:
     """The plan of that name for as many workers as there are ``models``. ``batch`` is at most that of ``units``, for
-    which 0 stands. Raises UnknownName."""
+    which 0 stands; ``bytes_per_unit`` of results go to the host. Raises UnknownName."""
     n, workers = len(units), len(models)
     batch = min(batch or units.batch, units.batch)
     every = range(workers)
     if allocation == "auto":
-        return best(units, models, batch)
+        return best(units, models, batch, bytes_per_unit)
     if allocation == "cyclic":  # k = worker; k += workers
         queues = [[Chunk(u, 1) for u in range(worker, n, workers)] for worker in every]
         return Plan(allocation, 1, _frozen(queues))
@@ -218,17 +224,17 @@ def allocate(units: Units, allocation: str, models: Sequence[Model], batch: int 
     raise UnknownName("allocation", allocation, ALLOCATIONS)
 
 
-def best(units: Units, models: Sequence[Model], batch: int) -> Plan:
+def best(units: Units, models: Sequence[Model], batch: int, bytes_per_unit: ArrayLike = 0.0) -> Plan:
     """A balanced plan with the batch that suits so many devices: fewer launches cost less, and more of them divide
-    better. Of all that should end within 1 % of the first, the one with the smallest batch, since what is in the queues
-    may change hands when a device turns out slower than its model. Chunks are to take some milliseconds, so that
-    handing them out is never what is waited for."""
+    better. Of all that should end within 1 % of the first, the one with the largest batch: a large launch fills a
+    device better than chunks timed one by one tell. Chunks are to take some milliseconds, so that handing them out is
+    never what is waited for."""
     sizes = {min(batch, -(-len(units) // (len(models) * rounds))) for rounds in _ROUNDS}
     plans = [allocate(units, "balanced", models, size) for size in sorted(sizes)]
     seconds = float(units.costs.sum()) * max(model.per_cost for model in models)
     plans = [p for p in plans if seconds / sum(map(len, p.queues)) >= _SHORTEST_S] or plans[-1:]
-    ends = [max(predicted(plan, units, models)) for plan in plans]
-    taken = next(plan for plan, end in zip(plans, ends, strict=True) if end <= min(ends) * _AS_GOOD)
+    ends = [max(predicted(plan, units, models, bytes_per_unit)) for plan in plans]
+    taken = [plan for plan, end in zip(plans, ends, strict=True) if end <= min(ends) * _AS_GOOD][-1]
     return replace(taken, allocation="auto", steals=True)
 
 

@@ -10,17 +10,12 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from math import prod
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from autotune import errors
 from autotune.backends import Backend, LaunchError
-from autotune.backends.outlet import Copy
 from autotune.cache import Cache
 from autotune.compiler import CompileFailure, compile_batch
 from autotune.devices import open_backend
@@ -28,18 +23,18 @@ from autotune.errors import AutotuneError, CompilerError, DeviceError, FamilyErr
 from autotune.execution import Execution
 from autotune.family import Family, load
 from autotune.jobs import mapped as mapped_array
-from autotune.layout import Layout
 from autotune.paths import policy_folders
 from autotune.resident import Resident
 from autotune.selection import candidates, choose, find
 from autotune.serving import settled
 from autotune.space import Configuration
-from autotune.spread_memory import Place, mapped
+from autotune.spread_memory import Memory, mapped
 from autotune.spread_plan import Chunk, Units
+from autotune.spread_results import Results
 from autotune.variant import Variant, batch
 from autotune.workload import Inputs
 
-__all__ = ["Memory", "Task", "rows_of", "serve"]
+__all__ = ["Task", "serve"]
 
 _AHEAD = 3  # chunks queued on the device at once
 
@@ -66,15 +61,6 @@ class Task:
             raise FamilyError(f"{self.family}/family.yaml was edited while workers started; run again")
         arrays = {d.name: mapped_array(self.arrays / f"input-{d.name}.npy") for d in family.inputs}
         return family, Inputs(arrays=arrays, sizes=self.sizes, options=self.options, scalars=self.scalars)
-
-
-@dataclass(frozen=True)
-class Memory:
-    """Where in the shared file this worker's results go: parts of arrays that all write, sums of its own."""
-
-    nbytes: int
-    parts: Mapping[str, Place]
-    sums: Mapping[str, Place]
 
 
 def serve(pipe: Connection, task: Task, device: str, parent: int, folder: str, file: Any) -> None:
@@ -199,37 +185,18 @@ class _Worker:
         self._stack.callback(self._outlet.close)
         shared = mapped(self._file, memory.nbytes)
         os.close(self._file)
-        self._sums = {name: place.of(shared) for name, place in memory.sums.items()}
-        self._parts = {name: place.of(shared).reshape(-1) for name, place in memory.parts.items()}
-        self._rows = {name: self._layout_rows(name, memory.parts[name].shape) for name in memory.parts}
-        pinned = [self._outlet.pin(array.view(np.uint8)) for array in self._parts.values() if array.size]
+        self._results = Results(self._execution, self._units, memory, shared, self._inputs.sizes)
+        is_pinned = self._results.pin(self._outlet)
         mark = self._phase("pin", mark)
         self._run(False)
         self._outlet.wait(self._begun(Chunk(0, 1)))
         self._phase("warm", mark)
-        streamed = all(rows is not None for rows in self._rows.values()) and not self._sums
-        self._pipe.send(("set", (dict(self._seconds), all(pinned), streamed)))
-
-    def _layout_rows(self, name: str, shape: tuple[int, ...]) -> tuple[int, int] | None:
-        layout = self._execution.variant.layouts[name]
-        if self._execution.orders.keys() & set(layout.data.shape):
-            raise FamilyError(
-                f"{name} is written in parts by units, so no order policy may move {', '.join(layout.data.shape)}"
-            )
-        rows = rows_of(layout, shape)
-        if (
-            rows
-            and rows[0] < rows[1]
-            and np.any(self._units.parts[name] * layout.data.dtype.itemsize % rows[0])
-        ):
-            return None
-        return rows
+        self._pipe.send(("set", (dict(self._seconds), is_pinned, self._results.are_streamed)))
 
     def _run(self, leaves: bool) -> None:
         """A new run begins."""
         self._leaves = leaves
-        for name in self._sums:
-            self._execution.zero(name)
+        self._results.zero_sums()
 
     def _chunks(self, chunks: Iterable[Chunk]) -> None:
         self._pending += chunks
@@ -248,15 +215,9 @@ class _Worker:
         while self._flying:
             self._outlet.wait(self._flying.popleft()[1])
         mark = time.perf_counter()
-        direct = [] if self._leaves else [copy for chunk in chunks for copy in self._copies(chunk)]
-        flight = self._outlet.finish(self._outlet.start(), direct)
-        for name, target in self._parts.items():
-            if self._rows[name] is None:
-                whole = self._restored(name).reshape(-1)
-                for low, high in (self._range(name, chunk) for chunk in chunks):
-                    target[low:high] = whole[low:high]
-        for name, own in self._sums.items():
-            own[...] = self._restored(name)
+        parts = [] if self._leaves else [copy for chunk in chunks for copy in self._results.copies(chunk)]
+        flight = self._outlet.finish(self._outlet.start(), [*parts, *self._results.copies_of_sums()])
+        self._results.restore(chunks)
         self._outlet.wait(flight)
         self._pipe.send(("fetched", time.perf_counter() - mark))
 
@@ -265,42 +226,4 @@ class _Worker:
     def _begun(self, chunk: Chunk) -> Any:
         started = self._outlet.start()
         self._units.run(self._execution, chunk.first, chunk.count)
-        return self._outlet.finish(started, list(self._copies(chunk)) if self._leaves else [])
-
-    def _range(self, name: str, chunk: Chunk) -> tuple[int, int]:
-        offsets = self._units.parts[name]
-        return int(offsets[chunk.first]), int(offsets[chunk.first + chunk.count])
-
-    def _copies(self, chunk: Chunk) -> Iterable[Copy]:
-        """From the device to the host, for the outputs that lie plainly."""
-        for name, target in self._parts.items():
-            rows = self._rows[name]
-            low, high = (edge * target.itemsize for edge in self._range(name, chunk))
-            if rows is None or low == high:
-                continue
-            width, pitch = rows
-            begin = low // width * pitch if width < pitch else low
-            piece = target.view(np.uint8)[low:high]
-            whole = width < pitch
-            yield Copy(self._execution.placed[name], begin, width if whole else high - low,
-                       pitch if whole else high - low, piece)  # fmt: skip
-
-    def _restored(self, name: str) -> NDArray[Any]:
-        shape = self._execution.variant.family.data[name].shape
-        return self._execution.restore(name, tuple(self._inputs.sizes[extent] for extent in shape))
-
-
-def rows_of(layout: Layout, shape: tuple[int, ...]) -> tuple[int, int] | None:
-    """(bytes in a row, bytes from one row to the next) of a canonical array of ``shape`` as it lies on a device, or
-    None when it does not lie in the canonical order."""
-    plain = (
-        layout.dims == "1d"
-        and layout.axes == tuple(range(len(shape)))
-        and not layout.packing
-        and layout.group == (1, 0)
-        and (layout.lanes == 1 or (layout.lanes == 0 and layout.parts == 1))
-    )
-    if not plain or not prod(shape):
-        return None
-    width = shape[-1] * layout.value_bytes
-    return width, -(-shape[-1] // layout.padding) * layout.padding * layout.value_bytes
+        return self._outlet.finish(started, list(self._results.copies(chunk)) if self._leaves else [])

@@ -234,6 +234,35 @@ def test_an_order_of_the_units_own_extent_is_refused(tmp_path: Path) -> None:
         pass
 
 
+SUMS = (
+    walker.PYTHON.replace('        parts={"y": np.arange(rows + 1) * width},\n', "").replace(
+        '"y": y.astype(np.int32), ', ""
+    )
+    + "\n\norders = {'turned': lambda arrays: np.arange(arrays['scale'].shape[1])[::-1]}\n"
+)
+OF_SUMS = """\
+  order: {layout: order, data: [width], values: [given, turned], default: given}
+  sum_padding: {layout: padding, data: [total], values: [1, 8], default: 1}
+"""
+
+
+@pytest.mark.parametrize("order", ["given", "turned"])
+@pytest.mark.parametrize("padding", [1, 8])
+def test_sums_are_gathered_in_every_layout(tmp_path: Path, order: str, padding: int) -> None:
+    """Copied as they lie, or put back in their order first."""
+    text = walker.FAMILY.replace("y: {role: output", "y: {role: scratch") + OF_SUMS
+    loaded, inputs = opened(tmp_path / "sums", SUMS, text)
+    with Spread(
+        loaded, inputs, ["cpu"] * 2, configuration={"order": order, "sum_padding": padding}
+    ) as spread:
+        for _ in range(2):
+            spread.run("batches")
+            check(spread, expected(loaded, inputs))
+        spread.run("batches", gather=False)
+        spread.fetch()
+        check(spread, expected(loaded, inputs))
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [({"device": "gpu"}, "unknown device"), ({"configuration": {"memory": "constnat"}}, "did you mean")],

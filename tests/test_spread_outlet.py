@@ -14,7 +14,7 @@ from autotune.backends.outlet import Copy
 from autotune.data import Data, Field
 from autotune.layout import Layout
 from autotune.packing import packing
-from autotune.spread_worker import rows_of
+from autotune.spread_results import rows_of
 
 Y = Data(name="y", role="output", fields=(Field("", "int32"),), shape=("n", "m"))
 

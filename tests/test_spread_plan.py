@@ -110,12 +110,18 @@ def test_batch_and_devices_are_chosen_together() -> None:
         assert max(predicted(plan, slices, [model] * workers)) == 384 / workers + 8
     # 50 slices on 8 devices: 7 each but for some, not 12 or 6
     assert allocate(units(np.ones(50), batch=50), "auto", [model] * 8).batch == 7
-    # cheap launches are many, so that a device that is slower than its model can be helped
-    assert allocate(slices, "auto", [Model(1.0, per_chunk=0.01)] * 4).batch == 2
+    # of plans that take as long, the one with the largest launches
+    assert allocate(slices, "auto", [Model(1.0, per_chunk=0.01)] * 4).batch == 96
+    # but where the copies of results take a while, they begin while the rest is computed
+    copying = [Model(1.0, per_byte=0.1)] * 4
+    assert allocate(slices, "auto", copying, bytes_per_unit=1.0).batch == 8
+    # and where units differ, launches small enough to divide them evenly
+    uneven = units([*np.ones(90), *np.full(6, 10.0)], batch=96)
+    assert allocate(uneven, "auto", [ONE] * 4).batch == 2
     assert allocate(slices, "auto", [model] * 4, batch=10).batch == 10
     # but none so short that the host could not keep up
-    assert allocate(slices, "auto", [Model(1e-4)] * 4).batch == 24
-    assert allocate(slices, "auto", [Model(1e-7)] * 4).batch == 96
+    assert allocate(slices, "auto", [Model(1e-4, per_byte=1e-3)] * 4, bytes_per_unit=1.0).batch == 24
+    assert allocate(slices, "auto", [Model(1e-7, per_byte=1e-6)] * 4, bytes_per_unit=1.0).batch == 96
 
 
 def test_what_a_plan_takes() -> None:
