@@ -73,6 +73,7 @@ def test_the_sample_agrees_with_float64(backend: CpuBackend) -> None:
 def test_few_bodies(backend: CpuBackend, count: int) -> None:
     bodies = MODULE.plummer(count, 1)
     texts = [f"bodies_per_thread=4,records={records},staging=shared" for records in ("aos", "aosoa")]
+    texts += [f"threads_per_body={threads},unroll=4" for threads in (8, 32)]
     expected = MODULE.accelerations(bodies, 0.5)
     for acceleration in results(backend, bodies, 0.5, texts).values():
         assert np.allclose(acceleration, expected, rtol=1e-5, atol=1e-6)

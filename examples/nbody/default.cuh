@@ -6,6 +6,7 @@
 struct Default {
   static constexpr Staging staging = Staging::none;
   static constexpr int bodies_per_thread = 1;
+  static constexpr int threads_per_body = 1;
   static constexpr int unroll = 1;
   static constexpr int block_size = 256;
   using bodies = autotune::Array<Body, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;

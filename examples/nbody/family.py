@@ -13,8 +13,7 @@ from autotune.errors import WorkloadError
 
 BODY = np.dtype([(name, np.float32) for name in ("x", "y", "z", "mass")])
 _INNER = 0.999  # of the mass; the last thousandth of a Plummer sphere reaches out without end
-_ROWS, _COLUMNS = 8, 4096  # a tile of pairs: long rows suit numpy, and 1.3 MB stay near a core
-_MOST_THREADS = 16  # each of numpy's calls takes Python's lock for a moment
+_ROWS, _COLUMNS = 64, 4096  # a tile of pairs: so large that many threads rarely wait for Python's lock
 
 
 def plummer(count: int, seed: int) -> NDArray[Any]:
@@ -49,7 +48,7 @@ def accelerations(bodies: NDArray[Any], softening: float) -> NDArray[np.float64]
     count = len(mass)
     total = np.empty((count, 3))
     rows, columns = min(_ROWS, count), min(_COLUMNS, count)
-    threads = min(len(os.sched_getaffinity(0)), _MOST_THREADS)
+    threads = len(os.sched_getaffinity(0))
 
     def some(thread: int) -> None:
         tile = np.empty((5, rows, columns))  # made once: a new one each time costs more than the arithmetic

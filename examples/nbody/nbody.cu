@@ -8,9 +8,10 @@ struct Body {
 
 enum class Staging { none, shared };
 
-// Calls visit(body) for every body: each thread reads them all, or the block reads a tile of them together first.
+// Calls visit(body) for every threads_per_body-th body from `lane` on: each thread reads its own, or the block reads a
+// tile of all of them together first.
 template <class Policy, class Visit>
-AUTOTUNE_DEVICE void for_bodies(typename Policy::bodies bodies, Visit visit) {
+AUTOTUNE_DEVICE void for_bodies(typename Policy::bodies bodies, unsigned lane, Visit visit) {
   const unsigned count = bodies.extent(0);
   if constexpr (Policy::staging == Staging::shared) {
     __shared__ Body tile[Policy::block_size];
@@ -20,27 +21,36 @@ AUTOTUNE_DEVICE void for_bodies(typename Policy::bodies bodies, Visit visit) {
       __syncthreads();
       const unsigned most = min(static_cast<unsigned>(Policy::block_size), count - first);
 #pragma unroll Policy::unroll
-      for (unsigned j = 0; j < most; ++j) visit(tile[j]);
+      for (unsigned j = lane; j < most; j += Policy::threads_per_body) visit(tile[j]);
     }
   } else {
 #pragma unroll Policy::unroll
-    for (unsigned j = 0; j < count; ++j) visit(bodies.load(j));
+    for (unsigned j = lane; j < count; j += Policy::threads_per_body) visit(bodies.load(j));
   }
+}
+
+// The sum over the threads of a body, which are neighbours in a warp.
+template <class Policy>
+AUTOTUNE_DEVICE float together(float sum) {
+#pragma unroll
+  for (int apart = Policy::threads_per_body / 2; apart > 0; apart /= 2) sum += __shfl_xor_sync(0xFFFFFFFFu, sum, apart);
+  return sum;
 }
 
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
     nbody(typename Policy::bodies bodies, typename Policy::acceleration acceleration, float softening) {
-  constexpr int mine = Policy::bodies_per_thread;
-  const unsigned count = bodies.extent(0), first = blockIdx.x * Policy::block_size * mine + threadIdx.x;
+  constexpr unsigned mine = Policy::bodies_per_thread, teams = Policy::block_size / Policy::threads_per_body;
+  const unsigned count = bodies.extent(0), lane = threadIdx.x % Policy::threads_per_body;
+  const unsigned first = blockIdx.x * teams * mine + threadIdx.x / Policy::threads_per_body;
   Body own[mine];
   float ax[mine] = {}, ay[mine] = {}, az[mine] = {};
 #pragma unroll
-  for (int m = 0; m < mine; ++m)  // past the end: the last body again, and nothing is stored
-    own[m] = bodies.load(min(first + m * Policy::block_size, count - 1));
-  for_bodies<Policy>(bodies, [&](const Body& other) {
+  for (unsigned m = 0; m < mine; ++m)  // past the end: the last body again, and nothing is stored
+    own[m] = bodies.load(min(first + m * teams, count - 1));
+  for_bodies<Policy>(bodies, lane, [&](const Body& other) {
 #pragma unroll
-    for (int m = 0; m < mine; ++m) {
+    for (unsigned m = 0; m < mine; ++m) {
       const float dx = other.x - own[m].x, dy = other.y - own[m].y, dz = other.z - own[m].z;
       const float inverse = rsqrtf(dx * dx + dy * dy + dz * dz + softening * softening);
       const float pull = other.mass * inverse * inverse * inverse;
@@ -50,12 +60,13 @@ __global__ void __launch_bounds__(Policy::block_size)
     }
   });
 #pragma unroll
-  for (int m = 0; m < mine; ++m) {
-    const unsigned i = first + m * Policy::block_size;
-    if (i >= count) continue;
-    acceleration.store(ax[m], i, 0);
-    acceleration.store(ay[m], i, 1);
-    acceleration.store(az[m], i, 2);
+  for (unsigned m = 0; m < mine; ++m) {
+    const unsigned i = first + m * teams;
+    const float x = together<Policy>(ax[m]), y = together<Policy>(ay[m]), z = together<Policy>(az[m]);
+    if (lane > 0 || i >= count) continue;
+    acceleration.store(x, i, 0);
+    acceleration.store(y, i, 1);
+    acceleration.store(z, i, 2);
   }
 }
 
