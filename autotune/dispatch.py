@@ -25,7 +25,7 @@ from autotune.family import Family
 from autotune.family import load as load_family
 from autotune.paths import policy_folders
 from autotune.prepared import Prepared
-from autotune.ready import MISSED
+from autotune.ready import MISSED, Given
 from autotune.resident import Resident
 from autotune.route import Route
 from autotune.selection import Candidate
@@ -131,15 +131,15 @@ class Kernel:
         in whose order the call runs, by default the current one of the arrays' library. Raises WorkloadError for input
         outside the declaration, UsageError."""
         last = self._last
-        if last is not None and not named:
-            found = last.again(arrays, out, stream)
+        if last is not None:
+            found = last.again(arrays, out, stream, named)
             if found is not MISSED:
                 return found
         names = [data.name for data in self.family.inputs]
         asked = request(self.family, _NOTHING, arguments(self.family, names, arrays, named), stream, None)
-        return self._answer(asked, out, None if named else (arrays, stream))
+        return self._answer(asked, out, Given(arrays, stream, named))
 
-    def _answer(self, asked: Request, out: Any, call: tuple[tuple[Any, ...], Any] | None) -> Any:
+    def _answer(self, asked: Request, out: Any, call: Given | None) -> Any:
         target = self._route.target_for(asked.inputs, asked.example, out)
         try:
             calls = self._calls_on(target)

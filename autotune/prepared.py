@@ -16,7 +16,7 @@ from autotune.data import canonical
 from autotune.errors import UsageError, WorkloadError
 from autotune.execution import Execution
 from autotune.interop import View
-from autotune.ready import MISSED, Ready, ready
+from autotune.ready import MISSED, Given, Ready, ready
 from autotune.resident import Resident
 from autotune.results import Result, results
 from autotune.target import Chosen, Target
@@ -125,27 +125,24 @@ class Prepared:
     # -- calls ------------------------------------------------------------------------------------------------
 
     def __call__(self, *arrays: Any, out: Any = None, stream: Any = None, **named: Any) -> Any:
-        now = self._ready
-        if now is not None and not named:
-            with self._lock:
-                found = now(arrays, out, stream) if self._ready is now else MISSED
-            if found is not MISSED:
-                return found
+        found = self.again(arrays, out, stream, named)
+        if found is not MISSED:
+            return found
         given = arguments(self._family, self._rest, arrays, named)
         asked = request(self._family, self._kept, given, stream, self._example)
-        return self.answer(asked, out, None if named else (arrays, stream))
+        return self.answer(asked, out, Given(arrays, stream, named))
 
-    def again(self, arrays: tuple[Any, ...], out: Any, stream: Any) -> Any:
+    def again(self, arrays: tuple[Any, ...], out: Any, stream: Any, named: Mapping[str, Any]) -> Any:
         """The call, when it is like the one before in all but addresses; else MISSED."""
         now = self._ready
         if now is None:
             return MISSED
         with self._lock:
-            return now(arrays, out, stream) if self._ready is now else MISSED
+            return now(arrays, out, stream, named) if self._ready is now else MISSED
 
-    def answer(self, asked: Request, out: Any, call: tuple[tuple[Any, ...], Any] | None = None) -> Any:
-        """The outputs for ``asked``: one, or a dict of them when the family has several. ``call`` is how it was asked
-        (arrays by place, stream), where the next call may be the same."""
+    def answer(self, asked: Request, out: Any, call: Given | None = None) -> Any:
+        """The outputs for ``asked``: one, or a dict of them when the family has several. ``call`` is how it was asked,
+        where the next call may be the same."""
         with self._lock, self._on(asked.stream), self._target.backend.current():
             self._check_open()
             lender = self._target.lender

@@ -1,29 +1,39 @@
 """The shortest way of a call: the same kinds of arrays on a GPU as the time before, only at other addresses."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from autotune import interop
 from autotune.backends import Lender
 from autotune.binding import Request
 from autotune.bound import Bound
 
-__all__ = ["MISSED", "Ready", "ready"]
+__all__ = ["MISSED", "Given", "Ready", "ready"]
 
-# Answers (arrays by place, out, stream) when they differ from the call before in addresses only, else MISSED. Nothing
-# is converted, checked or chosen on the way. One thread at a time.
-Ready = Callable[[Sequence[Any], Any, Any], Any]
+# Answers (arrays by place, out, stream, what was named) when they differ from the call before in addresses only, else
+# MISSED. Nothing is converted, checked or chosen on the way. One thread at a time.
+Ready = Callable[[Sequence[Any], Any, Any, Mapping[str, Any]], Any]
 MISSED = object()
 
 
+class Given(NamedTuple):
+    """A call as it was made: arrays by place, the stream, and what was named, options and scalars for one."""
+
+    arrays: tuple[Any, ...]
+    stream: Any
+    named: Mapping[str, Any]
+
+
 def ready(
-    lender: Lender, bound: Bound, asked: Request, call: tuple[tuple[Any, ...], Any], result: Any, is_new: bool
+    lender: Lender, bound: Bound, asked: Request, call: Given, result: Any, is_new: bool
 ) -> Ready | None:
-    """The shortest way of the call that was just made: ``call`` is its arrays by place and its stream, ``result`` what
-    it gave (``is_new``: made for it). None when something about it has to be looked at each time."""
-    arrays, stream = call
+    """The shortest way of ``call``, which was just made: ``result`` is what it gave (``is_new``: made for it). None
+    when something about it has to be looked at each time."""
+    arrays, stream, known_names = call
     launches, (output,) = bound.call, bound.execution.variant.family.outputs
-    if launches is None or len(arrays) != len(asked.sent):
+    if launches is None or len(arrays) != len(asked.sent) or not _stay(known_names):
         return None
     known = []
     for array, name in [*zip(arrays, asked.sent, strict=True), (result, output.name)]:
@@ -42,8 +52,13 @@ def ready(
     shape = tuple(asked.inputs.sizes[extent] for extent in output.shape)
     make = interop.allocator(asked.example, shape, output.dtype) if is_new else None
 
-    def run(given: Sequence[Any], out: Any, on: Any) -> Any:
-        if len(given) != count or on is not stream or (out is None) is not is_new:
+    def run(given: Sequence[Any], out: Any, on: Any, named: Mapping[str, Any]) -> Any:
+        if (
+            len(given) != count
+            or on is not stream
+            or (out is None) is not is_new
+            or ((named or known_names) and not _are_same(named, known_names))
+        ):
             return MISSED
         if current is not None and current() != handle:
             return MISSED
@@ -72,3 +87,18 @@ def ready(
         return made
 
     return run
+
+
+def _stay(named: Mapping[str, Any]) -> bool:
+    """Whether none of these values can change in place."""
+    return all(isinstance(value, int | float | str | np.generic) for value in named.values())
+
+
+def _are_same(named: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    if len(named) != len(before):
+        return False
+    for name, value in named.items():
+        known = before.get(name)
+        if type(value) is not type(known) or value != known:
+            return False
+    return True

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from lending import Array, World, doubler, loaded, make_world, ramp, tuned, write_adder
 
+from autotune import dispatch, prepared
 from autotune.errors import UsageError, WorkloadError
 from autotune.layout import Layout
 
@@ -44,6 +45,51 @@ def test_the_next_call_only_changes_addresses(world: World, tmp_path: Path) -> N
         np.testing.assert_array_equal(kernel(Array(ramp(999))).memory, 2 * ramp(999))
         np.testing.assert_array_equal(kernel(Array(ramp(1000, 5))).memory, 2 * ramp(1000, 5))
         assert world.gpu.seen == ["bound", "bound"]  # the first is still there
+
+
+def test_options_and_scalars_that_stay_take_the_short_way(
+    world: World, adder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Named again with the same values they are not read; with others, or as others, they are."""
+    read: list[Any] = []
+    request = dispatch.request
+    monkeypatch.setattr(dispatch, "request", lambda *given: read.append(given) or request(*given))
+    table, shift = np.arange(12, dtype=np.int32).reshape(3, 4), np.arange(4, dtype=np.int32)
+
+    def is_right(count: int, **named: Any) -> None:
+        made = kernel(Array(table), Array(shift), **named)
+        expected = table + named.get("sign", 1) * shift + int(named.get("bias", 0))
+        np.testing.assert_array_equal(made.memory, expected)
+        assert len(read) == count
+
+    with loaded(adder) as kernel:
+        for _ in range(3):
+            is_right(1, bias=5)
+        for _ in range(2):
+            is_right(2, bias=6)
+        is_right(3)
+        is_right(3)
+        for _ in range(2):
+            is_right(4, sign=-1, bias=6)
+        is_right(5, sign=-1)
+        for count in (6, 7):
+            is_right(count, bias=np.array(7))  # it may change in place
+        with pytest.raises(WorkloadError, match="bias"):
+            kernel(Array(table), Array(shift), bias=2.5)
+        with pytest.raises(UsageError, match="bais"):
+            kernel(Array(table), Array(shift), bais=7)
+
+
+def test_prepared_with_a_scalar_that_stays(
+    world: World, adder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, shift = np.arange(12, dtype=np.int32).reshape(3, 4), np.arange(4, dtype=np.int32)
+    with loaded(adder) as kernel, kernel.prepare(table, bias=3) as handle:
+        for bias in (3, 3, 4, 4, 3):
+            made = handle(Array(shift)) if bias == 3 else handle(Array(shift), bias=bias)
+            np.testing.assert_array_equal(made.memory, table + shift + bias)
+        monkeypatch.setattr(prepared, "request", None)
+        np.testing.assert_array_equal(handle(Array(shift)).memory, table + shift + 3)
 
 
 def test_a_result_goes_where_it_is_told(world: World, tmp_path: Path) -> None:
