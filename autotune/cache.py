@@ -17,8 +17,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from autotune.compiler import Batch, Built, Compiled, Toolchain
 from autotune.errors import CompilerError
+from autotune.toolchain import Batch, Built, Compiled, Toolchain
 
 __all__ = ["Cache", "default_root"]
 

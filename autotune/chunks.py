@@ -8,7 +8,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from autotune.compiler import Batch, VariantSource
+    from autotune.toolchain import Batch, VariantSource
 
 __all__ = ["chunked", "sizes"]
 

@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 
 from autotune.cache import Cache
-from autotune.compiler import Compiled, CompileFailure, compile_many
+from autotune.compiler import compile_many
 from autotune.crew import Made, Worker
 from autotune.family import Family
 from autotune.jobs import Job
 from autotune.machine_code import sameness
 from autotune.space import Configuration
+from autotune.toolchain import Compiled, CompileFailure
 from autotune.variant import Variant, batch
 from autotune.workers import Workers
 from autotune.workload import Inputs

@@ -11,7 +11,6 @@ from functools import partial
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
 
-from autotune.compiler import CompileFailure, Toolchain
 from autotune.device import Device
 from autotune.devices import open_backend
 from autotune.errors import DeviceError, UnknownName, UsageError
@@ -20,6 +19,7 @@ from autotune.feed import Feed
 from autotune.isolation import ProcessWorker
 from autotune.jobs import Describe, Died, Job, Reference, Retime, Setting, Tried
 from autotune.space import Configuration
+from autotune.toolchain import CompileFailure, Toolchain
 from autotune.workload import Inputs
 
 __all__ = ["Crew", "DeviceLost", "Made", "Worker", "device_names", "launched", "opened"]

@@ -14,56 +14,12 @@ from numpy.typing import NDArray
 from autotune.backends import Backend, Launch, Module, Placed
 from autotune.errors import FamilyError, UnknownName
 from autotune.expression import parsed
-from autotune.layout import Stored
 from autotune.order import Order, restored
+from autotune.stored import Stored
 from autotune.variant import Geometry, Variant, scalar_bytes
-from autotune.window import Window
+from autotune.windowed import Shared, Windowed
 
-__all__ = ["Execution", "Shared", "Windowed"]
-
-
-@dataclass(frozen=True)
-class Shared:
-    """Another accessor onto data that ``owner`` holds (grouping: merged)."""
-
-    owner: Placed
-    stored: Stored
-
-    @property
-    def argument(self) -> bytes:
-        handle = int.from_bytes(self.owner.argument[:8], "little")  # an accessor begins with its handle
-        return self.stored.argument(handle)
-
-    def free(self) -> None:
-        """The owner does."""
-
-
-@dataclass(frozen=True)
-class Windowed:
-    """An array of which constant memory holds one window at a time; ``resident`` has all of them on the device.
-    ``extent`` is empty for an array that is never cut."""
-
-    extent: str
-    windows: tuple[Window, ...]
-    resident: Placed
-
-    @staticmethod
-    def whole(window: Stored, resident: Placed) -> "Windowed":
-        """All of an array in one window, its bytes as they are in ``resident``."""
-        return Windowed("", (Window(0, window.extents[0], 0, window),), resident)
-
-    @property
-    def stored(self) -> Stored:
-        """What it takes of the device's memory."""
-        return self.resident.stored
-
-    @property
-    def argument(self) -> bytes:
-        """The accessor of the first window."""
-        return self.windows[0].stored.argument(0)
-
-    def free(self) -> None:
-        self.resident.free()
+__all__ = ["Execution"]
 
 
 @dataclass

@@ -5,12 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from autotune.cache import Cache
-from autotune.compiler import Compiled, compile_batch
+from autotune.compiler import compile_batch
 from autotune.crew import Worker
 from autotune.jobs import Job, Retime, Retimed
 from autotune.measure import Protocol, Samples
 from autotune.space import Configuration
 from autotune.store import retimed
+from autotune.toolchain import Compiled
 from autotune.trial import Trial
 from autotune.twins import first_of
 from autotune.variant import Variant, batch

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from autotune.cache import Cache, default_root
-from autotune.compiler import Batch, CompileFailure, VariantSource, compile_batch
+from autotune.compiler import compile_batch
 from autotune.errors import CompilerError
 from autotune.hostcxx import RuntimeCxx, find_compiler
+from autotune.toolchain import Batch, CompileFailure, VariantSource
 
 __all__ = ["library"]
 

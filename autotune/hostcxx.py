@@ -15,9 +15,9 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from autotune.compiler import Batch, BuildError, Built, VariantSource, translation_unit
 from autotune.errors import CompilerError
 from autotune.paths import include_dir
+from autotune.toolchain import Batch, BuildError, Built, VariantSource, translation_unit
 
 __all__ = ["HostCxx", "RuntimeCxx", "cpu_model", "find_compiler", "runtime_batch"]
 

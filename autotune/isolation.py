@@ -20,12 +20,12 @@ from typing import Any
 
 from autotune import errors
 from autotune.backends import Backend, LaunchError
-from autotune.compiler import Toolchain
 from autotune.device import Device
 from autotune.errors import AutotuneError, DeviceError, FamilyError
 from autotune.family import Family
 from autotune.jobs import Describe, Died, Job, Reference, Retime, Setting, Tried, own_folder
 from autotune.serving import serve
+from autotune.toolchain import Toolchain
 from autotune.workload import Inputs
 
 __all__ = ["IN_HAND", "TRIAL_SECONDS", "ProcessWorker"]

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.compiler import Compiled
 from autotune.device import Device
 from autotune.errors import FamilyError, StoreError
 from autotune.family import Family, load
 from autotune.measure import Protocol, Samples
 from autotune.profile import profiles
 from autotune.space import Configuration
+from autotune.toolchain import Compiled
 from autotune.trial import KernelProfile, Measurement, State, Trial
 from autotune.variant import Variant
 from autotune.workload import Inputs, Workload

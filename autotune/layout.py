@@ -13,50 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.data import SCALAR_TYPES, Data
-from autotune.device import Limits
 from autotune.errors import UnknownName
 from autotune.packing import Packing
+from autotune.stored import Bytes, Stored
 
-__all__ = ["DIMS", "GROUPINGS", "KINDS", "MEMORIES", "Layout", "Stored"]
+__all__ = ["DIMS", "GROUPINGS", "KINDS", "MEMORIES", "Layout"]
 
 MEMORIES = ("global", "readonly", "texture", "constant")
 DIMS = ("1d", "2d", "2d_pitched")
 GROUPINGS = ("split", "merged")
 KINDS = ("memory", "dims", "axes", "packing", "vector", "records", "grouping", "order", "padding")
-
-Bytes = NDArray[np.uint8]
-
-
-@dataclass(frozen=True)
-class Stored:
-    """An array as a device holds it. ``buffer`` is the bytes in address order, or None for an output that needs
-    room and no content; ``nbytes`` its size. ``plane`` is (width, height) in texels when dims are 2d. ``extents``
-    are what the kernel sees (packed), ``strides`` and ``part_stride`` are in elements and texels."""
-
-    buffer: Bytes | None
-    nbytes: int
-    texel_bytes: int
-    memory: str
-    extents: tuple[int, ...]
-    strides: tuple[int, ...]
-    part_stride: int
-    index_bits: int = 32
-    plane: tuple[int, int] | None = None
-    pitched: bool = False
-    constant_offset: int = 0
-
-    @property
-    def texels(self) -> int:
-        return self.nbytes // self.texel_bytes
-
-    def argument(self, handle: int) -> bytes:
-        """The bytes of the C++ accessor (array.cuh: handle, extents, strides, part stride), passed by value."""
-        index, rank = f"u{self.index_bits // 8}", len(self.extents)
-        members = [("handle", "u8"), ("extents", "u4", (rank,)), ("strides", index, (rank,)), ("part", index)]
-        accessor = np.zeros(1, np.dtype(members, align=True))
-        accessor["handle"], accessor["extents"], accessor["strides"] = handle, self.extents, self.strides
-        accessor["part"] = self.part_stride
-        return accessor.tobytes()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -312,25 +278,3 @@ class Layout:
             f"autotune::Merged<{self.group[0]}, {self.group[1]}>",
         ]
         return f"autotune::Array<{', '.join(parts)}>"
-
-    def refusal(self, stored: Stored, limits: Limits) -> str:
-        """Why ``stored`` does not fit on a device with ``limits``; empty when it does."""
-        name, texels = self.data.name, stored.texels
-        if texels >= 2**self.data.index_bits or max(stored.extents) >= 2**32:
-            return f"{name}: {texels} texels pass the range of {self.data.index_bits}-bit addresses (extents: 32-bit)"
-        allowed = max(0, min(self.data.constant_bytes, limits.constant_bytes - stored.constant_offset))
-        if self.memory == "constant" and stored.nbytes > allowed:
-            return f"{name}: {stored.nbytes} bytes do not fit in {allowed} bytes of constant memory"
-        if self.memory == "texture" and stored.plane is None and texels > limits.texture_1d_texels:
-            return f"{name}: {texels} texels pass the 1D texture limit of {limits.texture_1d_texels}"
-        if self.memory == "texture" and stored.plane is not None:
-            most = (
-                (limits.texture_pitched_width, limits.texture_pitched_height)
-                if stored.pitched
-                else (limits.texture_2d_width, limits.texture_2d_height)
-            )
-            if stored.plane[0] > most[0] or stored.plane[1] > most[1]:
-                return f"{name}: a plane of {stored.plane} texels passes the 2D texture limit of {most}"
-        if stored.nbytes > limits.memory_bytes:
-            return f"{name}: {stored.nbytes} bytes pass the device's memory of {limits.memory_bytes}"
-        return ""

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.data import Data, Field
-from autotune.layout import DIMS, MEMORIES, Layout, Stored
+from autotune.layout import DIMS, MEMORIES, Layout
 from autotune.order import Order, merged, reordered
 from autotune.packing import PACKINGS
+from autotune.stored import Stored
 from autotune.view import view_room
 
 __all__ = ["layouts_digest"]

@@ -21,11 +21,12 @@ from rich.table import Table
 
 from autotune.backends import Backend, Module, Placed
 from autotune.cache import Cache, default_root
-from autotune.compiler import Batch, CompileFailure, VariantSource, compile_batch
+from autotune.compiler import compile_batch
 from autotune.device import Device
 from autotune.errors import CompilerError, DeviceError, StoreError
-from autotune.layout import Stored
 from autotune.measure import median, spread
+from autotune.stored import Stored
+from autotune.toolchain import Batch, CompileFailure, VariantSource
 from autotune.variant import Geometry
 
 __all__ = [

@@ -13,10 +13,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from autotune.compiler import Compiled
 from autotune.expression import Expression
 from autotune.layout import Layout
 from autotune.space import Configuration, Policy, PolicyValue
+from autotune.toolchain import Compiled
 from autotune.variant import Variant
 
 __all__ = ["digest", "idle_policies", "indistinct_values", "kernel_digests", "sameness"]

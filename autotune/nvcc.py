@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from autotune.compiler import Batch, BuildError, Built, translation_unit
 from autotune.errors import CompilerError
 from autotune.paths import pip_install
 from autotune.ptxas import check_target, complaints, figures
+from autotune.toolchain import Batch, BuildError, Built, translation_unit
 
 __all__ = ["Nvcc", "find_nvcc"]
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from autotune.compiler import Batch, BuildError, Built, translation_unit
 from autotune.errors import CompilerError
 from autotune.paths import pip_install
 from autotune.ptxas import check_target, complaints, figures
+from autotune.toolchain import Batch, BuildError, Built, translation_unit
 
 __all__ = ["Nvrtc"]
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from autotune.data import Data
 from autotune.errors import FamilyError, WorkloadError
-from autotune.layout import Layout, Stored
+from autotune.layout import Layout
+from autotune.stored import Stored
 
 __all__ = ["Order", "merged", "reordered", "restored"]
 

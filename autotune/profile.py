@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from autotune.compiler import Compiled
 from autotune.device import Device
 from autotune.occupancy import occupancy
+from autotune.toolchain import Compiled
 from autotune.trial import KernelProfile
 from autotune.variant import Variant
 

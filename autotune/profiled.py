@@ -13,11 +13,12 @@ from typing import Any
 from autotune import paths, workload
 from autotune.backends import Backend, LaunchError, Module
 from autotune.cache import Cache, default_root
-from autotune.compiler import CompileFailure, compile_batch
+from autotune.compiler import compile_batch
 from autotune.devices import open_backend
 from autotune.errors import AutotuneError
 from autotune.family import load
 from autotune.resident import Resident
+from autotune.toolchain import CompileFailure
 from autotune.variant import Geometry, Variant, batch
 
 __all__ = ["Result", "Task", "main", "run"]

@@ -14,15 +14,17 @@ from numpy.typing import NDArray
 
 from autotune.backends import Backend, Module, Placed
 from autotune.backends.transform import Mover, is_as_stored, is_canonical, raw, refusal, staged
-from autotune.execution import Execution, Shared, Windowed
+from autotune.execution import Execution
 from autotune.expression import parsed
 from autotune.interop import View
-from autotune.layout import Layout, Stored
+from autotune.layout import Layout
 from autotune.order import Order, merged
 from autotune.ordering import Ordering, order_key
+from autotune.stored import Stored
 from autotune.variant import Variant
 from autotune.view import view_room
 from autotune.window import cut, steps
+from autotune.windowed import Shared, Windowed
 from autotune.workload import Inputs
 
 __all__ = ["Resident", "can_be_staged", "is_cut", "linear"]

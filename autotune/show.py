@@ -5,13 +5,14 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 from autotune.cache import Cache, default_root
-from autotune.compiler import CompileFailure, compile_batch
+from autotune.compiler import compile_batch
 from autotune.device import Device
 from autotune.errors import CompilerError, FamilyError
 from autotune.family import Family
 from autotune.profile import profiles
 from autotune.space import Configuration
 from autotune.static import static_toolchain
+from autotune.toolchain import CompileFailure
 from autotune.variant import Variant, batch
 
 __all__ = ["show"]

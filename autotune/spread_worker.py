@@ -17,7 +17,7 @@ from typing import Any
 from autotune import errors
 from autotune.backends import Backend, LaunchError
 from autotune.cache import Cache
-from autotune.compiler import CompileFailure, compile_batch
+from autotune.compiler import compile_batch
 from autotune.devices import open_backend
 from autotune.errors import AutotuneError, CompilerError, DeviceError, FamilyError
 from autotune.execution import Execution
@@ -31,6 +31,7 @@ from autotune.space import Configuration
 from autotune.spread_memory import Memory, mapped
 from autotune.spread_plan import Chunk, Units
 from autotune.spread_results import Results
+from autotune.toolchain import CompileFailure
 from autotune.variant import Variant, batch
 from autotune.workload import Inputs
 

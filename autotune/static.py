@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from autotune.cache import Cache
-from autotune.compiler import CompileFailure, Toolchain, compile_many
+from autotune.compiler import compile_many
 from autotune.device import Device
 from autotune.errors import FamilyError, UnknownName
 from autotune.family import Family
@@ -16,6 +16,7 @@ from autotune.nvrtc import Nvrtc
 from autotune.profile import profiles
 from autotune.space import Configuration
 from autotune.static_hints import better_neighbours, registers_to_next_block
+from autotune.toolchain import CompileFailure, Toolchain
 from autotune.trial import KernelProfile
 from autotune.variant import Variant, batch
 

@@ -11,12 +11,13 @@ from autotune import crossover
 from autotune.backends import Backend, Lender, Module
 from autotune.backends.transform import Mover, raw
 from autotune.cache import Cache
-from autotune.compiler import CompileFailure, compile_batch
+from autotune.compiler import compile_batch
 from autotune.errors import CompilerError
 from autotune.family import Family
 from autotune.interop import View
 from autotune.selection import Candidate, candidates, choose, find
 from autotune.space import Configuration
+from autotune.toolchain import CompileFailure
 from autotune.variant import Variant, batch
 from autotune.workload import Inputs
 

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from autotune.compiler import CompileFailure
 from autotune.crew import Crew, Made, Worker
 from autotune.decision import time_ms
 from autotune.family import Family
@@ -13,6 +12,7 @@ from autotune.feed import Feed
 from autotune.jobs import Died, Job, Tried, static_profiles, trial_of
 from autotune.space import Configuration
 from autotune.store import StudyStore
+from autotune.toolchain import CompileFailure
 from autotune.trial import State, Trial
 from autotune.twins import Twins, twin
 from autotune.workload import Inputs, Workload

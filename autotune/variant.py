@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from autotune.compiler import Batch, VariantSource
 from autotune.data import SCALAR_TYPES, Data
 from autotune.declaration import Kernel
 from autotune.device import Limits
@@ -20,6 +19,7 @@ from autotune.layout import Layout
 from autotune.packing import packing
 from autotune.paths import include_dir
 from autotune.space import Configuration, Policy
+from autotune.toolchain import Batch, VariantSource
 from autotune.view import view_refusal, view_room
 from autotune.window import shape_at_once
 
@@ -132,7 +132,7 @@ class Variant:
             return view_refusal(layout, view_room(layout, names), whole, limits)
         shape = tuple(int(names[extent]) for extent in layout.data.shape)
         shape = shape_at_once(layout, self.family.windowed.get(name, ""), shape, limits)
-        return layout.refusal(layout.room(shape), limits)
+        return layout.room(shape).refusal(layout.data, limits)
 
 
 def batch(family: Family, variants: tuple[Variant, ...]) -> Batch:

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from autotune.device import Limits
-from autotune.layout import Layout, Stored
+from autotune.layout import Layout
+from autotune.stored import Stored
 
 __all__ = ["view_refusal", "view_room"]
 
@@ -59,4 +60,4 @@ def view_refusal(layout: Layout, stored: Stored, of: Stored, limits: Limits) -> 
             f"{data.name}: rows {pitch} bytes apart, and a texture needs a multiple of {limits.texture_pitch_bytes}; "
             f"round up extent {data.pitch or data.shape[-1]}"
         )
-    return layout.refusal(stored, limits)
+    return stored.refusal(layout.data, limits)

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.device import Limits
-from autotune.layout import Layout, Stored
+from autotune.layout import Layout
+from autotune.stored import Stored
 
 __all__ = ["Window", "cut", "shape_at_once", "steps"]
 

@@ -21,8 +21,9 @@ from autotune import family as families
 from autotune import workload as workloads
 from autotune.backends.cpu import CpuBackend
 from autotune.cache import Cache, default_root
-from autotune.compiler import Compiled, compile_batch
+from autotune.compiler import compile_batch
 from autotune.resident import Resident
+from autotune.toolchain import Compiled
 from autotune.variant import Variant, batch
 
 _ALL = "slices_per_launch=all"

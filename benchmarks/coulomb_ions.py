@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from autotune import family as families
 from autotune import workload as workloads
 from autotune.cache import Cache, default_root
-from autotune.compiler import Compiled, compile_many
+from autotune.compiler import compile_many
 from autotune.devices import open_backend
 from autotune.measure import median
 from autotune.resident import Resident
+from autotune.toolchain import Compiled
 from autotune.variant import Variant, batch
 from autotune.workload import Inputs
 

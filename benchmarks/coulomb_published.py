@@ -17,9 +17,9 @@ import numpy as np
 from autotune import family as families
 from autotune import workload as workloads
 from autotune.backends.cuda import CudaBackend
-from autotune.compiler import Batch, VariantSource
 from autotune.measure import median
 from autotune.nvrtc import Nvrtc
+from autotune.toolchain import Batch, VariantSource
 
 _SOURCE = Path(__file__).with_suffix(".cu")
 _ATOMS = 4000

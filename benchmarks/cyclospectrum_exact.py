@@ -17,8 +17,9 @@ from autotune import family as families
 from autotune.backends import LaunchError
 from autotune.backends.cuda import CudaBackend
 from autotune.cache import Cache, default_root
-from autotune.compiler import CompileFailure, compile_many
+from autotune.compiler import compile_many
 from autotune.resident import Resident
+from autotune.toolchain import CompileFailure
 from autotune.variant import Variant, batch
 from autotune.verify import Verifier
 from autotune.workload import Inputs, bind

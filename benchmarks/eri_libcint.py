@@ -99,10 +99,11 @@ def ours(
     """Configurations on the first GPU: median device time, and the largest difference to libcint."""
     from autotune.backends.cuda import CudaBackend
     from autotune.cache import Cache, default_root
-    from autotune.compiler import Compiled, compile_batch
+    from autotune.compiler import compile_batch
     from autotune.measure import median
     from autotune.policyfile import file_name, read
     from autotune.resident import Resident
+    from autotune.toolchain import Compiled
     from autotune.variant import Variant, batch
 
     with CudaBackend(0) as backend:

@@ -13,11 +13,12 @@ from autotune import family as families
 from autotune import workload as workloads
 from autotune.backends import Backend
 from autotune.cache import Cache, default_root
-from autotune.compiler import Compiled, compile_batch
+from autotune.compiler import compile_batch
 from autotune.devices import open_backend
 from autotune.family import Family
 from autotune.measure import median
 from autotune.resident import Resident
+from autotune.toolchain import Compiled
 from autotune.variant import Variant, batch
 from autotune.workload import Inputs
 

@@ -20,13 +20,14 @@ from autotune import workload as workloads
 from autotune.backends import Backend
 from autotune.backends.cpu import CpuBackend
 from autotune.cache import Cache, default_root
-from autotune.compiler import Compiled, compile_batch
+from autotune.compiler import compile_batch
 from autotune.devices import open_backend
 from autotune.execution import Execution
 from autotune.family import Family
 from autotune.measure import median
 from autotune.reference import expected_outputs
 from autotune.resident import Resident
+from autotune.toolchain import Compiled
 from autotune.variant import Variant, batch
 from autotune.verify import Verifier
 from autotune.workload import Inputs

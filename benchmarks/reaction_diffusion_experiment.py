@@ -37,12 +37,13 @@ from numpy.typing import NDArray
 from autotune import family as families
 from autotune.backends import Backend, LaunchError, Placed
 from autotune.cache import Cache, default_root
-from autotune.compiler import CompileFailure, compile_many
+from autotune.compiler import compile_many
 from autotune.devices import open_backend
 from autotune.execution import Execution
 from autotune.family import Family
 from autotune.resident import Resident
 from autotune.space import Configuration
+from autotune.toolchain import CompileFailure
 from autotune.variant import Variant, batch
 from autotune.workload import Inputs, bind
 

@@ -23,13 +23,14 @@ import engine_peers as peers
 from autotune import family as families
 from autotune import workload as workloads
 from autotune.cache import Cache
-from autotune.compiler import Compiled, compile_batch
+from autotune.compiler import compile_batch
 from autotune.devices import open_backend
 from autotune.measure import CUDA, Samples, interleave
 from autotune.paths import data_root
 from autotune.resident import Resident
 from autotune.space import Configuration
 from autotune.store import Store
+from autotune.toolchain import Compiled
 from autotune.variant import Variant, batch
 
 

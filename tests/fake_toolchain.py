@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from autotune.compiler import Batch, BuildError, Built, VariantSource
 from autotune.errors import CompilerError
+from autotune.toolchain import Batch, BuildError, Built, VariantSource
 
 
 @dataclass(frozen=True)

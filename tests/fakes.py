@@ -16,10 +16,10 @@ from autotune import family as families
 from autotune import workload as workloads
 from autotune.backends import LaunchError
 from autotune.cache import Cache
-from autotune.compiler import Batch, BuildError, Built, Compiled
 from autotune.device import Device
-from autotune.layout import Stored
 from autotune.measure import Protocol
+from autotune.stored import Stored
+from autotune.toolchain import Batch, BuildError, Built, Compiled
 from autotune.variant import Geometry, Variant
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from autotune.backends import Constant, Launch, LaunchError
 from autotune.backends.cpu import CpuBackend, CpuPlaced
 from autotune.backends.cuda_window import ConstantWindow
 from autotune.dispatch import Kernel
-from autotune.layout import Stored
+from autotune.stored import Stored
 
 ADDER = """\
 schema: 1

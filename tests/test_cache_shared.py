@@ -14,8 +14,9 @@ from fake_toolchain import Fake, batch_of
 
 from autotune import cache as cache_module
 from autotune.cache import Cache
-from autotune.compiler import Batch, Built, Compiled, compile_many
+from autotune.compiler import compile_many
 from autotune.errors import CompilerError
+from autotune.toolchain import Batch, Built, Compiled
 
 PROCESSES = 4
 VARIANTS = 12

@@ -13,16 +13,9 @@ from hypothesis import strategies as st
 
 from autotune.cache import Cache
 from autotune.chunks import chunked
-from autotune.compiler import (
-    BuildError,
-    Compiled,
-    CompileFailure,
-    compile_batch,
-    compile_many,
-    compilers,
-    translation_unit,
-)
+from autotune.compiler import compile_batch, compile_many, compilers
 from autotune.errors import CompilerError
+from autotune.toolchain import BuildError, Compiled, CompileFailure, translation_unit
 
 
 @pytest.fixture
@@ -285,13 +278,15 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path):
 
 
 def test_a_script_without_a_guard_compiles_in_its_own_process(tmp_path):
-    # Its workers run the script too, and come to its end when they start so late that everything is in the cache.
+    # Its workers run the script too, and come to its end when they start so late that everything is in the cache, or
+    # all but one variant, for which they start no process.
     told = 'count = sum(len(chunk) for chunk in chunks)\n__name__ == "__main__" and print(count, os.getpid())'
     done = run_script(tmp_path, told, guard=False)
     assert done.returncode == 0, done.stderr
     count, pid = done.stdout.split()
     assert count == "6"
-    assert Fake(tmp_path / "calls").processes == {int(pid)}
+    made = Fake(tmp_path / "calls").lines
+    assert sum(line.startswith(f"{pid} ") for line in made) >= 5, made
     assert "worker processes do not start" in done.stderr
 
 

@@ -15,11 +15,12 @@ from autotune import family as families
 from autotune import workload as workloads
 from autotune.backends.cpu import CpuBackend
 from autotune.cache import Cache, default_root
-from autotune.compiler import Compiled, compile_many
+from autotune.compiler import compile_many
 from autotune.dispatch import Kernel
 from autotune.errors import CompilerError
 from autotune.resident import Resident
 from autotune.space import Configuration
+from autotune.toolchain import Compiled
 from autotune.variant import Variant, batch
 from autotune.workload import Inputs, bind
 

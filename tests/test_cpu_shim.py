@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from autotune.backends import Geometry, LaunchError
 from autotune.backends.cpu import CpuBackend, CpuModule
 from autotune.cache import Cache, default_root
-from autotune.compiler import Batch, Compiled, VariantSource, compile_batch
+from autotune.compiler import compile_batch
 from autotune.hostcxx import HostCxx
-from autotune.layout import Stored
 from autotune.nvrtc import Nvrtc
 from autotune.paths import include_dir
+from autotune.stored import Stored
+from autotune.toolchain import Batch, Compiled, VariantSource
 
 SOURCE = Path(__file__).with_name("cpu_kernels.cu")
 KERNELS = (

@@ -9,18 +9,11 @@ from fake_toolchain import eventually
 
 from autotune import nvcc, nvrtc
 from autotune.cache import Cache
-from autotune.compiler import (
-    Batch,
-    BuildError,
-    Compiled,
-    CompileFailure,
-    VariantSource,
-    compile_batch,
-    compile_many,
-)
+from autotune.compiler import compile_batch, compile_many
 from autotune.errors import CompilerError
 from autotune.nvcc import Nvcc
 from autotune.nvrtc import Nvrtc
+from autotune.toolchain import Batch, BuildError, Compiled, CompileFailure, VariantSource
 
 SOURCE = r"""
 #include "scale.h"

@@ -285,7 +285,7 @@ def test_every_word_of_the_code_is_explained(heading: str, words: Any) -> None:
 
 def test_protocols_are_described_whole() -> None:
     text = section(ARCHITECTURE, "## Two protocols")
-    for module, protocol in (("autotune.backends", "Backend"), ("autotune.compiler", "Toolchain")):
+    for module, protocol in (("autotune.backends", "Backend"), ("autotune.toolchain", "Toolchain")):
         members = vars(getattr(import_module(module), protocol))
         public = [name for name in members if not name.startswith("_")]
         assert public

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from autotune.backends import Placed
 from autotune.backends.cpu import CpuBackend, CpuPlaced
 from autotune.cache import Cache, default_root
-from autotune.compiler import Compiled, compile_batch
-from autotune.layout import Stored
+from autotune.compiler import compile_batch
 from autotune.reference import expected_outputs
 from autotune.resident import Resident
+from autotune.stored import Stored
+from autotune.toolchain import Compiled
 from autotune.variant import Variant, batch
 from autotune.workload import Inputs
 

@@ -20,9 +20,10 @@ from autotune import family as families
 from autotune import workload as workloads
 from autotune.backends.cpu import CpuBackend
 from autotune.cache import Cache, default_root
-from autotune.compiler import Compiled, compile_batch, compile_many
+from autotune.compiler import compile_batch, compile_many
 from autotune.errors import AutotuneError, UnknownName, WorkloadError
 from autotune.resident import Resident
+from autotune.toolchain import Compiled
 from autotune.variant import Variant, batch
 from autotune.workload import bind
 

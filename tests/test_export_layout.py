@@ -145,5 +145,5 @@ def test_a_number_that_a_packing_does_not_hold_is_refused(
 @pytest.mark.parametrize("count", [16384, 16385, 2**28, 2**28 + 1, 2**33])
 def test_a_limit_is_the_same_one(library: ctypes.CDLL, memory: str, dims: str, count: int) -> None:
     layout = Layout(data=data(plane=(4096, 1)), memory=memory, dims=dims)
-    refused = bool(layout.refusal(layout.room((count,)), Limits()))
+    refused = bool(layout.room((count,)).refusal(layout.data, Limits()))
     assert bool(library.is_refused(*arguments(layout, (count,)))) == refused

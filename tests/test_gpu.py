@@ -12,12 +12,13 @@ import autotune
 from autotune import family as families
 from autotune import workload as workloads
 from autotune.cache import Cache, default_root
-from autotune.compiler import Compiled, compile_many
+from autotune.compiler import compile_many
 from autotune.data import Data, Field
 from autotune.layout import Layout
 from autotune.measure import Protocol
 from autotune.store import Store
 from autotune.sweep import Sweep
+from autotune.toolchain import Compiled
 from autotune.variant import Variant, batch
 
 pytestmark = pytest.mark.gpu

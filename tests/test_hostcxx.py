@@ -12,10 +12,10 @@ import pytest
 from autotune import hostcxx
 from autotune.backends import Geometry
 from autotune.backends.cpu import CpuBackend
-from autotune.compiler import Batch, BuildError, Compiled, VariantSource
 from autotune.errors import CompilerError, DeviceError
 from autotune.hostcxx import HostCxx, RuntimeCxx, find_compiler, runtime_batch
 from autotune.paths import include_dir
+from autotune.toolchain import Batch, BuildError, Compiled, VariantSource
 
 SOURCE = """
 #include "autotune/array.cuh"

@@ -12,7 +12,7 @@ import pytest
 
 from autotune.backends import LaunchError, cuda, cuda_calls
 from autotune.errors import DeviceError
-from autotune.layout import Stored
+from autotune.stored import Stored
 
 PLAIN = Stored(np.arange(8, dtype=np.uint8), 8, 4, "global", (2,), (1,), 0)
 

@@ -15,11 +15,12 @@ from autotune.backends import Launch
 from autotune.backends.cpu import CpuBackend, CpuPlaced
 from autotune.backends.transform import MOVE, Mover, batch, is_as_stored, refusal
 from autotune.cache import Cache, default_root
-from autotune.compiler import Compiled, compile_batch
+from autotune.compiler import compile_batch
 from autotune.interop import View
 from autotune.layout import Layout
 from autotune.nvrtc import Nvrtc
 from autotune.packing import packing
+from autotune.toolchain import Compiled
 
 
 def view_of(array: NDArray[Any]) -> View:

@@ -15,10 +15,11 @@ from autotune import workload as workloads
 from autotune.backends.cpu import CpuBackend
 from autotune.cache import Cache, default_root
 from autotune.cli import main
-from autotune.compiler import Compiled, compile_many
+from autotune.compiler import compile_many
 from autotune.errors import UnknownName, UsageError, WorkloadError
 from autotune.execution import Execution
 from autotune.resident import Resident
+from autotune.toolchain import Compiled
 from autotune.variant import Variant, batch
 from autotune.workload import Inputs, bind, find_data
 

@@ -9,8 +9,9 @@ import yaml
 from layouts import data, record
 
 from autotune.errors import UnknownName, WorkloadError
-from autotune.layout import Layout, Stored
+from autotune.layout import Layout
 from autotune.packing import PACKINGS, packing
+from autotune.stored import Stored
 
 
 def words(stored: Stored, dtype: str = "int32") -> list[int]:

@@ -15,9 +15,10 @@ from layouts import data, random_array, record
 from numpy.typing import NDArray
 
 from autotune.data import SCALAR_TYPES, Data
-from autotune.layout import Layout, Stored
+from autotune.layout import Layout
 from autotune.packing import PACKINGS, Packing, packing
 from autotune.paths import include_dir
+from autotune.stored import Stored
 
 HERE = Path(__file__).parent
 

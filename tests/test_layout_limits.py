@@ -36,7 +36,7 @@ def test_argument_is_the_cpp_struct(bits: int, rank: int) -> None:
 
 def refusal(shape: tuple[int, ...], limits: Limits | None = None, declared: Any = None, **choice: Any) -> str:
     layout = Layout(data=declared or data(rank=len(shape)), **choice)
-    return layout.refusal(layout.room(shape), limits or Limits())
+    return layout.room(shape).refusal(layout.data, limits or Limits())
 
 
 # (the largest shape that fits, one larger, the layout, what is said of the larger)

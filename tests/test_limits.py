@@ -18,10 +18,10 @@ from autotune import cli_records, limits
 from autotune.backends import Geometry
 from autotune.cache import Cache, default_root
 from autotune.cli import main
-from autotune.compiler import translation_unit
 from autotune.device import Device, Limits
 from autotune.errors import DeviceError
 from autotune.report.limits import of_ceiling, read_limits
+from autotune.toolchain import translation_unit
 
 KERNELS = {one.kernel for one in limits.CEILINGS.values()}
 

@@ -10,10 +10,11 @@ from fakes import FAMILY, SOURCE, write_family
 from autotune import family as families
 from autotune import machine_code
 from autotune.cache import Cache
-from autotune.compiler import Batch, Compiled, VariantSource, compile_batch
+from autotune.compiler import compile_batch
 from autotune.machine_code import digest, idle_policies, indistinct_values, kernel_digests, sameness
 from autotune.nvrtc import Nvrtc
 from autotune.space import Configuration, Policy
+from autotune.toolchain import Batch, Compiled, VariantSource
 from autotune.variant import Variant, batch
 
 KERNEL = """\

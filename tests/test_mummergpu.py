@@ -16,12 +16,13 @@ from autotune import family as families
 from autotune import workload as workloads
 from autotune.backends.cpu import CpuBackend
 from autotune.cache import Cache, default_root
-from autotune.compiler import Compiled, compile_many
+from autotune.compiler import compile_many
 from autotune.dispatch import run_once
 from autotune.errors import WorkloadError
 from autotune.reference import expected_outputs
 from autotune.resident import Resident
 from autotune.static import static_sweep, static_toolchain
+from autotune.toolchain import Compiled
 from autotune.variant import Variant, batch
 from autotune.verify import Verifier
 from autotune.workload import Inputs, bind

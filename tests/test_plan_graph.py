@@ -12,9 +12,10 @@ from autotune import family as families
 from autotune.backends import Backend, LaunchError
 from autotune.backends.cpu import CpuBackend
 from autotune.cache import Cache, default_root
-from autotune.compiler import Compiled, compile_batch
+from autotune.compiler import compile_batch
 from autotune.execution import Execution
 from autotune.resident import Resident
+from autotune.toolchain import Compiled
 from autotune.variant import Variant, batch
 from autotune.verify import Verifier
 from autotune.workload import Inputs, bind

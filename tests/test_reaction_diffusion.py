@@ -16,11 +16,12 @@ from autotune import workload as workloads
 from autotune.backends import Backend
 from autotune.backends.cpu import CpuBackend
 from autotune.cache import Cache, default_root
-from autotune.compiler import Compiled, compile_many
+from autotune.compiler import compile_many
 from autotune.device import Limits
 from autotune.dispatch import Kernel
 from autotune.errors import AutotuneError, WorkloadError
 from autotune.resident import Resident
+from autotune.toolchain import Compiled
 from autotune.variant import Variant, batch
 from autotune.workload import Inputs, bind
 

@@ -11,11 +11,12 @@ import walker
 from autotune import family, workload
 from autotune.cache import Cache, default_root
 from autotune.cli import main
-from autotune.compiler import CompileFailure, compile_batch
+from autotune.compiler import compile_batch
 from autotune.resident import Resident
 from autotune.spread import Spread
 from autotune.spread_member import Member
 from autotune.spread_plan import ALLOCATIONS, Chunk
+from autotune.toolchain import CompileFailure
 from autotune.variant import Variant, batch
 
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore:no usable policy file")]

@@ -14,7 +14,7 @@ from autotune import family as families
 from autotune.backends import Backend
 from autotune.backends.cpu import CpuBackend
 from autotune.cache import Cache, default_root
-from autotune.compiler import Compiled, compile_many
+from autotune.compiler import compile_many
 from autotune.data import Data, Field
 from autotune.device import Limits
 from autotune.errors import FamilyError
@@ -23,6 +23,7 @@ from autotune.findings import Declared, lines_of
 from autotune.layout import Layout
 from autotune.lint_declaration import check_declaration
 from autotune.resident import Resident
+from autotune.toolchain import Compiled
 from autotune.variant import Variant, batch
 from autotune.view import view_refusal, view_room
 from autotune.workload import bind

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from autotune import family, workload
 from autotune.backends.cpu import CpuBackend
 from autotune.cache import Cache, default_root
-from autotune.compiler import CompileFailure, compile_batch
+from autotune.compiler import compile_batch
 from autotune.data import Data, Field
 from autotune.device import Limits
 from autotune.dispatch import run_once
@@ -22,6 +22,7 @@ from autotune.errors import FamilyError, UnknownName
 from autotune.execution import Execution
 from autotune.layout import Layout
 from autotune.nvrtc import Nvrtc
+from autotune.toolchain import CompileFailure
 from autotune.variant import Variant, batch
 from autotune.window import cut, shape_at_once, steps
 

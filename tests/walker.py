@@ -9,7 +9,8 @@ from typing import Any
 
 from autotune.backends import Backend
 from autotune.cache import Cache, default_root
-from autotune.compiler import CompileFailure, compile_batch
+from autotune.compiler import compile_batch
+from autotune.toolchain import CompileFailure
 from autotune.variant import Variant, batch
 
 FAMILY = """\

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.compiler import Compiled, Toolchain
 from autotune.device import Device
-from autotune.layout import Stored
+from autotune.stored import Stored
+from autotune.toolchain import Compiled, Toolchain
 from autotune.variant import Geometry
 
 if TYPE_CHECKING:

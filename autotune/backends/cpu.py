@@ -5,28 +5,25 @@ synchronous. AUTOTUNE_CPU_THREADS limits the threads; without it, all that this 
 """
 
 import ctypes
-import os
 import platform
-import re
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.backends import LaunchError, Placed
-from autotune.backends.cpu_native import CONSTANT_BYTES, Launch, Texture, images, runtime
+from autotune.backends import LaunchError, Placed, cpu_host
+from autotune.backends.cpu_native import Launch, Texture, images, runtime
 from autotune.backends.outlet import HostOutlet
 from autotune.cache import default_root
-from autotune.compiler import Compiled
-from autotune.device import Device, Limits
-from autotune.errors import CompilerError, DeviceError
+from autotune.device import Device
+from autotune.errors import CompilerError
 from autotune.hostcxx import HostCxx, cpu_model, find_compiler
-from autotune.layout import Stored
+from autotune.stored import Stored
+from autotune.toolchain import Compiled
 from autotune.variant import Geometry
 
 __all__ = ["CpuBackend", "CpuModule", "CpuPlaced"]
@@ -34,8 +31,6 @@ __all__ = ["CpuBackend", "CpuModule", "CpuPlaced"]
 Bytes = NDArray[np.uint8]
 
 _ALIGNMENT = 64
-_NO_LIMIT = 2**31 - 1
-_ASSUMED_CACHE_BYTES = 64 << 20
 _MOST_FLUSHED = 32 << 20
 # kernels/include/autotune/cpu/abi.hpp: Status.
 _REASONS = {
@@ -83,7 +78,7 @@ class CpuBackend:
     process may use. Raises DeviceError for a number of threads that is none."""
 
     def __init__(self, threads: int = 0) -> None:
-        self.threads = threads or _threads()
+        self.threads = threads or cpu_host.threads()
         self._compiler = ""
         self._runtime = 0
         self._flush: Bytes | None = None
@@ -93,7 +88,7 @@ class CpuBackend:
             name=cpu_model(),
             arch=platform.machine(),
             multiprocessors=self.threads,
-            limits=_limits(),
+            limits=cpu_host.limits(),
         )
 
     def __enter__(self) -> "CpuBackend":
@@ -262,45 +257,12 @@ class CpuBackend:
         """Write more than the caches hold, but never more than _MOST_FLUSHED: a server's shared last level takes
         longer to fill than the kernels that are timed, and other programs keep most of it anyway."""
         if self._flush is None:
-            self._flush = np.zeros(min(_last_level_cache_bytes() * 5 // 4, _MOST_FLUSHED), np.uint8)
+            self._flush = np.zeros(min(cpu_host.last_level_cache_bytes() * 5 // 4, _MOST_FLUSHED), np.uint8)
         self._flush += 1
 
     def _load_runtime(self) -> int:
         self._runtime = runtime.table(find_compiler(self._compiler), default_root())
         return self._runtime
-
-
-def _threads() -> int:
-    named = os.environ.get("AUTOTUNE_CPU_THREADS", "")
-    if named:
-        if not named.isdigit() or int(named) == 0:
-            raise DeviceError(f"AUTOTUNE_CPU_THREADS is {named!r}; it is a number of threads, 1 or more")
-        return int(named)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _limits() -> Limits:
-    """The host's memory, constant memory and block size as on a GPU, and no other limit."""
-    try:
-        memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (ValueError, OSError):
-        memory_bytes = Limits.memory_bytes
-    return Limits(
-        grid_x=_NO_LIMIT,
-        grid_y=_NO_LIMIT,
-        grid_z=_NO_LIMIT,
-        shared_bytes_per_block=_NO_LIMIT,
-        constant_bytes=CONSTANT_BYTES,
-        texture_1d_texels=_NO_LIMIT,
-        texture_2d_width=_NO_LIMIT,
-        texture_2d_height=_NO_LIMIT,
-        texture_pitched_width=_NO_LIMIT,
-        texture_pitched_height=_NO_LIMIT,
-        texture_pitch_bytes=1,
-        memory_bytes=memory_bytes,
-    )
 
 
 def _texture(stored: Stored, buffer: Bytes, pitch: int) -> Texture:
@@ -314,13 +276,3 @@ def _aligned(nbytes: int) -> Bytes:
     room = np.zeros(nbytes + _ALIGNMENT, np.uint8)
     start = -room.ctypes.data % _ALIGNMENT
     return room[start : start + nbytes]
-
-
-def _last_level_cache_bytes() -> int:
-    """The largest cache the system tells of, or 64 MiB."""
-    found = []
-    for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
-        digits = re.fullmatch(r"(\d+)([KMG]?)", path.read_text().strip())
-        if digits:
-            found.append(int(digits[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[digits[2]])
-    return max(found, default=_ASSUMED_CACHE_BYTES)

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.cache import Cache
-from autotune.compiler import CompileFailure, compile_batch
+from autotune.compiler import compile_batch
 from autotune.errors import CompilerError
 from autotune.hostcxx import RuntimeCxx, runtime_batch
+from autotune.toolchain import CompileFailure
 
 __all__ = ["CONSTANT_BYTES", "Image", "Launch", "Texture", "images", "runtime"]
 

@@ -44,11 +44,11 @@ from autotune.backends.cuda_query import (
 )
 from autotune.backends.cuda_timing import Timer
 from autotune.clocks import clocks
-from autotune.compiler import Compiled, Toolchain
 from autotune.errors import DeviceError, UnknownName
-from autotune.layout import Stored
 from autotune.nvcc import Nvcc
 from autotune.nvrtc import Nvrtc
+from autotune.stored import Stored
+from autotune.toolchain import Compiled, Toolchain
 from autotune.variant import Geometry
 
 __all__ = ["COMPILERS", "CudaBackend", "devices"]

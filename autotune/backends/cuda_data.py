@@ -11,8 +11,8 @@ from autotune.backends import LaunchError
 from autotune.backends.cuda_calls import parameters
 from autotune.backends.cuda_texture import Texture
 from autotune.backends.cuda_window import ConstantWindow
-from autotune.compiler import Compiled
-from autotune.layout import Stored
+from autotune.stored import Stored
+from autotune.toolchain import Compiled
 
 __all__ = ["CudaModule", "CudaPlaced", "borrow", "constant_window", "loaded", "packed", "place", "view"]
 

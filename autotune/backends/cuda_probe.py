@@ -8,8 +8,9 @@ import numpy as np
 
 from autotune.backends.cuda_data import CudaModule
 from autotune.cache import Cache, default_root
-from autotune.compiler import Batch, Compiled, CompileFailure, Toolchain, VariantSource, compile_batch
+from autotune.compiler import compile_batch
 from autotune.errors import CompilerError
+from autotune.toolchain import Batch, Compiled, CompileFailure, Toolchain, VariantSource
 from autotune.variant import Geometry
 
 _SOURCE = VariantSource("autotune-probe-1", "Probe", "struct Probe {};\n", ("empty", "delay", "mismatches"))

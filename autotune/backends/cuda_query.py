@@ -4,10 +4,10 @@ from typing import Any
 
 from autotune.backends import LaunchError
 from autotune.clocks import clocks
-from autotune.compiler import Compiled
 from autotune.device import Device, Limits
 from autotune.errors import DeviceError
 from autotune.paths import pip_install
+from autotune.toolchain import Compiled
 
 __all__ = [
     "active_blocks",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from autotune.backends.cuda_query import call
-from autotune.layout import Stored
+from autotune.stored import Stored
 
 __all__ = ["Texture"]
 

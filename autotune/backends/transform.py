@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from autotune.backends import Backend, Geometry, Launch, Module, Placed
 from autotune.cache import Cache
-from autotune.compiler import Batch, CompileFailure, VariantSource, compile_batch
+from autotune.compiler import compile_batch
 from autotune.errors import CompilerError
 from autotune.interop import View
-from autotune.layout import Layout, Stored
+from autotune.layout import Layout
 from autotune.paths import include_dir
+from autotune.stored import Stored
+from autotune.toolchain import Batch, CompileFailure, VariantSource
 
 __all__ = ["Mover", "alignment", "batch", "is_as_stored", "is_canonical", "move", "raw", "refusal", "staged"]
 

@@ -10,9 +10,10 @@ from functools import cache
 from pathlib import Path
 
 from autotune.cache import Cache, default_root
-from autotune.compiler import Batch, BuildError, Built, CompileFailure, VariantSource, compile_batch
+from autotune.compiler import compile_batch
 from autotune.errors import CompilerError
 from autotune.nvcc import find_nvcc
+from autotune.toolchain import Batch, BuildError, Built, CompileFailure, VariantSource
 
 __all__ = ["SharedNvcc", "radix_sort"]
 

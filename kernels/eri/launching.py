@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.execution import Execution
-from autotune.layout import Stored
+from autotune.stored import Stored
 from autotune.variant import scalar_bytes
 
 from . import expansion

@@ -1,0 +1,69 @@
+"""An array as a device holds it: its bytes, what its accessor says of it, and whether there is room for it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.data import Data
+from autotune.device import Limits
+
+__all__ = ["Bytes", "Stored"]
+
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An array as a device holds it. ``buffer`` is the bytes in address order, or None for an output that needs
+    room and no content; ``nbytes`` its size. ``plane`` is (width, height) in texels when dims are 2d. ``extents``
+    are what the kernel sees (packed), ``strides`` and ``part_stride`` are in elements and texels."""
+
+    buffer: Bytes | None
+    nbytes: int
+    texel_bytes: int
+    memory: str
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]
+    part_stride: int
+    index_bits: int = 32
+    plane: tuple[int, int] | None = None
+    pitched: bool = False
+    constant_offset: int = 0
+
+    @property
+    def texels(self) -> int:
+        return self.nbytes // self.texel_bytes
+
+    def argument(self, handle: int) -> bytes:
+        """The bytes of the C++ accessor (array.cuh: handle, extents, strides, part stride), passed by value."""
+        index, rank = f"u{self.index_bits // 8}", len(self.extents)
+        members = [("handle", "u8"), ("extents", "u4", (rank,)), ("strides", index, (rank,)), ("part", index)]
+        accessor = np.zeros(1, np.dtype(members, align=True))
+        accessor["handle"], accessor["extents"], accessor["strides"] = handle, self.extents, self.strides
+        accessor["part"] = self.part_stride
+        return accessor.tobytes()
+
+    def refusal(self, data: Data, limits: Limits) -> str:
+        """Why this, which ``data`` declares, does not fit on a device with ``limits``; empty when it does."""
+        name, texels = data.name, self.texels
+        if texels >= 2**data.index_bits or max(self.extents) >= 2**32:
+            return (
+                f"{name}: {texels} texels pass the range of {data.index_bits}-bit addresses (extents: 32-bit)"
+            )
+        allowed = max(0, min(data.constant_bytes, limits.constant_bytes - self.constant_offset))
+        if self.memory == "constant" and self.nbytes > allowed:
+            return f"{name}: {self.nbytes} bytes do not fit in {allowed} bytes of constant memory"
+        if self.memory == "texture" and self.plane is None and texels > limits.texture_1d_texels:
+            return f"{name}: {texels} texels pass the 1D texture limit of {limits.texture_1d_texels}"
+        if self.memory == "texture" and self.plane is not None:
+            most = (
+                (limits.texture_pitched_width, limits.texture_pitched_height)
+                if self.pitched
+                else (limits.texture_2d_width, limits.texture_2d_height)
+            )
+            if self.plane[0] > most[0] or self.plane[1] > most[1]:
+                return f"{name}: a plane of {self.plane} texels passes the 2D texture limit of {most}"
+        if self.nbytes > limits.memory_bytes:
+            return f"{name}: {self.nbytes} bytes pass the device's memory of {limits.memory_bytes}"
+        return ""
