@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from autotune import __version__, cli_family, cli_records
 from autotune.cli_options import (
@@ -32,11 +31,12 @@ from autotune.cli_options import (
     TrialSeconds,
     Workload,
     err,
+    narrowed,
     out,
 )
 from autotune.cli_policies import check_command, explain_command, export_command, regret_command
+from autotune.cli_show import doctor_command, families_command, list_command, show_command
 from autotune.errors import AutotuneError, UsageError
-from autotune.family import families as known_families
 from autotune.family import load as load_family
 
 __all__ = ["app", "main"]
@@ -53,10 +53,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-app.command("explain")(explain_command)
-app.command("check")(check_command)
-app.command("regret")(regret_command)
-app.command("export")(export_command)
+app.command("families")(families_command)
+app.command("list")(list_command)
+app.command("show")(show_command)
+cli_family.add(app)
 
 
 @app.callback(invoke_without_command=True)
@@ -69,67 +69,6 @@ def _version(
         raise typer.Exit
     if context.invoked_subcommand is None:
         raise UsageError("name a command; autotune --help lists them")
-
-
-@app.command("families")
-def families_command() -> None:
-    """The kernel families that ship with autotune."""
-    from autotune.search_members import MOST_LISTED, listed
-
-    table = Table("family", "about", "configurations", "presets", box=None)
-    for name in known_families():
-        family = load_family(name)
-        presets = ", ".join(family.space.preset_names)
-        every = listed(family.space)
-        count = f"over {MOST_LISTED:,}" if every is None else str(len(every))
-        table.add_row(name, family.title, count, presets)
-    out.print(table)
-
-
-@app.command("list")
-def list_command(
-    family: FamilyArgument,
-    preset: Preset = "full",
-    set_: Set = None,
-    count: Annotated[bool, typer.Option("--count", help="Only the number.")] = False,
-) -> None:
-    """The ids of the configurations a sweep would visit. Runs nothing."""
-    loaded = load_family(family)
-    found = loaded.space.configurations(preset, narrowed(set_))
-    if not count:
-        for configuration in found:
-            print(configuration.id)
-    err.print(
-        f"{len(found)} configurations of {loaded.name}; presets: {', '.join(loaded.space.preset_names)}"
-    )
-
-
-@app.command("show")
-def show_command(
-    family: FamilyArgument,
-    configuration: Annotated[
-        str,
-        typer.Argument(
-            metavar="CONFIG",
-            help="A preset of one configuration, or policy=value,… (the rest take their defaults).",
-        ),
-    ],
-    arch: Annotated[
-        str, typer.Option("--arch", metavar="sm_XX", help="Target of the static profile.")
-    ] = "sm_90",
-    header: Annotated[
-        bool, typer.Option("--header", help="Only print the family's default.cuh, for its folder.")
-    ] = False,
-) -> None:
-    """One configuration: its generated code, its layouts, its static profile."""
-    from autotune.show import show
-    from autotune.variant import default_header
-
-    loaded = load_family(family)
-    if header:
-        print(default_header(loaded), end="")
-        return
-    show(loaded, loaded.space.configuration(configuration), arch, out)
 
 
 @app.command("sweep")
@@ -263,27 +202,12 @@ def run_command(
         allocation)  # fmt: skip
 
 
-@app.command("doctor")
-def doctor_command() -> None:
-    """What is here, what is missing, and how to get it."""
-    from autotune.doctor import doctor
-
-    doctor(out)
-
-
-cli_family.add(app)
+app.command("explain")(explain_command)
+app.command("check")(check_command)
+app.command("regret")(regret_command)
+app.command("export")(export_command)
 cli_records.add(app)
-
-
-def narrowed(items: Sequence[str] | None) -> dict[str, list[str]]:
-    """``["a=1,2"]`` -> {"a": ["1", "2"]}. Raises UsageError."""
-    held: dict[str, list[str]] = {}
-    for item in items or ():
-        name, separator, values = item.partition("=")
-        if not separator or not name or not values:
-            raise UsageError(f"cannot read --set {item!r}: write --set policy=value or --set policy=v1,v2")
-        held.setdefault(name.strip(), []).extend(value.strip() for value in values.split(","))
-    return held
+app.command("doctor")(doctor_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

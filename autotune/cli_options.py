@@ -1,15 +1,19 @@
 """What commands share: options with their help, and the consoles they print to."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from autotune.errors import UsageError
+
 __all__ = [
     "Allocation", "Data", "DeviceOption", "Devices", "FamilyArgument", "Objective", "Policies", "Preset", "Search",
-    "Seconds", "Seed", "Set", "TrialSeconds", "Trials", "Workload", "err", "out",
+    "Seconds", "Seed", "Set", "TrialSeconds", "Trials", "Workload", "err", "narrowed",
+    "out",
 ]  # fmt: skip
 
 out = Console(highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
@@ -113,3 +117,14 @@ Seconds = Annotated[
     typer.Option("--time", metavar="S", help="Begin no new configuration after so many seconds."),
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of the search: the same one asks alike.")]
+
+
+def narrowed(items: Sequence[str] | None) -> dict[str, list[str]]:
+    """``["a=1,2"]`` -> {"a": ["1", "2"]}. Raises UsageError."""
+    held: dict[str, list[str]] = {}
+    for item in items or ():
+        name, separator, values = item.partition("=")
+        if not separator or not name or not values:
+            raise UsageError(f"cannot read --set {item!r}: write --set policy=value or --set policy=v1,v2")
+        held.setdefault(name.strip(), []).extend(value.strip() for value in values.split(","))
+    return held
