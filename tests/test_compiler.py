@@ -286,7 +286,9 @@ def test_a_script_without_a_guard_compiles_in_its_own_process(tmp_path):
     count, pid = done.stdout.split()
     assert count == "6"
     made = Fake(tmp_path / "calls").lines
-    assert sum(line.startswith(f"{pid} ") for line in made) >= 5, made
+    own = [line for line in made if line.startswith(f"{pid} ")]
+    assert len(own) >= 5, made
+    assert len(made) - len(own) <= 2, made  # at most that one variant in each worker
     assert "worker processes do not start" in done.stderr
 
 
