@@ -13,6 +13,7 @@ from autotune.execution import Execution
 from autotune.layout import Layout
 from autotune.spread_memory import Memory
 from autotune.spread_plan import Chunk, Units
+from autotune.ways import is_reordered
 
 __all__ = ["Results", "rows_of"]
 
@@ -36,7 +37,7 @@ class Results:
         self._sums = {name: place.of(shared) for name, place in memory.sums.items()}
         self._parts = {name: place.of(shared).reshape(-1) for name, place in memory.parts.items()}
         self._rows = {name: self._rows_of_parts(name, place.shape) for name, place in memory.parts.items()}
-        self._rows |= {name: self._rows_of_sums(name, place.shape) for name, place in memory.sums.items()}
+        self._rows |= {name: self._plain_rows(name, place.shape) for name, place in memory.sums.items()}
         self.are_streamed = all(self._rows.values()) and not self._sums
 
     def _rows_of_parts(self, name: str, shape: tuple[int, ...]) -> tuple[int, int] | None:
@@ -45,16 +46,16 @@ class Results:
             raise FamilyError(
                 f"{name} is written in parts by units, so no order policy may move {', '.join(layout.data.shape)}"
             )
-        rows = rows_of(layout, shape)
+        rows = self._plain_rows(name, shape)
         offsets = self._units.parts[name]
         if rows and rows[0] < rows[1] and np.any(offsets * layout.data.dtype.itemsize % rows[0]):
             return None
         return rows
 
-    def _rows_of_sums(self, name: str, shape: tuple[int, ...]) -> tuple[int, int] | None:
-        layout = self._execution.variant.layouts[name]
-        spaces = {*layout.data.shape, *(member.link for member in layout.data.fields)}
-        return None if self._execution.orders.keys() & spaces else rows_of(layout, shape)
+    def _plain_rows(self, name: str, shape: tuple[int, ...]) -> tuple[int, int] | None:
+        """``rows_of``, where no order policy moves or renumbers anything either."""
+        variant = self._execution.variant
+        return None if is_reordered(variant, name) else rows_of(variant.layouts[name], shape)
 
     def pin(self, outlet: Outlet) -> bool:
         """Whether all of the memory could be pinned."""
@@ -69,23 +70,24 @@ class Results:
     def copies(self, chunk: Chunk) -> Iterable[Copy]:
         """From the device to the host: a chunk's parts of the outputs that lie plainly."""
         for name, target in self._parts.items():
-            rows = self._rows[name]
-            low, high = (edge * target.itemsize for edge in self._range(name, chunk))
-            if rows is None or low == high:
-                continue
-            width, pitch = rows
-            begin = low // width * pitch if width < pitch else low
-            piece = target.view(np.uint8)[low:high]
-            whole = width < pitch
-            yield Copy(self._execution.placed[name], begin, width if whole else high - low,
-                       pitch if whole else high - low, piece)  # fmt: skip
+            low, high = self._range(name, chunk)
+            if self._rows[name] and low < high:
+                yield self._copy(name, low * target.itemsize, _bytes(target[low:high]))
 
     def copies_of_sums(self) -> Iterable[Copy]:
         """The same for this worker's sums, whole."""
         for name, own in self._sums.items():
-            if rows := self._rows[name]:
-                width, pitch = rows if rows[0] < rows[1] else (own.nbytes, own.nbytes)
-                yield Copy(self._execution.placed[name], 0, width, pitch, _bytes(own))
+            if self._rows[name]:
+                yield self._copy(name, 0, _bytes(own))
+
+    def _copy(self, name: str, low: int, target: NDArray[np.uint8]) -> Copy:
+        """The bytes from ``low`` on, counted without padding: whole rows where there is some."""
+        placed, rows = self._execution.placed[name], self._rows[name]
+        assert rows is not None
+        width, pitch = rows
+        if width < pitch:
+            return Copy(placed, low // width * pitch, width, pitch, target)
+        return Copy(placed, low, target.size, target.size, target)
 
     def restore(self, chunks: Sequence[Chunk]) -> None:
         """What no copy takes to the host: these chunks' parts, and this worker's sums."""

@@ -234,6 +234,29 @@ def test_an_order_of_the_units_own_extent_is_refused(tmp_path: Path) -> None:
         pass
 
 
+LINKED = "  order: {layout: order, data: [items], values: [given, turned], default: given}\n"
+OF_ITEMS = "\n\norders = {'turned': lambda arrays: np.arange(len(arrays['w']))[::-1]}\n"
+
+
+def test_links_in_a_part_are_renumbered(tmp_path: Path) -> None:
+    """What the kernel writes as numbers of items is by the items' order on the device."""
+    text = walker.FAMILY.replace(
+        "y: {role: output, type: int32,", "y: {role: output, type: int32, link: items,"
+    )
+    small = walker.PYTHON.replace("integers(-3, 4,", "integers(0, 2,").replace(
+        "integers(-5, 6,", "integers(0, 1,"
+    )
+    loaded, inputs = opened(tmp_path / "links", small + OF_ITEMS, text + LINKED)
+    right = dict(expected(loaded, inputs))
+    items = inputs.sizes["items"]
+    inside = (right["y"] >= 0) & (right["y"] < items)
+    assert 0 < inside.mean() < 1
+    right["y"] = np.where(inside, items - 1 - right["y"], right["y"])
+    with Spread(loaded, inputs, ["cpu"] * 2, configuration={"order": "turned"}) as spread:
+        spread.run("batches")
+        check(spread, right)
+
+
 SUMS = (
     walker.PYTHON.replace('        parts={"y": np.arange(rows + 1) * width},\n', "").replace(
         '"y": y.astype(np.int32), ', ""
