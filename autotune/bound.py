@@ -13,6 +13,7 @@ from autotune.data import Data
 from autotune.interop import View
 from autotune.layout import Layout
 from autotune.resident import Resident, linear
+from autotune.stored import handle
 from autotune.target import Chosen, Target
 from autotune.ways import HOST, LENT, MOVED, STAGED, is_reordered
 from autotune.workload import Inputs
@@ -156,8 +157,7 @@ class Bound:
         assert self.call is not None
         layout = self._variant.layouts.get(place)
         if layout is not None and layout.memory == "texture":
-            texture = self._texture(place, address)
-            address = int.from_bytes(texture.argument[:8], "little")  # an accessor begins with its handle
+            address = handle(self._texture(place, address).argument)
         self.call.point(place, address)
 
     def _texture(self, name: str, address: int) -> Placed:

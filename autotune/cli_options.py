@@ -12,8 +12,7 @@ from autotune.errors import UsageError
 
 __all__ = [
     "Allocation", "Data", "DeviceOption", "Devices", "FamilyArgument", "Objective", "Policies", "Preset", "Search",
-    "Seconds", "Seed", "Set", "TrialSeconds", "Trials", "Workload", "err", "narrowed",
-    "out",
+    "Seconds", "Seed", "Set", "TrialSeconds", "Trials", "Workload", "err", "narrowed", "out",
 ]  # fmt: skip
 
 out = Console(highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)

@@ -21,12 +21,7 @@ from autotune.workers import WorkerError, Workers
 if TYPE_CHECKING:
     from autotune.cache import Cache
 
-__all__ = [
-    "compile_batch",
-    "compile_many",
-    "compilers",
-    "worthwhile",
-]
+__all__ = ["compile_batch", "compile_many", "compilers", "worthwhile"]
 
 _MESSAGE_CHARACTERS = 4000
 _WORTH_A_PROCESS = 4  # variants; fewer are sooner compiled than another process is started

@@ -15,7 +15,7 @@ from autotune.backends import Backend, Launch, Module, Placed
 from autotune.errors import FamilyError, UnknownName
 from autotune.expression import parsed
 from autotune.order import Order, restored
-from autotune.stored import Stored
+from autotune.stored import Stored, handle
 from autotune.variant import Geometry, Variant, scalar_bytes
 from autotune.windowed import Shared, Windowed
 
@@ -256,7 +256,7 @@ class Execution:
 
     def address(self, data: str) -> int:
         """For a library: where a scratch or output array begins on the device."""
-        return int.from_bytes(self.placed[data].argument[:8], "little")  # an accessor begins with its handle
+        return handle(self.placed[data].argument)
 
     @property
     def graphs(self) -> int:

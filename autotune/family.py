@@ -64,6 +64,12 @@ class Family:
         return tuple(d for d in self.data.values() if d.role == "output")
 
     @property
+    def orders(self) -> Mapping[str, Any]:
+        """What makes the orders of order policies: functions of the inputs by policy value, from family.py."""
+        found: Mapping[str, Any] = getattr(self.module, "orders", {})
+        return found
+
+    @property
     def constants(self) -> frozenset[str]:
         """The extents that are the same for every input: their value reads nothing."""
         return frozenset(

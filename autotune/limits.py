@@ -25,7 +25,7 @@ from autotune.compiler import compile_batch
 from autotune.device import Device
 from autotune.errors import CompilerError, DeviceError, StoreError
 from autotune.measure import median, spread
-from autotune.stored import Stored
+from autotune.stored import Stored, handle
 from autotune.toolchain import Batch, CompileFailure, VariantSource
 from autotune.variant import Geometry
 
@@ -241,7 +241,7 @@ def _room(backend: Backend, placed: ExitStack, nbytes: int) -> int:
     free: Callable[[], None] = made.free
     placed.callback(free)
     backend.fill(made, 0)
-    return int.from_bytes(made.argument[:8], "little")  # an accessor begins with its handle
+    return handle(made.argument)
 
 
 def _power_of_two(most: int) -> int:

@@ -29,7 +29,7 @@ class Ordering:
     def orders_of(self, variant: Variant, inputs: Inputs) -> dict[str, Order]:
         """Each index space that an order policy moves: ``orders`` in family.py, by policy value; asked once."""
         orders: dict[str, Order] = {}
-        makers = getattr(variant.family.module, "orders", {})
+        makers = variant.family.orders
         for value, space, key in _ordered_spaces(variant):
             if value not in makers:
                 continue

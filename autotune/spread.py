@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +178,7 @@ class Spread:
 
     # -- what it takes --------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def bytes_per_unit(self) -> NDArray[np.float64]:
         """Result bytes that each unit sends to the host."""
         found = np.zeros(len(self.units))

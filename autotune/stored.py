@@ -8,9 +8,14 @@ from numpy.typing import NDArray
 from autotune.data import Data
 from autotune.device import Limits
 
-__all__ = ["Bytes", "Stored"]
+__all__ = ["Bytes", "Stored", "handle"]
 
 Bytes = NDArray[np.uint8]
+
+
+def handle(argument: bytes) -> int:
+    """The handle that an accessor begins with, as ``Stored.argument`` was given it: an address, or a texture's."""
+    return int.from_bytes(argument[:8], "little")
 
 
 @dataclass(frozen=True)

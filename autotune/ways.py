@@ -61,7 +61,7 @@ def way_out(variant: Variant, name: str, array: View) -> str:
 def is_reordered(variant: Variant, name: str = "") -> bool:
     """Whether an order policy of the configuration permutes anything; with ``name``, extents of that array or links in
     it."""
-    known = getattr(variant.family.module, "orders", {})
+    known = variant.family.orders
     return any(variant.configuration[policy.name] in known for policy in order_policies(variant, name))
 
 

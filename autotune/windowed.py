@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from autotune.backends import Placed
-from autotune.stored import Stored
+from autotune.stored import Stored, handle
 from autotune.window import Window
 
 __all__ = ["Shared", "Windowed"]
@@ -18,8 +18,7 @@ class Shared:
 
     @property
     def argument(self) -> bytes:
-        handle = int.from_bytes(self.owner.argument[:8], "little")  # an accessor begins with its handle
-        return self.stored.argument(handle)
+        return self.stored.argument(handle(self.owner.argument))
 
     def free(self) -> None:
         """The owner does."""

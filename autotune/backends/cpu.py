@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from autotune.backends import LaunchError, Placed, cpu_host
 from autotune.backends.cpu_native import Launch, Texture, images, runtime
@@ -22,13 +21,11 @@ from autotune.cache import default_root
 from autotune.device import Device
 from autotune.errors import CompilerError
 from autotune.hostcxx import HostCxx, cpu_model, find_compiler
-from autotune.stored import Stored
+from autotune.stored import Bytes, Stored
 from autotune.toolchain import Compiled
 from autotune.variant import Geometry
 
 __all__ = ["CpuBackend", "CpuModule", "CpuPlaced"]
-
-Bytes = NDArray[np.uint8]
 
 _ALIGNMENT = 64
 _MOST_FLUSHED = 32 << 20

@@ -161,7 +161,7 @@ def _needs_no_python(family: Family) -> None:
 
 def _reordered(family: Family, configuration: Configuration) -> str:
     """Why the configuration needs the family's Python; empty when it does not."""
-    known = getattr(family.module, "orders", {})
+    known = family.orders
     for policy in family.space.policies:
         if policy.layout == "order" and configuration[policy.name] in known:
             return f"{policy.name}={configuration[policy.name]} is an order that family.py computes"
