@@ -1,6 +1,6 @@
 """Inputs, orders and reference of the lookup family."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,13 @@ def inputs(parameters: Mapping[str, Any], _root: Path) -> dict[str, NDArray[Any]
     return table(np.sort(keys), values) | {
         "queries": np.sort(queries) if parameters.get("ascending", False) else queries
     }
+
+
+def ragged(parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Parameters of small tables: one entry, nodes that are not full, one entry more than a full tree."""
+    ascending = parameters.get("ascending", False)
+    for entries, queries in ((1, 1), (31, 257), (257, 127), (1031, 65)):
+        yield {"entries": entries, "queries": queries, "seed": entries, "ascending": ascending}
 
 
 def table(keys: NDArray[np.uint32], values: NDArray[np.uint32]) -> dict[str, NDArray[Any]]:

@@ -1,7 +1,7 @@
 """Bodies and reference of the nbody example."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,12 @@ def inputs(parameters: Mapping[str, Any], _root: Path) -> dict[str, NDArray[Any]
             f"parameters {dict(parameters)} do not make an input: give bodies, a whole number of at least 1 (and seed)"
         )
     return {"bodies": plummer(count, int(parameters.get("seed", 0)))}
+
+
+def ragged(_parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Parameters of few bodies, around the sizes of blocks."""
+    for bodies in (1, 31, 257, 1031):
+        yield {"bodies": bodies, "seed": bodies}
 
 
 def accelerations(bodies: NDArray[Any], softening: float) -> NDArray[np.float64]:

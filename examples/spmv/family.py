@@ -1,6 +1,6 @@
 """Matrices and reference of the spmv example."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +79,14 @@ def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, Any]:
     matrix = make(parameters, root)
     generator = np.random.default_rng(int(parameters.get("seed", 0)))
     return arrays_of(matrix, generator.uniform(0.5, 1.5, matrix.shape[1]))
+
+
+def ragged(_parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Parameters of small matrices: one entry, rows of like lengths, some empty and some long rows."""
+    yield {"matrix": "stencil", "side": 1, "seed": 1}
+    yield {"matrix": "stencil", "side": 5, "seed": 5}
+    for rows in (33, 257):
+        yield {"matrix": "power_law", "rows": rows, "mean": 7, "matrix_seed": rows, "seed": rows}
 
 
 def csr_of(arrays: Mapping[str, NDArray[Any]]) -> Any:

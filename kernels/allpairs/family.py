@@ -1,6 +1,6 @@
 """Inputs and reference of the all-pairs distance family."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,13 @@ def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, NDArray[Any]]
     if rate:
         genotypes[generator.random(sizes) < rate] = plink.MISSING
     return {"genotypes": genotypes}
+
+
+def ragged(parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Parameters of small inputs around the sizes of words, blocks and tiles, with missing values."""
+    rate = parameters.get("missing_rate", 0.05)
+    for instances, attributes in ((1, 1), (17, 31), (67, 257), (129, 33)):
+        yield {"instances": instances, "attributes": attributes, "seed": attributes, "missing_rate": rate}
 
 
 def reference(arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:

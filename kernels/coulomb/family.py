@@ -1,6 +1,6 @@
 """Inputs, atom orders, launches and reference of the coulomb family."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,18 @@ from autotune.execution import Execution
 from . import exact
 from .inputs import inputs_of
 
-__all__ = ["application", "inputs", "orders", "plan", "reference", "units"]
+__all__ = ["application", "inputs", "orders", "plan", "ragged", "reference", "units"]
 
 inputs = inputs_of
+
+
+def ragged(parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Parameters of small inputs of the same spacing: an atom on the only point, rows that end behind a block, more
+    atoms than constant memory holds at a time. Few points near so many atoms: float32 loses digits close to one."""
+    spacing = parameters.get("spacing", 1.0)
+    for atoms, lattice in ((1, [1, 1, 1]), (33, [129, 17, 9]), (257, [31, 7, 5]), (4097, [5, 1, 17])):
+        yield {"cloud": atoms, "seed": atoms, "spacing": spacing, "lattice": lattice}
+
 
 # ---- orders of atoms; chain is the file's
 

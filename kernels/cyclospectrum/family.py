@@ -1,6 +1,6 @@
 """Inputs, plan and reference of the cyclospectrum family."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,12 @@ def inputs(parameters: Mapping[str, Any], _root: Path) -> dict[str, Any]:
         raise WorkloadError(f"residues must be a whole number of at least 1, found {count!r}")
     generator = np.random.default_rng(int(parameters.get("seed", 0)))
     return arrays_of(generator.choice(np.array(list(MASSES.values()), np.int32), count))
+
+
+def ragged(_parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Parameters of rings of few residues, around the sizes of blocks."""
+    for residues in (1, 2, 61, 257):
+        yield {"residues": residues, "seed": residues}
 
 
 def arrays_of(masses: Any) -> dict[str, Any]:

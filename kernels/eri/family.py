@@ -1,6 +1,6 @@
 """Inputs, orders, plan, reference and application of the eri family."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,8 @@ from .spreading import subclass_launches, units
 from .transfer import transfer
 
 __all__ = [
-    "application", "calibrated", "chunked", "efficiency", "equal_counts", "inputs", "orders", "plan", "reference",
-    "sends", "subclass_launches", "transfer", "units", "whole_subclasses",
+    "application", "calibrated", "chunked", "efficiency", "equal_counts", "inputs", "orders", "plan", "ragged",
+    "reference", "sends", "subclass_launches", "transfer", "units", "whole_subclasses",
 ]  # fmt: skip
 
 _PARAMETERS = ("geometry", "waters", "basis", "shells", "output", "seed")
@@ -57,6 +57,13 @@ def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, Any]:
     if output == "integrals":
         return arrays_of(placed)
     return arrays_of(placed, density(len(placed), int(parameters.get("seed", 0))))
+
+
+def ragged(parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Parameters of waters, of one and of several subclasses, with the output that is asked for."""
+    kept = {name: value for name, value in parameters.items() if name in ("output", "seed")}
+    for waters, name in ((1, "sto-3g"), (1, "6-31g"), (3, "sto-3g")):
+        yield {**kept, "waters": waters, "basis": name}
 
 
 def density(shells: int, seed: int) -> NDArray[np.float64]:

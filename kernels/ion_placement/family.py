@@ -1,6 +1,6 @@
 """Inputs, launches and reference of the ion placement family."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,9 @@ from autotune.variant import scalar_bytes
 from . import exact
 from .neighbour import coulomb
 from .solute import excluded_near
-from .species import charges_of
+from .species import charges_of, parse_ions
 
-__all__ = ["application", "inputs", "plan", "reference"]
+__all__ = ["application", "inputs", "plan", "ragged", "reference"]
 
 _OWN = {"ions", "from_solute", "between"}
 
@@ -34,6 +34,17 @@ def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, Any]:
         "spacing": made["spacing"],
         "exclusion": float(parameters.get("between", 5.0)),
     }
+
+
+def ragged(parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Parameters of small maps with the same ions, at most seven of them: a map without any place, sizes that end
+    behind a tile."""
+    named = {name: parameters[name] for name in ("spacing", "from_solute", "between") if name in parameters}
+    names = parse_ions(str(parameters.get("ions", "SOD:4,CLA:3")))
+    chosen = names[:: max(1, len(names) // 7)][:7]
+    for atoms, lattice in ((1, [1, 1, 1]), (3, [65, 7, 5]), (5, [17, 33, 31])):
+        ions = ",".join(f"{name}:1" for name in chosen)
+        yield {**named, "cloud": atoms, "box": 16, "seed": atoms, "lattice": lattice, "ions": ions}
 
 
 # ---- launches

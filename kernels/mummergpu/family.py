@@ -1,7 +1,7 @@
 """Inputs, node orders and reference of the mummergpu family."""
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,8 @@ from .sequences import OTHER, read_blocks, read_reference, reverse_complement
 
 _MOST = 2**32 - 1
 _BASES_PER_BLOCK = 1 << 24
-_FROM_FILES = {"reference", "queries", "min_match_length", "reads", "copies"}
-_SIMULATED = {"reference", "min_match_length", "reads", "read_length", "substitutions", "seed"}
+_FROM_FILES = {"reference", "bases", "queries", "min_match_length", "reads", "copies"}
+_SIMULATED = {"reference", "bases", "min_match_length", "reads", "read_length", "substitutions", "seed"}
 
 _MEM = np.dtype([(name, np.uint32) for name in ("query", "position", "start", "length")])
 
@@ -33,15 +33,18 @@ Positions = NDArray[np.int64]
 def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, Any]:
     """``reference: FILE``, ``min_match_length: N`` and either ``queries: FILE`` with at most ``reads: N`` of it,
     ``copies: N`` times, or N ``reads`` cut out of the reference: ``read_length: [low, high]``, a share of
-    ``substitutions``, ``seed``. Files are FASTA or FASTQ, plain, gzip or xz."""
+    ``substitutions``, ``seed``. With ``bases: N`` only the first N characters of the reference are taken. Files are
+    FASTA or FASTQ, plain, gzip or xz."""
     allowed = _FROM_FILES if "queries" in parameters else _SIMULATED
     needed = {"reference", "min_match_length", "queries" if "queries" in parameters else "read_length"}
     if parameters.keys() - allowed or needed - parameters.keys():
         raise WorkloadError(
             f"parameters {sorted(parameters)} do not make an input: give reference, min_match_length and either "
-            "queries (with reads, at most so many) or reads and read_length: [low, high] (with substitutions, seed)"
+            "queries (with reads, at most so many) or reads and read_length: [low, high] (with substitutions, seed); "
+            "bases: N takes the first N of the reference"
         )
     codes = read_reference(find_data(str(parameters["reference"]), root)).codes
+    codes = codes[: _whole(parameters.get("bases", codes.size), "bases")]
     reads = _whole(parameters.get("reads", _MOST if "queries" in parameters else 1), "reads")
     if "queries" in parameters:
         queries, offsets = _from_file(find_data(str(parameters["queries"]), root), reads)
@@ -51,6 +54,23 @@ def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, Any]:
     else:
         queries, offsets = _simulated(codes, reads, parameters)
     return arrays_of(codes, queries, offsets, _whole(parameters["min_match_length"], "min_match_length"))
+
+
+def ragged(parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Parameters of reads simulated from the start of a phage, some shorter than a match has to be: one read of one
+    letter, and one more of them than blocks have threads."""
+    least = min(_whole(parameters["min_match_length"], "min_match_length"), 100)
+    for bases, reads, length in ((1, 1, 1), (257, 33, least), (5003, 129, least), (5386, 257, 2 * least + 1)):
+        longest = min(bases, length + 30)
+        yield {
+            "reference": "phiX174_dada2.fa.gz",
+            "bases": bases,
+            "min_match_length": min(least, longest),
+            "reads": reads,
+            "read_length": [min(longest, max(1, least - 3)), longest],
+            "substitutions": 0.02,
+            "seed": reads,
+        }
 
 
 def arrays_of(codes: Codes, queries: Codes, offsets: Positions, min_match_length: int) -> dict[str, Any]:

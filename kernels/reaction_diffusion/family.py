@@ -1,6 +1,6 @@
 """Inputs, reference and plan of the reaction-diffusion family."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,15 @@ def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, Any]:
         raise WorkloadError("give either grid: N (or [rows, columns]) or outline: FILE")
     inside = whole_lattice(grid) if outline is None else read_outline(find_data(str(outline), root))
     return Experiment.of(given).inputs(inside)
+
+
+def ragged(parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Parameters of a few steps of the same experiment on small lattices, from a random concentration: one point, one
+    row, sizes around those of blocks and time blocks."""
+    dt = float(parameters.get("dt", Experiment.dt))
+    kept = {name: value for name, value in parameters.items() if name not in ("outline", "detector_radius")}
+    for grid, steps, interval in (([1, 1], 1, 1), ([1, 257], 7, 3), ([67, 129], 41, 13), ([131, 31], 23, 23)):
+        yield {**kept, "grid": grid, "seconds": steps * dt, "sample_seconds": interval * dt, "seed": steps}
 
 
 def whole_lattice(grid: Any) -> NDArray[np.bool_]:
