@@ -11,8 +11,9 @@ from autotune.backends import Call, Constant, Placed
 from autotune.backends.transform import alignment, is_canonical, raw, staged
 from autotune.data import Data
 from autotune.interop import View
+from autotune.kept import linear
 from autotune.layout import Layout
-from autotune.resident import Resident, linear
+from autotune.resident import Resident
 from autotune.stored import handle
 from autotune.target import Chosen, Target
 from autotune.ways import HOST, LENT, MOVED, STAGED, is_reordered

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from autotune.backends import Backend, Launch, Module, Placed
 from autotune.errors import FamilyError, UnknownName
 from autotune.expression import parsed
+from autotune.kept import Kept, linear
 from autotune.order import Order, restored
 from autotune.stored import Stored, handle
 from autotune.variant import Geometry, Variant, scalar_bytes
@@ -36,6 +37,7 @@ class Execution:
     transform_ms: float = 0.0
     transfer_ms: float = 0.0
     input_bytes: int = 0  # copied from the host for the inputs, as they are stored
+    inputs: tuple[Kept, ...] = ()
     _launches: list[tuple[str, Geometry, list[bytes]]] = field(default_factory=list)
     _zeroed: list[str] = field(default_factory=list)
     _at: dict[str, int] = field(default_factory=dict)  # the windowed extents a plan is in: which window
@@ -149,14 +151,19 @@ class Execution:
         return self.input_bytes + self._sent_bytes
 
     def restore(self, name: str, shape: Sequence[int]) -> NDArray[Any]:
-        """The canonical content of one array as the device has it now: layout and order undone. Raises FamilyError for
-        a view."""
+        """The canonical content of one array as the device has it now: layout and order undone. Not of an input in a
+        texture's plane or in several windows. Raises FamilyError for a view."""
         placed = self.placed[name]
         if of := self.variant.family.data[name].of:
             raise FamilyError(f"{name} is a view of {of}: restore that")
-        stored = replace(placed.stored, buffer=self.backend.download(placed))
+        owner = placed.owner if isinstance(placed, Shared) else linear(placed)
+        stored = replace(self._stored(placed), buffer=self.backend.download(owner))
         array = self.variant.layouts[name].restore(stored, shape)
         return restored(self.variant.family.data[name], array, self.orders)
+
+    @staticmethod
+    def _stored(placed: Placed) -> Stored:
+        return placed.windows[0].stored if isinstance(placed, Windowed) else placed.stored
 
     def head(self, name: str, count: int) -> NDArray[Any]:
         """The first ``count`` elements of a one-dimensional array as the device has them now, links as they are; only

@@ -17,7 +17,7 @@ from autotune.errors import UnknownName
 from autotune.packing import Packing
 from autotune.stored import Bytes, Stored
 
-__all__ = ["DIMS", "GROUPINGS", "KINDS", "MEMORIES", "Layout"]
+__all__ = ["DIMS", "GROUPINGS", "KINDS", "MEMORIES", "Layout", "slack"]
 
 MEMORIES = ("global", "readonly", "texture", "constant")
 DIMS = ("1d", "2d", "2d_pitched")
@@ -176,6 +176,14 @@ class Layout:
         values = self._values(array).reshape(-1).view(self._texel).reshape(-1, self.parts)
         self._move(values, line, self.room(array.shape).part_stride, out=True)
 
+    def mark(self, shape: Sequence[int], line: NDArray[Any]) -> None:
+        """Set every byte in ``line`` that belongs to an element of an array of canonical ``shape``."""
+        extents = self.extents(shape)
+        padded = np.zeros((*self._padded(extents), self.value_bytes), np.uint8)
+        padded[..., : extents[self.axes[-1]], :] = 0xFF
+        values = padded.reshape(-1).view(self._texel).reshape(-1, self.parts)
+        self._move(values, line, self.room(shape).part_stride, out=True)
+
     def plane(self, line: NDArray[Any]) -> Bytes:
         """The buffer of a ``line``: the last step, dims."""
         if self.dims != "1d":
@@ -278,3 +286,16 @@ class Layout:
             f"autotune::Merged<{self.group[0]}, {self.group[1]}>",
         ]
         return f"autotune::Array<{', '.join(parts)}>"
+
+
+def slack(layouts: Sequence[Layout], shape: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """The runs of bytes (begin, end) that are no element's, where arrays of canonical ``shape`` are stored together as
+    ``layouts`` say: padding, and what is left of the last run, row or block. A packed value is whole."""
+    first = layouts[0]
+    if first.room(shape).texels == math.prod(first.extents(shape)) * first.group[0] * first.parts:
+        return ()
+    line = first.line(shape)
+    for layout in layouts:
+        layout.mark(shape, line)
+    free = np.flatnonzero(np.diff((first.plane(line) == 0).astype(np.int8), prepend=0, append=0))
+    return tuple(zip(free[::2].tolist(), free[1::2].tolist(), strict=True))

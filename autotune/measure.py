@@ -15,7 +15,17 @@ from typing import Protocol as Interface
 
 from autotune.backends import Backend
 
-__all__ = ["Protocol", "Samples", "Watched", "floors", "interleave", "measure", "median", "spread"]
+__all__ = [
+    "Protocol",
+    "Samples",
+    "Watched",
+    "floors",
+    "hopeless_ms",
+    "interleave",
+    "measure",
+    "median",
+    "spread",
+]
 
 
 _NO_LIMIT = 1e9
@@ -161,6 +171,11 @@ class _Sampler:
         return Samples(tuple(times), abandoned, tuple(notes), self.dropped_ms)
 
 
+def hopeless_ms(protocol: Protocol, best_ms: float) -> float:
+    """A first run that takes longer is never repeated; of a short kernel, a single sample proves nothing."""
+    return max(3 * protocol.abandon * best_ms, 1.0)
+
+
 def measure(
     backend: Backend,
     plan: Callable[[], None],
@@ -175,7 +190,7 @@ def measure(
     decides abandonment and batch size), ``best_ms`` the best median so far (infinite when there is none); ``watch``
     is asked after each sampling whether the device was throttled."""
     hopeless = protocol.abandon * best_ms
-    if first_ms > 3 * hopeless and first_ms > 1.0:  # a single sample of a short kernel proves nothing
+    if first_ms > hopeless_ms(protocol, best_ms):
         return Samples((first_ms,), abandoned=True)
     sampler = _Sampler(backend, plan, protocol, cold, watch)
     if first_ms > hopeless and first_ms > 1.0:
@@ -208,10 +223,12 @@ def interleave(
     estimate_ms: float,
     few: frozenset[Any] = frozenset(),
     watch: Watched | None = None,
+    after: Callable[[Any], None] = lambda key: None,
 ) -> dict[Any, Samples]:
     """Time every plan in turn, round after round, forwards and backwards, so that drift favours none. ``before``
-    is called untimed ahead of each turn; ``estimate_ms`` is what one sample of all plans but ``few`` takes
-    together; those are in the first 3 rounds only, one sample each. ``watch`` as in ``measure``."""
+    is called untimed ahead of each turn and ``after`` with its key behind it; ``estimate_ms`` is what one sample of
+    all plans but ``few`` takes together; those are in the first 3 rounds only, one sample each. ``watch`` as in
+    ``measure``."""
     most = protocol.finalist_seconds * 1e3 / max(estimate_ms, 1e-6)
     samples = max(1, min(protocol.round_samples, int(most / 3)))
     rounds = max(3, min(protocol.rounds, int(most / samples)))
@@ -226,6 +243,7 @@ def interleave(
             if not cold:
                 samplers[key].warm()  # the plan before it had the caches
             times[key] += samplers[key](1 if key in few else samples)
+            after(key)
     return {key: samplers[key].samples(values) for key, values in times.items()}
 
 

@@ -17,36 +17,20 @@ from autotune.backends.transform import Mover, is_as_stored, is_canonical, raw, 
 from autotune.execution import Execution
 from autotune.expression import parsed
 from autotune.interop import View
-from autotune.layout import Layout
+from autotune.kept import Kept, linear
+from autotune.layout import Layout, slack
 from autotune.order import Order, merged
 from autotune.ordering import Ordering, order_key
-from autotune.stored import Stored
+from autotune.stored import Bytes, Stored
 from autotune.variant import Variant
 from autotune.view import view_room
-from autotune.window import cut, steps
+from autotune.window import Window, cut, steps
 from autotune.windowed import Shared, Windowed
 from autotune.workload import Inputs
 
-__all__ = ["Resident", "can_be_staged", "is_cut", "linear"]
+__all__ = ["Resident", "can_be_staged", "is_cut"]
 
 _MEMORY_SHARE = 0.5  # of the device's memory, for inputs in layouts that are not in use
-
-
-@dataclass
-class _Kept:
-    """One array or merged group in one layout: where each member is, and what storing it cost. ``stored`` has no
-    content but for constant memory that is filled from the host, anew for each binary."""
-
-    stored: dict[str, Stored]
-    placed: dict[str, Placed]
-    transform_ms: float
-    transfer_ms: float
-    transfer_bytes: int  # from the host; constant memory is counted where it is filled
-    used: int = 0
-
-    @property
-    def nbytes(self) -> int:
-        return sum(p.stored.nbytes for p in self.placed.values() if not isinstance(p, Shared))
 
 
 @dataclass
@@ -57,6 +41,9 @@ class Resident:
     in ``parent``'s inputs is shared with it (the parent must outlive this). ``transform_ms`` and ``transfer_ms`` of an
     execution are what its layouts cost when they were first made: the host transform with orders, and allocation with
     the copy to the device. What had been made for another layout counts as if it were made for this one alone.
+
+    ``guard`` bytes lie around each array, and inputs are sealed, for a verifier to see what a kernel does outside of
+    its arrays and to its inputs; 0 for neither.
     """
 
     backend: Backend
@@ -65,7 +52,8 @@ class Resident:
     parent: "Resident | None" = None
     mover: Mover | None = None
     lent: Mapping[str, Placed] = field(default_factory=dict)
-    _kept: dict[str, _Kept] = field(default_factory=dict)
+    guard: int = 0
+    _kept: dict[str, Kept] = field(default_factory=dict)
     _outputs: dict[str, Placed] = field(default_factory=dict)
     _views: dict[str, Placed] = field(default_factory=dict)
     _bound: int = 0
@@ -101,13 +89,14 @@ class Resident:
             sum(item.transform_ms for item in kept) + self._ordering.ordering_ms(variant),
             sum(item.transfer_ms for item in kept),
             sum(item.transfer_bytes for item in kept) + sum(stored.nbytes for stored in windows.values()),
+            inputs=tuple(kept),
         )  # fmt: skip
 
     def hold(self, variant: Variant) -> None:
         """Store the inputs as ``variant`` wants them, before anything is bound. Raises LaunchError, FamilyError."""
         self._hold(variant, self._ordering.orders_of(variant, self.inputs))
 
-    def _hold(self, variant: Variant, orders: Mapping[str, Order]) -> list[_Kept]:
+    def _hold(self, variant: Variant, orders: Mapping[str, Order]) -> list[Kept]:
         grouped = {name: group for group in variant.groups for name in group}
         groups = dict.fromkeys(grouped.get(data.name, (data.name,)) for data in variant.family.inputs)
         return [self._keep(variant, group, orders) for group in groups]
@@ -125,7 +114,7 @@ class Resident:
 
     # -- inputs -------------------------------------------------------------------------------------------
 
-    def _keep(self, variant: Variant, group: tuple[str, ...], orders: Mapping[str, Order]) -> _Kept:
+    def _keep(self, variant: Variant, group: tuple[str, ...], orders: Mapping[str, Order]) -> Kept:
         parent = self.parent
         if parent and all(parent.inputs.arrays.get(n) is self.inputs.arrays[n] for n in group):
             return parent._keep(variant, group, orders)  # noqa: SLF001 - one class
@@ -146,11 +135,13 @@ class Resident:
                 self._kept[key] = self._stored(variant, group, orders)
             else:
                 self._kept[key] = self._room(variant.layouts[group[0]], group[0])
+            if self.guard:
+                self._kept[key].seal(self.backend)
         item = self._kept[key]
         item.used = self._bound
         return item
 
-    def _stored(self, variant: Variant, group: tuple[str, ...], orders: Mapping[str, Order]) -> _Kept:
+    def _stored(self, variant: Variant, group: tuple[str, ...], orders: Mapping[str, Order]) -> Kept:
         begin = time.perf_counter()
         view: Any = self.inputs.arrays[group[0]]
         if isinstance(view, View):
@@ -164,9 +155,7 @@ class Resident:
             finally:
                 room.free()
         saved_ms = sum(self._ordering.saved_ms(variant, name) for name in group)
-        arrays = [self._ordering.moved(variant, self.inputs, name, orders) for name in group]
-        chosen = [variant.layouts[name] for name in group]
-        shaped = merged(chosen, arrays) if len(group) > 1 else [chosen[0].apply(arrays[0])]
+        shaped = self._shaped(variant, group, orders)
         middle = time.perf_counter()
         owner: Placed | None = None
         placed: dict[str, Placed] = {}
@@ -176,10 +165,10 @@ class Resident:
                 continue
             kept = replace(stored, buffer=None)
             if stored.memory == "constant":
-                owner = owner or self.backend.place(replace(stored, memory="global"))
+                owner = owner or self.backend.place(replace(stored, memory="global"), guard=self.guard)
                 placed[name] = Windowed.whole(kept, owner)
             elif owner is None:
-                placed[name] = owner = self.backend.place(stored)
+                placed[name] = owner = self.backend.place(stored, guard=self.guard)
             else:
                 placed[name] = Shared(owner, kept)
         self.backend.synchronize()
@@ -189,7 +178,23 @@ class Resident:
             for name, stored in zip(group, shaped, strict=True)
         }
         sent = 0 if owner is None else owner.stored.nbytes  # the others of a group are in the same bytes
-        return _Kept(contents, placed, (middle - begin) * 1e3 + saved_ms, (end - middle) * 1e3, sent)
+        made = Kept(contents, placed, (middle - begin) * 1e3 + saved_ms, (end - middle) * 1e3, sent)
+        if self.guard and owner is not None:
+            made.content = lambda: _bytes(self._shaped(variant, group, orders)[0])
+            made.canonical = {name: self.inputs.arrays[name] for name in group}
+            if (
+                shaped[0].plane is None or self.backend.device.kind == "cpu"
+            ):  # a GPU's planes cannot be filled
+                made.slack = slack(
+                    [variant.layouts[name] for name in group], self.inputs.arrays[group[0]].shape
+                )
+        return made
+
+    def _shaped(self, variant: Variant, group: tuple[str, ...], orders: Mapping[str, Order]) -> list[Stored]:
+        """Each member of the group as it is stored, with its content."""
+        arrays = [self._ordering.moved(variant, self.inputs, name, orders) for name in group]
+        chosen = [variant.layouts[name] for name in group]
+        return merged(chosen, arrays) if len(group) > 1 else [chosen[0].apply(arrays[0])]
 
     def _is_used(self, variant: Variant, name: str) -> bool:
         """Whether kernels read the input in this configuration. One that shares its bytes, lies in a plane or in
@@ -205,26 +210,33 @@ class Resident:
         names = variant.family.names(variant.configuration, inputs.sizes, inputs.options, inputs.scalars)
         return bool(parsed(used).evaluate(names))
 
-    def _room(self, layout: Layout, name: str) -> _Kept:
+    def _room(self, layout: Layout, name: str) -> Kept:
         """A place for an array that no kernel reads here."""
         room = layout.room(self.inputs.arrays[name].shape)
-        return _Kept({name: room}, {name: self.backend.place(room)}, 0.0, 0.0, 0)
+        placed = self.backend.place(room, guard=self.guard)
+        return Kept({name: room}, {name: placed}, 0.0, 0.0, 0, is_room=True)
 
-    def _cut(self, variant: Variant, name: str, orders: Mapping[str, Order], step: int) -> _Kept:
+    def _cut(self, variant: Variant, name: str, orders: Mapping[str, Order], step: int) -> Kept:
         """An array in windows of constant memory: all of them in the device's own."""
         begin = time.perf_counter()
         extent, saved_ms = variant.family.windowed[name], self._ordering.saved_ms(variant, name)
-        everything, windows = cut(
-            variant.layouts[name], extent, self._ordering.moved(variant, self.inputs, name, orders), step
-        )
+
+        def in_windows() -> tuple[Stored, tuple[Window, ...]]:
+            array = self._ordering.moved(variant, self.inputs, name, orders)
+            return cut(variant.layouts[name], extent, array, step)
+
+        everything, windows = in_windows()
         middle = time.perf_counter()
-        resident = self.backend.place(everything)
+        resident = self.backend.place(everything, guard=self.guard)
         self.backend.synchronize()
         placed = Windowed(extent, windows, resident)
         transfer_ms = (time.perf_counter() - middle) * 1e3
-        return _Kept({}, {name: placed}, (middle - begin) * 1e3 + saved_ms, transfer_ms, everything.nbytes)
+        made = Kept({}, {name: placed}, (middle - begin) * 1e3 + saved_ms, transfer_ms, everything.nbytes)
+        if self.guard:
+            made.content = lambda: _bytes(in_windows()[0])
+        return made
 
-    def _from_device(self, layout: Layout, name: str, view: View) -> _Kept:
+    def _from_device(self, layout: Layout, name: str, view: View) -> Kept:
         """An array that is on the GPU and can be stored there (transform.refusal says whether)."""
         backend: Any = self.backend  # of a kind that lends
         begin, room = time.perf_counter(), layout.room(view.shape)
@@ -241,7 +253,7 @@ class Resident:
             backend.synchronize()  # another stream may use it next
         if constant:
             placed = Windowed.whole(room, placed)
-        return _Kept({name: room}, {name: placed}, (time.perf_counter() - begin) * 1e3, 0.0, 0)
+        return Kept({name: room}, {name: placed}, (time.perf_counter() - begin) * 1e3, 0.0, 0)
 
     def _make_room(self) -> None:
         """Free the inputs that were not used for longest, once they take their share of the memory."""
@@ -253,7 +265,7 @@ class Resident:
         for key in idle:
             if sum(item.nbytes for item in self._kept.values()) <= most:
                 return
-            _free(self._kept.pop(key))
+            self._kept.pop(key).free()
 
     # -- outputs ------------------------------------------------------------------------------------------
 
@@ -263,7 +275,7 @@ class Resident:
         key = f"{name} {layout!r}"  # not its C++ type, which knows nothing of padding
         if key not in self._outputs:
             shape = tuple(self.inputs.sizes[extent] for extent in variant.family.data[name].shape)
-            self._outputs[key] = self.backend.place(layout.room(shape))
+            self._outputs[key] = self.backend.place(layout.room(shape), guard=self.guard)
         return self._outputs[key]
 
     def _view(self, variant: Variant, name: str, of: Placed) -> Placed:
@@ -277,18 +289,13 @@ class Resident:
     def close(self) -> None:
         """Free everything; what ``execution`` gave is of no use afterwards."""
         for item in self._kept.values():
-            _free(item)
+            item.free()
         for placed in (*self._views.values(), *self._outputs.values()):
             placed.free()
         self._kept.clear()
         self._views.clear()
         self._outputs.clear()
         self._ordering.clear()
-
-
-def linear(placed: Placed) -> Placed:
-    """The linear memory of an array: what its constant window is filled from, where it has one."""
-    return placed.resident if isinstance(placed, Windowed) else placed
 
 
 def can_be_staged(variant: Variant, name: str, array: NDArray[Any]) -> bool:
@@ -305,9 +312,9 @@ def is_cut(variant: Variant, name: str) -> bool:
     return name in variant.family.windowed and variant.layouts[name].memory == "constant"
 
 
-def _free(item: _Kept) -> None:
-    for placed in item.placed.values():
-        placed.free()
+def _bytes(stored: Stored) -> Bytes:
+    assert stored.buffer is not None
+    return stored.buffer
 
 
 def _key(variant: Variant, group: tuple[str, ...]) -> str:

@@ -28,16 +28,17 @@ from autotune.jobs import (
     static_profiles,
     trial_of,
 )  # fmt: skip
-from autotune.measure import Protocol, Samples, floors, interleave, measure, median
+from autotune.measure import Protocol, Samples, floors, hopeless_ms, interleave, measure, median
 from autotune.resident import Resident
 from autotune.space import Configuration
 from autotune.trial import Measurement, State
 from autotune.variant import Variant
-from autotune.verify import Verifier
+from autotune.verify import AGAIN, GUARD_BYTES, Verifier
 from autotune.workload import Inputs, Workload
 
 __all__ = ["Measurer"]
 
+_CHECKED_SHARE = 0.1  # of the time that finalists take
 _SPLIT_RUNS = 5  # runs that share out a plan's time among its kernels
 
 
@@ -57,7 +58,8 @@ class Measurer:
     _watch: Watch = field(init=False)
 
     def __post_init__(self) -> None:
-        self._resident = Resident(self.backend, self.inputs, most=self.protocol.finalists + 3)
+        most = self.protocol.finalists + 3
+        self._resident = Resident(self.backend, self.inputs, most=most, guard=GUARD_BYTES)
         self._verifier = Verifier(self.backend, self.family, self.expected)
         self._watch = watch(self.backend.device)
 
@@ -108,20 +110,30 @@ class Measurer:
         execution = self._resident.execution(variant, self.backend.load(job.compiled))
         mark = _add(seconds, "place", mark)
         placed()
-        reason, first_ms = self._verifier.run(execution, self.workload.cold)
+        # A preset is there to be compared with, so it is always verified and sampled properly.
+        best_ms = math.inf if job.configuration in self._presets else self.best_ms
+        once_above_ms = hopeless_ms(self.protocol, best_ms)
+        reason, first_ms = self._verifier.run(execution, self.workload.cold, once_above_ms=once_above_ms)
         seconds["kernels"] = first_ms / 1e3
         mark = _add(seconds, "verify", mark)
         if reason:
             return "wrong_result", reason, None
-        measurement = self._measured(execution, first_ms, seconds, notes)
-        _add(seconds, "measure", mark)
+        measurement = self._measured(execution, first_ms, best_ms, seconds, notes)
+        mark = _add(seconds, "measure", mark)
+        reason = self._verifier.left(execution)
+        seconds["verify"] += time.perf_counter() - mark
+        if reason:
+            return "wrong_result", f"right when first verified, wrong when it was timed: {reason}", None
         return "measured", "", measurement
 
     def _measured(
-        self, execution: Execution, first_ms: float, seconds: dict[str, float], notes: list[str]
+        self,
+        execution: Execution,
+        first_ms: float,
+        best_ms: float,
+        seconds: dict[str, float],
+        notes: list[str],
     ) -> Measurement:
-        # A preset is there to be compared with, so it is always sampled properly.
-        best_ms = math.inf if execution.variant.configuration in self._presets else self.best_ms
         samples = measure(
             self.backend,
             execution.run,
@@ -172,24 +184,31 @@ class Measurer:
     # -- the rest -------------------------------------------------------------------------------------------
 
     def retimed(self, request: Retime) -> Retimed:
-        """The finalists in turn, each checked again afterwards. Raises LaunchError."""
+        """The finalists in turn, each checked again afterwards, and its outputs after its turns. Raises LaunchError."""
         bound = {
             job.configuration: self._resident.execution(
                 self._variant(job.configuration), self.backend.load(job.compiled)
             )
             for job in request.jobs
         }
+        checks = _Checks(self._verifier, bound)
         samples = interleave(
             self.backend,
             {configuration: execution.run for configuration, execution in bound.items()},
             self.protocol,
             cold=self.workload.cold,
             before={configuration: execution.prepare for configuration, execution in bound.items()},
+            after=checks.turn,
             estimate_ms=request.estimate_ms,
             few=request.few,
             watch=self._watch,
         )
-        return Retimed(samples, {c: self._verifier.run(bound[c], self.workload.cold)[0] for c in samples})
+        for (
+            execution
+        ) in bound.values():  # who wrote to an input while all took turns cannot be said, only who does again
+            self._verifier.mend(execution)
+        wrong = {c: self._verifier.run(bound[c], self.workload.cold, AGAIN)[0] for c in samples}
+        return Retimed(samples, {**wrong, **checks.wrong})
 
     def described(self) -> dict[str, Any]:
         """What the device says of itself now; as much as it answers."""
@@ -202,6 +221,25 @@ class Measurer:
     def close(self) -> None:
         self._verifier.close()
         self._resident.close()
+
+
+@dataclass
+class _Checks:
+    """What the last run of a finalist's turn left, compared for as long as that costs little beside the turns."""
+
+    verifier: Verifier
+    bound: Mapping[Configuration, Execution]
+    wrong: dict[Configuration, str] = field(default_factory=dict)
+    _begun: float = field(default_factory=time.perf_counter)
+    _spent: float = 0.0
+
+    def turn(self, configuration: Configuration) -> None:
+        begin = time.perf_counter()
+        if self._spent > _CHECKED_SHARE * (begin - self._begun):
+            return
+        if reason := self.verifier.outputs(self.bound[configuration]):
+            self.wrong.setdefault(configuration, reason)
+        self._spent += time.perf_counter() - begin
 
 
 def _add(seconds: dict[str, float], phase: str, since: float) -> float:

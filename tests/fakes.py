@@ -3,6 +3,7 @@
 Kernels are Python functions of the configuration: a cost in milliseconds, or a failure.
 """
 
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -98,6 +99,12 @@ class FakePlaced:
     stored: Stored
     argument: bytes
     buffer: NDArray[np.uint8]
+    room: NDArray[np.uint8]  # with the guards
+
+    @property
+    def guards(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        guard = (self.room.size - self.buffer.size) // 2
+        return self.room[:guard], self.room[guard + self.buffer.size :]
 
     def free(self) -> None:
         pass
@@ -143,15 +150,35 @@ class FakeBackend:
     def load(self, compiled: Compiled) -> FakeModule:
         return FakeModule(compiled)
 
-    def place(self, stored: Stored, module: Any = None) -> FakePlaced:
-        buffer = np.zeros(stored.nbytes, np.uint8) if stored.buffer is None else stored.buffer.copy()
-        placed = FakePlaced(replace(stored, buffer=None), b"", buffer)
+    def place(self, stored: Stored, module: Any = None, guard: int = 0) -> FakePlaced:
+        room = np.zeros(stored.nbytes + 2 * guard, np.uint8)
+        buffer = room[guard : guard + stored.nbytes]
+        if stored.buffer is not None:
+            buffer[:] = stored.buffer
+        placed = FakePlaced(replace(stored, buffer=None), b"", buffer, room)
         placed.argument = id(placed).to_bytes(8, "little")
         self._placed = {**getattr(self, "_placed", {}), placed.argument: placed}
         return placed
 
-    def fill(self, placed: Any, byte: int) -> None:
-        placed.buffer[:] = byte
+    def fill(self, placed: Any, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
+        placed.buffer[begin : None if nbytes is None else begin + nbytes] = byte
+
+    def fill_guards(self, placed: Any, byte: int) -> None:
+        for guard in placed.guards:
+            guard[:] = byte
+
+    def guards(self, placed: Any) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        found: tuple[NDArray[np.uint8], NDArray[np.uint8]] = placed.guards
+        return found
+
+    def fill_constants(self, module: Any, byte: int) -> None:
+        pass
+
+    def checksum(self, placed: Any) -> int:
+        return zlib.crc32(placed.buffer)
+
+    def shuffled(self, seed: int) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def upload(self, placed: Any, stored: Stored) -> None:
         placed.buffer[:] = stored.buffer

@@ -185,12 +185,12 @@ class Gpu(CpuBackend):
         self._windows: dict[int, ConstantWindow] = {}
         self._local = threading.local()
 
-    def place(self, stored: Stored, module: Any = None) -> Placed:
+    def place(self, stored: Stored, module: Any = None, guard: int = 0) -> Placed:
         self.seen.append("place")
         if stored.memory == "constant":
             self.window_of(module).claim(0)
-        made = super().place(stored, module)
-        return Placed(made.stored, made.argument, made.buffer, made._texture)
+        made = super().place(stored, module, guard)
+        return Placed(made.stored, made.argument, made.buffer, made._texture, made.guards)
 
     def upload(self, placed: Any, stored: Stored) -> None:
         self.seen.append("upload")

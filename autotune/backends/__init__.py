@@ -64,7 +64,10 @@ class Backend(Protocol):
 
     def load(self, compiled: Compiled) -> Module: ...
 
-    def place(self, stored: Stored, module: Module | None = None) -> Placed: ...
+    def place(self, stored: Stored, module: Module | None = None, guard: int = 0) -> Placed:
+        """``stored`` in the memory that it asks for. ``guard`` bytes (a multiple of 512) before and behind it are its
+        own as well, for what a kernel writes or reads outside of it; planes and constant memory have none."""
+        ...
 
     def view(self, stored: Stored, of: Placed) -> Placed:
         """What ``place`` made, read as ``stored`` says (see ``view_room``): the same memory at the same address, and a
@@ -73,6 +76,22 @@ class Backend(Protocol):
 
     def fill(self, placed: Placed, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
         """Set every byte, or ``nbytes`` of them from ``begin``."""
+        ...
+
+    def fill_guards(self, placed: Placed, byte: int) -> None:
+        """Set every byte of the guards around what ``place`` made."""
+        ...
+
+    def guards(self, placed: Placed) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """What the guards before and behind it hold: empty where it has none, and to be read at once."""
+        ...
+
+    def fill_constants(self, module: Module, byte: int) -> None:
+        """Set every byte of the binary's constant memory; see ``Execution.prepare``."""
+        ...
+
+    def checksum(self, placed: Placed) -> int:
+        """A number that another content would hardly give; 0 for a texture's plane, which no kernel can write."""
         ...
 
     def upload(self, placed: Placed, stored: Stored) -> None:
@@ -111,6 +130,11 @@ class Backend(Protocol):
     def record(self, steps: Callable[[], None]) -> Callable[[], None]:
         """What ``steps`` launches and fills as one graph, recorded now and run by each call of the result, in the
         calling thread's order of execution. ``steps`` waits for nothing and moves no data to or from the host."""
+        ...
+
+    def shuffled(self, seed: int) -> AbstractContextManager[None]:
+        """Launches in the block run their blocks and threads in an order drawn from ``seed``, where the device lets it
+        be chosen."""
         ...
 
     def synchronize(self) -> None: ...

@@ -7,6 +7,7 @@ synchronous. AUTOTUNE_CPU_THREADS limits the threads; without it, all that this 
 import ctypes
 import platform
 import time
+import zlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ from autotune.variant import Geometry
 __all__ = ["CpuBackend", "CpuModule", "CpuPlaced"]
 
 _ALIGNMENT = 64
+_NO_GUARDS = np.empty(0, np.uint8), np.empty(0, np.uint8)
 _MOST_FLUSHED = 32 << 20
 # kernels/include/autotune/cpu/abi.hpp: Status.
 _REASONS = {
@@ -47,9 +49,10 @@ class CpuPlaced:
     argument: bytes
     buffer: Bytes
     _texture: Texture | None = None
+    guards: tuple[Bytes, Bytes] = _NO_GUARDS
 
     def free(self) -> None:
-        self.buffer = np.empty(0, np.uint8)
+        self.buffer, self.guards = np.empty(0, np.uint8), _NO_GUARDS
         self._texture = None
 
 
@@ -121,7 +124,7 @@ class CpuBackend:
             function.argtypes = (ctypes.POINTER(Launch),)
         return CpuModule(functions, image.window, lambda: images.release(path))
 
-    def place(self, stored: Stored, module: Any = None) -> CpuPlaced:
+    def place(self, stored: Stored, module: Any = None, guard: int = 0) -> CpuPlaced:
         kept = replace(stored, buffer=None)
         if stored.memory == "constant":
             assert isinstance(module, CpuModule), "constant data needs its module"
@@ -132,15 +135,17 @@ class CpuBackend:
             module.window[stored.constant_offset : end] = stored.buffer
             return CpuPlaced(kept, stored.argument(0), np.empty(0, np.uint8))
         try:
-            buffer = _aligned(stored.nbytes)
+            room = _aligned(stored.nbytes + 2 * guard)
         except MemoryError:
             raise LaunchError(f"cannot place {stored.nbytes} bytes: the host has no memory left") from None
+        buffer = room[guard : guard + stored.nbytes]
+        guards = room[:guard], room[guard + stored.nbytes :]
         if stored.buffer is not None:
             buffer[:] = stored.buffer
         if stored.memory != "texture":
-            return CpuPlaced(kept, stored.argument(buffer.ctypes.data), buffer)
+            return CpuPlaced(kept, stored.argument(buffer.ctypes.data), buffer, guards=guards)
         texture = _texture(stored, buffer, stored.plane[0] if stored.plane else 0)
-        return CpuPlaced(kept, stored.argument(ctypes.addressof(texture)), buffer, texture)
+        return CpuPlaced(kept, stored.argument(ctypes.addressof(texture)), buffer, texture, guards)
 
     def view(self, stored: Stored, of: Placed) -> CpuPlaced:
         assert isinstance(of, CpuPlaced) and stored.nbytes <= of.buffer.nbytes, "a view lies in its array"
@@ -153,6 +158,22 @@ class CpuBackend:
     def fill(self, placed: Placed, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
         assert isinstance(placed, CpuPlaced)
         placed.buffer[begin : None if nbytes is None else begin + nbytes].fill(byte)
+
+    def fill_guards(self, placed: Placed, byte: int) -> None:
+        assert isinstance(placed, CpuPlaced)
+        for guard in placed.guards:
+            guard.fill(byte)
+
+    def guards(self, placed: Placed) -> tuple[Bytes, Bytes]:
+        assert isinstance(placed, CpuPlaced)
+        return placed.guards
+
+    def fill_constants(self, module: Any, byte: int) -> None:
+        module.window.fill(byte)
+
+    def checksum(self, placed: Placed) -> int:
+        assert isinstance(placed, CpuPlaced)
+        return zlib.crc32(placed.buffer)
 
     def upload(self, placed: Placed, stored: Stored) -> None:
         assert isinstance(placed, CpuPlaced) and stored.buffer is not None
@@ -217,6 +238,9 @@ class CpuBackend:
     def record(self, steps: Callable[[], None]) -> Callable[[], None]:
         """``steps`` themselves: a launch here costs little more than its kernel."""
         return steps
+
+    def shuffled(self, seed: int) -> AbstractContextManager[None]:  # noqa: ARG002
+        return nullcontext()
 
     def synchronize(self) -> None:
         """Nothing is ever under way."""

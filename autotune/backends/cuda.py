@@ -7,7 +7,7 @@ point makes that context current and restores what was current before: nothing i
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from autotune.backends import Constant, Launch, LaunchError, Placed
 from autotune.backends.cuda_calls import CudaCall, Joints
 from autotune.backends.cuda_data import (
+    CONSTANT_BYTES,
     CudaModule,
     CudaPlaced,
     borrow,
@@ -150,9 +151,9 @@ class CudaBackend:
         with self._driving("cannot load the binary: "):
             return loaded(self._driver, self._images, compiled)
 
-    def place(self, stored: Stored, module: Any = None) -> CudaPlaced:
+    def place(self, stored: Stored, module: Any = None, guard: int = 0) -> CudaPlaced:
         with self._driving(f"cannot place {stored.nbytes} bytes in {stored.memory} memory: "):
-            return place(self._driver, self, stored, module)
+            return place(self._driver, self, stored, module, guard)
 
     def view(self, stored: Stored, of: Placed) -> CudaPlaced:
         assert isinstance(of, CudaPlaced)
@@ -170,6 +171,35 @@ class CudaBackend:
         many = placed.stored.nbytes - begin if nbytes is None else nbytes
         with self.current():
             self._driver.memset_d8_async(placed.address + begin, byte, many, self._stream)
+
+    def fill_guards(self, placed: Placed, byte: int) -> None:
+        assert isinstance(placed, CudaPlaced)
+        with self._driving():
+            for begin in _guards(placed):
+                self._driver.memset_d8_async(begin, byte, placed.guard, self._stream)
+
+    def guards(self, placed: Placed) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        assert isinstance(placed, CudaPlaced)
+        found = np.empty((2, placed.guard), np.uint8)
+        with self._driving():
+            for guard, begin in zip(found, _guards(placed), strict=False):
+                self._driver.memcpy_dtoh_async(guard, begin, self._stream)
+            self.synchronize()
+        return found[0], found[1]
+
+    def fill_constants(self, module: Any, byte: int) -> None:
+        with self._driving("cannot fill constant memory: "), module.window.lock:
+            if (constants := module.window.address) is not None:
+                module.window.claim(0)
+                self._driver.memcpy_htod(constants, np.full(CONSTANT_BYTES, byte, np.uint8))
+
+    def checksum(self, placed: Placed) -> int:
+        assert isinstance(placed, CudaPlaced)
+        if not placed.address:
+            return 0
+        with self._driving():
+            blocks = self.device.multiprocessors * 8
+            return self._probe.checksum(placed.address, placed.stored.nbytes, blocks)
 
     def upload(self, placed: Placed, stored: Stored) -> None:
         assert isinstance(placed, CudaPlaced) and stored.buffer is not None
@@ -313,6 +343,10 @@ class CudaBackend:
         finally:
             self._traced = None
 
+    def shuffled(self, seed: int) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Nothing: the GPU orders its blocks itself."""
+        return nullcontext()
+
     def synchronize(self) -> None:
         with self._driving():
             (self._stream or self._driver.Context).synchronize()
@@ -358,3 +392,8 @@ class CudaBackend:
                 self._images.clear()
             self._context.detach()
         self._context = None
+
+
+def _guards(placed: CudaPlaced) -> tuple[int, ...]:
+    """Where the guards before and behind it begin; nowhere without guards."""
+    return (placed.address - placed.guard, placed.address + placed.stored.nbytes) if placed.guard else ()

@@ -14,10 +14,13 @@ from autotune.backends.cuda_window import ConstantWindow
 from autotune.stored import Stored
 from autotune.toolchain import Compiled
 
-__all__ = ["CudaModule", "CudaPlaced", "borrow", "constant_window", "loaded", "packed", "place", "view"]
+__all__ = [
+    "CONSTANT_BYTES", "CudaModule", "CudaPlaced", "borrow", "constant_window", "loaded", "packed", "place", "view",
+]  # fmt: skip
 
 # The one symbol behind every constant layout: memory.cuh's constant_window<65536>.
-CONSTANT_WINDOW = "_ZN8autotune15constant_windowILi65536EEE"
+CONSTANT_BYTES = 65536
+CONSTANT_WINDOW = f"_ZN8autotune15constant_windowILi{CONSTANT_BYTES}EEE"
 _MOST_IMAGES = 16  # a sweep walks through images in order
 
 
@@ -39,6 +42,7 @@ class CudaPlaced:
     _backend: _Owner
     _owned: list[Any]
     uploads: int = 0
+    guard: int = 0  # bytes on either side that are its own
 
     def free(self) -> None:
         """Safe after a lost context: the driver has freed everything with it."""
@@ -87,8 +91,10 @@ def constant_window(driver: Any, module: Any) -> int | None:
     return int(symbol)
 
 
-def place(driver: Any, owner: _Owner, stored: Stored, module: CudaModule | None) -> CudaPlaced:
-    """``stored`` in the memory that it asks for; the context is current."""
+def place(
+    driver: Any, owner: _Owner, stored: Stored, module: CudaModule | None, guard: int = 0
+) -> CudaPlaced:
+    """``stored`` in the memory that it asks for, linear memory with a guard; the context is current."""
     kept = replace(stored, buffer=None)
     if stored.memory == "constant":
         assert module is not None and stored.buffer is not None
@@ -100,14 +106,15 @@ def place(driver: Any, owner: _Owner, stored: Stored, module: CudaModule | None)
     if stored.memory == "texture" and stored.plane is not None:
         texture = Texture.plane(driver, stored)
         return CudaPlaced(kept, stored.argument(texture.handle), 0, owner, [texture])
-    memory = driver.mem_alloc(max(stored.nbytes, 16))
+    memory = driver.mem_alloc(max(stored.nbytes, 16) + 2 * guard)
+    address = int(memory) + guard
     if stored.buffer is not None:
-        driver.memcpy_htod(memory, stored.buffer)
-    address = int(memory)
+        driver.memcpy_htod(address, stored.buffer)
     if stored.memory == "texture":
         texture = Texture.linear(address, stored)
-        return CudaPlaced(kept, stored.argument(texture.handle), address, owner, [texture, memory])
-    return CudaPlaced(kept, stored.argument(address), address, owner, [memory])
+        owned = [texture, memory]
+        return CudaPlaced(kept, stored.argument(texture.handle), address, owner, owned, guard=guard)
+    return CudaPlaced(kept, stored.argument(address), address, owner, [memory], guard=guard)
 
 
 def borrow(owner: _Owner, stored: Stored, address: int) -> CudaPlaced:

@@ -1,4 +1,4 @@
-"""The measuring kernels of ``probe.cu`` on one device: an empty one, a delay, and a count of differing words."""
+"""The measuring kernels of ``probe.cu`` on one device: an empty one, a delay, differing words counted, a checksum."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +13,9 @@ from autotune.errors import CompilerError
 from autotune.toolchain import Batch, Compiled, CompileFailure, Toolchain, VariantSource
 from autotune.variant import Geometry
 
-_SOURCE = VariantSource("autotune-probe-1", "Probe", "struct Probe {};\n", ("empty", "delay", "mismatches"))
+_SOURCE = VariantSource(
+    "autotune-probe-2", "Probe", "struct Probe {};\n", ("empty", "delay", "mismatches", "checksum")
+)
 _ONE_THREAD = Geometry((1, 1, 1), (1, 1, 1))
 _ONE_WARP = Geometry((1, 1, 1), (32, 1, 1))
 
@@ -44,17 +46,23 @@ class Probe:
 
     def mismatches(self, address: int, expected: int, nbytes: int, blocks: int) -> int:
         """How many 4-byte words (or tail bytes) of two buffers differ, counted by so many blocks."""
-        count = self._driver.mem_alloc(8)
+        return self._added("mismatches", (address, expected, nbytes), blocks)
+
+    def checksum(self, address: int, nbytes: int, blocks: int) -> int:
+        """A number made of every 4-byte word (and tail byte) of a buffer and of its place, by so many blocks."""
+        return self._added("checksum", (address, nbytes), blocks)
+
+    def _added(self, kernel: str, arguments: tuple[int, ...], blocks: int) -> int:
+        """What the kernel adds to a number in the device's memory, whose address is its last argument."""
+        total = self._driver.mem_alloc(8)
         try:
-            self._driver.memset_d8(count, 0, 8)
-            words = np.array([address, expected, nbytes, int(count)], np.uint64)
-            self._launch(
-                self._loaded(), "mismatches", Geometry((blocks, 1, 1), (256, 1, 1)), [words.tobytes()]
-            )
+            self._driver.memset_d8(total, 0, 8)
+            words = np.array([*arguments, int(total)], np.uint64)
+            self._launch(self._loaded(), kernel, Geometry((blocks, 1, 1), (256, 1, 1)), [words.tobytes()])
             found = np.zeros(1, np.uint64)
-            self._driver.memcpy_dtoh(found, count)
+            self._driver.memcpy_dtoh(found, total)
         finally:
-            count.free()
+            total.free()
         return int(found[0])
 
     def forget(self) -> None:

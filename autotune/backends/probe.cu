@@ -26,3 +26,22 @@ __global__ void mismatches(const unsigned char* a, const unsigned char* b, unsig
   if (first < bytes % 4) found += a[words * 4 + first] != b[words * 4 + first];
   if (found) atomicAdd(count, found);
 }
+
+__device__ inline unsigned long long mixed(unsigned long long x) {  // Vigna's splitmix64
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+
+// Adds to `sum` a number made of each 4-byte word of a and its place, the tail taken by bytes.
+template <class Policy>
+__global__ void checksum(const unsigned char* a, unsigned long long bytes, unsigned long long* sum) {
+  constexpr unsigned long long kStep = 0x9e3779b97f4a7c15ull;
+  const unsigned long long words = bytes / 4, stride = static_cast<unsigned long long>(gridDim.x) * blockDim.x;
+  const unsigned long long first = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  unsigned long long found = 0;
+  for (unsigned long long i = first; i < words; i += stride)
+    found += mixed((i + 1) * kStep + reinterpret_cast<const unsigned*>(a)[i]);
+  if (first < bytes % 4) found += mixed((words + first + 1) * kStep + a[words * 4 + first]);
+  if (found) atomicAdd(sum, found);
+}
