@@ -8,13 +8,13 @@ import numpy as np
 
 from autotune import interop
 from autotune.backends import Lender
-from autotune.data import Data, canonical, check_numbers
+from autotune.data import Data, canonical, check_links, check_numbers
 from autotune.errors import UnknownName, UsageError, WorkloadError
 from autotune.family import Family
 from autotune.interop import View
 from autotune.workload import Inputs
 
-__all__ = ["Arguments", "Request", "arguments", "request", "taken", "wait_for_content"]
+__all__ = ["Arguments", "Request", "arguments", "known_sizes", "request", "taken", "wait_for_content"]
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,28 @@ def request(family: Family, kept: Arguments, given: Arguments, stream: Any, exam
     handle = interop.current_stream(first) if stream is None else interop.stream_handle(stream)
     arrays = {**kept.arrays, **{n: taken(family.data[n], a, handle) for n, a in given.arrays.items()}}
     inputs = bound(family, arrays, {**kept.options, **given.options}, {**kept.scalars, **given.scalars})
+    if family.has_links:
+        _check_links(family, kept, given, inputs)
     return Request(inputs, tuple(given.arrays), first, handle)
+
+
+def _check_links(family: Family, kept: Arguments, given: Arguments, inputs: Inputs) -> None:
+    """Raise WorkloadError for links of the host that lead nowhere: of what came with the call; and of what was kept,
+    into extents that came with the call. What else was kept was checked by then."""
+    known = known_sizes(family, kept.arrays)
+    later = {extent: size for extent, size in inputs.sizes.items() if extent not in known}
+    for name, array in inputs.arrays.items():
+        if not isinstance(array, View):
+            check_links(family.data[name], array, inputs.sizes if name in given.arrays else later)
+
+
+def known_sizes(family: Family, arrays: Mapping[str, Any]) -> dict[str, int]:
+    """The extents that the arrays give by themselves."""
+    return {
+        extent: size
+        for name, array in arrays.items()
+        for extent, size in zip(family.data[name].shape, array.shape, strict=True)
+    }
 
 
 def bound(

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from autotune.errors import WorkloadError
 
-__all__ = ["SCALAR_TYPES", "Data", "Field", "canonical", "check_numbers"]
+__all__ = ["SCALAR_TYPES", "Data", "Field", "canonical", "check_links", "check_numbers"]
 
 SCALAR_TYPES: Mapping[str, str] = MappingProxyType(
     {
@@ -31,11 +31,19 @@ SCALAR_TYPES: Mapping[str, str] = MappingProxyType(
 @dataclass(frozen=True)
 class Field:
     """One member of a record. ``link`` names the extent whose index the field holds: when that index space is
-    reordered, the field's values are renumbered."""
+    reordered, the field's values are renumbered. ``null`` is the number outside of it that stands for no link; None for
+    those that are usual: a negative one, and of an unsigned type the largest."""
 
     name: str
     type: str
     link: str = ""
+    null: int | None = None
+
+    def is_null(self, links: NDArray[Any]) -> NDArray[np.bool_]:
+        """Where ``links`` are no links."""
+        if self.null is not None:
+            return np.asarray(links == self.null)
+        return np.asarray(links < 0 if links.dtype.kind == "i" else links == np.iinfo(links.dtype).max)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +117,25 @@ def canonical(data: Data, array: Any) -> NDArray[Any]:
     if given.dtype == data.dtype and given.flags.c_contiguous:
         return given  # the very object, which numpy does not give back for records
     return np.ascontiguousarray(given, data.dtype)
+
+
+def check_links(data: Data, array: NDArray[Any], sizes: Mapping[str, int]) -> None:
+    """Raise WorkloadError for a link of a canonical array that leads out of its extent, as far as ``sizes`` has it, and
+    is no null: a kernel that followed it would read what is nobody's."""
+    for member in data.fields:
+        if member.link not in sizes:
+            continue
+        links, size = (array[member.name] if data.record else array), sizes[member.link]
+        if int(links.min()) >= 0 and int(links.max()) < size:
+            continue
+        astray = links[((links < 0) | (links >= size)) & ~member.is_null(links)]
+        if astray.size:
+            name = f"{data.name}.{member.name}" if data.record else data.name
+            null = "a negative number or all bits set" if member.null is None else str(member.null)
+            raise WorkloadError(
+                f"{name}: link {int(astray[0])} leads out of extent {member.link}, which has {size}: 0..{size - 1} are "
+                f"links, and {null} is none (null: in family.yaml names another number for it)"
+            )
 
 
 def check_numbers(name: str, given: NDArray[Any], dtype: np.dtype[Any]) -> None:

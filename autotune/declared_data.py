@@ -18,14 +18,10 @@ def data_of(name: str, value: Mapping[str, Any], where: str) -> Data:
     if ("type" in value) == ("record" in value) or ("record" in value) != ("fields" in value):
         raise FamilyError(f"{place}: give either type, or record with fields")
     if "record" in value:
-        fields = tuple(
-            Field(
-                key, f if isinstance(f, str) else f["type"], "" if isinstance(f, str) else f.get("link", "")
-            )
-            for key, f in value["fields"].items()
-        )
+        members = {key: {"type": f} if isinstance(f, str) else f for key, f in value["fields"].items()}
+        fields = tuple(_field(key, member, place) for key, member in members.items())
     else:
-        fields = (Field("", value["type"], value.get("link", "")),)
+        fields = (_field("", value, place),)
     low, high = value.get("range", (None, None))
     if value.get("packed", "") not in ("", *value["shape"]):
         raise UnknownName("extent", value["packed"], value["shape"], f"{place}: packed")
@@ -61,7 +57,20 @@ def data_of(name: str, value: Mapping[str, Any], where: str) -> Data:
     return data
 
 
-_NOT_OF_A_VIEW = ("record", "range", "packed", "link", "constant_bytes", "plane", "zero", "windowed")
+def _field(name: str, value: Mapping[str, Any], place: str) -> Field:
+    field = Field(name, value["type"], value.get("link", ""), value.get("null"))
+    if field.link and np.dtype(field.type).kind not in "iu":
+        raise FamilyError(f"{place}: a link is a whole number, and {name or 'this one'} is {field.type}")
+    if field.null is not None:
+        if not field.link:
+            raise FamilyError(f"{place}: null is for links: it is the number that stands for none")
+        limits = np.iinfo(field.type)
+        if not limits.min <= field.null <= limits.max:
+            raise FamilyError(f"{place}: null {field.null} is outside the range of {field.type}")
+    return field
+
+
+_NOT_OF_A_VIEW = ("record", "range", "packed", "link", "null", "constant_bytes", "plane", "zero", "windowed")
 
 
 def _check_view(value: Mapping[str, Any], place: str) -> None:

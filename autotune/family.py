@@ -7,6 +7,7 @@ misspelt name.
 import hashlib
 import importlib.util
 import json
+import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -76,12 +77,22 @@ class Family:
             name for name, value in self.extents.items() if value is not None and not value.names
         )
 
+    @property
+    def has_links(self) -> bool:
+        """Whether an input holds indices of another array."""
+        return any(field.link for data in self.inputs for field in data.fields)
+
     def tolerance(self, names: Mapping[str, Any]) -> tuple[float, float]:
         """(relative, absolute) that a floating point output may be off; ``names`` binds options, policies, extents and
         scalars. Raises FamilyError."""
         relative, absolute = (
             0.0 if e is None else float(e.evaluate(names)) for e in (self.relative, self.absolute)
         )
+        for key, value in (("relative", relative), ("absolute", absolute)):
+            if not 0 <= value < math.inf:
+                raise FamilyError(
+                    f"family {self.name}: the {key} tolerance is {value} here; it has to be finite and not negative"
+                )
         return relative, absolute
 
     @cached_property

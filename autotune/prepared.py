@@ -10,9 +10,16 @@ from numpy.typing import NDArray
 
 from autotune import interop
 from autotune.backends import LaunchError
-from autotune.binding import Arguments, Request, arguments, request, wait_for_content
+from autotune.binding import (
+    Arguments,
+    Request,
+    arguments,
+    known_sizes,
+    request,
+    wait_for_content,
+)
 from autotune.bound import Bound
-from autotune.data import canonical
+from autotune.data import canonical, check_links
 from autotune.errors import UsageError, WorkloadError
 from autotune.execution import Execution
 from autotune.interop import View
@@ -49,6 +56,9 @@ class Prepared:
         self._bound: dict[object, Bound] = {}
         self._ready: Ready | None = None
         self._closed = False
+        for name, array in kept.arrays.items() if parent is None else ():
+            if not isinstance(array, View):
+                check_links(self._family.data[name], array, known_sizes(self._family, kept.arrays))
         self._rest = [data.name for data in self._family.inputs if data.name not in kept.arrays]
         self._resident: Resident = Resident(
             target.backend,
@@ -267,6 +277,7 @@ class Prepared:
             given[name] = canonical(variant.family.data[name], interop.as_host(interop.view(array) or array))
             if given[name].shape != held.shape:
                 raise WorkloadError(f"{name}: shape {given[name].shape} given, prepared for {held.shape}")
+            check_links(variant.family.data[name], given[name], self._resident.inputs.sizes)
         self._resident.refill(variant, given)
 
     # -- the end ----------------------------------------------------------------------------------------------

@@ -15,7 +15,8 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.errors import FamilyError
+from autotune.data import Data, check_numbers
+from autotune.errors import FamilyError, WorkloadError
 from autotune.family import Family
 from autotune.workload import Inputs
 
@@ -60,6 +61,7 @@ def expected_outputs(
             "configuration with reference: in family.yaml"
         )
     elapsed_ms = (time.perf_counter() - begin) * 1e3
+    _refuse_nothing(family, outputs)
     if sum(array.nbytes for array in outputs.values()) <= _KEEP_BYTES:
         _keep(path, outputs, elapsed_ms)
     return outputs, elapsed_ms
@@ -72,12 +74,39 @@ def _checked(family: Family, inputs: Inputs, made: Mapping[str, Any]) -> dict[st
             raise FamilyError(
                 f"the reference of family {family.name} gives no {data.name!r} (it gives {sorted(made)})"
             )
-        array = np.ascontiguousarray(made[data.name], data.dtype)
+        given = np.asarray(made[data.name])
         shape = tuple(inputs.sizes[extent] for extent in data.shape)
-        if array.shape != shape:
-            raise FamilyError(f"the reference's {data.name} has shape {array.shape}, declared is {shape}")
-        outputs[data.name] = array
+        if given.shape != shape:
+            raise FamilyError(f"the reference's {data.name} has shape {given.shape}, declared is {shape}")
+        if given.dtype.names != data.dtype.names:  # numpy would put one number into every field
+            raise FamilyError(
+                f"the reference's {data.name} has elements of {given.dtype}, not of {data.dtype}"
+            )
+        for name, part, dtype in _parts(data, given):
+            try:
+                check_numbers(name, part, dtype)
+            except WorkloadError as problem:
+                raise FamilyError(f"the reference's {problem}") from None
+        outputs[data.name] = np.ascontiguousarray(given, data.dtype)
     return outputs
+
+
+def _refuse_nothing(family: Family, outputs: Mapping[str, NDArray[Any]]) -> None:
+    """Raise FamilyError for floating point without one finite value: NaN equals NaN, so nothing would be proved."""
+    for data in family.outputs:
+        for name, part, _ in _parts(data, outputs[data.name]):
+            if part.dtype.kind == "f" and not np.isfinite(part).any():
+                raise FamilyError(
+                    f"the reference's {name} has no finite value (the first is {part.reshape(-1)[0]}), so it would prove "
+                    "nothing. Correct the reference, or take an input for which there is a result"
+                )
+
+
+def _parts(data: Data, array: NDArray[Any]) -> list[tuple[str, NDArray[Any], np.dtype[Any]]]:
+    """The array, or each field of its records: name, values, declared type."""
+    if not data.record:
+        return [(data.name, array, data.dtype)]
+    return [(f"{data.name}.{f.name}", array[f.name], np.dtype(f.type)) for f in data.fields]
 
 
 def _keep(path: Path, outputs: Mapping[str, NDArray[Any]], elapsed_ms: float) -> None:

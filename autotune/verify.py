@@ -69,8 +69,8 @@ class Verifier:
         patterns: tuple[int, ...] = PATTERNS,
         once_above_ms: float = math.inf,
     ) -> tuple[str, float]:
-        """Run ``execution`` once on each of the patterns: (why it is wrong or empty, milliseconds of the fastest run: the
-        first one may have recorded graphs, and the others take blocks and threads in another order where the device
+        """Run ``execution`` once on each of the patterns: (why it is wrong or empty, milliseconds of the fastest run:
+        the first one may have recorded graphs, and the others take blocks and threads in another order where the device
         has one). When the first run takes longer than ``once_above_ms``, it is the only one, unless it recorded
         graphs: what counts is how they are replayed."""
         fastest, recorded = math.inf, execution.graphs

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune import yamlfile
-from autotune.data import canonical, check_numbers
+from autotune.data import canonical, check_links, check_numbers
 from autotune.errors import AutotuneError, UnknownName, UsageError, WorkloadError
 from autotune.family import Family, Scalar
 from autotune.paths import bundled
@@ -189,6 +189,8 @@ def bind(
         elif scalar.value is None:
             raise WorkloadError(f"scalar {name!r} of family {family.name} is not given and has no default")
     sizes = family.sizes({name: array.shape for name, array in arrays.items()}, values)
+    for name, array in arrays.items():
+        check_links(family.data[name], array, sizes)
     for name, scalar in family.scalars.items():
         if name not in values:
             assert scalar.value is not None
