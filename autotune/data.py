@@ -31,18 +31,18 @@ SCALAR_TYPES: Mapping[str, str] = MappingProxyType(
 @dataclass(frozen=True)
 class Field:
     """One member of a record. ``link`` names the extent whose index the field holds: when that index space is
-    reordered, the field's values are renumbered. ``null`` is the number outside of it that stands for no link; None for
+    reordered, the field's values are renumbered. ``none`` is the number outside of it that stands for no link; None for
     those that are usual: a negative one, and of an unsigned type the largest."""
 
     name: str
     type: str
     link: str = ""
-    null: int | None = None
+    none: int | None = None
 
     def is_null(self, links: NDArray[Any]) -> NDArray[np.bool_]:
         """Where ``links`` are no links."""
-        if self.null is not None:
-            return np.asarray(links == self.null)
+        if self.none is not None:
+            return np.asarray(links == self.none)
         return np.asarray(links < 0 if links.dtype.kind == "i" else links == np.iinfo(links.dtype).max)
 
 
@@ -131,10 +131,10 @@ def check_links(data: Data, array: NDArray[Any], sizes: Mapping[str, int]) -> No
         astray = links[((links < 0) | (links >= size)) & ~member.is_null(links)]
         if astray.size:
             name = f"{data.name}.{member.name}" if data.record else data.name
-            null = "a negative number or all bits set" if member.null is None else str(member.null)
+            null = "a negative number or all bits set" if member.none is None else str(member.none)
             raise WorkloadError(
                 f"{name}: link {int(astray[0])} leads out of extent {member.link}, which has {size}: 0..{size - 1} are "
-                f"links, and {null} is none (null: in family.yaml names another number for it)"
+                f"links, and {null} is none (none: in family.yaml names another number for it)"
             )
 
 

@@ -58,19 +58,19 @@ def data_of(name: str, value: Mapping[str, Any], where: str) -> Data:
 
 
 def _field(name: str, value: Mapping[str, Any], place: str) -> Field:
-    field = Field(name, value["type"], value.get("link", ""), value.get("null"))
+    field = Field(name, value["type"], value.get("link", ""), value.get("none"))
     if field.link and np.dtype(field.type).kind not in "iu":
         raise FamilyError(f"{place}: a link is a whole number, and {name or 'this one'} is {field.type}")
-    if field.null is not None:
+    if field.none is not None:
         if not field.link:
-            raise FamilyError(f"{place}: null is for links: it is the number that stands for none")
+            raise FamilyError(f"{place}: none is for links: it is the number that stands for none")
         limits = np.iinfo(field.type)
-        if not limits.min <= field.null <= limits.max:
-            raise FamilyError(f"{place}: null {field.null} is outside the range of {field.type}")
+        if not limits.min <= field.none <= limits.max:
+            raise FamilyError(f"{place}: none {field.none} is outside the range of {field.type}")
     return field
 
 
-_NOT_OF_A_VIEW = ("record", "range", "packed", "link", "null", "constant_bytes", "plane", "zero", "windowed")
+_NOT_OF_A_VIEW = ("record", "range", "packed", "link", "none", "constant_bytes", "plane", "zero", "windowed")
 
 
 def _check_view(value: Mapping[str, Any], place: str) -> None:

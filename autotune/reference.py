@@ -97,8 +97,8 @@ def _refuse_nothing(family: Family, outputs: Mapping[str, NDArray[Any]]) -> None
         for name, part, _ in _parts(data, outputs[data.name]):
             if part.dtype.kind == "f" and not np.isfinite(part).any():
                 raise FamilyError(
-                    f"the reference's {name} has no finite value (the first is {part.reshape(-1)[0]}), so it would prove "
-                    "nothing. Correct the reference, or take an input for which there is a result"
+                    f"the reference's {name} has no finite value (the first is {part.reshape(-1)[0]}), so it would "
+                    "prove nothing. Correct the reference, or take an input for which there is a result"
                 )
 
 

@@ -175,7 +175,7 @@ class FakeBackend:
         pass
 
     def checksum(self, placed: Any) -> int:
-        return zlib.crc32(placed.buffer)
+        return zlib.crc32(placed.buffer.data)
 
     def shuffled(self, seed: int) -> AbstractContextManager[None]:
         return nullcontext()

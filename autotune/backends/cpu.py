@@ -173,7 +173,7 @@ class CpuBackend:
 
     def checksum(self, placed: Placed) -> int:
         assert isinstance(placed, CpuPlaced)
-        return zlib.crc32(placed.buffer)
+        return zlib.crc32(placed.buffer.data)
 
     def upload(self, placed: Placed, stored: Stored) -> None:
         assert isinstance(placed, CpuPlaced) and stored.buffer is not None
