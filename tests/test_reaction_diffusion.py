@@ -196,6 +196,7 @@ def test_mass_stays_or_sinks_and_no_new_extremes_appear(
         k=bleaching,
         seconds=steps * 1e-4,
         sample_seconds=1e-4,
+        precision="float64",
         seed=seed,
         detector_radius=0.0,
         beam_radius=0.5,

@@ -41,19 +41,59 @@ def run(*arguments: str | Path) -> Any:
 @example(0.0, 1.000000001, 1.0, 1.0)  # the longest is a little below 1, and must not be told as 1
 @given(st.floats(0, 1e3), st.floats(0, 1e3), st.floats(0.01, 5), st.floats(1e-6, 1))
 def test_a_step_is_refused_exactly_when_it_is_unstable(D: float, k: float, spacing: float, dt: float) -> None:  # noqa: N803
-    weight = 4 * D * dt / spacing**2 + k * dt
+    exact = D * dt / spacing**2
+    weight = 4 * exact + k * dt
     if weight <= 1:
-        made = MODULE.Experiment(D=D, k=k, spacing=spacing, dt=dt, seconds=dt)
+        made = MODULE.Experiment(D=D, k=k, spacing=spacing, dt=dt, seconds=dt, precision="float64")
         assert 4 * made.diffusion + k * dt <= 1
-        assert abs(made.diffusion - D * dt / spacing**2) <= 2.0**-26
+        assert made.diffusion == pytest.approx(exact, rel=1e-15, abs=1e-16)
         return
     if weight < 1 + 1e-9:
         return  # rounding decides
     with pytest.raises(WorkloadError, match="unstable") as refused:
         MODULE.Experiment(D=D, k=k, spacing=spacing, dt=dt, seconds=dt)
     longest = float(re.search(r"at most (\S+) s$", str(refused.value))[1])  # type: ignore[index]
-    made = MODULE.Experiment(D=D, k=k, spacing=spacing, dt=longest, seconds=longest)
+    made = MODULE.Experiment(D=D, k=k, spacing=spacing, dt=longest, seconds=longest, precision="float64")
     assert longest > 0.98 * made.largest_stable_dt
+
+
+@given(st.floats(0, 90), st.floats(0, 900), st.floats(0.1, 5), st.floats(1e-7, 1e-5))
+def test_float32_takes_D_in_quanta_or_refuses(D: float, k: float, spacing: float, dt: float) -> None:  # noqa: N802, N803
+    exact, quantum = D * dt / spacing**2, 2.0**-26
+    off = abs(round(exact / quantum) * quantum - exact)
+    if abs(off - 1e-3 * exact) < 1e-9 * exact:
+        return  # rounding decides
+    if off > 1e-3 * exact:
+        with pytest.raises(WorkloadError, match="take D of at least") as refused:
+            MODULE.Experiment(D=D, k=k, spacing=spacing, dt=dt, seconds=dt)
+        least = float(re.search(r"at least (\S+),", str(refused.value))[1])  # type: ignore[index]
+        assert least * 1.01 > D
+        assert MODULE.Experiment(D=least * 1.01, k=0, spacing=spacing, dt=dt, seconds=dt).diffusion > 0
+        return
+    made = MODULE.Experiment(D=D, k=k, spacing=spacing, dt=dt, seconds=dt)
+    assert made.diffusion % quantum == 0
+    assert made.effective_D == pytest.approx(D, rel=1.0001e-3)
+    assert 4 * made.diffusion + k * dt <= 1
+
+
+def test_a_small_D_diffuses_as_it_should_in_float64_and_is_refused_in_float32() -> None:  # noqa: N802
+    small: dict[str, Any] = {"D": 5e-5, "spacing": 1.0, "k": 0.0, "seconds": 0.01}
+    with pytest.raises(WorkloadError, match=r"so as 0: 100\.00% off, of which 0\.1% are allowed"):
+        MODULE.Experiment(**small)
+    assert MODULE.Experiment(**small, precision="float64").diffusion == 5e-5 * 1e-4
+    assert MODULE.Experiment(**{**small, "D": 0.0}).diffusion == 0
+    parameters = {**small, "grid": 4, "precision": "float64", "sample_seconds": 0.01}
+    assert MODULE.inputs(parameters, Path())["diffusion"] == 5e-5 * 1e-4
+
+
+def test_a_workload_says_which_times_are_rounded() -> None:
+    with pytest.warns(
+        UserWarning, match=r"sample_seconds is 0\.00025 and is taken as 0\.0002, 2 steps of 0\.0001 s"
+    ):
+        made = MODULE.inputs({"grid": 4, "seconds": 0.001, "sample_seconds": 0.00025}, Path())
+    assert made["interval"] == 2
+    assert not MODULE.Experiment(seconds=0.0097, sample_seconds=0.0023, dt=1e-4).rounded
+    assert len(MODULE.Experiment(seconds=1e-5, sample_seconds=1).rounded) == 2
 
 
 @pytest.mark.parametrize(
@@ -112,6 +152,19 @@ def test_an_experiment_is_written_as_csv(tmp_path: Path) -> None:
     np.testing.assert_allclose([float(row["relative"]) for row in rows], expected / expected[0], rtol=1e-6)
 
 
+def test_a_run_says_the_numbers_that_it_takes() -> None:
+    given_ = ["grid=8x9", "D=0.0031", "seconds=0.00105", "sample_seconds=0.0004"]
+    rough, exact = (
+        run(*itertools.chain.from_iterable(("-i", text) for text in [*given_, f"precision={precision}"]))
+        for precision in ("float32", "float64")
+    )
+    assert rough.exit_code == exact.exit_code == 0, rough.output + exact.output
+    assert "D = 0.0031 um^2/s (taken as 0.00309944153)" in rough.output
+    assert "D = 0.0031 um^2/s, " in exact.output
+    assert "rounded      seconds is 0.00105 and is taken as 0.001, 10 steps of 0.0001 s" in rough.output
+    assert "sample_seconds" not in rough.output
+
+
 def test_an_animation_changes_nothing(tmp_path: Path) -> None:
     inside = np.ones((20, 26), np.uint8)
     inside[:4, :5] = 0
@@ -156,6 +209,7 @@ def test_an_animation_changes_nothing(tmp_path: Path) -> None:
         (["grid=12", "animation=a.mp4"], 2, "must end in .gif or .npy"),
         (["grid=12", "animation=a.npy", "precision=float64"], 2, "float32"),
         (["grid=12", "precision=float16"], 2, "float16"),
+        (["grid=12", "D=1e-4"], 4, "1.33% off"),
         (["grid=12", "speed=3"], 2, "speed"),
         (["image=nowhere.png"], 4, "is not there"),
     ],

@@ -1,7 +1,7 @@
 """A photobleaching experiment in physical units, and the lattice's numbers and arrays that follow."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -13,11 +13,13 @@ from autotune.errors import UnknownName, WorkloadError
 from .beam import gaussian_factors, rate_of
 from .outline import open_sides
 
-__all__ = ["Experiment"]
+__all__ = ["PRECISIONS", "Experiment"]
 
-_QUANTUM = (
-    2.0**-26
-)  # then 4 D' and 1 - 4 D' are exact in float32, and a uniform field stays uniform to the bit
+PRECISIONS = ("float32", "float64")
+# Of D dt / h^2 in float32: then 4 of it and 1 less them are exact, and a uniform field stays uniform to the bit.
+_QUANTUM = 2.0**-26
+_MOST_OFF = 1e-3  # of D, by rounding to quanta
+_SAME = 1e-9  # a relative difference of the order of what decimal numbers lose in binary
 _MOST_STEPS = 2**31
 
 
@@ -28,7 +30,8 @@ class Experiment:
     ``D`` in um^2/s, ``spacing`` of the lattice in um, ``dt`` and ``seconds`` (of the whole experiment) in s, ``k``, the
     bleaching rate at the beam's centre, in 1/s, ``beam_radius`` (1/e^2) in um, ``sample_seconds`` from one sample of F
     to the next; F is taken over a disc of ``detector_radius`` um around the beam (0: everywhere). ``seed`` gives a
-    random concentration to begin with, else it is 1 inside. Raises WorkloadError."""
+    random concentration to begin with, else it is 1 inside. ``precision`` is the option of that name; float32
+    takes D in quanta of 2^-26 spacing^2 / dt. Raises WorkloadError, UnknownName."""
 
     D: float = 10.0
     spacing: float = 0.2
@@ -39,6 +42,7 @@ class Experiment:
     sample_seconds: float = 0.01
     detector_radius: float = 4.0
     seed: int = -1
+    precision: str = PRECISIONS[0]
 
     def __post_init__(self) -> None:
         for name in ("spacing", "dt", "seconds", "beam_radius", "sample_seconds"):
@@ -55,6 +59,21 @@ class Experiment:
             raise WorkloadError(
                 f"{self.steps} steps are more than {_MOST_STEPS}; take a longer dt or fewer seconds"
             )
+        if self.precision not in PRECISIONS:
+            raise UnknownName("precision", self.precision, PRECISIONS)
+        if self.precision == "float32":
+            self._check_quanta()
+
+    def _check_quanta(self) -> None:
+        off = abs(self.effective_D - self.D)
+        if off <= _MOST_OFF * self.D:
+            return
+        quantum = _QUANTUM * self.spacing**2 / self.dt
+        raise WorkloadError(
+            f"D is {self.D:g} um^2/s, and precision float32 takes it in quanta of 2^-26 spacing^2 / dt = {quantum:.3g}, "
+            f"so as {self.effective_D:g}: {off / self.D:.2%} off, of which {_MOST_OFF:.1%} are allowed; take D of at "
+            f"least {quantum / (2 * _MOST_OFF):.3g}, a smaller spacing, a longer dt, or precision float64"
+        )
 
     def _check(self, name: str, good: bool, allowed: str) -> None:
         value = getattr(self, name)
@@ -72,7 +91,7 @@ class Experiment:
                     "parameter", name, [*known, "grid", "outline"], "a photobleaching experiment"
                 )
             try:
-                values[name] = int(value) if name == "seed" else float(value)
+                values[name] = _TYPES.get(name, float)(value)
             except (TypeError, ValueError):
                 raise WorkloadError(f"{name} is {value!r}; a number is needed") from None
         return cls(**values)
@@ -95,9 +114,33 @@ class Experiment:
 
     @property
     def diffusion(self) -> float:
-        """D dt / h^2, rounded to a multiple of 2^-26."""
-        exact = self.D * self.dt / self.spacing**2
-        return min(round(exact / _QUANTUM), math.floor((1 - self.k * self.dt) / 4 / _QUANTUM)) * _QUANTUM
+        """D dt / h^2; in float32 rounded to a multiple of 2^-26. Not more than is stable, also where D passes that by a
+        rounding."""
+        exact, most = self.D * self.dt / self.spacing**2, (1 - self.k * self.dt) / 4
+        if self.precision == "float32":
+            return min(round(exact / _QUANTUM), math.floor(most / _QUANTUM)) * _QUANTUM
+        while 4 * most + self.k * self.dt > 1:
+            most = math.nextafter(most, -math.inf)
+        return max(0.0, min(exact, most))
+
+    @property
+    def effective_D(self) -> float:  # noqa: N802
+        """The D of `diffusion`, in um^2/s."""
+        return self.diffusion * self.spacing**2 / self.dt
+
+    @property
+    def rounded(self) -> tuple[str, ...]:
+        """A sentence about each length of time that is no whole number of steps."""
+        return tuple(
+            f"{name} is {asked:g} and is taken as {taken * self.dt:.9g}, "
+            + ("one step" if taken == 1 else f"{taken:,} steps")
+            + f" of {self.dt:g} s"
+            for name, asked, taken in (
+                ("seconds", self.seconds, self.steps),
+                ("sample_seconds", self.sample_seconds, self.interval),
+            )
+            if abs(taken * self.dt - asked) > _SAME * asked
+        )
 
     def inputs(self, inside: NDArray[np.bool_]) -> dict[str, Any]:
         """What the kernels take, for a cell ``inside`` (rows, columns), the beam on the middle of the lattice."""
@@ -131,6 +174,9 @@ class Experiment:
         rows, columns = inside.shape
         y, x = (np.arange(rows) - centre_y) * self.spacing, (np.arange(columns) - centre_x) * self.spacing
         return ((y[:, None] ** 2 + x**2 <= self.detector_radius**2) & inside).astype(np.uint8)
+
+
+_TYPES: Mapping[str, Callable[[Any], Any]] = {"seed": int, "precision": str}  # the others are float
 
 
 def _rounded_down(value: float) -> str:

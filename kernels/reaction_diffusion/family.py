@@ -1,5 +1,6 @@
 """Inputs, reference and plan of the reaction-diffusion family."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -21,13 +22,17 @@ Floats = NDArray[np.float64]
 
 def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, Any]:
     """``grid: N`` or ``grid: [rows, columns]``, or ``outline: FILE`` (an image of a cell), with what an `Experiment`
-    takes. Raises WorkloadError."""
+    takes; its ``precision`` goes with the option of that name. Warns of times that are no whole number of steps. Raises
+    WorkloadError."""
     given = dict(parameters)
     grid, outline = given.pop("grid", None), given.pop("outline", None)
     if (grid is None) == (outline is None):
         raise WorkloadError("give either grid: N (or [rows, columns]) or outline: FILE")
     inside = whole_lattice(grid) if outline is None else read_outline(find_data(str(outline), root))
-    return Experiment.of(given).inputs(inside)
+    experiment = Experiment.of(given)
+    for sentence in experiment.rounded:
+        warnings.warn(sentence, stacklevel=2)
+    return experiment.inputs(inside)
 
 
 def ragged(parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.errors import UnknownName, UsageError, WorkloadError
+from autotune.errors import UsageError, WorkloadError
 
 from .animation import check_animation, write_animation
 from .experiment import Experiment
@@ -18,8 +18,7 @@ from .outline import read_outline
 __all__ = ["run"]
 
 _FRAMES = 50
-_PRECISIONS = ("float32", "float64")
-_NOT_OF_THE_EXPERIMENT = {"image", "grid", "precision", "animation", "frames"}
+_NOT_OF_THE_EXPERIMENT = {"image", "grid", "animation", "frames"}
 _MOST_POINTS = 65536
 
 
@@ -40,11 +39,8 @@ def run(
     fluorescence, and that over its first value. Raises UsageError, WorkloadError."""
     inside = _inside(given)
     experiment = Experiment.of({name: v for name, v in given.items() if name not in _NOT_OF_THE_EXPERIMENT})
-    precision = given.get("precision", _PRECISIONS[0])
-    if precision not in _PRECISIONS:
-        raise UnknownName("precision", precision, _PRECISIONS)
     options = {
-        "precision": precision,
+        "precision": experiment.precision,
         "walls": "rectangle" if inside.all() else "outline",
         "beam_shape": "gaussian",
     }
@@ -52,7 +48,7 @@ def run(
     frames = _frames(given, experiment)
     if animation:
         check_animation(animation)
-    if animation and precision != "float32":
+    if animation and experiment.precision != "float32":
         raise UsageError(
             f"animation={animation}: an experiment in frames goes on from float32 concentrations; "
             "leave precision=float64 out"
@@ -65,6 +61,8 @@ def run(
         )
     kernel = open_kernel()
     note(_described(experiment, inside))
+    for sentence in experiment.rounded:
+        note(f"rounded      {sentence}")
     begin = time.perf_counter()
     if animation:
         parts = list(_parts(kernel, inputs, options, frames))
@@ -115,8 +113,11 @@ def _frames(given: Mapping[str, str], experiment: Experiment) -> int:
 def _described(experiment: Experiment, inside: NDArray[np.bool_]) -> str:
     rows, columns = inside.shape
     cell = "" if inside.all() else f", {int(np.count_nonzero(inside)):,} of them in the cell"
+    d = f"{experiment.D:g} um^2/s"
+    if experiment.precision == "float32":
+        d += f" (taken as {experiment.effective_D:.9g})"
     return (
-        f"experiment   {rows} x {columns} points of {experiment.spacing:g} um{cell}; D = {experiment.D:g} um^2/s, "
+        f"experiment   {rows} x {columns} points of {experiment.spacing:g} um{cell}; D = {d}, "
         f"{experiment.steps:,} steps of {experiment.dt:g} s"
     )
 
