@@ -70,7 +70,7 @@ class Experiment:
             return
         quantum = _QUANTUM * self.spacing**2 / self.dt
         raise WorkloadError(
-            f"D is {self.D:g} um^2/s, and precision float32 takes it in quanta of 2^-26 spacing^2 / dt = {quantum:.3g}, "
+            f"D is {self.D:g} um^2/s, and float32 takes it in quanta of 2^-26 spacing^2 / dt = {quantum:.3g} um^2/s, "
             f"so as {self.effective_D:g}: {off / self.D:.2%} off, of which {_MOST_OFF:.1%} are allowed; take D of at "
             f"least {quantum / (2 * _MOST_OFF):.3g}, a smaller spacing, a longer dt, or precision float64"
         )
