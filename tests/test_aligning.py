@@ -4,8 +4,10 @@ import dataclasses
 import gzip
 import importlib
 import lzma
+import os
 import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +116,47 @@ def test_several_records_both_strands_have_mummers_matches(
     assert {(match.record, match.reverse) for match in matches} >= {("one", True), ("two", False)}
     headers = [line for line in content.splitlines() if line.startswith(">")]
     assert [line for line in output.read_text().splitlines() if line.startswith(">")] == headers
+
+
+EMPTY = ">e0\n>a one\n{0}\n>e1 x\n\n>e2\n>b\n{1}\n>e3\n"
+
+
+@pytest.mark.mummer
+@pytest.mark.parametrize("content", [EMPTY, "\n\n" + EMPTY, EMPTY.replace("\n", "\r\n")])
+@pytest.mark.parametrize("options", [{}, {"block": 1}, {"block": 100}, {"page": 500, "max_read_length": 200}])
+def test_empty_reads_and_lines_in_front_are_mummers_file(
+    files: Path, tmp_path: Path, content: str, options: dict[str, Any]
+) -> None:
+    text = (files / "lambda.fa").read_text().split("\n")[1]
+    (tmp_path / "one.fa").write_text(fasta([("lambda", text[:1200])]))
+    reads, output = tmp_path / "reads.fa", tmp_path / "out.mems"
+    reads.write_text(content.format(text[100:140], text[500:590]), newline="")
+    for both in (False, True):
+        given = {"min_match_length": 20, "both_strands": str(both).lower(), **options}
+        run(output, reference=tmp_path / "one.fa", queries=reads, **given)
+        assert output.read_text() == run_mummer(tmp_path / "one.fa", reads, 20, both_strands=both)
+
+
+def test_both_files_from_pipes(files: Path, tmp_path: Path) -> None:
+    """And where the first blocks are shorter than a match, so that several are read before a search."""
+    text = (files / "lambda.fa").read_text().split("\n")[1][:900]
+    contents = {
+        "reference": gzip.compress(fasta([("r", text)]).encode()),
+        "queries": fasta([("short", text[:8]), ("empty", ""), ("long", text[50:99])]).encode(),
+    }
+    for name, content in contents.items():
+        (tmp_path / f"{name}.file").write_bytes(content)
+    given = {name: tmp_path / f"{name}.file" for name in contents}
+    expected, output = tmp_path / "expected.mems", tmp_path / "out.mems"
+    run(expected, **given, min_match_length=20, block=4)
+    pipes = {name: tmp_path / f"{name}.pipe" for name in contents}
+    with ThreadPoolExecutor(2) as pool:
+        for name, pipe in pipes.items():
+            os.mkfifo(pipe)
+            pool.submit(pipe.write_bytes, contents[name])
+        run(output, **pipes, min_match_length=20, block=4)
+    assert output.read_bytes() == expected.read_bytes()
+    assert output.read_text().endswith("> long\n      51         1        49\n")
 
 
 # ---- pages and blocks

@@ -2,6 +2,7 @@
 
 import gzip
 import lzma
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,7 +80,6 @@ def test_a_bad_command_line_is_refused_before_the_device_is_opened(
     [
         (b"", "is empty"),
         (b"hello\n", "neither FASTA nor FASTQ"),
-        (b">a\nACGTACGT\n>b\n>c\nACGT\n", "has no sequence"),
         (b"@a\nACGTACGT\n+\nIII\n", "8 bases and 3 qualities"),
         (b"@a\nACGTACGT\n+\n", "is cut short"),
         (b">a\nACGT\x00ACGT\n", "a byte that is not sequence"),
@@ -94,6 +94,24 @@ def test_bad_files_are_refused_before_the_device_is_opened(
 ) -> None:
     (folder / which).write_bytes(content)
     assert said in refused(folder, capsys, 4)
+
+
+def test_a_record_of_a_reference_without_sequence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "reference").write_text(">a\nACGTACGT\n>b\n>c\nACGT\n")
+    assert "record 2 ('b') has no sequence" in refused(folder, capsys, 4)
+
+
+def test_reads_without_any_sequence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "queries").write_text(">a\n>b\n\n")
+    assert "the longest has 0 bases" in refused(folder, capsys, 4)
+
+
+def test_reads_from_a_pipe_need_one_page(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pipe = folder / "queries"
+    pipe.unlink()
+    os.mkfifo(pipe)
+    said = refused(folder, capsys, 4, page="8")
+    assert "is a pipe" in said and "each of 2 pages" in said and "page=none" in said
 
 
 def test_a_reference_of_n_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

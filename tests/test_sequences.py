@@ -2,8 +2,11 @@
 
 import gzip
 import lzma
+import os
 import re
+import time
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -85,6 +88,69 @@ def test_reference_over_many_pieces(tmp_path: Path) -> None:
     assert reference.starts.tolist() == [0, 1001]
 
 
+@pytest.mark.parametrize("piece", [1, 6, 1 << 21])
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, lzma.compress])
+@pytest.mark.parametrize("front", [b"", b"\n", b" \r\n\n\n\n", b"\xef\xbb\xbf", b"\xef\xbb\xbf\n\n"])
+@pytest.mark.parametrize("content", [b">a\nAC\n>b\nG\n", b"@a\nAC\n+\nII\n@b\nG\n+\nI\n"])
+def test_what_editors_put_in_front(
+    tmp_path: Path, content: bytes, front: bytes, compress: Any, piece: int
+) -> None:
+    path = write(tmp_path / "reads", compress(front + content))
+    with patch.object(fastx, "_PIECE_BYTES", piece):
+        assert reads_of(path) == [("a", "AC"), ("b", "G")]
+        assert text_of(sequences.read_reference(path).codes) == "AC.G."
+
+
+@pytest.mark.parametrize("content", [b"\n", b" \n\r\n\n", b"\xef\xbb\xbf", b"\xef\xbb\xbf\n"])
+def test_nothing_but_blanks(tmp_path: Path, content: bytes) -> None:
+    assert "holds nothing but blanks" in refusal(write(tmp_path / "reads", content))
+
+
+EMPTY_RECORDS = [
+    (b">a\nAC\n>b c\n>d\nGT\n", [("a", "AC"), ("b c", ""), ("d", "GT")], "record 2 ('b')"),
+    (b">a\nAC\n>b c", [("a", "AC"), ("b c", "")], "record 2 ('b')"),
+    (b">a\n \n\n>b\nAC\n", [("a", ""), ("b", "AC")], "record 1 ('a')"),
+    (b">", [("", "")], "record 1 ('')"),
+    (b"@a\n\n+\n\n", [("a", "")], "record 1 ('a')"),
+    (b"@a\n\n+\n\n@b\nAC\n+\nII\n@c\n\n+\n\n\n\n", [("a", ""), ("b", "AC"), ("c", "")], "record 1 ('a')"),
+]
+
+
+@pytest.mark.parametrize("piece", [1, 6, 1 << 21])
+@pytest.mark.parametrize(("content", "reads", "record"), EMPTY_RECORDS)
+def test_a_read_may_be_empty_and_a_record_of_a_reference_not(
+    tmp_path: Path, content: bytes, reads: list[tuple[str, str]], record: str, piece: int
+) -> None:
+    path = write(tmp_path / "reads", content)
+    with patch.object(fastx, "_PIECE_BYTES", piece):
+        for most in (1, 2, 100):
+            assert reads_of(path, most) == reads
+        with pytest.raises(
+            WorkloadError, match=re.escape(f"{record} has no sequence; a record of a reference")
+        ):
+            sequences.read_reference(path)
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, lzma.compress])
+@pytest.mark.parametrize("slow", [False, True])
+def test_a_pipe(tmp_path: Path, compress: Any, slow: bool) -> None:
+    """Also one whose first bytes come one by one."""
+    path, content = tmp_path / "pipe", compress(FASTA)
+    os.mkfifo(path)
+
+    def put() -> None:
+        with path.open("wb", buffering=0) as pipe:
+            for byte in content[:8] if slow else b"":
+                pipe.write(bytes([byte]))
+                time.sleep(0.01)
+            pipe.write(content[8 if slow else 0 :])
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(put)
+        assert len(reads_of(path)) == 50
+        writing.result()
+
+
 # ---- what is refused
 
 
@@ -104,8 +170,9 @@ def test_empty(tmp_path: Path, content: bytes) -> None:
     ("content", "shown"),
     [
         (b"ACGT\n", "[41 43 47 54]"),
-        (b"\n>a\nAC\n", "[0a 3e 61 0a]"),
-        (b"\xef\xbb\xbf>a\nAC\n", "[ef bb bf 3e]"),
+        (b"\n\n;a\nAC\n", "[3b 61 0a 41]"),
+        (b"\xef\xbb\xbfa\nAC\n", "[61 0a 41 43]"),
+        (b"\xff\xfe>\0a\0", "[ff fe 3e 00]"),
         (b"BZh91AY&SY", "[42 5a 68 39]"),
         (b"\x00", "[00]"),
         (gzip.compress(gzip.compress(b">a\nAC\n", mtime=0), mtime=0), "[1f 8b 08 00]"),
@@ -144,11 +211,6 @@ def test_nothing_of_a_short_damaged_file_is_used(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b">a\nAC\n>b c\n>d\nGT\n", "record 2 ('b') has no sequence"),
-        (b">a\nAC\n>b c", "record 2 ('b') has no sequence"),
-        (b">a\n \n\n>b\nAC\n", "record 1 ('a') has no sequence"),
-        (b">", "record 1 ('') has no sequence"),
-        (b"@a\n\n+\n\n", "record 1 ('a') has no sequence"),
         (b">a\nAC>b\nGT\n", "record 1 ('a') has, after 2 bases, a byte that is not sequence"),
         (b">a\nAC\n>b\nG\x00T\n", "record 2 ('b') has, after 1 bases, a byte that is not sequence"),
         (b">a\nAC\x80\n", "record 1 ('a') has, after 2 bases"),

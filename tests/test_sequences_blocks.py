@@ -53,10 +53,10 @@ def test_files_are_closed(tmp_path: Path) -> None:
             next(blocks)
         del blocks
         gc.collect()
-    damaged = write(tmp_path / "damaged", FASTA + b">a\n>b\n")
+    damaged = write(tmp_path / "damaged", FASTA + b">a\nA\x00\n>b\n")
     with patch.object(fastx, "_PIECE_BYTES", 64):
         blocks = sequences.read_blocks(damaged, 1)
-        with pytest.raises(WorkloadError, match=r"record 51 \('a'\) has no sequence"):
+        with pytest.raises(WorkloadError, match=r"record 51 \('a'\) has, after 1 bases"):
             list(blocks)
     del blocks
     gc.collect()

@@ -105,7 +105,7 @@ def test_records_stay_in_order(tmp_path: Path, threads: int) -> None:
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        (b">wrong\n\n", r"record 101 \('wrong'\) has no sequence"),
+        (b">wrong\nACGT>GTT\n", r"record 101 \('wrong'\) has, after 4 bases, a byte"),
         (b">wrong\nA\x00\n", "after 1 bases, a byte"),
     ],
 )
@@ -115,7 +115,7 @@ def test_what_is_wrong_first_is_told_first(
     """All reads in front of it come out, whatever is wrong behind it."""
     assert callable(compress)
     good = b">good\nACGT\n" * 100
-    path = write(tmp_path / "reads", compress(good + record + good + b">\n" + good))
+    path = write(tmp_path / "reads", compress(good + record + good + b">\n\x00\n" + good))
     with patch.object(fastx, "_PIECE_BYTES", 16), pytest.raises(WorkloadError, match=message):
         seen = 0
         for block in sequences.read_blocks(path, 4):

@@ -2,7 +2,8 @@
 matches of reads in a reference, as ``mummer -maxmatch -n`` writes them.
 
 Reading, searching and writing go on at the same time, a block of reads each; never are all reads in memory. Where the
-reference is cut into pages, the reads are gone through once for each, and the last pass writes.
+reference is cut into pages, the reads are gone through once for each, and the last pass writes; reads from a pipe come
+but once, so they need one page.
 """
 
 import itertools
@@ -74,13 +75,12 @@ def run(
     if output is None:
         raise UsageError("matches go to a file: name it with -o FILE")
     reference = read_reference(request.reference)
-    parts = pages(reference.codes, _page_size(request, len(reference.codes)), request.max_read_length)
+    parts = _pages(request, reference)
     blocks = _reads(request)
     with ThreadPoolExecutor(1) as opener:
         opened = opener.submit(open_kernel)  # while the first tree is built
         if request.page is None and len(reference.codes) > _FITS_ANYWHERE and opened.result().kind == "cuda":
-            size = _page_size(request, len(reference.codes), opened.result().memory_bytes)
-            parts = pages(reference.codes, size, request.max_read_length)
+            parts = _pages(request, reference, opened.result().memory_bytes)
         start = time.perf_counter() - begin
 
         def told(step: str, share: float) -> None:
@@ -146,18 +146,37 @@ def _page_size(request: Request, characters: int, device_bytes: int | None = Non
     return None if characters <= largest else max(1, largest - request.max_read_length - 1)
 
 
+def _pages(request: Request, reference: Reference, device_bytes: int | None = None) -> list[Page]:
+    size = _page_size(request, len(reference.codes), device_bytes)
+    parts = pages(reference.codes, size, request.max_read_length)
+    if len(parts) > 1 and _comes_once(request.queries):
+        raise WorkloadError(
+            f"{request.queries} is a pipe, which can be read once, and the reads are gone through for each of "
+            f"{len(parts)} pages of the reference: write them to a file, or ask for page=none"
+        )
+    return parts
+
+
+def _comes_once(path: Path) -> bool:
+    return path.exists() and not path.is_file()
+
+
 def _reads(request: Request) -> Iterator[ReadBlock]:
     """The blocks of reads; read up to the first that can match, so that a length beyond all reads is refused here."""
 
     def opened() -> Iterator[ReadBlock]:
         return read_blocks(request.queries, request.block, request.max_read_length)
 
+    keeps = _comes_once(request.queries)
     blocks = opened()
+    kept: list[ReadBlock] = []
     longest = 0
     for number, block in enumerate(blocks):
         longest = max(longest, int(np.diff(block.offsets).max()))
+        if keeps or not number:
+            kept.append(block)
         if longest >= request.min_match_length:
-            return opened() if number else itertools.chain([block], blocks)
+            return itertools.chain(kept, blocks) if keeps or not number else opened()
     raise WorkloadError(
         f"min_match_length {request.min_match_length} is longer than every read of {request.queries} (the longest has "
         f"{longest} bases), so nothing can match: take a smaller one"

@@ -1,7 +1,8 @@
 """FASTA and FASTQ, plain, gzip or xz: text to checked records, a few MB at a time.
 
 Accepted: lower case, Windows line ends, blanks inside or after FASTA lines, no final line end, empty lines
-between FASTA lines and at the end of a FASTQ file. FASTQ has four lines to a record, as instruments write it.
+between FASTA lines and at the end of a FASTQ file, a byte order mark and empty lines in front, records without
+sequence, pipes. FASTQ has four lines to a record, as instruments write it.
 The calling thread reads, decompresses and cuts the text at records; others make codes of it, see text.py.
 """
 
@@ -18,6 +19,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +36,7 @@ OTHER = 4
 _BLANK = 5
 _NOT_TEXT = 6
 _NEWLINE, _FASTA, _FASTQ = b"\n>@"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 # Large enough to make calls cheap, small enough for what a thread works on to stay near its core.
 _PIECE_BYTES = 1 << 21
@@ -42,6 +45,7 @@ _MOST_THREADS = 8
 # Even one base to a Windows line, with a long header, takes fewer bytes for a read than this allows for.
 _BYTES_PER_BASE = 4
 _HEADER_BYTES = 1 << 20
+_MAGIC_BYTES = 6
 
 
 def _code_of_byte() -> bytes:
@@ -109,8 +113,11 @@ def _pieces(path: Path) -> Generator[bytes]:
 @contextlib.contextmanager
 def _open(path: Path) -> Iterator[io.BufferedReader | gzip.GzipFile | lzma.LZMAFile]:
     with path.open("rb") as plain:
-        magic = plain.read(6)
-        plain.seek(0)
+        magic = plain.read(_MAGIC_BYTES)
+        if plain.seekable():
+            plain.seek(0)
+        else:
+            plain = io.BufferedReader(_Whole(magic, plain))  # noqa: PLW2901
         if magic.startswith(b"\x1f\x8b"):
             with gzip.open(plain) as unzipped:
                 yield unzipped
@@ -121,6 +128,25 @@ def _open(path: Path) -> Iterator[io.BufferedReader | gzip.GzipFile | lzma.LZMAF
             yield plain
 
 
+class _Whole(io.RawIOBase):
+    """A stream that cannot be wound back, with what was read of it in front again."""
+
+    def __init__(self, head: bytes, rest: io.BufferedReader) -> None:
+        super().__init__()
+        self._head, self._rest = head, rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        if not self._head:
+            return self._rest.readinto1(room)
+        taken = self._head[: len(room)]
+        room[: len(taken)] = taken
+        self._head = self._head[len(taken) :]
+        return len(taken)
+
+
 # ---- records of a text
 
 
@@ -128,7 +154,7 @@ def records(path: Path, max_length: int) -> Iterator[ReadBlock]:
     """Checked records of `path`, as many at a time as a piece of text holds."""
     done = 0
     with contextlib.closing(_pieces(path)) as pieces:
-        first = next(pieces)
+        first = _begun(path, pieces)
         if first[0] not in (_FASTA, _FASTQ):
             raise WorkloadError(
                 f"{path} is neither FASTA nor FASTQ: it starts with bytes [{first[:4].hex(' ')}], and only '>' or "
@@ -140,6 +166,20 @@ def records(path: Path, max_length: int) -> Iterator[ReadBlock]:
             _check(path, part, done, max_length)
             done += len(part.headers)
             yield ReadBlock(part.headers, part.codes, part.offsets)
+
+
+def _begun(path: Path, pieces: Iterator[bytes]) -> bytes:
+    """The first piece from its first record on: editors put a byte order mark or empty lines in front."""
+    first = b""
+    for piece in pieces:
+        first += piece
+        if len(first) >= len(_BYTE_ORDER_MARK) and (first := first.removeprefix(_BYTE_ORDER_MARK).lstrip()):
+            break
+    if not first.strip():
+        raise WorkloadError(
+            f"{path} holds nothing but blanks, and at least one record is needed. Copy it again."
+        )
+    return first
 
 
 def _made(parts: Iterator[_Part]) -> Iterator[texts.Parsed]:
@@ -262,10 +302,6 @@ def _check(path: Path, part: texts.Parsed, done: int, max_length: int) -> None:
         return f"{done + record + 1} ({first_word(part.headers[record])!r})"
 
     lengths = np.diff(part.offsets)
-    if not lengths.all():
-        raise WorkloadError(
-            f"{path} record {which(int(np.argmin(lengths)))} has no sequence; at least 1 base is needed. Remove it."
-        )
     if int(lengths.max()) > max_length:
         record = int(np.argmax(lengths > max_length))
         raise _too_long(path, which(record), str(lengths[record]), max_length)

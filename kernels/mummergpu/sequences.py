@@ -47,6 +47,13 @@ def read_reference(path: Path) -> Reference:
     sequence, no A, C, G or T at all.
     """
     whole = join(list(records(path, sys.maxsize)))
+    lengths = np.diff(whole.offsets)
+    if not lengths.all():
+        record = int(np.argmin(lengths))
+        raise WorkloadError(
+            f"{path} record {record + 1} ({first_word(whole.headers[record])!r}) has no sequence; a record of a "
+            "reference needs at least 1 base. Remove it."
+        )
     if int(whole.codes.min()) == OTHER:
         raise WorkloadError(
             f"{path} has none of A, C, G and T in its {len(whole.codes)} bases; a reference needs at least one. "
@@ -56,7 +63,7 @@ def read_reference(path: Path) -> Reference:
         names=[first_word(header) for header in whole.headers],
         codes=np.insert(whole.codes, whole.offsets[1:], np.uint8(OTHER)),
         starts=whole.offsets[:-1] + np.arange(len(whole.headers)),
-        lengths=np.diff(whole.offsets),
+        lengths=lengths,
     )
 
 
@@ -67,8 +74,8 @@ def read_blocks(
 
     The first block is read by the call itself, so that a file that is unusable from its start is refused
     there; what is wrong further on can only be seen on the way.
-    Raises WorkloadError: no such file, empty, neither FASTA nor FASTQ, damaged or cut short, a read without
-    sequence or of more than `max_read_length` bases, a quality line of another length than its sequence.
+    Raises WorkloadError: no such file, empty, neither FASTA nor FASTQ, damaged or cut short, a read of
+    more than `max_read_length` bases, a quality line of another length than its sequence.
     """
     blocks = _blocks(records(path, max_read_length), bases_per_block)
     return itertools.chain([next(blocks)], blocks)
