@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import careless
 import numpy as np
 import pytest
 from fakes import write_family
@@ -17,6 +18,7 @@ from autotune.data import Data, Field
 from autotune.layout import Layout
 from autotune.measure import Protocol
 from autotune.store import Store
+from autotune.stored import Stored
 from autotune.sweep import Sweep
 from autotune.toolchain import Compiled
 from autotune.variant import Variant, batch
@@ -118,3 +120,46 @@ print("fine")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "fine"
+
+
+def test_what_is_around_an_array_on_the_device_is_filled_and_read_back() -> None:
+    from autotune.backends.cuda import CudaBackend
+
+    given = np.arange(1003, dtype=np.uint8)
+    with CudaBackend(0) as backend, backend.current():
+        placed = backend.place(Stored(given, 1003, 1, "global", (1003,), (1,), 0), guard=65536)
+        backend.fill_guards(placed, 0xFF)
+        before, behind = backend.guards(placed)
+        assert (before.size, behind.size) == (65536, 65536)
+        assert (before == 0xFF).all() and (behind == 0xFF).all()
+        known = backend.checksum(placed)
+        assert known and backend.checksum(placed) == known
+        backend.fill(placed, 7, 1002, 1)  # the tail, taken by bytes
+        changed = backend.checksum(placed)
+        assert changed != known
+        backend.upload(placed, Stored(given[::-1].copy(), 1003, 1, "global", (1003,), (1,), 0))
+        assert backend.checksum(placed) not in (known, changed)
+        backend._driver.memset_d8(placed.address + 1003, 1, 2)
+        backend._driver.memset_d8(placed.address - 4, 2, 1)
+        before, behind = backend.guards(placed)
+        assert np.flatnonzero(behind != 0xFF).tolist() == [0, 1]
+        assert np.flatnonzero(before != 0xFF).tolist() == [65532]
+        assert backend.guards(backend.place(Stored(None, 16, 1, "global", (16,), (1,), 0)))[0].size == 0
+
+
+def test_faults_on_the_device(tmp_path: Path) -> None:
+    from autotune.backends.cuda import CudaBackend
+
+    with CudaBackend(0) as backend, backend.current():
+        reasons = careless.reasons(backend, tmp_path)
+    assert reasons.keys() == careless.SAID.keys()
+    for fault, reason in reasons.items():
+        assert reason.startswith(careless.SAID[fault])
+        assert bool(reason) == bool(fault)
+
+
+def test_finalists_of_one_binary_keep_their_own_constant_memory(tmp_path: Path) -> None:
+    from autotune.backends.cuda import CudaBackend
+
+    with CudaBackend(0) as backend, backend.current():
+        assert careless.wrong_finalists(backend, tmp_path) == ["", ""]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import careless
 import numpy as np
 import pytest
 from fakes import FAMILY, PROTOCOL, FakeBackend, write_family
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from autotune import family as families
 from autotune import workload as workloads
 from autotune.backends.cpu import CpuBackend
-from autotune.cache import Cache, default_root
+from autotune.cache import Cache
 from autotune.compiler import compile_batch
 from autotune.data import Data, Field
 from autotune.jobs import Job, Retime, Tried
@@ -256,36 +257,17 @@ def test_an_input_that_finalists_wrote_to_is_mended_before_they_are_checked(tmp_
 
 
 def test_finalists_of_one_binary_keep_their_own_constant_memory(tmp_path: Path) -> None:
-    """Two orders of one array in constant memory: each is verified with its own content in the window they share."""
-    family = FAMILY.replace("texture]", "texture, constant]").replace(
-        "  block_size:",
-        "  direction: {layout: order, data: [n], values: [given, backwards], default: given}\n  block_size:",
-    )
-    folder = write_family(tmp_path / "doubler", family)
-    (folder / "family.py").write_text(
-        "import numpy as np\norders = {'backwards': lambda arrays: np.arange(1000)[::-1]}\n"
-    )
-    declared = families.load(folder)
     with CpuBackend(1) as backend:
-        chosen = [
-            Variant(declared, c)
-            for c in declared.space.configurations()
-            if c["memory"] == "constant" and c["block_size"] == 64
-        ]
-        assert len(chosen) == 2
-        built = compile_batch(batch(declared, tuple(chosen)), backend.toolchain(), Cache(default_root()))
-        jobs = []
-        for variant, binary in zip(chosen, built, strict=True):
-            assert isinstance(binary, Compiled)
-            jobs.append(Job(variant.configuration, binary))
-        assert jobs[0].compiled.image == jobs[1].compiled.image
-        workload = workloads.load(declared)
-        inputs = workloads.prepare(declared, workload, tmp_path)
-        expected = {"y": 2 * inputs.arrays["x"]}
-        measurer = Measurer(backend, declared, workload, inputs, expected, PROTOCOL)
-        assert [measurer.tried(job).trial.reason for job in jobs] == ["", ""]
-        assert set(measurer.retimed(Retime(tuple(jobs), frozenset(), 1.0)).wrong.values()) == {""}
-        measurer.close()
+        assert careless.wrong_finalists(backend, tmp_path) == ["", ""]
+
+
+def test_faults_on_the_host(tmp_path: Path) -> None:
+    with CpuBackend(1) as backend:
+        reasons = careless.reasons(backend, tmp_path)
+    assert reasons.keys() == careless.SAID.keys()
+    for fault, reason in reasons.items():
+        assert reason.startswith(careless.SAID[fault])
+        assert bool(reason) == bool(fault)
 
 
 def test_what_is_around_an_array_is_filled_and_read_back_on_the_host() -> None:
