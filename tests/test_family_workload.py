@@ -207,12 +207,12 @@ def bind(tmp_path: Path, x: Any = 0, tree: Any = None, scalars: dict[str, Any] |
 
 def test_bind_converts(tmp_path: Path) -> None:
     inputs = bind(
-        tmp_path, 3.0, np.array([(1, 2.5)], [("next", "i8"), ("score", "f8")]), {"limit": np.int64(9)}
+        tmp_path, 3.0, np.array([(0, 2.5)], [("next", "i8"), ("score", "f8")]), {"limit": np.int64(9)}
     )
     assert inputs.arrays["x"].dtype == np.int8
     assert inputs.arrays["x"].tolist() == [[3, 1]]
     assert inputs.arrays["tree"].dtype == NODE
-    assert inputs.arrays["tree"].tolist() == [(1, 2.5)]
+    assert inputs.arrays["tree"].tolist() == [(0, 2.5)]
     assert inputs.scalars == {"limit": 9, "double": 18}
     assert type(inputs.scalars["limit"]) is int
 
