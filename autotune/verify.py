@@ -51,11 +51,13 @@ AGAIN = (0xFF, 0xFE)  # for what was verified before; -8e37 is below everything,
 
 @dataclass
 class Verifier:
-    """Holds the reference outputs, resident once per output layout. ``expected`` are canonical arrays."""
+    """Holds the reference outputs, resident once per output layout. ``expected`` are canonical arrays; ``ran_ms`` is
+    what all verified runs took by now."""
 
     backend: Backend
     family: Family
     expected: Mapping[str, NDArray[Any]]
+    ran_ms: float = 0.0
     _resident: dict[str, Placed] = field(default_factory=dict)
     _right: dict[tuple[Configuration, str], int] = field(
         default_factory=dict
@@ -115,7 +117,9 @@ class Verifier:
             execution.prepare()
         seed = zlib.crc32(execution.variant.configuration.id.encode())
         with self.backend.shuffled(seed) if is_shuffled else nullcontext():
-            return self.backend.sample(execution.run, 1, cold)[0]
+            elapsed = self.backend.sample(execution.run, 1, cold)[0]
+        self.ran_ms += elapsed
+        return elapsed
 
     def _guarded(self, execution: Execution) -> dict[str, Placed]:
         """Each memory of its own, under the name of the first array in it."""
