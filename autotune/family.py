@@ -82,6 +82,11 @@ class Family:
         """Whether an input holds indices of another array."""
         return any(field.link for data in self.inputs for field in data.fields)
 
+    @property
+    def fixed_sizes(self) -> Mapping[str, int]:
+        """The sizes of those extents."""
+        return {name: value.integer({}) for name, value in self.extents.items() if value and not value.names}
+
     def tolerance(self, names: Mapping[str, Any]) -> tuple[float, float]:
         """(relative, absolute) that a floating point output may be off; ``names`` binds options, policies, extents and
         scalars. Raises FamilyError."""

@@ -58,7 +58,10 @@ class Stored:
             )
         allowed = max(0, min(data.constant_bytes, limits.constant_bytes - self.constant_offset))
         if self.memory == "constant" and self.nbytes > allowed:
-            return f"{name}: {self.nbytes} bytes do not fit in {allowed} bytes of constant memory"
+            reason = f"{name}: {self.nbytes} bytes do not fit in {allowed} bytes of constant memory"
+            if allowed < self.nbytes <= limits.constant_bytes:
+                reason += ", its part of it: constant_bytes in family.yaml says the most that each array there takes"
+            return reason
         if self.memory == "texture" and self.plane is None and texels > limits.texture_1d_texels:
             return f"{name}: {texels} texels pass the 1D texture limit of {limits.texture_1d_texels}"
         if self.memory == "texture" and self.plane is not None:

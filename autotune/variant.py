@@ -5,7 +5,7 @@ The struct is all that is generated per configuration; the kernel templates them
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,7 @@ from autotune.paths import include_dir
 from autotune.space import Configuration, Policy
 from autotune.toolchain import Batch, VariantSource
 from autotune.view import view_refusal, view_room
-from autotune.window import shape_at_once
+from autotune.window import constant_places, shape_at_once
 
 __all__ = ["Geometry", "Variant", "batch", "default_header", "scalar_bytes"]
 
@@ -70,12 +70,12 @@ class Variant:
                 for name in policy.data:
                     choices[name][policy.layout] = self._meaning(policy)
         groups = {name: group for group in self.groups for name in group}
-        layouts, constant_offset = {}, 0
-        for name, data in self.family.data.items():
-            layout = _layout(data, choices[name], groups.get(name, ()), constant_offset)
-            if layout.memory == "constant":
-                constant_offset += -(-data.constant_bytes // 16) * 16  # the widest texel's alignment
-            layouts[name] = layout
+        layouts = {
+            name: _layout(data, choices[name], groups.get(name, ())) for name, data in self.family.data.items()
+        }
+        for name, (offset, part) in constant_places(layouts, self.family.fixed_sizes).items():
+            data = replace(layouts[name].data, constant_bytes=part)
+            layouts[name] = replace(layouts[name], data=data, constant_offset=offset)
         return layouts
 
     @cached_property
@@ -145,7 +145,7 @@ def batch(family: Family, variants: tuple[Variant, ...]) -> Batch:
     )
 
 
-def _layout(data: Data, choice: Mapping[str, Any], group: tuple[str, ...], constant_offset: int) -> Layout:
+def _layout(data: Data, choice: Mapping[str, Any], group: tuple[str, ...]) -> Layout:
     named = {
         key: value for key, value in choice.items() if key not in ("packing", "axes", "vector", "padding")
     }
@@ -156,7 +156,6 @@ def _layout(data: Data, choice: Mapping[str, Any], group: tuple[str, ...], const
         vector=int(choice.get("vector", 1)),
         padding=int(choice.get("padding", 1)),
         group=(len(group), group.index(data.name)) if group else (1, 0),
-        constant_offset=constant_offset if choice.get("memory") == "constant" else 0,
         **named,
     )
 

@@ -1,4 +1,5 @@
-"""An array in constant memory a window at a time: where it is cut, and how a device holds the windows.
+"""Arrays in constant memory: where each begins there, and one that is taken a window at a time: where it is cut, and
+how a device holds the windows.
 
 Each window is laid out for itself, padded with zeros to the size of a whole one, so that one address formula serves
 all of them. All windows lie one behind the other in the device's memory; a plan copies them to constant memory in turn.
@@ -15,9 +16,10 @@ from autotune.device import Limits
 from autotune.layout import Layout
 from autotune.stored import Stored
 
-__all__ = ["Window", "cut", "shape_at_once", "steps"]
+__all__ = ["Window", "constant_places", "cut", "shape_at_once", "steps"]
 
 _ALIGNMENT = 256  # bytes: where a window begins in the device's memory
+_TEXEL = 16  # bytes of the widest: where an array begins in constant memory
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,35 @@ class Window:
     count: int
     begin: int
     stored: Stored
+
+
+def constant_places(
+    layouts: Mapping[str, Layout], sizes: Mapping[str, int]
+) -> dict[str, tuple[int, int]]:
+    """(where it begins, the most it may take), in bytes, of each array in constant memory. The places are compiled in,
+    for every input alike, so what is known counts: each array's ``constant_bytes``, and where these are too much
+    together, its size where ``sizes`` (of the extents that never vary) give it. What is left is divided evenly."""
+    there = {name: layout for name, layout in layouts.items() if layout.memory == "constant"}
+    most = {name: layout.data.constant_bytes for name, layout in there.items()}
+    whole = Limits().constant_bytes
+    if sum(map(_whole_texels, most.values())) > whole:
+        for name, layout in there.items():
+            if sizes.keys() >= set(layout.data.shape):
+                size = layout.room(tuple(sizes[extent] for extent in layout.data.shape)).nbytes
+                most[name] = min(most[name], size)
+    parts, left = {}, whole
+    for others, name in zip(range(len(most), 0, -1), sorted(most, key=most.__getitem__), strict=True):
+        parts[name] = min(most[name], left // others // _TEXEL * _TEXEL)
+        left -= _whole_texels(parts[name])
+    places, offset = {}, 0
+    for name in there:
+        places[name] = offset, parts[name]
+        offset += _whole_texels(parts[name])
+    return places
+
+
+def _whole_texels(size: int) -> int:
+    return -(-size // _TEXEL) * _TEXEL
 
 
 def shape_at_once(layout: Layout, extent: str, shape: tuple[int, ...], limits: Limits) -> tuple[int, ...]:

@@ -163,7 +163,45 @@ def test_constant_windows_lie_side_by_side(tmp_path: Path) -> None:
     ]  # whole texels of 16 bytes
     names = {**demo.sizes({"x": (20, 5), "tree": (20,), "z": (20,)}), "limit": 1, "double": 2, "mode": "fast"}
     small = made(demo).exclusion({**names, **demo.space.control}, Limits())
-    assert small == "tree: 160 bytes do not fit in 100 bytes of constant memory"
+    assert small == (
+        "tree: 160 bytes do not fit in 100 bytes of constant memory, its part of it: constant_bytes in family.yaml says "
+        "the most that each array there takes"
+    )
+
+
+def test_constant_memory_is_divided_where_nothing_is_declared(tmp_path: Path) -> None:
+    """By the sizes that are known, else evenly: none of several arrays has to do with nothing."""
+    place = {"role": "input", "type": "int32", "layout": {"memory": "constant"}}
+
+    def fix(content: dict[str, Any]) -> None:
+        content["extents"]["levels"] = {"value": 250}
+        shapes = {"a": ["n"], "b": ["n"], "c": ["levels"]}
+        content["data"] |= {name: deepcopy(place) | {"shape": shape} for name, shape in shapes.items()}
+
+    demo = load_demo(tmp_path, fix)
+    layouts = made(demo).layouts
+    places = [(layouts[name].constant_offset, layouts[name].data.constant_bytes) for name in "abc"]
+    assert places == [(0, 32256), (32256, 32272), (64528, 1000)]
+    sizes = demo.sizes({"x": (8000, 5), "tree": (8000,), "a": (8000,), "b": (8000,), "c": (250,)})
+    names = {**sizes, "limit": 1, "double": 2, "mode": "fast", **demo.space.control}
+    assert made(demo).exclusion(names, Limits()) == ""
+    assert "b: 34000 bytes do not fit in 32272 bytes" in layouts["b"].room((8500,)).refusal(
+        layouts["b"].data, Limits()
+    )
+
+
+def test_what_is_declared_of_constant_memory_stands_where_it_fits(tmp_path: Path) -> None:
+    def fix(content: dict[str, Any]) -> None:
+        content["extents"]["levels"] = {"value": 250}
+        for name, most in (("a", 49152), ("b", 15360)):
+            content["data"][name] = {
+                "role": "input", "type": "int32", "shape": ["levels"], "layout": {"memory": "constant"},
+                "constant_bytes": most,
+            }  # fmt: skip
+
+    layouts = made(load_demo(tmp_path, fix)).layouts
+    assert [layouts[name].constant_offset for name in "ab"] == [0, 49152]
+    assert [layouts[name].data.constant_bytes for name in "ab"] == [49152, 15360]
 
 
 # -- the key ----------------------------------------------------------------------------------------------
