@@ -132,7 +132,7 @@ def bound(
             values[name] = _scalar(name, scalar.type, number)
         elif scalar.value is None:
             raise WorkloadError(f"scalar {name!r} of family {family.name} is not given and has no default")
-    sizes = family.sizes({name: arrays[name].shape for name in names}, values)
+    sizes = family.sizes({name: arrays[name].shape for name in names}, {**chosen, **values})
     for name, scalar in family.scalars.items():
         if name not in values:
             assert scalar.value is not None

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from autotune.cli_options import FamilyArgument, Preset, Set, err, narrowed, out
+from autotune.cli_options import Data, FamilyArgument, Preset, Set, err, narrowed, out
 from autotune.family import families as known_families
 from autotune.family import load as load_family
 
@@ -55,19 +55,32 @@ def show_command(
     arch: Annotated[
         str, typer.Option("--arch", metavar="sm_XX", help="Target of the static profile.")
     ] = "sm_90",
+    workload: Annotated[
+        str,
+        typer.Option(
+            "-w",
+            "--workload",
+            metavar="NAME",
+            help="Whose sizes and options; else the default one's, where needed.",
+        ),
+    ] = "",
+    data: Data = None,
     header: Annotated[
         bool, typer.Option("--header", help="Only print the family's default.cuh, for its folder.")
     ] = False,
 ) -> None:
     """One configuration: its generated code, its layouts, its static profile."""
+    from autotune.paths import data_root
     from autotune.show import show
+    from autotune.static import Known
     from autotune.variant import default_header
 
     loaded = load_family(family)
     if header:
         print(default_header(loaded), end="")
         return
-    show(loaded, loaded.space.configuration(configuration), arch, out)
+    known = Known.of(loaded, workload, data_root(data))
+    show(loaded, loaded.space.configuration(configuration), arch, known, out)
 
 
 def doctor_command() -> None:

@@ -26,6 +26,11 @@ class Kernel:
     block: tuple[Expression, ...]
     shared_bytes: Expression
 
+    @property
+    def block_names(self) -> frozenset[str]:
+        """What the threads of a block and its shared memory depend on."""
+        return frozenset().union(*(item.names for item in (*self.block, self.shared_bytes)))
+
 
 @dataclass(frozen=True)
 class Scalar:
@@ -60,8 +65,8 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     check_views(data, policies, where)
     windowed = windowed_of(content["data"], policies, where)
     given = [key for key, value in content.get("scalars", {}).items() if "value" not in value]
-    extents = _extents(content, data, given, where)
     options = {key: _option(key, value, where) for key, value in content.get("options", {}).items()}
+    extents = _extents(content, data, {*given, *options}, where)
     scalars: dict[str, Scalar] = {}
     for key, value in content.get("scalars", {}).items():
         scalars[key] = _scalar(key, value, {*extents, *options, *scalars}, where)
@@ -195,7 +200,7 @@ def _means(policy: Mapping[str, Any]) -> dict[str, Any]:
 def _extents(
     content: Mapping[str, Any], data: Mapping[str, Data], given: Collection[str], where: str
 ) -> dict[str, Expression | None]:
-    """``given`` names the scalars that are not computed: an extent may be made of them."""
+    """``given`` names the options and the scalars that are not computed: an extent may be made of them."""
     inputs = {name for d in data.values() if d.role == "input" for name in d.shape}
     extents: dict[str, Expression | None] = dict.fromkeys(sorted(inputs))
     for name, value in content.get("extents", {}).items():

@@ -23,7 +23,7 @@ from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadErr
 from autotune.expression import Expression, Value
 from autotune.paths import bundled, include_dir
 from autotune.sources import sources
-from autotune.space import Space
+from autotune.space import AS_GIVEN, Space
 
 __all__ = ["Family", "Kernel", "Option", "Scalar", "families", "load"]
 
@@ -64,10 +64,19 @@ class Family:
     def outputs(self) -> tuple[Data, ...]:
         return tuple(d for d in self.data.values() if d.role == "output")
 
-    @property
+    @cached_property
     def orders(self) -> Mapping[str, Any]:
-        """What makes the orders of order policies: functions of the inputs by policy value, from family.py."""
-        found: Mapping[str, Any] = getattr(self.module, "orders", {})
+        """What makes the orders of order policies: functions of the inputs by policy value, from family.py. Raises
+        FamilyError for a value that stands for no order."""
+        policies = self.space.order_policies
+        found: Mapping[str, Any] = getattr(self.module, "orders", {}) if policies else {}
+        for policy in policies:
+            for value in policy.values:
+                if not policy.is_order(value, found):
+                    raise FamilyError(
+                        f"family {self.name}: policy {policy.name}: {UnknownName('order', value, found)}: write it in "
+                        f"orders of family.py, or call the value {AS_GIVEN} if it stands for no order"
+                    )
         return found
 
     @property
@@ -146,11 +155,11 @@ class Family:
         return chosen
 
     def sizes(
-        self, shapes: Mapping[str, tuple[int, ...]], scalars: Mapping[str, float] | None = None
+        self, shapes: Mapping[str, tuple[int, ...]], given: Mapping[str, Value] | None = None
     ) -> dict[str, int]:
-        """Every extent's value from the shapes of the inputs and the scalars that are not computed. Raises
-        WorkloadError when two inputs disagree."""
-        scalars = scalars or {}
+        """Every extent's value from the shapes of the inputs and what is ``given``: options, and scalars that are not
+        computed. Raises WorkloadError when two inputs disagree."""
+        known = {**{name: option.default for name, option in self.options.items()}, **(given or {})}
         bound: dict[str, int] = {}
         giver: dict[str, str] = {}  # the first input that has the extent
         for data in self.inputs:
@@ -163,7 +172,7 @@ class Family:
         for name, value in self.extents.items():
             if (
                 value is not None
-                and bound.setdefault(name, computed := value.integer({**scalars, **bound})) != computed
+                and bound.setdefault(name, computed := value.integer({**known, **bound})) != computed
             ):
                 needed = str(computed) if name in self.constants else f"{value.text}, which is {computed}"
                 raise WorkloadError(f"{giver[name]}: {name} is {bound[name]}, and must be {needed}")

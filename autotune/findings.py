@@ -120,6 +120,22 @@ class Declared:
             return frozenset()
         return frozenset(_bound(ast.parse(file.read_bytes(), str(file)).body))
 
+    @cached_property
+    def orders(self) -> frozenset[str] | None:
+        """The names in ``orders`` of family.py; None where that is not a plain dictionary. Raises SyntaxError."""
+        if "orders" not in self.defined:
+            return frozenset()
+        file = self.folder / "family.py"
+        for item in ast.parse(file.read_bytes(), str(file)).body:
+            match item:
+                case (
+                    ast.Assign(targets=[ast.Name(id="orders")], value=ast.Dict(keys=keys))
+                    | ast.AnnAssign(target=ast.Name(id="orders"), value=ast.Dict(keys=keys))
+                ):
+                    names = [key.value for key in keys if isinstance(key, ast.Constant)]
+                    return frozenset(names) if len(names) == len(keys) else None
+        return None
+
     def line(self, *place: str | int) -> int:
         """The line of a key of family.yaml, or of the nearest one around it."""
         while place and place not in self.lines:

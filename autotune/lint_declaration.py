@@ -1,19 +1,22 @@
 """What can be told from family.yaml: data and policies that nothing uses, constraints that leave nothing, what the
 results are compared with."""
 
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
+from autotune.device import Limits
 from autotune.errors import FamilyError, suggestion
 from autotune.expression import parsed
 from autotune.findings import Declared, Finding
 from autotune.search_members import listed
-from autotune.space import Constraint, Policy, Space
+from autotune.space import AS_GIVEN, Configuration, Constraint, Policy, Space
 
 __all__ = ["check_declaration"]
 
 _MOST = 5000  # combinations of policies that are looked at: well under a second
+_THREADS = Limits().threads_per_block
 
 
 def check_declaration(declared: Declared) -> Iterator[Finding]:
@@ -21,12 +24,17 @@ def check_declaration(declared: Declared) -> Iterator[Finding]:
     for name, policy in declared.policies.items():
         if policy.get("layout"):
             yield from _layout_policy(declared, name, policy)
+            if policy["layout"] == "order":
+                yield from _orders(declared, name, policy)
         if not policy.get("layout") or policy.get("constant"):
             yield from _plain_policy(declared, name, policy)
     yield from _dims(declared)
+    yield from _blocks(declared)
     yield from _constraints(declared)
+    yield from _extents(declared)
     yield from _features(declared)
     yield from _reference(declared)
+    yield from _tolerance(declared)
 
 
 def _data(declared: Declared) -> Iterator[Finding]:
@@ -91,6 +99,22 @@ def _layout_policy(declared: Declared, name: str, policy: Mapping[str, Any]) -> 
         )  # fmt: skip
 
 
+def _orders(declared: Declared, name: str, policy: Mapping[str, Any]) -> Iterator[Finding]:
+    """A value that is no function in family.py would be measured as an order, and be none."""
+    known = declared.orders
+    if known is None:
+        return
+    for i, value in enumerate(policy["values"]):
+        if value not in known and value not in (policy["default"], AS_GIVEN):
+            yield declared.found(
+                "unknown-order",
+                f"{name}={value} is no order: orders in family.py has {', '.join(sorted(known)) or 'none'}"
+                f"{suggestion(str(value), known)}; write it there, or call the value {AS_GIVEN} if it stands for no "
+                "order",
+                "policies", name, "values", i,
+            )  # fmt: skip
+
+
 def _dims(declared: Declared) -> Iterator[Finding]:
     """A plane of single rows has the addresses of a line, but for a texture."""
     layouts = {
@@ -144,9 +168,14 @@ def _meaning(declared: Declared, policy: str, value: Any) -> str:
 
 
 def _combinations(declared: Declared, first: str, second: str) -> set[tuple[Any, Any]]:
-    """The pairs of values of two policies that constraints leave; none where more than ``_MOST`` configurations would
-    have to be looked at."""
-    linked, constraints = {first, second}, []
+    """The pairs of values of two policies that constraints leave."""
+    return {(one[first], one[second]) for one in _left_of(declared, {first, second})}
+
+
+def _left_of(declared: Declared, names: Set[str]) -> Sequence[Configuration]:
+    """What constraints leave of the policies of those names and of all that are linked with them; nothing where more
+    than ``_MOST`` configurations would have to be looked at."""
+    linked, constraints = {*names}, []
     read = [(item, _names(str(item["require"]))) for item in declared.content.get("constraints", ())]
     read = [(item, names) for item, names in read if names <= declared.policies.keys()]
     while more := [one for one in read if one[1] & linked and one not in constraints]:
@@ -157,9 +186,36 @@ def _combinations(declared: Declared, first: str, second: str) -> set[tuple[Any,
     )
     rules = tuple(Constraint(parsed(str(item["require"])), item["reason"]) for item, _ in constraints)
     try:
-        return {(one[first], one[second]) for one in listed(Space(policies, rules), _MOST) or ()}
+        return listed(Space(policies, rules), _MOST) or ()
     except FamilyError:
-        return set()  # the constraints are told of by themselves
+        return ()  # the constraints are told of by themselves
+
+
+def _blocks(declared: Declared) -> Iterator[Finding]:
+    """Blocks that no GPU takes, where policies alone decide how many threads they have."""
+    for kernel, value in declared.kernels.items():
+        names = {name for text in value["block"] for name in _names(str(text))}
+        if not names <= declared.policies.keys():
+            continue
+        sizes: dict[str, int] = {}
+        try:
+            for one in _left_of(declared, names) if names else (Configuration({}),):
+                what = ", ".join(f"{name}={one[name]}" for name in sorted(names))
+                sizes[what] = math.prod(parsed(str(text)).integer(one) for text in value["block"])
+        except FamilyError:
+            continue  # loading or a sweep says what is wrong with it
+        if large := {what: size for what, size in sizes.items() if size > _THREADS}:
+            what, size = max(large.items(), key=lambda one: one[1])
+            all_ = len(large) == len(sizes)
+            where = f" with {what}" if what else ""
+            how = "make it smaller" if all_ else "take away such values, or constrain them"
+            yield declared.found(
+                "block-size",
+                f"kernel {kernel} has {'no block but' if all_ else 'blocks'} of over {_THREADS} threads, the most that "
+                f"a GPU takes (up to {size:,}{where}), which every sweep excludes: {how}",
+                "kernels", kernel, "block",
+                is_error=all_,
+            )  # fmt: skip
 
 
 def _constraints(declared: Declared) -> Iterator[Finding]:
@@ -214,6 +270,29 @@ def _absent(declared: Declared, space: Space) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
+def _extents(declared: Declared) -> Iterator[Finding]:
+    """A bare text describes an extent; one that could be computed was meant as its value."""
+    content = declared.content
+    names = {extent for value in declared.data.values() for extent in value["shape"]}
+    names |= {*content.get("extents", {}), *content.get("scalars", {}), *content.get("options", {})}
+    for name, text in content.get("extents", {}).items():
+        if isinstance(text, str) and re.search(r"[-+*/%(]|^[0-9]+$", text) and _is_expression(text, names):
+            yield declared.found(
+                "extent-text",
+                f"extent {name}: {text!r} looks like an expression, and is taken for a description: write "
+                f'{{value: "{text}"}} if {name} is to be that',
+                "extents", name,
+                is_error=False,
+            )  # fmt: skip
+
+
+def _is_expression(text: str, names: Set[str]) -> bool:
+    try:
+        return parsed(text).names <= names
+    except FamilyError:
+        return False
+
+
 def _features(declared: Declared) -> Iterator[Finding]:
     """What tells two inputs apart must follow from the shapes of inputs or from scalars that are given."""
     content = declared.content
@@ -265,3 +344,24 @@ def _reference(declared: Declared) -> Iterator[Finding]:
         "reference",
         is_error=False,
     )
+
+
+def _tolerance(declared: Declared) -> Iterator[Finding]:
+    """One that no output can use: integers are compared exactly."""
+    outputs = {name: value for name, value in declared.data.items() if value["role"] == "output"}
+    types = {name: [value["type"]] if "type" in value else [_type(f) for f in value["fields"].values()]
+             for name, value in outputs.items()}  # fmt: skip
+    if "tolerance" not in declared.content or any("float" in one for of in types.values() for one in of):
+        return
+    told = ", ".join(f"{name}: {'/'.join(dict.fromkeys(of))}" for name, of in types.items())
+    yield declared.found(
+        "exact-integers",
+        f"tolerance does not apply to {told}; integers are compared exactly. Delete it, or give an output a "
+        "floating point type",
+        "tolerance",
+        is_error=False,
+    )
+
+
+def _type(member: Any) -> str:
+    return str(member if isinstance(member, str) else member["type"])

@@ -101,7 +101,7 @@ def _sizes(
         scalars: dict[str, Any] = {
             name: scalar.default for name, scalar in family.scalars.items() if scalar.default is not None
         } | dict(workload.scalars)
-        sizes = family.sizes(shapes, scalars)
+        sizes = family.sizes(shapes, {**family.chosen_options(workload.options), **scalars})
         numbers = {**sizes, **scalars}
         for name, scalar in family.scalars.items():
             if name not in numbers and scalar.value is not None:

@@ -75,7 +75,7 @@ class Ordering:
 
 def order_policies(variant: Variant, name: str = "") -> list[Policy]:
     """The order policies; with ``name`` those that move the array or renumber what is in it."""
-    orders = [policy for policy in variant.family.space.policies if policy.layout == "order"]
+    orders = list(variant.family.space.order_policies)
     if not name:
         return orders
     data = variant.family.data[name]

@@ -16,11 +16,15 @@ __all__ = ["profiles"]
 def profiles(
     variant: Variant, compiled: Compiled, names: Mapping[str, Any], device: Device
 ) -> tuple[KernelProfile, ...]:
-    """One profile per kernel. On a cpu there are no registers to count and the figures are zero."""
+    """One profile per kernel. On a cpu there are no registers to count and the figures are zero. What reads a name that
+    is not in ``names``, as a static pass without sizes has it, is left at zero, and occupancy with it."""
     found = []
     for kernel in variant.family.kernels.values():
-        block, shared_bytes = variant.block(kernel, names)
         figures: dict[str, Any] = dict(compiled.figures.get(kernel.name, {}))
+        if not kernel.block_names <= names.keys():
+            found.append(KernelProfile(kernel=kernel.name, **figures))
+            continue
+        block, shared_bytes = variant.block(kernel, names)
         profile = KernelProfile(
             kernel=kernel.name,
             block_size=block[0] * block[1] * block[2],

@@ -7,21 +7,20 @@ from rich.table import Table
 from autotune.cache import Cache, default_root
 from autotune.compiler import compile_batch
 from autotune.device import Device
-from autotune.errors import CompilerError, FamilyError
+from autotune.errors import CompilerError
 from autotune.family import Family
 from autotune.profile import profiles
 from autotune.space import Configuration
-from autotune.static import static_toolchain
+from autotune.static import OF_THE_BLOCK, Known, static_toolchain
 from autotune.toolchain import CompileFailure
 from autotune.variant import Variant, batch
 
 __all__ = ["show"]
 
 
-def show(family: Family, configuration: Configuration, arch: str, out: Console) -> None:
+def show(family: Family, configuration: Configuration, arch: str, known: Known, out: Console) -> None:
     """Print the policy struct, each array's layout and, where a CUDA compiler is installed, the static profile."""
-    options = family.chosen_options({})
-    variant = Variant(family, configuration, tuple(options.items()))
+    variant = Variant(family, configuration, tuple(known.options.items()))
     out.print(f"{family.name}: {configuration.id}")
     out.print(f"kernel source {family.source}\n")
     struct = variant.source.struct.replace(">, autotune::", ">,\n      autotune::")
@@ -47,16 +46,14 @@ def show(family: Family, configuration: Configuration, arch: str, out: Console) 
     if isinstance(compiled, CompileFailure):
         out.print(compiled.message)
         return
-    try:
-        static = profiles(
-            variant, compiled, {**options, **configuration}, Device(kind="cuda", name=arch, arch=arch)
-        )
-    except FamilyError as problem:
-        out.print(f"no static profile without sizes: {problem}")
-        return
+    static = profiles(
+        variant, compiled, known.names(configuration), Device(kind="cuda", name=arch, arch=arch)
+    )
+    if known.note:
+        out.print(known.note, markup=False)
     figures = Table("kernel", arch, box=None)
     for profile in static:
         for name in profile.__dataclass_fields__:
-            if name != "kernel":
+            if name != "kernel" and (profile.limited_by or name not in OF_THE_BLOCK):
                 figures.add_row(profile.kernel, f"{name} {getattr(profile, name)}")
     out.print(figures)

@@ -5,16 +5,17 @@ configuration that no constraint excludes. Enumeration tests each constraint as 
 bound, so a space of a million combinations with few survivors is cheap.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from autotune.errors import FamilyError, UnknownName, UsageError
 from autotune.expression import Expression
 
-__all__ = ["Configuration", "Constraint", "Policy", "PolicyValue", "Preset", "Space"]
+__all__ = ["AS_GIVEN", "Configuration", "Constraint", "Policy", "PolicyValue", "Preset", "Space"]
 
 PolicyValue = int | str
+AS_GIVEN = "given"  # the value of an order policy that leaves the order as it is; its default may be called otherwise
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,10 @@ class Policy:
     def is_constant(self) -> bool:
         """Whether the kernel source knows its value."""
         return self.constant or not self.layout
+
+    def is_order(self, value: PolicyValue, orders: Container[PolicyValue]) -> bool:
+        """Whether ``value`` may stand in an order policy: one of ``orders``, or what leaves the order as it is."""
+        return value in orders or value in (self.default, AS_GIVEN)
 
     def value(self, text: object) -> PolicyValue:
         """The declared value that prints as ``text``. Raises UnknownName."""
@@ -113,6 +118,10 @@ class Space:
             if policy.name == name:
                 return policy
         raise UnknownName("policy", name, [p.name for p in self.policies])
+
+    @property
+    def order_policies(self) -> tuple[Policy, ...]:
+        return tuple(policy for policy in self.policies if policy.layout == "order")
 
     @property
     def control(self) -> Configuration:

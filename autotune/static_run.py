@@ -9,11 +9,11 @@ from rich.table import Table
 from autotune.cache import Cache, default_root
 from autotune.errors import CompilerError, UsageError
 from autotune.live import pace
-from autotune.paths import writable
+from autotune.paths import data_root, writable
 from autotune.records import read_record
 from autotune.report.files import write_static_report
 from autotune.space import Configuration, Policy
-from autotune.static import StaticProfile, static_sweep, static_toolchain, write_static
+from autotune.static import Known, StaticProfile, static_sweep, static_toolchain, write_static
 from autotune.summary import reasons
 from autotune.sweeping import Request
 from autotune.trial import KernelProfile
@@ -26,23 +26,26 @@ BEST, WORST = 10, 5  # of each architecture and kernel; static.csv has all
 def run_static(request: Request, archs: Sequence[str], out: Console, err: Console) -> None:
     """The static pass for each architecture: what the policies change and the configurations with most occupancy, and
     static.csv in the output folder. Raises CompilerError when nothing compiles for one of them."""
-    if request.device != "auto" or request.workloads or request.store:
-        raise UsageError(
-            "--static runs nothing and records nothing: leave --device, --workload and --store out"
-        )
+    if request.device != "auto" or request.store:
+        raise UsageError("--static runs nothing and records nothing: leave --device and --store out")
+    if len(request.workloads) > 1:
+        raise UsageError("--static takes sizes from one --workload at most")
     configurations = request.configurations
     if configurations is None:
         raise UsageError(
             "this space is too large for a static pass of all of it: narrow it with --preset or --set"
         )
     writable(request.folder)
+    known = Known.of(request.family, "".join(request.workloads), data_root(request.data))
+    if known.note:
+        err.print(f"note: {known.note}", markup=False)
     rows: list[StaticProfile] = []
     for arch in archs:
         toolchain = static_toolchain(arch, request.compiler)
         with pace(f"{request.family.name} {arch}", len(configurations), err) as steps:
             found = static_sweep(
                 request.family, configurations, toolchain, arch, Cache(default_root()),
-                request.compiler_processes("cpu"),
+                request.compiler_processes("cpu"), known,
             )  # fmt: skip
             failed = 0
             for done, row in enumerate(found, 1):
@@ -88,8 +91,7 @@ def _print_tables(rows: Sequence[StaticProfile], policies: Sequence[Policy], out
             if left <= 0 or rank < BEST or rank >= BEST + left:
                 table.add_row(
                     arch, kernel, str(p.registers), str(_spilled(p)),
-                    str(p.static_shared_bytes + p.dynamic_shared_bytes), f"{p.occupancy:.0%}", p.limited_by,
-                    configuration.id,
+                    *_of_the_block(p), configuration.id,
                 )  # fmt: skip
     out.print(table)
 
@@ -115,14 +117,23 @@ def _by_value(
 
 def _figures(profiles: Sequence[KernelProfile]) -> tuple[str, ...]:
     """How many, fewest to most registers and their median, how many spill, least to most occupancy."""
-    registers, occupied = [p.registers for p in profiles], [p.occupancy for p in profiles]
+    registers = [p.registers for p in profiles]
+    occupied = [p.occupancy for p in profiles if p.limited_by]
     spread = _range(str(min(registers)), str(max(registers)))
     return (
         str(len(profiles)),
         f"{spread}, median {median_low(registers)}" if " to " in spread else spread,
         str(sum(_spilled(p) > 0 for p in profiles)),
-        _range(f"{min(occupied):.0%}", f"{max(occupied):.0%}"),
+        _range(f"{min(occupied):.0%}", f"{max(occupied):.0%}") if occupied else "-",
     )
+
+
+def _of_the_block(profile: KernelProfile) -> tuple[str, str, str]:
+    """Shared memory, occupancy and what limits it; dashes where sizes that a block depends on are not known."""
+    if not profile.limited_by:
+        return "-", "-", "-"
+    shared = profile.static_shared_bytes + profile.dynamic_shared_bytes
+    return str(shared), f"{profile.occupancy:.0%}", profile.limited_by
 
 
 def _range(least: str, most: str) -> str:

@@ -101,6 +101,7 @@ def run(request: Request, out: Console, err: Console) -> None:
     # Names, values and limits are checked before anything is made.
     if request.objective not in OBJECTIVES:
         raise UnknownName("objective", request.objective, OBJECTIVES)
+    request.family.orders  # noqa: B018 - refuses a value that stands for no order
     if request.configurations is None or request.is_searched:
         search(request.space, request.configurations, request.search, seed=request.seed,
                trials=request.trials, seconds=request.seconds)  # fmt: skip

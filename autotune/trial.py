@@ -27,7 +27,8 @@ class KernelProfile:
     Per thread: ``registers``, ``local_bytes`` (stack frame), ``spill_store_bytes``, ``spill_load_bytes``.
     Per block: ``static_shared_bytes``, ``dynamic_shared_bytes``, ``block_size`` threads. ``blocks_per_sm`` and
     ``occupancy`` (0..1, active warps over the maximum) are the documented limits' (see ``occupancy``);
-    ``limited_by`` names what binds. A cpu has no such figures: all zero, ``limited_by`` empty.
+    ``limited_by`` names what binds. A cpu has no such figures: all zero, ``limited_by`` empty; so it is where a static
+    pass does not know the sizes that a block depends on.
     """
 
     kernel: str

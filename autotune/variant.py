@@ -71,7 +71,8 @@ class Variant:
                     choices[name][policy.layout] = self._meaning(policy)
         groups = {name: group for group in self.groups for name in group}
         layouts = {
-            name: _layout(data, choices[name], groups.get(name, ())) for name, data in self.family.data.items()
+            name: _layout(data, choices[name], groups.get(name, ()))
+            for name, data in self.family.data.items()
         }
         for name, (offset, part) in constant_places(layouts, self.family.fixed_sizes).items():
             data = replace(layouts[name].data, constant_bytes=part)

@@ -212,7 +212,10 @@ def difference(name: str, got: NDArray[Any], expected: NDArray[Any], relative: f
     if not count:
         return ""
     first = tuple(int(i) for i in np.argwhere(wrong)[0])
-    return (
+    reason = (
         f"{name}: {count} of {expected.size} elements differ, the first at {list(first)}: "
         f"{got[first]!s}, expected {expected[first]!s}"
     )
+    if expected.dtype.kind in "iub" and (relative or absolute):
+        reason += f" (tolerance does not apply to {name}: {expected.dtype}; integers are compared exactly)"
+    return reason

@@ -33,9 +33,7 @@ class Window:
     stored: Stored
 
 
-def constant_places(
-    layouts: Mapping[str, Layout], sizes: Mapping[str, int]
-) -> dict[str, tuple[int, int]]:
+def constant_places(layouts: Mapping[str, Layout], sizes: Mapping[str, int]) -> dict[str, tuple[int, int]]:
     """(where it begins, the most it may take), in bytes, of each array in constant memory. The places are compiled in,
     for every input alike, so what is known counts: each array's ``constant_bytes``, and where these are too much
     together, its size where ``sizes`` (of the extents that never vary) give it. What is left is divided evenly."""

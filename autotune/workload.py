@@ -188,7 +188,7 @@ def bind(
             values[name] = _scalar(scalar, number)
         elif scalar.value is None:
             raise WorkloadError(f"scalar {name!r} of family {family.name} is not given and has no default")
-    sizes = family.sizes({name: array.shape for name, array in arrays.items()}, values)
+    sizes = family.sizes({name: array.shape for name, array in arrays.items()}, {**chosen, **values})
     for name, array in arrays.items():
         check_links(family.data[name], array, sizes)
     for name, scalar in family.scalars.items():

@@ -41,6 +41,34 @@ MISTAKES: list[Mistake] = [
         "unread-policy", True, "batches:", ["decides the layout of batch, which no kernel takes"],
     ),
     (
+        "an order that no function makes",
+        YAML, POLICIES,
+        ("policies:\n  turned: {layout: order, data: [count], values: [given, plain, backward], default: plain}\n"),
+        "unknown-order", True, "turned:",
+        ["turned=backward is no order", "orders in family.py has none", "call the value given"],
+    ),
+    (
+        "a block that no GPU takes",
+        YAML, "    block: [block_size]", "    block: [block_size, 32]",
+        "block-size", True, "block:", ["no block but of over 1024 threads", "up to 8,192 with block_size=256"],
+    ),
+    (
+        "some blocks that no GPU takes",
+        YAML, "    block: [block_size]", '    block: ["16 * block_size"]',
+        "block-size", False, "block:", ["blocks of over 1024", "up to 4,096 with block_size=256", "constrain them"],
+    ),
+    (
+        "an expression where a description is",
+        YAML, "  fields: numbers in one item", "  fields: 2 * count + 1",
+        "extent-text", False, "fields:", ["'2 * count + 1' looks like an expression", 'write {value: "2 * count + 1"}'],
+    ),
+    (
+        "a tolerance for integers",
+        YAML, "  scores: {role: output, type: float32", "  scores: {role: output, type: uint8",
+        "exact-integers", False, "tolerance:",
+        ["tolerance does not apply to scores: uint8; integers are compared exactly"],
+    ),
+    (
         "a raw pointer as parameter",
         SOURCE, "typename Policy::weights weights", "const float* __restrict__ weights",
         "raw-pointer", True, "const float*",

@@ -3,7 +3,10 @@
 from pathlib import Path
 
 import pytest
-from demo_family import Change, at, refusal
+from demo_family import Change, at, load, refusal
+
+from autotune.cli import main
+from autotune.errors import FamilyError
 
 
 def policy(layout: str, data: str, *values: object, **more: object) -> Change:
@@ -181,3 +184,19 @@ CHOICES: list[tuple[str, Change, str]] = [
 @pytest.mark.parametrize(("change", "message"), [c[1:] for c in CHOICES], ids=[c[0] for c in CHOICES])
 def test_layout_mistake(tmp_path: Path, change: Change, message: str) -> None:
     assert message in refusal(tmp_path, change)
+
+
+def test_a_misspelt_order_is_no_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A sweep would measure it as an order of its own, and the arrays would lie as given."""
+    change = policy("order", "n", "unsorted", "given", "by_scor")
+    demo = load(tmp_path, change)
+    (tmp_path / "family.py").write_text(
+        "import numpy as np\norders = {'by_score': lambda arrays: np.arange(4)}\n"
+    )
+    with pytest.raises(FamilyError, match=r"unknown order 'by_scor'; did you mean 'by_score'\?") as raised:
+        demo.orders  # noqa: B018
+    assert "family demo: policy p: " in str(raised.value)
+    assert "write it in orders of family.py, or call the value given" in str(raised.value)
+    assert main(["sweep", str(tmp_path), "--device", "cpu", "--out", str(tmp_path / "out")]) == 3
+    assert "did you mean 'by_score'?" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

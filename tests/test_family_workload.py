@@ -287,6 +287,17 @@ def test_an_extent_that_never_changes(tmp_path: Path) -> None:
         workload.bind(demo, {"x": np.zeros((2, 4)), "tree": tree}, {}, {})
 
 
+def test_an_extent_that_an_option_decides(tmp_path: Path) -> None:
+    def table(content: dict[str, Any]) -> None:
+        content["options"]["radius"] = {"values": [1, 3], "default": 3}
+        content["extents"]["half"] = {"value": "2 * radius + 1"}
+
+    demo = load(tmp_path, table)
+    given = {"x": np.zeros((4, 5), np.int32), "tree": np.zeros(4, demo.data["tree"].dtype)}
+    assert workload.bind(demo, given, {}, {}).sizes["half"] == 7
+    assert workload.bind(demo, given, {"radius": 1}, {}).sizes["half"] == 3
+
+
 def test_missing_scalar(tmp_path: Path) -> None:
     demo = load(tmp_path, at("scalars", "limit", value={"type": "int32"}))
     with pytest.raises(

@@ -164,8 +164,8 @@ def test_constant_windows_lie_side_by_side(tmp_path: Path) -> None:
     names = {**demo.sizes({"x": (20, 5), "tree": (20,), "z": (20,)}), "limit": 1, "double": 2, "mode": "fast"}
     small = made(demo).exclusion({**names, **demo.space.control}, Limits())
     assert small == (
-        "tree: 160 bytes do not fit in 100 bytes of constant memory, its part of it: constant_bytes in family.yaml says "
-        "the most that each array there takes"
+        "tree: 160 bytes do not fit in 100 bytes of constant memory, its part of it: constant_bytes in family.yaml "
+        "says the most that each array there takes"
     )
 
 

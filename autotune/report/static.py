@@ -107,10 +107,12 @@ def _by_arch(kernel: str, rows: pd.DataFrame) -> Block:
     table = []
     for arch, some in rows.groupby("arch", sort=False):
         registers, occupied, spilled = some["registers"], some["occupancy"], _spilled(some)
+        limits = some["limited_by"].dropna().mode()  # blank where sizes that a block depends on are not known
         table.append(
             (str(arch), len(some), int(registers.min()), float(registers.median()), int(registers.max()),
-             int((spilled > 0).sum()), int(spilled.max()), float(occupied.min()), float(occupied.median()),
-             float(occupied.max()), str(some["limited_by"].mode().iloc[0]))
+             int((spilled > 0).sum()), int(spilled.max()),
+             *((float(occupied.min()), float(occupied.median()), float(occupied.max()), str(limits.iloc[0]))
+               if len(limits) else (None, None, None, None)))
         )  # fmt: skip
     caption = f"Kernel {clean(kernel)}: registers, spills and theoretical occupancy over the configurations"
     return Block(
@@ -122,7 +124,9 @@ def _curve(kernel: str, rows: pd.DataFrame) -> list[Block]:
     """Occupancy against block size, a line an architecture, for what most configurations use there."""
     curves: dict[str, list[float]] = {}
     for arch, some in rows.groupby("arch", sort=False):
-        registers, shared = int(some["registers"].median()), int(_shared(some).mode().iloc[0])
+        if (used := _shared(some).dropna().mode()).empty:
+            continue
+        registers, shared = int(some["registers"].median()), int(used.iloc[0])
         try:
             of = occupancy_curve(str(arch), registers, shared)
         except DeviceError:  # an architecture whose limits are not known
