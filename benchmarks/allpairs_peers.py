@@ -21,10 +21,10 @@ from autotune import workload as workloads
 from autotune.backends.cuda import CudaBackend
 from autotune.cache import Cache, default_root
 from autotune.compiler import compile_batch
-from autotune.execution import Resident
 from autotune.measure import median, spread
 from autotune.policyfile import file_name, read
 from autotune.reference import expected_outputs
+from autotune.resident import Resident
 from autotune.space import Configuration
 from autotune.toolchain import CompileFailure
 from autotune.variant import Variant, batch
