@@ -8,9 +8,11 @@ A ``Figure`` quotes its page word for word (line breaks are blanks) with each nu
 import json
 import math
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -991,3 +993,84 @@ def _(*frames: pd.DataFrame) -> Sequence[float]:
 )
 def _(frame: pd.DataFrame) -> Sequence[float]:
     return [row(frame, "median", what=what) for what in ("driver and context", "load", "first call")]
+
+
+@figure("eri", "the one of 18 components takes {19} % of all time", "eri-h200-subclasses.csv")
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [100 * row(frame, "share_of_all", components=18)]
+
+
+def _reached_by(frame: pd.DataFrame, devices: int, allocation: str) -> float:
+    """Mean over longest of the measured times when the work is divided by ``allocation``."""
+    name = "eri_cost_model"
+    spec = spec_from_file_location(name, Path(__file__).parents[1] / "kernels" / "eri" / "cost_model.py")
+    assert spec and spec.loader
+    costs = sys.modules.get(name) or module_from_spec(spec)
+    if name not in sys.modules:
+        sys.modules[name] = costs
+        spec.loader.exec_module(costs)
+    shares = [costs.Share(c, u) for c, u in zip(frame["components"], frame["work_units"], strict=True)]
+    model = costs.calibrated(list(zip(shares, frame["measured_ms"], strict=True)))
+    of_one = dict(zip(frame["components"], frame["measured_ms"] / frame["work_units"], strict=True))
+    if allocation == "equal":
+        given = costs.equal_counts(shares, devices)
+    elif allocation == "pieces":
+        given = costs.chunked(shares, devices, model)
+    else:
+        given = costs.whole_subclasses(shares, devices, model)
+    return float(costs.efficiency([sum(of_one[s.components] * s.units for s in gpu) for gpu in given]))
+
+
+for _devices, _text in {
+    2: "| 2 | {0.891} | {0.961} | 0.999 | {0.991} |", 4: "| 4 | {0.732} | {0.788} | 0.993 | {0.986} |",
+    8: "| 8 | {0.604} | {0.644} | 0.644 | {0.967} |",
+}.items():  # fmt: skip
+
+    def _plans(frame: pd.DataFrame, devices: int = _devices) -> Sequence[float]:
+        return [_reached_by(frame, devices, allocation) for allocation in ("equal", "whole", "pieces")]
+
+    figure("eri", _text, "eri-h200-subclasses.csv")(_plans)
+
+# -- several devices --------------------------------------------------------------------------------------
+
+for _page, _file, _rows in (
+    ("coulomb", SPREAD[0], [
+        (1, "auto", "| 1 | `auto` | {96} | {739.2} ms | {1.000} | {1.040} |"),
+        (1, "contiguous", "| 1 | `contiguous` | {96} | {739.3} ms | {1.000} | {1.040} |"),
+        (1, "cyclic", "| 1 | `cyclic` | {1} | {1300.0} ms | {0.569} | {1.003} |"),
+        (2, "auto", "| 2 | `auto` | {48} | {371.9} ms | {0.994} | {1.034} |"),
+        (2, "contiguous", "| 2 | `contiguous` | {96} | {371.6} ms | {0.995} | {1.035} |"),
+        (2, "cyclic", "| 2 | `cyclic` | {1} | {650.9} ms | {0.568} | {1.005} |"),
+    ]),
+    ("coulomb", SPREAD[1], [
+        (1, "auto", "| 1 | `auto` | {32} | {108.2} ms | {1.000} | {1.040} |"),
+        (1, "contiguous", "| 1 | `contiguous` | {96} | {110.8} ms | {0.977} | {1.041} |"),
+        (1, "cyclic", "| 1 | `cyclic` | {1} | {161.5} ms | {0.670} | {1.013} |"),
+        (2, "auto", "| 2 | `auto` | {16} | {54.9} ms | {0.985} | {1.031} |"),
+        (2, "contiguous", "| 2 | `contiguous` | {96} | {56.0} ms | {0.967} | {1.037} |"),
+        (2, "cyclic", "| 2 | `cyclic` | {1} | {81.3} ms | {0.665} | {1.027} |"),
+    ]),
+    ("eri", SPREAD[2], [
+        (1, "auto", "| 1 | `auto` | {54.0} ms | {0.999} | {1.038} |"),
+        (1, "whole", "| 1 | `whole` | {54.1} ms | {0.997} | {1.036} |"),
+        (1, "balanced", "| 1 | `balanced` | {54.2} ms | {0.995} | {1.034} |"),
+        (1, "contiguous", "| 1 | `contiguous` | {54.1} ms | {0.996} | {1.035} |"),
+        (1, "dynamic", "| 1 | `dynamic` | {53.9} ms | {1.000} | {1.039} |"),
+        (2, "auto", "| 2 | `auto` | {28.2} ms | {0.957} | {0.992} |"),
+        (2, "whole", "| 2 | `whole` | {27.5} ms | {0.980} | {1.011} |"),
+        (2, "balanced", "| 2 | `balanced` | {28.1} ms | {0.961} | {0.995} |"),
+        (2, "contiguous", "| 2 | `contiguous` | {27.5} ms | {0.981} | {1.015} |"),
+        (2, "dynamic", "| 2 | `dynamic` | {27.5} ms | {0.979} | {1.016} |"),
+    ]),
+):  # fmt: skip
+    for _devices, _allocation, _text in _rows:
+
+        def _run(
+            frame: pd.DataFrame, devices: int = _devices, allocation: str = _allocation, text: str = _text
+        ) -> Sequence[float]:
+            some = frame[(frame["devices"] == devices) & (frame["worker"] == "all") & (frame["redone"] == 0)]
+            (one,) = some[some["allocation"] == allocation].to_dict("records")
+            told = [1e3 * one["elapsed_s"], one["efficiency"], one["predicted_over_measured"]]
+            return [one["batch"], *told] if text.count("{") == 4 else told
+
+        figure(_page, _text, _file)(_run)
