@@ -154,7 +154,7 @@ def test_the_page_leads_from_a_plain_kernel_to_a_program(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["new", "closest"]) == 0
-    files = files_of_the_page()
+    files = [(name, text) for name, text in files_of_the_page() if name.startswith(("closest/", "use.py"))]
     before = dict(files[:-2])
     assert [name for name, _ in files[-2:]] == ["closest/closest.cu", "use.py"]
     for name, content in before.items():
@@ -176,6 +176,21 @@ def test_the_page_leads_from_a_plain_kernel_to_a_program(
     exec(after["use.py"].replace('("./closest")', '("./closest", device="cpu")'), names)
     names["closest"].close()
     assert len(capsys.readouterr().out.strip().splitlines()[-1].strip("[]").split()) == 3
+
+
+@pytest.mark.parametrize(("folder", "count"), [("chains", 12), ("smooth", 4)])
+def test_the_other_families_of_the_page_are_whole(
+    folder: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, content in files_of_the_page():
+        if name.startswith(f"{folder}/"):
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(content, encoding="utf-8")
+    assert main(["lint", f"./{folder}", "--strict"]) == 0, capsys.readouterr().out
+    assert main(["sweep", f"./{folder}", "--device", "cpu"]) == 0
+    frame = pd.read_csv(f"autotune-results/{folder}/results.csv")
+    assert list(frame["state"]) == ["measured"] * count
 
 
 def test_fixed_sizes_scalars_and_inputs_that_are_made_are_as_the_page_says(tmp_path: Path) -> None:
