@@ -132,7 +132,8 @@ class Declared:
                     ast.Assign(targets=[ast.Name(id="orders")], value=ast.Dict(keys=keys))
                     | ast.AnnAssign(target=ast.Name(id="orders"), value=ast.Dict(keys=keys))
                 ):
-                    names = [key.value for key in keys if isinstance(key, ast.Constant)]
+                    constants = [key.value for key in keys if isinstance(key, ast.Constant)]
+                    names = [name for name in constants if isinstance(name, str)]
                     return frozenset(names) if len(names) == len(keys) else None
         return None
 

@@ -9,6 +9,7 @@ from figures import FIGURES, RESULTS, Figure, printed, quoted
 DOCS = Path(__file__).parents[1] / "docs"
 GENERATED = {"docs/mummergpu-policy-analysis.md"}  # tests/test_policy_analysis.py makes its tables anew
 PAGES = {f"docs/{path.name}": path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
+PAGES["README.md"] = (DOCS.parent / "README.md").read_text(encoding="utf-8")
 KEPT = {path.name for path in RESULTS.iterdir() if path.suffix in (".csv", ".xz")}
 
 

@@ -180,7 +180,11 @@ def test_the_page_leads_from_a_plain_kernel_to_a_program(
 
 @pytest.mark.parametrize(("folder", "count"), [("chains", 12), ("smooth", 4)])
 def test_the_other_families_of_the_page_are_whole(
-    folder: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: str,
+    count: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name, content in files_of_the_page():
