@@ -155,7 +155,7 @@ def doubler(tmp_path):
     text = FAMILY.replace(
         "  block_size:",
         "  speed: {values: [slow, fast], default: slow}\n"
-        "  x_order: {layout: order, data: [n], values: [plain, still, turned], default: plain}\n  block_size:",
+        "  x_order: {layout: order, data: [n], values: [plain, given, turned], default: plain}\n  block_size:",
     )
     source = SOURCE.replace("template", "enum class Speed { slow, fast };\ntemplate", 1)
     folder = write_family(tmp_path / "doubler", text, source)
@@ -177,7 +177,7 @@ def test_data_and_geometry_count_beside_the_code(doubler, tmp_path, monkeypatch)
     assert control
     assert key_of(doubler, some, memory="readonly") == control  # the same buffer; the load is in the code
     assert key_of(doubler, some, speed="fast") == control
-    assert key_of(doubler, some, x_order="still") == control  # names no permutation
+    assert key_of(doubler, some, x_order="given") == control  # names no permutation
     assert key_of(doubler, some, x_order="turned") != control
     assert key_of(doubler, some, memory="texture") != control
     assert key_of(doubler, some, block_size=64) != control
@@ -211,7 +211,7 @@ def test_a_policy_that_nothing_reads_is_idle(doubler, tmp_path):
     assert idle_policies(doubler.space.policies, known) == ("speed",)
     assert indistinct_values(doubler.space.policies, known) == {
         "speed": (("slow", "fast"),),
-        "x_order": (("plain", "still"),),
+        "x_order": (("plain", "given"),),
     }
 
 
