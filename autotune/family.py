@@ -93,7 +93,7 @@ class Family:
 
     @property
     def fixed_sizes(self) -> Mapping[str, int]:
-        """The sizes of those extents."""
+        """The sizes of ``constants``."""
         return {name: value.integer({}) for name, value in self.extents.items() if value and not value.names}
 
     def tolerance(self, names: Mapping[str, Any]) -> tuple[float, float]:
