@@ -17,7 +17,7 @@ from autotune.errors import DeviceError, UnknownName, UsageError
 from autotune.family import Family
 from autotune.feed import Feed
 from autotune.isolation import ProcessWorker
-from autotune.jobs import Describe, Died, Job, Reference, Retime, Setting, Tried
+from autotune.jobs import Describe, Died, Job, Prove, Ragged, Reference, Retime, Setting, Tried
 from autotune.space import Configuration
 from autotune.toolchain import CompileFailure, Toolchain
 from autotune.workload import Inputs
@@ -75,8 +75,9 @@ class Worker(Protocol):
         """The jobs that a lost worker has not tried."""
         ...
 
-    def ask(self, request: Retime | Describe, trials: float) -> Any:
-        """The answer, with no job in hand. Raises LaunchError when there is none in the time of so many ``trials``."""
+    def ask(self, request: Retime | Describe | Ragged | Prove, trials: float) -> Any:
+        """The answer, with no job in hand. Raises LaunchError when there is none in the time of so many ``trials``:
+        Ended where the process ended over it."""
         ...
 
     def close(self, at_once: bool = False) -> None: ...

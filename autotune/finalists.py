@@ -1,14 +1,18 @@
-"""The last word: the configurations near the best, timed again in turn, checked again, with the control beside
-them so that its margin is measured and not pieced together."""
+"""The last word: the configurations near the best, proved on ragged sizes, timed again in turn, checked again, with the
+control beside them so that its margin is measured and not pieced together."""
 
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from autotune.cache import Cache
 from autotune.compiler import compile_batch
 from autotune.crew import Worker
+from autotune.decision import OBJECTIVES, decide_classes
 from autotune.jobs import Job, Retime, Retimed
-from autotune.measure import Protocol, Samples
+from autotune.measure import Protocol, Samples, median
+from autotune.proving import Proving, failed
 from autotune.space import Configuration
 from autotune.store import retimed
 from autotune.toolchain import Compiled
@@ -16,63 +20,136 @@ from autotune.trial import Trial
 from autotune.twins import first_of
 from autotune.variant import Variant, batch
 
-__all__ = ["Finalists"]
+__all__ = ["Finalists", "fingerprint"]
 
 _EXTENSIONS = 3  # how often configurations whose first median beats the best re-timed one are called in
 
 
-@dataclass(frozen=True)
+@dataclass
 class Finalists:
-    """Timed by one worker. What was recorded with another's figures is not timed, but gets the other's new ones."""
+    """Proved and timed by one worker. What was recorded with another's figures is not timed, but gets the other's new
+    ones. ``ratio`` is the median over those timed of their time now over their first one (0 before any was)."""
 
     worker: Worker
     cache: Cache
     protocol: Protocol
+    proving: Proving
+    ratio: float = 0.0
 
     def run(
         self,
         trials: Mapping[Configuration, Trial],
         control: Configuration,
+        accuracy: Sequence[str],
         variant: Callable[[Configuration], Variant],
         record: Callable[[Trial], None],
     ) -> None:
-        """Re-time the nearest of ``trials``; then whatever first median is still ahead of the best re-timed one,
-        together with that best. ``record`` receives each trial anew. Raises LaunchError."""
-        firsts = first_of(trials.values())
+        """Prove the nearest of ``trials`` and time those again that are right; then whatever first median is still
+        ahead of the best re-timed one, together with that best; last, prove whatever wins by another objective or in
+        another accuracy class. ``record`` receives each trial anew. Raises LaunchError."""
+        known = dict(trials)
+
+        def noted(trial: Trial) -> None:
+            known[trial.configuration] = trial
+            record(trial)
+
+        self._time(known, control, variant, noted)
+        self._prove_winners(known, control, accuracy, noted)
+
+    def _time(
+        self,
+        known: dict[Configuration, Trial],
+        control: Configuration,
+        variant: Callable[[Configuration], Variant],
+        record: Callable[[Trial], None],
+    ) -> None:
+        firsts = first_of(known.values())
         pool = {
             c: t
-            for c, t in trials.items()
+            for c, t in known.items()
             if t.measurement and not t.measurement.abandoned and c not in firsts
         }
         ranked = sorted(pool, key=lambda c: _first_ms(pool[c]))
-        if not ranked:
-            return
-        limit = _first_ms(pool[ranked[0]]) * self.protocol.within
-        chosen = [c for c in ranked if _first_ms(pool[c]) <= limit][: self.protocol.finalists]
+        self.proving.near = ranked[: self.protocol.finalists]
+        chosen = self._right(ranked, self.protocol.finalists, self.protocol.within, known, record)
         control = firsts.get(control, control)
-        measured_control = trials.get(control)
-        beside = (
-            [control] if measured_control and measured_control.measurement and control not in chosen else []
-        )
+        measured_control = known.get(control)
+        beside = []
+        if chosen and control not in chosen and measured_control and measured_control.measurement:
+            beside = self._right([control], 1, math.inf, known, record)
         times: dict[Configuration, float] = {}
         for _ in range(1 + _EXTENSIONS):
             if len(chosen) + len(beside) < 2:
                 return
-            timed = self._timed([variant(c) for c in (*chosen, *beside)], trials, len(beside))
+            timed = self._timed([variant(c) for c in (*chosen, *beside)], known, len(beside))
+            self.ratio = self.ratio or median(
+                [s.median_ms / _first_ms(known[c]) for c, s in timed.samples.items()]
+            )
             for configuration, samples in timed.samples.items():
                 reason = timed.wrong[configuration]
                 alike = [configuration, *(c for c, first in firsts.items() if first == configuration)]
-                for trial in (_retimed(trials[c], samples) for c in alike):
+                for trial in (_retimed(known[c], samples) for c in alike):
                     record(_wrong(trial, reason) if reason else trial)
                 if not reason and configuration not in beside:
                     times[configuration] = samples.median_ms
             if not times:
                 return
             best = min(times, key=lambda c: times[c])
-            ahead = [c for c in ranked if c not in times and _first_ms(pool[c]) < times[best]]
-            if not ahead:
+            ahead = [
+                c
+                for c in ranked
+                if c not in times and known[c].measurement and _first_ms(pool[c]) < times[best]
+            ]
+            called = self._right(ahead, self.protocol.finalists - 1, math.inf, known, record)
+            if not called:
                 return
-            chosen, beside = [best, *ahead[: self.protocol.finalists - 1]], []
+            chosen, beside = [best, *called], []
+
+    def _right(
+        self,
+        ranked: Sequence[Configuration],
+        most: int,
+        within: float,
+        known: Mapping[Configuration, Trial],
+        record: Callable[[Trial], None],
+    ) -> list[Configuration]:
+        """The first ``most`` of ``ranked`` that are right on ragged sizes too, none slower than the first of those by
+        more than the factor ``within``."""
+        right: list[Configuration] = []
+        for configuration in ranked:
+            if len(right) >= most:
+                break
+            if right and _first_ms(known[configuration]) > _first_ms(known[right[0]]) * within:
+                break
+            if self._is_right(known[configuration], record):
+                right.append(configuration)
+        return right
+
+    def _is_right(self, trial: Trial, record: Callable[[Trial], None]) -> bool:
+        if self.proving.is_proved(trial):
+            return True
+        proved = self.proving.proved(trial)
+        if proved != trial:
+            record(proved)
+        return proved.measurement is not None
+
+    def _prove_winners(
+        self,
+        known: Mapping[Configuration, Trial],
+        control: Configuration,
+        accuracy: Sequence[str],
+        record: Callable[[Trial], None],
+    ) -> None:
+        """Until every winner that a policy file may get is proved: one that turns out wrong makes room for the next."""
+        while True:
+            trials = list(known.values())
+            decided = (decide_classes(trials, control, accuracy, objective) for objective in OBJECTIVES)
+            winners = {d.winner.configuration: d.winner for found in decided for d in found.values()}
+            due = [trial for trial in winners.values() if not self.proving.is_proved(trial)]
+            if not due:
+                return
+            for trial in due:
+                self._is_right(trial, record)
 
     def _timed(
         self, variants: Sequence[Variant], trials: Mapping[Configuration, Trial], beside: int
@@ -103,14 +180,15 @@ def _retimed(trial: Trial, samples: Samples) -> Trial:
 
 
 def _wrong(trial: Trial, reason: str) -> Trial:
-    """A kernel that was right once and then was not has no time that counts."""
-    return Trial(
-        family=trial.family,
-        workload=trial.workload,
-        device=trial.device,
-        configuration=trial.configuration,
-        state="wrong_result",
-        reason=f"right when first verified, wrong after it was timed: {reason}",
-        profiles=trial.profiles,
-        phases_ms=trial.phases_ms,
+    return failed(trial, "wrong_result", f"right when first verified, wrong after it was timed: {reason}")
+
+
+def fingerprint(trials: Iterable[Trial]) -> str:
+    """Equal for the same measured trials with the same figures and proofs; empty where none was measured. The record
+    keeps it when finalists are done, so that it can be seen whether they were."""
+    rows = sorted(
+        (t.configuration.id, t.measurement.median_ms, t.measurement.retimed_ms, t.proof, len(t.proved))
+        for t in trials
+        if t.measurement
     )
+    return hashlib.sha256(repr(rows).encode()).hexdigest()[:16] if rows else ""

@@ -9,9 +9,10 @@ from typing import Any
 
 from autotune.backends import Backend, LaunchError
 from autotune.family import Family
-from autotune.jobs import Describe, Died, Job, Reference, Retime, Setting, Tried
+from autotune.jobs import Describe, Died, Job, Prove, Proved, Ragged, Reference, Retime, Setting, Tried
+from autotune.ragged import ragged_proofs
 from autotune.reference import expected_outputs
-from autotune.worker import Measurer
+from autotune.worker import Measurer, Proof
 from autotune.workload import Inputs
 
 __all__ = ["LocalWorker"]
@@ -27,6 +28,7 @@ class LocalWorker:
         self.pipe = None
         self._measurer: Measurer | None = None
         self._expected: dict[str, Any] = {}
+        self._ragged: list[Proof] = []
         self._jobs: deque[Job] = deque()
         self._current = ExitStack()
 
@@ -46,6 +48,7 @@ class LocalWorker:
         return elapsed_ms
 
     def study(self, setting: Setting, family: Family, inputs: Inputs) -> None:
+        self._inputs = inputs
         self._measurer = Measurer(
             self.backend, family, setting.workload, inputs, self._expected, setting.protocol
         )  # fmt: skip
@@ -70,13 +73,29 @@ class LocalWorker:
         jobs, self._jobs = list(self._jobs), deque()
         return jobs
 
-    def ask(self, request: Retime | Describe, trials: float) -> Any:  # noqa: ARG002
+    def ask(self, request: Retime | Describe | Ragged | Prove, trials: float) -> Any:  # noqa: ARG002
         if self.lost:
             raise LaunchError(self.lost)
         assert self._measurer
-        return (
-            self._measurer.retimed(request) if isinstance(request, Retime) else self._measurer.described()
-        )  # fmt: skip
+        match request:
+            case Retime():
+                return self._measurer.retimed(request)
+            case Ragged():
+                family, workload = self._measurer.family, request.setting.workload
+                sizes, self._ragged = ragged_proofs(
+                    family, workload, self._inputs, request.root, request.steps, request.cache
+                )
+                return sizes
+            case Prove():
+                return self._proved(request)
+        return self._measurer.described()
+
+    def _proved(self, request: Prove) -> Proved:
+        assert self._measurer
+        found = self._measurer.proved(request, lambda size: self._ragged[size.number])
+        if found.lost:
+            self.lost = f"{request.job.configuration.id} took the device's context with it ({found.reason})"
+        return found
 
     def close(self, at_once: bool = False) -> None:  # noqa: ARG002
         if self._measurer:

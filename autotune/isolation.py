@@ -23,7 +23,20 @@ from autotune.backends import Backend, LaunchError
 from autotune.device import Device
 from autotune.errors import AutotuneError, DeviceError, FamilyError
 from autotune.family import Family
-from autotune.jobs import Describe, Died, Job, Reference, Retime, Setting, Tried, own_folder
+from autotune.jobs import (
+    Describe,
+    Died,
+    Ended,
+    Job,
+    Prove,
+    Proved,
+    Ragged,
+    Reference,
+    Retime,
+    Setting,
+    Tried,
+    own_folder,
+)  # fmt: skip
 from autotune.serving import serve
 from autotune.toolchain import Toolchain
 from autotune.workload import Inputs
@@ -261,7 +274,7 @@ class ProcessWorker:
         self._sent = 0
         return jobs
 
-    def ask(self, request: Reference | Retime | Describe, trials: float) -> Any:
+    def ask(self, request: Reference | Retime | Describe | Ragged | Prove, trials: float) -> Any:
         """See crew.Worker. A process that ends over the request is not made anew for it, but for the next one."""
         seconds = trials * self._trial_seconds + START_SECONDS
         until = time.monotonic() + seconds
@@ -274,18 +287,27 @@ class ProcessWorker:
             left = min(until, self._deadline) - time.monotonic()
             try:
                 if not self._pipe.poll(None if math.isinf(left) else max(0.0, left)):
+                    if asked:
+                        self._starts = 0  # it did start: the request is to blame
                     self._ended(f"no answer within {seconds:g} s")
                     if asked:
-                        raise LaunchError(f"no answer within {seconds:g} s; the measuring process was killed")
+                        what = f"no answer within {seconds:g} s; the measuring process was killed"
+                        raise Ended("timed_out", what)
                     continue
                 kind, content = self._pipe.recv()
             except (EOFError, OSError):
                 cause = self._cause()
+                if asked:
+                    self._starts = 0
                 self._ended(cause)
                 if asked:
-                    raise LaunchError(cause) from None
+                    raise Ended("crashed", cause) from None
                 continue
             if kind == "answer":
+                if isinstance(content, Proved) and content.lost:
+                    self._starts = 0
+                    self._kill()
+                    self._again(content.reason)
                 return content
             if kind == "failed":
                 raise LaunchError(content)

@@ -1,6 +1,7 @@
 """What is asked of a measuring process, and what it answers: values that are sent through its pipe.
 
     Reference -> milliseconds    Setting    Job -> Tried, Job -> Tried, …    Retime -> Retimed    Describe -> dict
+    Ragged -> RaggedSizes    Prove -> Proved
 
 A family is not sent but loaded from its folder, and arrays are not sent but mapped from files.
 """
@@ -9,7 +10,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from autotune.backends import LaunchError
+from autotune.data import Data
 from autotune.device import Device
 from autotune.errors import FamilyError, StoreError
 from autotune.family import Family, load
@@ -27,11 +30,34 @@ from autotune.space import Configuration
 from autotune.toolchain import Compiled
 from autotune.trial import KernelProfile, Measurement, State, Trial
 from autotune.variant import Variant
+from autotune.verify import PROOF_VERSION
 from autotune.workload import Inputs, Workload
 
 __all__ = [
-    "Describe", "Died", "Job", "Reference", "Retime", "Retimed", "Setting", "Tried", "expected", "given", "mapped",
-    "own_folder", "shared_arrays", "static_profiles", "trial_of", "write_arrays",
+    "Describe",
+    "Died",
+    "Ended",
+    "Job",
+    "Prove",
+    "Proved",
+    "Ragged",
+    "RaggedSize",
+    "RaggedSizes",
+    "Reference",
+    "Retime",
+    "Retimed",
+    "Setting",
+    "Tried",
+    "expected",
+    "given",
+    "given_ragged",
+    "mapped",
+    "own_folder",
+    "shared_arrays",
+    "static_profiles",
+    "trial_of",
+    "write_arrays",
+    "write_ragged",
 ]  # fmt: skip
 
 _PREFIX = "autotune-sweep-"  # then the sweeping process's number
@@ -65,12 +91,14 @@ class Reference:
 @dataclass(frozen=True)
 class Job:
     """One compiled configuration to be tried. ``best_ms`` is the best time of the sweep when it was sent; ``same`` is
-    equal for configurations that make the device do the very same, or empty."""
+    equal for configurations that make the device do the very same, or empty. With ``timed``, the figures of a trial
+    that an older verification let through, it is verified again and not timed again."""
 
     configuration: Configuration
     compiled: Compiled
     best_ms: float = math.inf
     same: str = ""
+    timed: Measurement | None = None
 
 
 @dataclass(frozen=True)
@@ -109,6 +137,63 @@ class Retimed:
 
     samples: Mapping[Configuration, Samples]
     wrong: Mapping[Configuration, str]
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """Asks for inputs of ragged sizes near those of a Setting, with their expected outputs, as files in its ``arrays``;
+    answered by RaggedSizes. ``root`` is the data folder, ``cache`` the compile cache's, ``steps`` as in
+    ``ragged.ragged_inputs``."""
+
+    setting: Setting
+    root: Path
+    cache: Path
+    steps: Mapping[str, Sequence[int]]
+
+
+@dataclass(frozen=True)
+class RaggedSize:
+    """One of them: ``told`` are the extents that a reader knows it by, ``sizes`` all extents."""
+
+    number: int
+    told: Mapping[str, int]
+    sizes: Mapping[str, int]
+    scalars: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class RaggedSizes:
+    """Where there are none, ``why_not`` says why."""
+
+    sizes: tuple[RaggedSize, ...] = ()
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Prove:
+    """Asks whether a configuration's results are right for a ragged size, or, with ``size`` None, for the workload's
+    own."""
+
+    setting: Setting
+    job: Job
+    size: RaggedSize | None
+
+
+@dataclass(frozen=True)
+class Proved:
+    """``state`` is ``measured`` where it was right; ``lost`` says that the device's context went with it."""
+
+    state: State
+    reason: str = ""
+    lost: bool = False
+
+
+class Ended(LaunchError):
+    """A measuring process ended over a request; ``state`` says how."""
+
+    def __init__(self, state: State, reason: str) -> None:
+        super().__init__(reason)
+        self.state = state
 
 
 @dataclass(frozen=True)
@@ -159,6 +244,7 @@ def trial_of(
         profiles=static,
         measurement=measurement,
         phases_ms={"compile": job.compiled.seconds * 1e3, **spent},
+        proof=PROOF_VERSION,
     )
 
 
@@ -171,6 +257,26 @@ def write_arrays(folder: Path, prefix: str, arrays: Mapping[str, NDArray[Any]]) 
 def expected(setting: Setting, family: Family) -> dict[str, NDArray[Any]]:
     """The expected outputs that lie beside the inputs."""
     return {data.name: mapped(setting.arrays / f"expected-{data.name}.npy") for data in family.outputs}
+
+
+def write_ragged(folder: Path, number: int, inputs: Inputs, outputs: Mapping[str, NDArray[Any]]) -> None:
+    """The files that ``given_ragged`` reads. Raises OSError."""
+    write_arrays(folder, f"ragged{number}-input", inputs.arrays)
+    write_arrays(folder, f"ragged{number}-expected", outputs)
+
+
+def given_ragged(
+    setting: Setting, family: Family, size: RaggedSize
+) -> tuple[Inputs, dict[str, NDArray[Any]]]:
+    """The inputs of a ragged size and their expected outputs."""
+
+    def read(kind: str, data: Sequence[Data]) -> dict[str, NDArray[Any]]:
+        return {d.name: mapped(setting.arrays / f"ragged{size.number}-{kind}-{d.name}.npy") for d in data}
+
+    inputs = Inputs(
+        arrays=read("input", family.inputs), sizes=size.sizes, options=setting.options, scalars=size.scalars
+    )
+    return inputs, read("expected", family.outputs)
 
 
 def own_folder() -> "tempfile.TemporaryDirectory[str]":

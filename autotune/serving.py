@@ -14,7 +14,23 @@ from typing import Any
 from autotune import errors
 from autotune.backends import Backend, LaunchError
 from autotune.errors import AutotuneError
-from autotune.jobs import Job, Reference, Retime, Setting, Tried, expected, given, write_arrays
+from autotune.jobs import (
+    Job,
+    Prove,
+    Proved,
+    Ragged,
+    RaggedSizes,
+    Reference,
+    Retime,
+    Setting,
+    Tried,
+    expected,
+    given,
+    given_ragged,
+    write_arrays,
+    write_ragged,
+)  # fmt: skip
+from autotune.ragged import ragged_proofs
 from autotune.reference import expected_outputs
 from autotune.worker import Measurer
 
@@ -75,7 +91,10 @@ def _work(pipe: Connection, backend: Backend) -> None:
                 )  # fmt: skip
                 pipe.send(("set", None))
             else:
-                pipe.send(_answer(request, measurer))
+                kind, answer = _answer(request, measurer)
+                pipe.send((kind, answer))
+                if isinstance(answer, Proved) and answer.lost:
+                    os._exit(1)
             mark = time.perf_counter()
     if measurer:
         measurer.close()
@@ -88,13 +107,30 @@ def _answer(request: Any, measurer: Measurer | None) -> tuple[str, Any]:
             outputs, elapsed_ms = expected_outputs(family, inputs, request.cache)
             write_arrays(request.setting.arrays, "expected", outputs)
             return "answer", elapsed_ms
+        if isinstance(request, Ragged):
+            return "answer", _ragged(request)
         assert measurer, "a setting comes before"
+        if isinstance(request, Prove):
+            family, setting = measurer.family, request.setting
+            return "answer", measurer.proved(request, lambda size: given_ragged(setting, family, size))
         return "answer", measurer.retimed(request) if isinstance(request, Retime) else measurer.described()
     except AutotuneError:
         raise
     except Exception as problem:  # noqa: BLE001 - whatever a family's Python raises
         text = str(problem) if isinstance(problem, LaunchError) else f"{type(problem).__name__}: {problem}"
         return "failed", text
+
+
+def _ragged(request: Ragged) -> RaggedSizes:
+    """The ragged inputs and their expected outputs, as files for every measuring process."""
+    setting = request.setting
+    family, inputs = given(setting)
+    sizes, proofs = ragged_proofs(
+        family, setting.workload, inputs, request.root, request.steps, request.cache
+    )
+    for size, (made, outputs) in zip(sizes.sizes, proofs, strict=True):
+        write_ragged(setting.arrays, size.number, made, outputs)
+    return sizes
 
 
 def _warm(backend: Backend) -> None:

@@ -1,7 +1,7 @@
 """The pipe: every configuration compiled, placed, verified, measured and recorded, in that order.
 
     configurations -> compile_many -> for each: a worker places -> verifies -> measures -> recorded here
-    -> finalists re-timed
+    -> finalists proved on ragged sizes and re-timed
 
 Compiling goes on in a thread and in processes of its own, measuring in one process for each device; this module
 hands out and records. A configuration that cannot be compiled, launched or trusted, or that takes its process
@@ -23,19 +23,22 @@ from autotune.compiling import Compiling
 from autotune.crew import DeviceLost, Made, Worker
 from autotune.decision import time_ms
 from autotune.family import Family
-from autotune.finalists import Finalists
+from autotune.finalists import Finalists, fingerprint
 from autotune.identity import header, single_presets
 from autotune.in_process import LocalWorker
 from autotune.jobs import Describe, Reference, Setting, shared_arrays
 from autotune.machine_code import idle_policies
 from autotune.measure import Protocol
+from autotune.paths import data_root
+from autotune.proving import Proving
 from autotune.record import Study
 from autotune.search import Search
-from autotune.search_members import Unlisted
+from autotune.search_members import Unlisted, listed
 from autotune.space import Configuration, Space
 from autotune.store import Store, StudyStore
 from autotune.trial import Trial
 from autotune.trying import Phases, Trying
+from autotune.verify import PROOF_VERSION
 from autotune.workers import Workers
 from autotune.workload import Inputs, Workload
 
@@ -43,6 +46,7 @@ __all__ = ["Interrupted", "Phases", "Sweep"]
 
 _ASKED = 4  # configurations asked of a search at a time, for each worker
 _TRIED_AGAIN = ("compile_failed", "launch_failed")
+_VERDICTS = ("measured", "wrong_result")  # what verification said
 _OF_ONE_RUN = ("interrupted", "lost", "warning")
 
 
@@ -54,6 +58,11 @@ class Sweep:
     ``space`` says which they are. ``watch`` is called after each trial with (trial, trials done, trials in
     all or 0), ``note`` with what a person should know at once. ``run`` returns the study as recorded;
     KeyboardInterrupt leaves a usable record. Raises AutotuneError.
+
+    The control is tried beside a selection that leaves it out, so that there is something to compare with. What an
+    older verification let through is verified again, and what it refused is tried again; with ``again`` everything is,
+    with ``retime`` the finalists. ``budget`` says of the search what a reader of the study should know; ``root`` is the
+    data folder.
     """
 
     family: Family
@@ -70,6 +79,10 @@ class Sweep:
     compiler: str = ""
     processes: int = 1
     compilers: Workers | None = None
+    again: bool = False
+    retime: bool = False
+    budget: Mapping[str, Any] = field(default_factory=lambda: {"by": "exhaustive"})
+    root: Path = field(default_factory=data_root)
     watch: Callable[[Trial, int, int], None] = lambda trial, done, total: None
     note: Callable[[str], None] = lambda text: None
     phases: Phases = field(default_factory=Phases)
@@ -77,6 +90,8 @@ class Sweep:
     before: int = 0  # trials that were recorded before and are not tried again
     began: float = math.inf  # time.perf_counter() when the first configuration could be tried
     _compiling: Compiling = field(init=False)
+    _setting: Setting = field(init=False)
+    _beside: tuple[Configuration, ...] = field(init=False)  # tried with the selection, and no part of it
 
     @property
     def busy_share(self) -> float:
@@ -102,23 +117,25 @@ class Sweep:
         if recorded.why_new:
             self.note(recorded.why_new)
         known = recorded.known()
-        # A failed compile or launch may have been the machine's fault (no memory, full disk), and is cheap to repeat.
-        again = [c for c, trial in known.items() if trial.state in _TRIED_AGAIN]
-        todo = [c for c in self._ordered(again) if c not in known or known[c].state in _TRIED_AGAIN]
+        wanted = self._wanted()
+        control = self.family.space.control
+        self._beside = () if control in wanted else (control,)
+        again = [c for c, t in known.items() if (c in wanted or c in self._beside) and self._is_due(t)]
+        left = set(again)
+        todo = [c for c in self._ordered(again) if c not in known or c in left]
         is_open = self.configurations is None  # nobody knows whether something is left to do
-        tried_before, wanted = len(known), self._wanted()
-        self.before = sum(c in wanted and t.state not in _TRIED_AGAIN for c, t in known.items())
-        self.best_ms = min((time_ms(t) for t in known.values()), default=math.inf)
+        tried_before = len(known)
+        self.before = sum(c not in left for c in known if c in wanted or c in self._beside)
+        self.best_ms = math.inf if self.again else min((time_ms(t) for t in known.values()), default=math.inf)
         began = time.perf_counter()
         interrupted, about = False, dict(study.about)
         try:
-            if todo or is_open or recorded.about().get("interrupted"):
+            if todo or is_open or self.retime or self._are_finalists_due(recorded, known):
                 with self._arrays() as arrays:
                     about["reference_ms"] = self._set_out(arrays)
                     about |= self._described()
                     self._try(todo, recorded, known)
-                    if trouble := self._finalists(recorded, known):
-                        about["warning"] = trouble
+                    about |= self._finalists(recorded, known)
                     about |= self._described()
         except KeyboardInterrupt:
             interrupted = True
@@ -127,13 +144,36 @@ class Sweep:
         except DeviceLost as problem:
             about["lost"] = str(problem)
         visited = len(known) - tried_before if self.searched else len(todo)
+        about["searched"] = self._searched(known)
+        about["beside"] = [c.id for c in self._beside]
         about = self._about(about, recorded.about(), time.perf_counter() - began, visited)
         about["interrupted"] = interrupted
         recorded.annotate(about)
-        study = replace(study, about=about, trials=tuple(t for c, t in known.items() if c in wanted))
+        study = replace(study, about=about, trials=tuple(self._selected(known).values()))
         if interrupted:
             raise Interrupted(study)
         return study
+
+    def _is_due(self, trial: Trial) -> bool:
+        """Whether what is recorded is tried again. A failed compile or launch may have been the machine's fault (no
+        memory, full disk), and is cheap to repeat; a verdict of an older verification is none of today's."""
+        if self.again or trial.state in _TRIED_AGAIN:
+            return True
+        return trial.state in _VERDICTS and trial.proof < PROOF_VERSION
+
+    def _selected(self, known: Mapping[Configuration, Trial]) -> dict[Configuration, Trial]:
+        """What was asked for, and the control."""
+        wanted = self._wanted()
+        return {c: t for c, t in known.items() if c in wanted or c in self._beside}
+
+    def _searched(self, known: Mapping[Configuration, Trial]) -> dict[str, Any]:
+        """How much of the space was tried: of the selection, and ``space`` for all of it (None where it is too large
+        to list)."""
+        wanted = self._wanted()
+        of = None if self.configurations is None else len(self.configurations)
+        whole = listed(self.family.space)
+        space = None if whole is None else len(whole)
+        return {"tried": sum(c in wanted for c in known), "of": of, "space": space, **self.budget}
 
     # -- before the first configuration -------------------------------------------------------------------
 
@@ -154,6 +194,7 @@ class Sweep:
             scalars=dict(self.inputs.scalars),
             protocol=self.protocol,
         )
+        self._setting = setting
         first = next((worker for worker in self.workers if not worker.lost), None)
         if first is None:  # an earlier workload took them all
             raise DeviceLost("; ".join(worker.lost for worker in self.workers))
@@ -172,11 +213,11 @@ class Sweep:
         """Presets first, then a thin spread over the space, then the rest: a good time to beat is found early, and
         what follows can be abandoned early. ``again`` where they cannot be listed."""
         if self.configurations is None:
-            return again
+            return list(dict.fromkeys([*self._beside, *again]))
         wanted = dict.fromkeys(self.configurations)
         first = [c for c in single_presets(self.family.space).values() if c in wanted]
         thin = self.configurations[:: max(1, len(self.configurations) // 24)]
-        return list(dict.fromkeys([*first, *thin, *self.configurations]))
+        return list(dict.fromkeys([*self._beside, *first, *thin, *self.configurations]))
 
     # -- one configuration after another ------------------------------------------------------------------
 
@@ -185,43 +226,57 @@ class Sweep:
     ) -> None:
         """Every configuration of ``todo``: here, or in another sweep that shares the record."""
         total = len(self.configurations or ())
-        done = 0 if self.searched else total - len(todo)
+        done = 0 if self.searched else total - sum(c not in self._beside for c in todo)
 
         def watch(trial: Trial) -> None:
             nonlocal done
-            done += 1
+            done += trial.configuration not in self._beside
             self.best_ms = trying.best_ms
             self.watch(trial, done, total)
 
+        again = frozenset(c for c in todo if c in known)
+        timed = {} if self.again else {c: known[c] for c in again if known[c].measurement}
         trying = Trying(
             workers=self.workers, family=self.family, workload=self.workload, inputs=self.inputs, store=recorded,
-            known=known, again=frozenset(c for c in todo if c in known), phases=self.phases, watch=watch,
-            best_ms=self.best_ms,
+            known=known, again=again, timed=timed, phases=self.phases, watch=watch, best_ms=self.best_ms,
         )  # fmt: skip
         self.began = time.perf_counter()
         if self.searched:
-            self._try_asked(trying, self.searched(self._compiling.exclusion), known)
+            first = [
+                c for c in todo if (c in self._beside or c in timed) and not self._compiling.exclusion(c)
+            ]
+            self._try_asked(trying, self.searched(self._compiling.exclusion), known, first)
             return
         reasons = {c: self._compiling.exclusion(c) for c in todo}
         runnable = [c for c, reason in reasons.items() if not reason]
         excluded = {c: reason for c, reason in reasons.items() if reason}
         trying.run(excluded, lambda stopped: self._compiling.made(runnable, stopped, self.processes))
 
-    def _try_asked(self, trying: Trying, search: Search, known: Mapping[Configuration, Trial]) -> None:
-        """What ``search`` asks for, a few at a time: what comes of them decides what is asked for next."""
+    def _try_asked(
+        self,
+        trying: Trying,
+        search: Search,
+        known: Mapping[Configuration, Trial],
+        first: Sequence[Configuration],
+    ) -> None:
+        """What ``search`` asks for, a few at a time: what comes of them decides what is asked for next. ``first`` are
+        tried before, and are none of its trials."""
         for configuration, trial in known.items():
-            if trial.state not in _TRIED_AGAIN:
+            if configuration in trying.timed or not self._is_due(trial):
                 search.tell(configuration, time_ms(trial) if trial.measurement else None)
         size = _ASKED * len(self.workers)
         is_cpu = self.workers[0].device.kind == "cpu"  # where nothing is compiled while something is measured
         asking = Asking(search, size, size if is_cpu else 2 * size)
-        told = trying.watch
+        told, aside = trying.watch, frozenset(first)
 
         def watch(trial: Trial) -> None:
-            asking.tell(trial)
+            if trial.configuration not in aside:
+                asking.tell(trial)
             told(trial)
 
         def chunks(stopped: Callable[[], bool]) -> Iterator[list[Made]]:
+            if first:
+                yield from self._compiling.made(first, stopped, 1)
             for asked in asking.batches(stopped):
                 # In this thread: processes are not worth their start for so few.
                 yield from self._compiling.made(asked, stopped, 1)
@@ -231,9 +286,14 @@ class Sweep:
 
     # -- the end: finalists, and what the record says of itself --------------------------------------------
 
-    def _finalists(self, recorded: StudyStore, known: dict[Configuration, Trial]) -> str:
-        """Re-time the best; why it could not be done, or empty."""
-        wanted = self._wanted()
+    def _are_finalists_due(self, recorded: StudyStore, known: Mapping[Configuration, Trial]) -> bool:
+        """Whether the record holds measured trials that finalists were not chosen from: a sweep that was killed between
+        the last trial and the last word leaves it so."""
+        done = fingerprint(self._selected(known).values())
+        return bool(done) and recorded.about().get("finalists") != done
+
+    def _finalists(self, recorded: StudyStore, known: dict[Configuration, Trial]) -> dict[str, Any]:
+        """Prove and re-time the best: what the study's description says of that."""
         mark = time.perf_counter()
 
         def record(trial: Trial) -> None:
@@ -241,19 +301,26 @@ class Sweep:
             known[trial.configuration] = trial
 
         worker = next(worker for worker in self.workers if not worker.lost)
-        finalists = Finalists(worker, self.cache, self.protocol)
+        variant = self._compiling.variant
+        proving = Proving(worker, self.cache, self._setting, self.root, self.inputs, variant)
+        finalists = Finalists(worker, self.cache, self.protocol, proving)
+        about: dict[str, Any] = {}
         try:
             finalists.run(
-                {c: t for c, t in known.items() if c in wanted},
-                self.family.space.control,
-                self._compiling.variant,
-                record,
+                self._selected(known), self.family.space.control, self.family.accuracy, variant, record
             )
+            recorded.refresh()
+            about["finalists"] = fingerprint(self._selected(recorded.known()).values())
         except LaunchError as problem:
-            return f"the finalists could not be timed again: {problem}"
+            about["warning"] = f"the finalists could not be timed again: {problem}"
         finally:
             self.phases.add("finalists", time.perf_counter() - mark)
-        return ""
+        if finalists.ratio:
+            about["retime_ratio"] = finalists.ratio
+        if proving.sizes is not None:
+            told = [dict(size.told) for size in proving.sizes.sizes]
+            about["proof"] = {"version": PROOF_VERSION, "sizes": told, "why_not": proving.sizes.why_not}
+        return about
 
     def _described(self) -> dict[str, Any]:
         """What the first device says of itself now; nothing after a lost context."""

@@ -76,7 +76,9 @@ class Measurement:
 @dataclass(frozen=True, kw_only=True)
 class Trial:
     """``reason`` is empty exactly when the state is ``measured``. ``phases_ms`` is wall time by phase
-    (compile, place, verify, measure). ``notes`` are remarks a reader should see (throttled, same code as …)."""
+    (compile, place, verify, measure). ``notes`` are remarks a reader should see (throttled, same code as …).
+    ``proof`` is the version of the verification that its verdict rests on (``verify.PROOF_VERSION``; 0 where it was not
+    kept), ``proved`` the ragged sizes, by extent, that it gave right results for as well."""
 
     family: str
     workload: str
@@ -88,6 +90,8 @@ class Trial:
     measurement: Measurement | None = None
     phases_ms: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    proof: int = 0
+    proved: tuple[Mapping[str, int], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready dict; ``from_dict`` gives the same trial back."""
@@ -105,5 +109,6 @@ class Trial:
                 "profiles": tuple(KernelProfile(**p) for p in plain["profiles"]),
                 "measurement": Measurement(**measurement) if measurement else None,
                 "notes": tuple(plain["notes"]),
+                "proved": tuple(plain.get("proved", ())),
             }
         )

@@ -14,7 +14,7 @@ from autotune.space import Configuration
 from autotune.store import StudyStore
 from autotune.toolchain import CompileFailure
 from autotune.trial import State, Trial
-from autotune.twins import Twins, twin
+from autotune.twins import Twins, own_notes, twin
 from autotune.workload import Inputs, Workload
 
 __all__ = ["Phases", "Trying"]
@@ -40,8 +40,9 @@ class Phases:
 @dataclass(kw_only=True)
 class Trying:
     """``known`` is what the record holds, and is kept up to date; ``again`` are those in it that are to be tried
-    nevertheless. ``watch`` is called with each trial that is done, here or in another sweep on the same record,
-    ``set_aside`` with each configuration that another one is trying just now."""
+    nevertheless, ``timed`` those of them whose figures stand and are only to be verified again. ``watch`` is called
+    with each trial that is done, here or in another sweep on the same record, ``set_aside`` with each configuration
+    that another one is trying just now."""
 
     workers: Sequence[Worker]
     family: Family
@@ -50,6 +51,7 @@ class Trying:
     store: StudyStore
     known: dict[Configuration, Trial]
     again: frozenset[Configuration]
+    timed: Mapping[Configuration, Trial]
     phases: Phases
     watch: Callable[[Trial], None]
     set_aside: Callable[[Configuration], None] = lambda configuration: None
@@ -93,7 +95,8 @@ class Trying:
             return None
         first = self._twins.first(job)
         if first is None:
-            return replace(job, best_ms=self.best_ms)
+            before = self.timed.get(job.configuration)
+            return replace(job, best_ms=self.best_ms, timed=before.measurement if before else None)
         if first in self._done:
             self._ready.append(twin(self._done[first], job))
         else:
@@ -129,7 +132,10 @@ class Trying:
         if isinstance(answer, Tried):
             for phase, seconds in answer.seconds.items():
                 self.phases.add("compile" if phase == "wait" else phase, seconds / len(self.workers))
-            self._record(answer.trial)
+            trial = answer.trial
+            if trial.measurement and (before := self.timed.get(trial.configuration)):
+                trial = replace(trial, notes=own_notes(before))
+            self._record(trial)
         elif isinstance(answer, Died):
             device = self.workers[0].device
             static = static_profiles(self.family, self.inputs, device, answer.job)

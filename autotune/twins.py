@@ -7,7 +7,7 @@ from autotune.jobs import Job
 from autotune.space import Configuration
 from autotune.trial import Trial
 
-__all__ = ["Twins", "first_of"]
+__all__ = ["Twins", "first_of", "own_notes"]
 
 _NOTE = "same code as "
 
@@ -42,6 +42,11 @@ def twin(trial: Trial, job: Job) -> Trial:
         phases_ms={"compile": job.compiled.seconds * 1e3},
         notes=(*trial.notes, f"{_NOTE}{trial.configuration.id}"),
     )
+
+
+def own_notes(trial: Trial) -> tuple[str, ...]:
+    """Its notes but for the one that names another's figures."""
+    return tuple(note for note in trial.notes if not note.startswith(_NOTE))
 
 
 def first_of(trials: Iterable[Trial]) -> Mapping[Configuration, Configuration]:

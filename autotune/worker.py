@@ -22,6 +22,9 @@ from autotune.family import Family
 from autotune.identity import single_presets
 from autotune.jobs import (
     Job,
+    Prove,
+    Proved,
+    RaggedSize,
     Retime,
     Retimed,
     Tried,
@@ -37,6 +40,8 @@ from autotune.verify import AGAIN, GUARD_BYTES, Verifier
 from autotune.workload import Inputs, Workload
 
 __all__ = ["Measurer"]
+
+Proof = tuple[Inputs, Mapping[str, NDArray[Any]]]  # inputs with their expected outputs
 
 _CHECKED_SHARE = 0.1  # of the time that finalists take
 _SPLIT_RUNS = 5  # runs that share out a plan's time among its kernels
@@ -56,6 +61,7 @@ class Measurer:
     _resident: Resident = field(init=False)
     _verifier: Verifier = field(init=False)
     _watch: Watch = field(init=False)
+    _ragged: dict[int, tuple[Resident, Verifier]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         most = self.protocol.finalists + 3
@@ -119,6 +125,8 @@ class Measurer:
         mark = _add(seconds, "verify", mark)
         if reason:
             return "wrong_result", reason, None
+        if job.timed:
+            return "measured", "", job.timed
         measurement = self._measured(execution, first_ms, best_ms, seconds, notes)
         mark = _add(seconds, "measure", mark)
         reason = self._verifier.left(execution)
@@ -211,6 +219,31 @@ class Measurer:
         wrong = {c: self._verifier.run(bound[c], self.workload.cold, AGAIN)[0] for c in samples}
         return Retimed(samples, {**wrong, **checks.wrong})
 
+    def proved(self, request: Prove, ragged: Callable[[RaggedSize], Proof]) -> Proved:
+        """Whether the configuration is right for a size that the study was not swept on; ``ragged`` gives its inputs
+        and expected outputs."""
+        try:
+            if request.size is None:
+                resident, verifier = self._resident, self._verifier
+            elif request.size.number in self._ragged:
+                resident, verifier = self._ragged[request.size.number]
+            else:
+                inputs, outputs = ragged(request.size)
+                resident, verifier = (
+                    Resident(self.backend, inputs, guard=GUARD_BYTES),
+                    Verifier(self.backend, self.family, outputs),
+                )
+                self._ragged[request.size.number] = resident, verifier
+            variant = self._variant(request.job.configuration)
+            execution = resident.execution(variant, self.backend.load(request.job.compiled))
+            reason, _ = verifier.run(execution, cold=False)
+        except Exception as problem:  # noqa: BLE001 - whatever a plan or an order makes of such a size
+            lost = self._is_lost()
+            known = isinstance(problem, LaunchError | AutotuneError)
+            text = str(problem) if known else f"{type(problem).__name__}: {problem}"
+            return Proved("crashed" if lost else "launch_failed", text, lost)
+        return Proved("wrong_result" if reason else "measured", reason)
+
     def described(self) -> dict[str, Any]:
         """What the device says of itself now; as much as it answers."""
         about: dict[str, Any] = {}
@@ -220,8 +253,10 @@ class Measurer:
         return about
 
     def close(self) -> None:
-        self._verifier.close()
-        self._resident.close()
+        for resident, verifier in ((self._resident, self._verifier), *self._ragged.values()):
+            verifier.close()
+            resident.close()
+        self._ragged.clear()
 
 
 @dataclass
