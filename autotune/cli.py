@@ -108,6 +108,13 @@ def sweep_command(
     trials: Trials = None,
     seconds: Seconds = None,
     seed: Seed = 0,
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="Try everything anew, what is recorded too; the record keeps both."),
+    ] = False,
+    retime: Annotated[
+        bool, typer.Option("--retime", help="Time the finalists again, on a machine that is idle now.")
+    ] = False,
 ) -> None:
     """Compile, verify and time every configuration; write results.csv, report.html and the policy file."""
     from autotune import sweeping
@@ -131,6 +138,8 @@ def sweep_command(
         trials=trials,
         seconds=seconds,
         seed=seed,
+        again=again,
+        retime=retime,
     )
     if static:
         from autotune.static_run import run_static

@@ -28,7 +28,7 @@ class LocalWorker:
         self.pipe = None
         self._measurer: Measurer | None = None
         self._expected: dict[str, Any] = {}
-        self._ragged: list[Proof] = []
+        self._ragged: Sequence[Proof] = []
         self._jobs: deque[Job] = deque()
         self._current = ExitStack()
 

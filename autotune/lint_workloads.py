@@ -33,6 +33,7 @@ def check_workloads(declared: Declared, family: Family) -> Iterator[Finding]:
             f"(there are: {', '.join(known) or 'none'}); correct the name, or write it",
             "default_workload",
         )
+    yield from _ragged(declared, family)
     for path in known.values():
         own = path.is_relative_to(
             family.folder
@@ -44,6 +45,23 @@ def check_workloads(declared: Declared, family: Family) -> Iterator[Finding]:
             yield Finding("workload", shown, 1, str(problem).removeprefix(f"{path}: "))
             continue
         yield from _arrays(declared, family, workload, shown)
+
+
+def _ragged(declared: Declared, family: Family) -> Iterator[Finding]:
+    """Whether finalists can be proved on other sizes than the swept ones."""
+    made, helped = "inputs" in declared.defined, "ragged" in declared.defined
+    linked = [data.name for data in family.inputs if any(field.link for field in data.fields)]
+    if helped or not (made or linked):
+        return
+    why = "inputs in family.py makes the arrays" if made else f"{linked[0]} holds links"
+    how = "write ragged(parameters) in family.py, which yields the parameters of small odd inputs"
+    yield declared.found(
+        "not-ragged",
+        f"winners are proved for the swept sizes only, since {why} and cutting them may break their meaning: "
+        f"{how if made else f'make them with inputs(parameters, root) and {how}'}",
+        *(() if made else ("data", linked[0])),
+        is_error=False,
+    )
 
 
 def _arrays(declared: Declared, family: Family, workload: Workload, path: Path) -> Iterator[Finding]:

@@ -41,7 +41,10 @@ class Entry:
     is cheaper than the winner for a single call, layout included; ``break_even_with`` is the other of the two (0: one
     of them always is). ``renewed`` and ``renewed_from`` tell that an entry was timed again, not swept, after its
     sources changed: when, and the date and digests of the sweep. ``regret_with`` says what this workload loses with the
-    winner of another entry: that one's time over the best, minus 1. The digests say what it was measured with."""
+    winner of another entry: that one's time over the best, minus 1. The digests say what it was measured with.
+    ``proved`` says for which ``sizes`` beside the workload's own its results were compared with the reference's, and by
+    which ``version`` of the verification; without sizes it is proved for the workload's own only. ``searched`` is how
+    much of the space was ``tried``, ``of`` how many configurations, ``by`` which search and with which ``budget``."""
 
     workload: str
     features: Mapping[str, float]
@@ -65,6 +68,8 @@ class Entry:
     break_even_with: str = ""
     renewed: str = ""
     renewed_from: Mapping[str, str] = field(default_factory=dict)
+    proved: Mapping[str, Any] = field(default_factory=dict)
+    searched: Mapping[str, Any] = field(default_factory=dict)
     regret_with: Mapping[str, float] = field(default_factory=dict)
     source_digest: str = ""
     layouts_digest: str = ""
@@ -239,7 +244,10 @@ def _check_entry(item: Entry) -> None:
         raise ValueError(str(UnknownName("objective", item.objective, OBJECTIVES, place)))
     if isinstance(item.break_even, bool) or not isinstance(item.break_even, int) or item.break_even < 0:
         raise ValueError(f"{place}: break_even is {item.break_even!r}, not a whole number")
-    dict(item.renewed_from)
+    dict(item.renewed_from), dict(item.searched)
+    for size in item.proved.get("sizes", []):
+        for extent, value in size.items():
+            _number(f"{place}: proved for {extent}", value)
     for kernel, needs in item.needs.items():
         for key, value in needs.items():
             if isinstance(value, bool) or not isinstance(value, int):

@@ -163,12 +163,31 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
         transform_ms=round(measurement.transform_ms, 4),
         transfer_ms=round(measurement.transfer_ms, 4),
         objective=decision.objective,
+        proved=_proved(decision.winner),
+        searched=_searched(study),
         break_even=decision.break_even.launches if decision.break_even else 0,
         break_even_with=_other(decision),
         libraries=dict(about.get("libraries", {})),
         protocol=dict(about["protocol"]),
         **told,
     )
+
+
+def _proved(winner: Trial) -> dict[str, Any]:
+    """Nothing where a record does not tell."""
+    if not winner.proof:
+        return {}
+    return {"sizes": [dict(sorted(size.items())) for size in winner.proved], "version": winner.proof}
+
+
+def _searched(study: Study) -> dict[str, Any]:
+    """How much of the whole space the study holds, whichever selections it was swept in."""
+    about = study.about.get("searched")
+    if not about:
+        return {}
+    whole = {} if about["space"] is None else {"of": about["space"]}
+    limits = {name: about[name] for name in ("by", "seed", "budget") if about.get(name) not in (None, "")}
+    return {"tried": len(study.trials), **whole, **limits}
 
 
 def _other(decision: Decision) -> str:

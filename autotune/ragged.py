@@ -27,7 +27,6 @@ __all__ = ["grid_steps", "ragged_inputs", "ragged_proofs"]
 _MOST = 8  # inputs of one workload
 _MOST_VALUES = 1 << 18  # in all arrays of one: a reference in Python takes milliseconds for so many
 _SMALL, _MIDDLE = (7, 5, 11, 13), (37, 131, 61, 29)  # primes, so that neighbouring extents differ
-_STEPS = 2  # of an extent, the shortest and the longest
 
 Sizes = dict[str, int]
 
@@ -62,13 +61,9 @@ def ragged_proofs(
 
 
 def told(family: Family, inputs: Inputs) -> Sizes:
-    """The extents that a reader knows an input by: those that change and follow from no other."""
-    own = {
-        name: size
-        for name, size in inputs.sizes.items()
-        if name not in family.constants and not _reads(family, name) & family.extents.keys()
-    }
-    return own or dict(inputs.sizes)
+    """The extents that a reader knows an input by: those that shapes give, and those that a scalar is."""
+    given = {name for name, value in family.extents.items() if value is None or value.text in family.scalars}
+    return {name: size for name, size in inputs.sizes.items() if name in given} or dict(inputs.sizes)
 
 
 def ragged_inputs(
@@ -140,11 +135,6 @@ def _grows(variant: Variant, kernel: str, names: Mapping[str, Any], extent: str)
 # -- which sizes --------------------------------------------------------------------------------------------
 
 
-def _reads(family: Family, extent: str) -> frozenset[str]:
-    value = family.extents.get(extent)
-    return frozenset(value.names) if value is not None else frozenset()
-
-
 def _free(family: Family, workload: Workload, inputs: Inputs) -> list[str]:
     """The extents that may be cut: given by shapes alone, and no value says how long they are or numbers their places.
     Raises _CannotBeMade when there is none."""
@@ -188,8 +178,8 @@ def _sizes(
         {extent: _MIDDLE[i % len(_MIDDLE)] for i, extent in enumerate(extents)},
     ]
     for extent in extents:
-        known = sorted({step for step in steps.get(extent, ()) if 1 < step < own[extent]})
-        for step in dict.fromkeys([*known[:1], *known[-1:]]):
+        around = sorted({step for step in steps.get(extent, ()) if 1 < step < own[extent]})
+        for step in dict.fromkeys([*around[:1], *around[-1:]]):
             wanted += [{**small, extent: step - 1}, {**small, extent: step + 1}]
     wanted.append({extent: size - 1 for extent, size in own.items()})
     seen = [own]

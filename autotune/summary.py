@@ -100,7 +100,8 @@ def print_study(
     if (near := close_to_winner(study.trials, decision)) and decision.winner.measurement:
         out.print(
             f"warning: {near:,} others are behind the winner by no more than its own ± "
-            f"{decision.winner.measurement.spread:.1%}: noise may have chosen it; sweep again on an idle machine",
+            f"{decision.winner.measurement.spread:.1%}: noise may have chosen it; on an idle "
+            "machine sweep again with --retime (the finalists) or --again (everything)",
             markup=False,
         )
     if decision.break_even:

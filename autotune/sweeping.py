@@ -63,6 +63,8 @@ class Request:
     trials: int | None = None
     seconds: float | None = None
     seed: int = 0
+    again: bool = False
+    retime: bool = False
 
     @property
     def listed(self) -> int | None:
@@ -72,6 +74,14 @@ class Request:
     @property
     def is_searched(self) -> bool:
         return self.search != "exhaustive" or self.trials is not None or self.seconds is not None
+
+    @property
+    def budget(self) -> dict[str, object]:
+        """What the study says of its search: ``by`` what, and with which limits."""
+        limits = [f"{self.trials:,} trials"] if self.trials is not None else []
+        limits += [f"time limit {self.seconds:g} s"] if self.seconds is not None else []
+        seed = {} if self.search == "exhaustive" else {"seed": self.seed}
+        return {"by": self.search, **seed, "budget": ", ".join(limits)}
 
     @property
     def folder(self) -> Path:
@@ -123,7 +133,7 @@ def run(request: Request, out: Console, err: Console) -> None:
             inputs = [(workload, prepare(request.family, workload, root)) for workload in workloads]
             opened(workers, request.compiler)
             for workload, prepared in inputs:
-                study, interrupted = _one(request, workers, ready, workload, prepared, store, out, err)
+                study, interrupted = _one(request, workers, ready, workload, prepared, root, store, out, err)
                 studies.append(study)
                 if interrupted or study.about.get("lost"):
                     break
@@ -164,6 +174,7 @@ def _one(
     ready: Workers | None,
     workload: Workload,
     inputs: Inputs,
+    root: Path,
     store: "Store",
     out: Console,
     err: Console,
@@ -186,6 +197,10 @@ def _one(
         protocol=protocol.exactly(request.samples) if request.samples else protocol,
         processes=request.compiler_processes(device.kind, len(workers)),
         compilers=ready if device.kind == "cuda" else None,
+        again=request.again,
+        retime=request.retime,
+        budget=request.budget,
+        root=root,
     )
     total = request.listed
     if request.is_searched:
@@ -226,17 +241,33 @@ def _publish(
     families = {request.family.name: request.family}
     newest = _latest(store.studies(), studies)
     won = [study for study in studies if study.decision]
-    write_reports(request.folder, newest, out if won else Console(quiet=True), families)
-    if won:
-        same = [s for s in newest if (s.family, s.device) == (won[0].family, won[0].device)]
-        written = policyfile_write.update(policies, [s for s in same if s.decision], request.objective)
+    written: Path | None = None
+    try:
+        if won:
+            same = [s for s in newest if (s.family, s.device) == (won[0].family, won[0].device)]
+            written = policyfile_write.update(policies, [s for s in same if s.decision], request.objective)
+    finally:  # after the policy file: a disk that has no room for a report may have some for that
+        write_reports(request.folder, newest, out if won else Console(quiet=True), families)
+    if written:
         out.print(f"policy file  {written}")
         entries = policyfile.read(written).entries
+        for line in dict.fromkeys(_proved(study, entries, request.objective) for study in won):
+            out.print(f"             {line}", markup=False)
         for new in (e for study in studies for e in policyfile_write.entries(study, request.objective)):
             kept = entries[new.workload]
             if kept.configuration != new.configuration:
                 better = f"{Configuration(kept.configuration).id}, {duration(kept.median_ms)}"
                 out.print(f"             keeps for {new.workload} what an earlier sweep found: {better}")
+
+
+def _proved(study: Study, entries: Mapping[str, policyfile.Entry], objective: str) -> str:
+    """For which sizes the winner of a study is right."""
+    names = {new.workload for new in policyfile_write.entries(study, objective)}
+    sizes = [entries[name].proved.get("sizes", []) for name in names if name in entries]
+    if sizes and all(sizes):
+        return f"proved for {study.workload} and {min(map(len, sizes))} ragged sizes near it"
+    why = study.about.get("proof", {}).get("why_not", "")
+    return f"proved for the swept sizes of {study.workload} only{f': {why}' if why else ''}"
 
 
 def _latest(recorded: Sequence[Study], swept: Sequence[Study]) -> list[Study]:
