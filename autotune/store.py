@@ -204,8 +204,8 @@ class Store:
                 cause = str(problem.strerror or problem)
                 if not self.patience_s and not Path(self.where, "store.journal").exists():
                     raise StoreError(
-                        f"cannot write to the store: {cause}; its journal in {self.where} is gone, and what was measured "
-                        "with it: put it back if you have it, then run the same command"
+                        f"cannot write to the store: {cause}; its journal in {self.where} is gone, and what was "
+                        "measured with it: put it back if you have it, then run the same command"
                     ) from None
                 raise _unwritten(cause, "free space or name another --out and ") from None
             except optuna.exceptions.StorageInternalError as problem:

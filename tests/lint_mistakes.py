@@ -231,6 +231,16 @@ MISTAKES: list[Mistake] = [
         "stale-header", False, "// Made by", ["show", "control --header >"],
     ),
     (
+        "inputs that a function makes, and no small odd ones",
+        PYTHON, "def reference(", "def inputs(parameters, root):\n    return {}\n\n\ndef reference(",
+        "not-ragged", False, "", ["proved for the swept sizes only", "write ragged(parameters) in family.py"],
+    ),
+    (
+        "an input of links, and no function that makes small odd ones",
+        YAML, "  scores: {role", "  after: {role: input, type: uint32, link: count, shape: [count]}\n  scores: {role",
+        "not-ragged", False, "after:", ["after holds links", "make them with inputs(parameters, root)"],
+    ),
+    (
         "a default workload that is not there",
         YAML, "default_workload: small", "default_workload: smal",
         "no-workload", True, "default_workload: smal", ["did you mean 'small'?"],

@@ -10,8 +10,10 @@ import pytest
 from fakes import PROTOCOL, FakeBackend, sweep
 
 from autotune import family as families
+from autotune import sweeping
 from autotune.cli import main
 from autotune.device import Device
+from autotune.errors import StoreError
 from autotune.identity import header
 from autotune.search import Search, search
 from autotune.space import Configuration
@@ -146,3 +148,46 @@ def test_a_preset_of_one_is_told_from_a_large_one_without_listing_it(folder: Pat
     space = families.load(folder).space
     assert space.single("full") is None
     assert space.single("control") == space.control
+
+
+def test_the_tables_hold_every_workload_of_the_record(folder: Path, tmp_path: Path) -> None:
+    text = (folder / "workloads" / "small.yaml").read_text()
+    (folder / "workloads" / "other.yaml").write_text(text.replace("small", "other").replace("1000", "2000"))
+    places = ["--out", str(tmp_path / "out"), "--policies", str(tmp_path / "policies")]
+    arguments = ["sweep", str(folder), "--device", "cpu", *places]
+    assert main([*arguments, "--preset", "control", "--workload", "small"]) == 0
+    assert main([*arguments, "--set", "memory=readonly", "--workload", "other"]) == 0
+    for table in ("results.csv", "summary.csv"):
+        frame = pd.read_csv(tmp_path / "out" / table)
+        assert set(frame["workload"]) == {"small", "other"}
+    assert "other" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_a_policy_file_is_written_where_there_is_no_room_for_a_report(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_arguments: object, **_named: object) -> None:
+        raise StoreError("cannot write report.html: No space left on device")
+
+    monkeypatch.setattr(sweeping, "write_reports", full)
+    places = ["--out", str(tmp_path / "out"), "--policies", str(tmp_path / "policies")]
+    assert (
+        main(["sweep", str(folder), "--device", "cpu", "--preset", "control", *places])
+        == StoreError.exit_code
+    )
+    assert "No space left" in capsys.readouterr().err
+    assert len(list((tmp_path / "policies").rglob("*.yaml"))) == 1
+
+
+def test_again_and_retime_are_options_of_the_command(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = ["--out", str(tmp_path / "out"), "--policies", str(tmp_path / "policies")]
+    arguments = ["sweep", str(folder), "--device", "cpu", "--set", "block_size=64,128", *places]
+    assert main(arguments) == 0
+    assert "recorded before" not in capsys.readouterr().out
+    assert main([*arguments, "--retime"]) == 0
+    assert "6 measured, 6 of them recorded before" in capsys.readouterr().out
+    assert main([*arguments, "--again", "--trials", "4"]) == 0
+    told = capsys.readouterr().out
+    assert "proved for small and" in told and "recorded before" not in told
