@@ -36,10 +36,12 @@ from autotune.cli_options import (
 )
 from autotune.cli_policies import check_command, explain_command, export_command, regret_command
 from autotune.cli_show import doctor_command, families_command, list_command, show_command
-from autotune.errors import AutotuneError, UsageError
+from autotune.errors import AutotuneError, Interrupted, UsageError
 from autotune.family import load as load_family
 
 __all__ = ["app", "main"]
+
+_INTERRUPTED = Interrupted.exit_code
 
 app = typer.Typer(
     name="autotune",
@@ -47,7 +49,7 @@ app = typer.Typer(
     "keep the winner in a policy file that programs use at run time.",
     epilog="Exit codes: 0 done, 1 unexpected failure, 2 usage or unknown name, 3 family, 4 workload or input, "
     "5 device, 6 compiler, 7 store or output folder, 8 policy file, 9 nothing could be measured, "
-    "10 a comparison found a regression, 130 interrupted.",
+    "10 a comparison found a regression, 11 a configuration failed under sweep --strict, 130 interrupted.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -115,6 +117,10 @@ def sweep_command(
     retime: Annotated[
         bool, typer.Option("--retime", help="Time the finalists again, on a machine that is idle now.")
     ] = False,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Exit code 11 when a configuration failed, after all is recorded."),
+    ] = False,
 ) -> None:
     """Compile, verify and time every configuration; write results.csv, report.html and the policy file."""
     from autotune import sweeping
@@ -140,6 +146,7 @@ def sweep_command(
         seed=seed,
         again=again,
         retime=retime,
+        strict=strict,
     )
     if static:
         from autotune.static_run import run_static
@@ -224,20 +231,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.showwarning = lambda message, *_args, **_kwargs: err.print(f"warning: {message}", markup=False)
     try:
         result = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
-        return int(result) if isinstance(result, int) else 0
+        code = int(result) if isinstance(result, int) else 0
+        return _interrupted() if code == _INTERRUPTED else code
+    except Interrupted as told:
+        err.print(str(told), markup=False)
+        return told.exit_code
     except AutotuneError as problem:
         err.print(f"error: {problem}", markup=False)
         return problem.exit_code
-    except KeyboardInterrupt as interruption:
-        err.print(f"interrupted{': ' if str(interruption) else ''}{interruption}", markup=False)
-        return 130
-    except typer.Abort:
-        return 130
+    except (KeyboardInterrupt, typer.Abort):
+        return _interrupted()
     except typer.Exit as leaving:
-        return leaving.exit_code
+        return _interrupted() if leaving.exit_code == _INTERRUPTED else leaving.exit_code
     except _click_exception() as problem:
         problem.show()  # type: ignore[attr-defined]
         return int(problem.exit_code)  # type: ignore[attr-defined]
+
+
+def _interrupted() -> int:
+    """typer makes an exit of a KeyboardInterrupt, or an abort, as its version has it: neither says a word."""
+    err.print("interrupted")
+    return _INTERRUPTED
 
 
 def _click_exception() -> type[Exception]:

@@ -1,6 +1,6 @@
 """From configurations to jobs: compiled in chunks, each variant with what tells it from the others."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
@@ -24,7 +24,8 @@ BATCH_SIZE = 24  # the front end is paid once a call, and the first batch is soo
 @dataclass
 class Compiling:
     """For ``worker``'s device. ``same`` collects each configuration's ``machine_code.sameness``; ``compilers`` are
-    processes that were started already."""
+    processes that were started already. ``watch`` is called with how many are compiled, of how many, where nothing is
+    timed before all are."""
 
     family: Family
     inputs: Inputs
@@ -32,6 +33,7 @@ class Compiling:
     cache: Cache
     same: dict[Configuration, str] = field(default_factory=dict)
     compilers: Workers | None = None
+    watch: Callable[[int, int], None] = lambda done, total: None
 
     def exclusion(self, configuration: Configuration) -> str:
         """Why it cannot run here, or empty."""
@@ -47,10 +49,20 @@ class Compiling:
             self.compilers,
         )  # fmt: skip
         if self.worker.device.kind == "cpu":  # compilers would disturb the measurement
-            chunks = iter(list(takewhile(lambda _chunk: not stopped(), chunks)))
+            chunks = iter(list(takewhile(lambda _chunk: not stopped(), self._watched(chunks, len(variants)))))
         remaining = iter(variants)
         for chunk in chunks:
             yield [self._job(next(remaining), compiled) for compiled in chunk]
+
+    def _watched(
+        self, chunks: Iterable[list[Compiled | CompileFailure]], total: int
+    ) -> Iterator[list[Compiled | CompileFailure]]:
+        done = 0
+        self.watch(done, total)
+        for chunk in chunks:
+            done += len(chunk)
+            self.watch(done, total)
+            yield chunk
 
     def variant(self, configuration: Configuration) -> Variant:
         return Variant(self.family, configuration, tuple(self.inputs.options.items()))

@@ -1,21 +1,23 @@
 """From trials to a winner: the one module that says what best means.
 
-All configurations whose time is within the noise of the best form the tie set; the tie is broken by
-occupancy, then footprint, then closeness to the control (simplicity), then id. An objective says what counts beside
-the kernels' time: what the layout costs once, for a caller that launches once; its ties are broken by that time first.
+All configurations whose time is within the noise of the best form the tie set, however wide that noise is; the tie is
+broken, among those near the best, by occupancy, then footprint, then closeness to the control (simplicity), then id. An
+objective says what counts beside the kernels' time: what the layout costs once, for a caller that launches once; its
+ties are broken by that time first. A margin is a ratio of two medians, with the interval that theirs make.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 from autotune.errors import UnknownName
 from autotune.space import Configuration
 from autotune.trial import Trial
 
 __all__ = [
-    "OBJECTIVES", "BreakEven", "Decision", "Minimax", "accuracy_class", "break_even", "close_to_winner", "cost_ms",
-    "decide", "decide_classes", "minimax", "objective_ms",
+    "OBJECTIVES", "BreakEven", "Decision", "Margin", "Minimax", "accuracy_class", "break_even", "close_to_winner",
+    "cost_ms", "decide", "decide_classes", "margin", "minimax", "objective_ms", "ranked", "retime_ratio",
 ]  # fmt: skip
 
 OBJECTIVES = ("kernel", "with-transfer", "with-transform")
@@ -24,7 +26,23 @@ TIE = (
     0.01  # two medians closer than this are a tie even when their intervals are narrower (as cuda-bench does)
 )
 WIDE = 0.10  # a winner with a wider interval may be one by chance
-MOST = 0.05  # and none further apart than this is one, however noisy: more samples are wanted then, not a tie
+MOST = 0.05  # further from the best than this none wins a tie; and what is laid to noise where no interval is known
+_UNKNOWN = 1.0  # a ``spread`` from here on is none: what ``measure.spread`` says of a single sample
+
+
+@dataclass(frozen=True)
+class Margin:
+    """How many times another one's time takes of the winner's: ``ratio``, with the 95 % interval ``low`` to ``high``;
+    NaN where a time, or the interval of one, is not known.
+
+    The interval is that of MOVER on the logarithms (Zou and Donner, Statistics in Medicine 27, 2008, with Newcombe,
+    Statistical Methods in Medical Research 25, 2016, for ratios), from the intervals m (1 -+ s) of the two medians:
+    log ratio - sqrt(log(1 - s_other)^2 + log(1 + s_winner)^2), and + sqrt(log(1 + s_other)^2 + log(1 - s_winner)^2).
+    """
+
+    ratio: float
+    low: float = math.nan
+    high: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -43,6 +61,26 @@ class Decision:
     margin_over_runner_up: float
     objective: str = "kernel"
     break_even: "BreakEven | None" = None
+
+    @property
+    def over_control(self) -> Margin:
+        return margin(self.control, self.winner, self.objective)
+
+    @property
+    def over_runner_up(self) -> Margin:
+        return margin(self.runner_up, self.winner, self.objective)
+
+    @property
+    def is_reliable(self) -> bool:
+        """Whether anything is faster than the control beyond noise; so too where the control has no time."""
+        control = self.control
+        if control is None:
+            return True
+        return any(
+            cost_ms(control, self.objective)
+            > cost_ms(t, self.objective) * (1 + noise(t, control, self.objective))
+            for t in self.tie_set
+        )
 
 
 @dataclass(frozen=True)
@@ -105,15 +143,27 @@ def _ties(
         )  # a record may hold an older sweep's finalists only
     best = finalists[0]
     ties = [t for t in finalists if cost(t) <= cost(best) * (1 + noise(best, t, objective))]
-    return finalists, tuple(sorted(ties, key=lambda t: _preference(t, control, objective)))
+
+    def key(trial: Trial) -> tuple[bool, float, Preference]:
+        far = cost(trial) > cost(best) * (1 + min(MOST, noise(best, trial, objective)))
+        return far, cost(trial) if far else 0.0, _preference(trial, control, objective)
+
+    return finalists, tuple(sorted(ties, key=key))
 
 
 def _break_even(
     trials: Sequence[Trial], control: Configuration, winner: Trial, objective: str
 ) -> BreakEven | None:
-    """Between the winner of ``objective`` and that of the other end: of a single call, or of kernels alone."""
+    """Between the winner of ``objective`` and that of the other end: of a single call, or of kernels alone. None where
+    noise may have made the difference, and where it is the control that lasts: nothing has to pay for that."""
     other = _ties(trials, control, "with-transform" if objective == "kernel" else "kernel")[1][0]
-    return break_even(winner, other) if objective == "kernel" else break_even(other, winner)
+    lasting, single = (winner, other) if objective == "kernel" else (other, winner)
+    is_alike = time_ms(single) <= time_ms(lasting) * (1 + noise(lasting, single))
+    # What is paid once was timed once.
+    is_as_dear = once_ms(lasting) <= once_ms(single) * (1 + MOST)
+    if lasting.configuration == control or is_alike or is_as_dear:
+        return None
+    return break_even(lasting, single)
 
 
 def break_even(lasting: Trial, single: Trial) -> BreakEven | None:
@@ -194,20 +244,74 @@ def objective_ms(objective: str, kernel_ms: float, transfer_ms: float, transform
     return with_transfer + transform_ms if objective == "with-transform" else with_transfer
 
 
-def noise(a: Trial, b: Trial, objective: str = "kernel") -> float:
-    """The relative difference below which a and b cannot be told apart: both half-widths, within TIE..MOST. A transform
-    and a transfer are timed once, so their part has no interval of its own."""
-    widths = [
-        t.measurement.spread * time_ms(t) / cost_ms(t, objective) if cost_ms(t, objective) else 0.0
-        for t in (a, b)
-        if t.measurement
-    ]
-    return min(MOST, max(TIE, math.hypot(*widths)))
+def noise(faster: Trial, slower: Trial, objective: str = "kernel") -> float:
+    """The relative difference up to which the two cannot be told apart: where the interval of their ratio begins at 1
+    (see ``Margin``), and at least TIE. A transform and a transfer are timed once, so their part has no interval of its
+    own; a single sample has none at all, which counts as MOST."""
+    first, second = (_width(t, objective) for t in (faster, slower))
+    known = math.isfinite(first) and math.isfinite(second)
+    widths = (first, second) if known else tuple(w if math.isfinite(w) else MOST for w in (first, second))
+    return max(TIE, math.expm1(math.hypot(math.log1p(widths[0]), math.log1p(-widths[1]))))
 
 
-def _preference(
-    trial: Trial, control: Configuration, objective: str
-) -> tuple[float, float, int, int, float, str]:
+def margin(other: Trial | None, winner: Trial, objective: str = "kernel") -> Margin:
+    """``other`` over ``winner``, in what ``objective`` counts."""
+    if other is None or not cost_ms(winner, objective) or math.isinf(cost_ms(other, objective)):
+        return Margin(math.nan)
+    ratio = cost_ms(other, objective) / cost_ms(winner, objective)
+    a, b = _width(other, objective), _width(winner, objective)
+    if not math.isfinite(a) or not math.isfinite(b):
+        return Margin(ratio)
+    below = math.hypot(math.log1p(-a), math.log1p(b))
+    above = math.hypot(math.log1p(a), math.log1p(-b))
+    return Margin(ratio, ratio * math.exp(-below), ratio * math.exp(above))
+
+
+def _width(trial: Trial, objective: str) -> float:
+    """Relative half-width of the interval of what ``objective`` counts; NaN where it is not known."""
+    cost, measured = cost_ms(trial, objective), trial.measurement
+    if measured is None or not measured.spread < _UNKNOWN:
+        return math.nan
+    return measured.spread * time_ms(trial) / cost if cost else 0.0
+
+
+def ranked(trials: Sequence[Trial], decision: Decision | None) -> list[Trial]:
+    """Those measured, best first: the tie set, the other finalists by the time of their re-timing, then all others by
+    their first time. Only times of one kind compare: the machine may have been faster or slower when the finalists
+    were timed again. A control that was timed beside them for its margin alone stands among the others."""
+    measured = [t for t in trials if t.measurement]
+    again = [t for t in measured if t.measurement and t.measurement.retimed_ms]
+    control = decision.control if decision else None
+    slowest = max((_first_ms(t) for t in again if t is not control), default=0.0)
+    finalists = {t.configuration for t in again if t is not control or _first_ms(t) <= slowest}
+    ties = {t.configuration: i for i, t in enumerate(decision.tie_set)} if decision else {}
+
+    def key(trial: Trial) -> tuple[int, float, str]:
+        if trial.configuration in ties:
+            return 0, ties[trial.configuration], ""
+        if trial.configuration in finalists:
+            return 1, time_ms(trial), trial.configuration.id
+        return 2, _first_ms(trial), trial.configuration.id
+
+    return sorted(measured, key=key)
+
+
+def retime_ratio(trials: Sequence[Trial]) -> float:
+    """How many times as long the finalists took when they were timed again: the median of second over first; NaN where
+    none was."""
+    measured = [t.measurement for t in trials if t.measurement]
+    ratios = [m.retimed_ms / m.median_ms for m in measured if m.retimed_ms and m.median_ms]
+    return median(ratios) if ratios else math.nan
+
+
+def _first_ms(trial: Trial) -> float:
+    return trial.measurement.median_ms if trial.measurement else math.inf
+
+
+Preference = tuple[float, float, int, int, float, str]
+
+
+def _preference(trial: Trial, control: Configuration, objective: str) -> Preference:
     occupancy = min((p.occupancy for p in trial.profiles), default=0.0)
     footprint = trial.measurement.footprint_bytes if trial.measurement else 0
     changed = sum(trial.configuration[name] != control[name] for name in control)

@@ -20,8 +20,8 @@ from autotune.space import Configuration, PolicyValue
 from autotune.trial import Trial
 
 __all__ = [
-    "COLUMNS", "Importance", "Pairing", "Timed", "effects_frame", "every_effect", "importance", "pairs",
-    "policy_values", "settings", "summarised",
+    "COLUMNS", "Importance", "Pairing", "Timed", "contributions", "effects_frame", "every_effect", "importance",
+    "pairs", "policy_values", "settings", "summarised",
 ]  # fmt: skip
 
 MOST_VALUES = 12  # of a policy whose values are all compared with each other: 66 rows
@@ -193,6 +193,28 @@ def every_effect(timed: Timed) -> Iterable[tuple[str, str, PolicyValue | None, t
             for name, value, has in timed.given(pairing):
                 if some := summarised(percent[has]):
                     yield kernel, name, value, (*head, *some)
+
+
+def contributions(timed: Timed, winner: Trial, control: Configuration) -> dict[str, float]:
+    """How many times as long it takes without each policy in which ``winner`` differs from ``control``, the largest
+    first: that policy back at its default, all others as the winner has them; where that was not measured, by the
+    median over all pairs. By first times, as most were timed but once; where neither is known, it is left out."""
+    first = {t.configuration: t.measurement.median_ms for t in timed.trials if t.measurement}
+    own, found = first.get(winner.configuration, 0.0), {}
+    for name, value in winner.configuration.items():
+        if value == control[name]:
+            continue
+        without = first.get(Configuration({**winner.configuration, name: control[name]}))
+        if without and own:
+            found[name] = without / own
+            continue
+        pairing = next(
+            (p for p in timed.pairings if (p.policy, p.base, p.value) == (name, control[name], value)), None
+        )
+        told = summarised(pairing.percent(timed.times())) if pairing else ()
+        if told and told[2] > -100:
+            found[name] = 100 / (100 + told[2])
+    return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,11 @@
     ├── StoreError          7   a folder or record that cannot be read or written
     ├── PolicyFileError     8   a policy file that cannot be used
     ├── NothingMeasured     9   a sweep in which no configuration could be measured
-    └── Regression          10  a comparison that found what it was told to fail on
+    ├── Regression          10  a comparison that found what it was told to fail on
+    ├── FailedTrials        11  a sweep that was told to fail on them, in which some failed
+    └── Interrupted         130 Ctrl-C, where there is more to say than that
 
-The numbers are the command line's exit codes; 1 is an unexpected failure and 130 an interruption.
+The numbers are the command line's exit codes; 1 is an unexpected failure.
 """
 
 import difflib
@@ -22,7 +24,9 @@ __all__ = [
     "AutotuneError",
     "CompilerError",
     "DeviceError",
+    "FailedTrials",
     "FamilyError",
+    "Interrupted",
     "NothingMeasured",
     "PolicyFileError",
     "Regression",
@@ -74,6 +78,14 @@ class NothingMeasured(AutotuneError):
 
 class Regression(AutotuneError):
     exit_code = 10
+
+
+class FailedTrials(AutotuneError):
+    exit_code = 11
+
+
+class Interrupted(AutotuneError):
+    exit_code = 130
 
 
 class UnknownName(UsageError):

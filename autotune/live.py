@@ -35,15 +35,23 @@ class Pace:
 
     def step(self, done: int, about: str) -> None:
         """``done`` steps are behind; ``about`` is what else to say."""
-        now = monotonic()
-        left = self._left(done, now)
+        left = self._left(done, monotonic())
         if self._bar and self._task is not None:
-            self._bar.update(self._task, completed=done, about="; ".join(filter(None, (left, about))))
-        elif now - self._said >= LINE_SECONDS:
-            self._said = now
+            self._bar.update(self._task, completed=done)
+            self.tell("; ".join(filter(None, (left, about))))
+        else:
             far = str(done) if self._total is None else f"{done} of {self._total}"
             far = f"{far}, {left}" if left else far
-            self._err.print("; ".join(filter(None, (f"{self._title}: {far}", about))), markup=False)
+            self.tell("; ".join(filter(None, (far, about))))
+
+    def tell(self, about: str) -> None:
+        """What goes on now: beside the bar, or as a line when the last one is old enough."""
+        now = monotonic()
+        if self._bar and self._task is not None:
+            self._bar.update(self._task, about=about)
+        elif now - self._said >= LINE_SECONDS:
+            self._said = now
+            self._err.print(f"{self._title}: {about}", markup=False)
 
     def _left(self, done: int, now: float) -> str:
         if self._total is None or done >= self._total:
@@ -61,6 +69,18 @@ class Live:
     def __init__(self, steps: Pace) -> None:
         self._pace = steps
         self._states: Counter[str] = Counter()
+        self._compiled = 0, 0
+
+    def compiled(self, done: int, total: int) -> None:
+        """Where all is compiled before anything is timed: so many are, of so many."""
+        self._compiled = done, total
+        self._pace.tell(f"compiling {done:,} of {total:,} (cpu: all are compiled before timing)")
+
+    @property
+    def unfinished(self) -> str:
+        """How far compiling was, while nothing was timed for it; empty once it is done."""
+        done, total = self._compiled
+        return f"{done:,} of {total:,} compiled" if done < total and not self._states else ""
 
     def update(self, trial: Trial, done: int, best_ms: float, busy_share: float) -> None:
         """After each trial."""

@@ -63,7 +63,7 @@ def unlike(
         return f"the winner is {now.state}: {now.reason}" if now else "the winner was not tried"
     took = cost_ms(now, item.objective)
     best = min(trials.values(), key=lambda t: cost_ms(t, item.objective))
-    if took > cost_ms(best, item.objective) * (1 + noise(now, best, item.objective)):
+    if took > cost_ms(best, item.objective) * (1 + noise(best, now, item.objective)):
         return (
             f"{best.configuration.id} is faster than the winner now: {duration(cost_ms(best, item.objective))}, "
             f"winner {duration(took)}"

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from autotune.errors import UsageError
 from autotune.family import Family
-from autotune.paths import writable
+from autotune.paths import policy_folders, writable
 from autotune.record import Study
 from autotune.records import read_record
 
@@ -48,9 +48,12 @@ def write_reports(
     out: Console,
     known: Mapping[str, Family] | None = None,
     record: Path | None = None,
+    policies: Sequence[Path] | None = None,
 ) -> None:
-    """``record``: the folder that the record lies in, where that is not ``folder``."""
+    """``record``: the folder that the record lies in, where that is not ``folder``. ``policies``: where the winners'
+    policy files lie, by default where programs look for them."""
     from autotune.report.files import write_all
 
-    for name, path in write_all(studies, folder, known, record).items():
+    looked = policy_folders() if policies is None else policies
+    for name, path in write_all(studies, folder, known, record, looked).items():
         out.print(f"{name:<12} {path}")

@@ -61,6 +61,12 @@ class Configuration(Mapping[str, PolicyValue]):
         self._values = MappingProxyType(dict(sorted(values.items())))
         self.id = ",".join(f"{key}={value}" for key, value in self._values.items())
 
+    def changes(self, control: Mapping[str, PolicyValue]) -> str:
+        """What tells it from ``control``, short enough to read: ``policy=value`` pairs, which name it as the id does
+        (see ``Space.configuration``); ``control`` where nothing does."""
+        pairs = [f"{name}={value}" for name, value in self.items() if control.get(name) != value]
+        return ", ".join(pairs) or "control"
+
     def __getitem__(self, name: str) -> PolicyValue:
         return self._values[name]
 

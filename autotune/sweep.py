@@ -56,8 +56,8 @@ class Sweep:
     ``backend`` of this process. ``searched`` makes a search over ``configurations`` from a function that
     says why one cannot run; else all are tried. Where they are too many to list they are None, and
     ``space`` says which they are. ``watch`` is called after each trial with (trial, trials done, trials in
-    all or 0), ``note`` with what a person should know at once. ``run`` returns the study as recorded;
-    KeyboardInterrupt leaves a usable record. Raises AutotuneError.
+    all or 0), ``compiled`` is ``Compiling.watch``, ``note`` is called with what a person should know at once.
+    ``run`` returns the study as recorded; KeyboardInterrupt leaves a usable record. Raises AutotuneError.
 
     The control is tried beside a selection that leaves it out, so that there is something to compare with. What an
     older verification let through is verified again, and what it refused is tried again; with ``again`` everything is,
@@ -84,6 +84,7 @@ class Sweep:
     budget: Mapping[str, Any] = field(default_factory=lambda: {"by": "exhaustive"})
     root: Path = field(default_factory=data_root)
     watch: Callable[[Trial, int, int], None] = lambda trial, done, total: None
+    compiled: Callable[[int, int], None] = lambda done, total: None
     note: Callable[[str], None] = lambda text: None
     phases: Phases = field(default_factory=Phases)
     best_ms: float = math.inf
@@ -109,7 +110,9 @@ class Sweep:
 
     def _run(self) -> Study:
         worker = self.workers[0]
-        self._compiling = Compiling(self.family, self.inputs, worker, self.cache, compilers=self.compilers)
+        self._compiling = Compiling(
+            self.family, self.inputs, worker, self.cache, compilers=self.compilers, watch=self.compiled
+        )
         study = header(
             self.family, self.workload, self.inputs, worker.device, worker.toolchain.identity, self.protocol
         )

@@ -20,7 +20,7 @@ from autotune.cache import Cache, default_root
 from autotune.compiler import compilers, worthwhile
 from autotune.crew import Worker, device_names, launched, opened
 from autotune.decision import OBJECTIVES
-from autotune.errors import DeviceError, NothingMeasured, UnknownName
+from autotune.errors import DeviceError, FailedTrials, Interrupted, NothingMeasured, UnknownName
 from autotune.family import Family
 from autotune.isolation import TRIAL_SECONDS
 from autotune.live import live
@@ -31,7 +31,7 @@ from autotune.reporting import write_reports
 from autotune.search import Search, default_trials, listed, narrowed, search
 from autotune.search_members import MOST_LISTED
 from autotune.space import Configuration, Space
-from autotune.summary import duration, print_study, reasons, states
+from autotune.summary import duration, failures, print_study, reasons, states
 from autotune.workers import Workers
 from autotune.workload import Inputs, Workload, load, prepare
 
@@ -65,6 +65,7 @@ class Request:
     seed: int = 0
     again: bool = False
     retime: bool = False
+    strict: bool = False
 
     @property
     def listed(self) -> int | None:
@@ -121,7 +122,7 @@ def run(request: Request, out: Console, err: Console) -> None:
     paths.writable(policies)
     root = paths.data_root(request.data)
     studies: list[Study] = []
-    interrupted = False
+    interrupted = ""
     names = device_names(request.device)
     with launched(names, request.compiler, request.trial_seconds) as workers:
         with _compilers(request, names) as ready:
@@ -141,9 +142,7 @@ def run(request: Request, out: Console, err: Console) -> None:
             worker.dismiss()
         _publish(request, studies, store, policies, out)
     if interrupted:
-        raise KeyboardInterrupt(
-            "what was measured is recorded; the same command goes on from there"
-        ) from None
+        raise Interrupted(f"interrupted: {interrupted}; the same command goes on from there")
     if lost := studies[-1].about.get("lost"):
         raise DeviceError(lost)
     if not any(study.decision for study in studies):
@@ -151,6 +150,10 @@ def run(request: Request, out: Console, err: Console) -> None:
         why = reasons((t.state, t.reason, t.configuration.id) for study in studies for t in study.trials)
         where = f"all reasons are in {request.folder}/results.csv"
         raise NothingMeasured(f"no configuration could be measured: {ended}; {where}\n{why}".rstrip())
+    if request.strict and (told := [line for study in studies for line in failures(study)]):
+        raise FailedTrials(
+            f"--strict: {'; '.join(told)}; everything is recorded, all reasons are in {request.folder}/results.csv"
+        )
 
 
 @contextmanager
@@ -178,14 +181,14 @@ def _one(
     store: "Store",
     out: Console,
     err: Console,
-) -> tuple[Study, bool]:
-    """Sweep one workload under a progress bar: (the study, whether it was interrupted)."""
-    from autotune.sweep import Interrupted, Sweep
+) -> tuple[Study, str]:
+    """Sweep one workload under a progress bar: (the study, how far it was when it was interrupted, else empty)."""
+    from autotune import sweep as engine
 
     began = time.perf_counter()
     device = workers[0].device
     protocol = CPU if device.kind == "cpu" else CUDA
-    sweep = Sweep(
+    sweep = engine.Sweep(
         workers=workers,
         family=request.family,
         workload=workload,
@@ -207,14 +210,17 @@ def _one(
         sweep.searched = _searched(request, store)
         limit = request.trials or (total if request.seconds else default_trials(total))
         total = limit if total is None or limit is None else min(total, limit)
-    interrupted = False
+    interrupted = ""
     sweep.note = lambda text: err.print(f"{request.family.name} on {workload.name}: {text}", markup=False)
     with live(f"{request.family.name} {workload.name}", total, err) as view:
         sweep.watch = lambda trial, done, _all: view.update(trial, done, sweep.best_ms, sweep.busy_share)
+        sweep.compiled = view.compiled
         try:
             study = sweep.run()
-        except Interrupted as stopped:
-            study, interrupted = stopped.study, True
+        except engine.Interrupted as stopped:
+            study = stopped.study
+            far = f"{len(study.trials):,} of {total:,}" if total else f"{len(study.trials):,}"
+            interrupted = view.unfinished or f"what was measured is recorded ({far})"
     wall_s = time.perf_counter() - began
     print_study(study, wall_s, sweep.phases.seconds, sweep.before, device, out, request.objective)
     return study, interrupted
@@ -246,8 +252,9 @@ def _publish(
         if won:
             same = [s for s in newest if (s.family, s.device) == (won[0].family, won[0].device)]
             written = policyfile_write.update(policies, [s for s in same if s.decision], request.objective)
-    finally:  # after the policy file: a disk that has no room for a report may have some for that
-        write_reports(request.folder, newest, out if won else Console(quiet=True), families)
+    finally:  # after the policy file, which the report names; a disk may have room for that alone
+        told = out if won else Console(quiet=True)
+        write_reports(request.folder, newest, told, families, policies=[policies])
     if written:
         out.print(f"policy file  {written}")
         entries = policyfile.read(written).entries

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from autotune.space import Configuration
 
-__all__ = ["STATES", "KernelProfile", "Measurement", "State", "Trial"]
+__all__ = ["FAILED", "STATES", "KernelProfile", "Measurement", "State", "Trial"]
 
 State = Literal[
     "measured", "excluded", "compile_failed", "launch_failed", "wrong_result", "timed_out", "crashed"
@@ -18,6 +18,7 @@ State = Literal[
 STATES: tuple[State, ...] = (
     "measured", "excluded", "compile_failed", "launch_failed", "wrong_result", "timed_out", "crashed",
 )  # fmt: skip
+FAILED: tuple[State, ...] = STATES[2:]  # what was tried and has no time; none of them is as it should be
 
 
 @dataclass(frozen=True, kw_only=True)

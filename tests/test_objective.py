@@ -116,7 +116,7 @@ def test_it_is_in_the_entry_and_in_the_summary(study: Study) -> None:
     assert (single.break_even, single.break_even_with) == (3, FAST)
     for objective, said in (
         ("kernel", "the winner pays from 3 launches"),
-        ("with-transform", f"{FAST} pays from 3"),
+        ("with-transform", f"{FAST.replace(',', ', ')} pays from 3"),
     ):
         out = Console(file=io.StringIO(), width=200)
         print_study(study, 1.0, {}, 0, Device(kind="cuda", name="Fake GPU", arch="sm_90"), out, objective)

@@ -173,10 +173,11 @@ def test_the_switch_turns_light_to_dark_and_back(opened: Any) -> None:
     one.page.keyboard.press("Space")
     one.page.wait_for_function(f"{tick} !== {light[1]!r}")
     assert one.page.evaluate(colour) != light[0]
-    assert switch.get_attribute("aria-pressed") == "true"
+    assert switch.inner_text() == "Light"
     switch.click()
     one.page.wait_for_function(f"{tick} === {light[1]!r}")
     assert one.page.evaluate(colour) == light[0]
+    assert switch.inner_text() == "Dark"
 
 
 # ---- the table of trials

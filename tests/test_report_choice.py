@@ -17,7 +17,7 @@ from autotune.report.clusters import clustered
 from autotune.report.effects import effects_blocks
 from autotune.report.recorded import read_results
 from autotune.report.search import improvements, search_blocks
-from autotune.report.trials import ranked
+from autotune.report.trials import rows
 from autotune.trial import Trial
 
 
@@ -125,7 +125,7 @@ def test_a_bar_is_a_pair_and_clusters_hold_their_mean() -> None:
 
 def test_many_pairs_become_means_with_their_range() -> None:
     study = read_results([RESULTS / "allpairs-h200.csv"])[2]
-    blocks = effects_blocks(study, Timed.of(study), ranked(study, 2000))
+    blocks = effects_blocks(study, Timed.of(study), rows(study, study.decision, 2000))
     charts = {b.title: b.chart.figure for b in blocks if b.chart and b.chart.name.startswith("pairs_")}
     of = charts["axes: attribute_major → instance_major"]["choices"]["whole plan"]
     assert len(of["y"]) <= 64

@@ -36,7 +36,7 @@ def clustered(
     half: bool = True,
 ) -> Block:
     """``partners`` are the other policies, the most interacting first; ``row_of`` tells for a position in ``timed``
-    where the page's table of trials has it. A bar is one pair; where there are more than ``MOST_BARS`` it is the mean
+    where the page's table of trials has it. A bar is one pair; where there are more than ``MOST_BARS`` it is the median
     of the pairs that agree in the first partners, with their range."""
     columns = {policy: number for number, policy in enumerate(timed.values)}
     codes = {
@@ -62,14 +62,14 @@ def clustered(
     choices = {
         kernel: _heights(percent, bars, groups, heads, timed, outer) for kernel, percent in percents.items()
     }
-    mean = summarised(percents[TOTAL])[1]
+    typical = summarised(percents[TOTAL])[2]
     title = f"{pairing.policy}: {pairing.base} → {pairing.value}"
     each = (
         "a bar a pair"
         if single
-        else f"a bar the mean over pairs that agree in {', '.join(by)}, with their range"
+        else f"a bar the median over pairs that agree in {', '.join(by)}, with their range"
     )
-    text = f"{units.percent(float(mean))} on average"
+    text = f"{units.percent(float(typical))} at the median"
     text += f"; clustered by {' and '.join(outer)}" if outer else ""
     settings = [[str(timed.values[p][c]) for p, c in zip(by, key, strict=True)] for key in bars]
     figure = _figure(places, heads, settings, by)
@@ -160,13 +160,13 @@ def _heights(
     timed: Timed,
     outer: Sequence[str],
 ) -> dict[str, Any]:
-    """Of one kernel: each bar's mean change, the range around it where it is more than one pair, and the clusters'
-    labels with their means."""
+    """Of one kernel: each bar's median change, the range around it where it is more than one pair, and the clusters'
+    labels with their medians: one outlier moves a mean anywhere. The tables have the means too."""
     found = [summarised(percent[groups[key]]) for key in bars]
-    made: dict[str, Any] = {"y": [round(float(f[1]), 2) if f else None for f in found]}
+    made: dict[str, Any] = {"y": [round(float(f[2]), 2) if f else None for f in found]}
     if len(bars) < len(percent):
-        made["array"] = [round(float(f[4] - f[1]), 2) if f else 0 for f in found]
-        made["arrayminus"] = [round(float(f[1] - f[3]), 2) if f else 0 for f in found]
+        made["array"] = [round(float(f[4] - f[2]), 2) if f else 0 for f in found]
+        made["arrayminus"] = [round(float(f[2] - f[3]), 2) if f else 0 for f in found]
     clusters: dict[tuple[int, ...], list[int]] = {}
     for key, head in zip(bars, heads, strict=True):
         clusters.setdefault(head, []).extend(groups[key])
@@ -178,6 +178,6 @@ def _heights(
             for policy, c in zip(outer, head, strict=True)
         ]
         made["ticktext"].append(
-            "<br>".join([*values, f"<b>{units.percent(float(of[1])) if of else '–'}</b>"])
+            "<br>".join([*values, f"<b>{units.percent(float(of[2])) if of else '–'}</b>"])
         )
     return made

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from autotune.decision import Decision, minimax, time_ms
+from autotune.decision import Decision, margin, minimax, time_ms
 from autotune.effects import COLUMNS as FIGURES
 from autotune.effects import Timed, every_effect, importance
 from autotune.record import Study
@@ -35,6 +35,8 @@ SUMMARY: Mapping[str, str] = MappingProxyType(
         "time_ms": "time to rank by",
         "spread_relative": "half-width of the median's 95 % interval over the median",
         "time_over_winner": "time_ms over the winner's",
+        "time_over_winner_low": "where the 95 % interval of that ratio begins; blank where a time has no interval",
+        "time_over_winner_high": "where it ends",
         "in_tie_set": "True when it is within noise of the best",
         "registers": "most registers of a thread, over the plan's kernels",
         "occupancy": "least theoretical occupancy, 0 to 1, over the plan's kernels",
@@ -127,7 +129,10 @@ def _summary(
     }  # fmt: skip
     if trial and trial.measurement and decision:
         used = [p for p in trial.profiles if p.registers]
+        over = margin(trial, decision.winner)
         row |= {
+            "time_over_winner_low": over.low,
+            "time_over_winner_high": over.high,
             "time_ms": time_ms(trial),
             "spread_relative": trial.measurement.spread,
             "time_over_winner": time_ms(trial) / time_ms(decision.winner),

@@ -1,12 +1,16 @@
 """All files of a report, in one folder: what a sweep, or ``autotune report``, leaves behind."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from autotune.errors import AutotuneError
+from autotune import policyfile
+from autotune.errors import AutotuneError, PolicyFileError
 from autotune.family import Family, families, load
+from autotune.paths import policy_folders
+from autotune.policyfile import file_name
 from autotune.record import Study
 from autotune.report.conclusions import write_effects, write_summary
 from autotune.report.limits import read_limits
@@ -14,6 +18,7 @@ from autotune.report.page import write_report
 from autotune.report.results import write_results
 from autotune.report.static import read_static
 from autotune.report.trials import Code
+from autotune.report.verdict import Use
 from autotune.space import Configuration
 from autotune.variant import Variant
 
@@ -28,11 +33,13 @@ def write_all(
     folder: Path,
     known: Mapping[str, Family] | None = None,
     record: Path | None = None,
+    policies: Sequence[Path] = (),
 ) -> dict[str, Path]:
     """Write ``results.csv``, ``summary.csv``, ``effects.csv`` and ``report.html`` to ``folder``: name -> path.
 
     ``known`` are families that do not ship with autotune, by name. ``record`` is the folder that the record lies in,
-    where that is another one: ceilings and a static pass may lie in either. Raises StoreError.
+    where that is another one: ceilings and a static pass may lie in either. ``policies`` are the
+    folders where a program would look for the winners. Raises StoreError.
     """
     limits = read_limits(_in_either(folder, record, LIMITS))
     static = read_static(_in_either(folder, record, STATIC), studies)
@@ -41,8 +48,46 @@ def write_all(
         "results": write_results(studies, folder / "results.csv"),
         "summary": write_summary(studies, folder / "summary.csv"),
         "effects": write_effects(studies, folder / "effects.csv"),
-        "report": write_report(studies, folder / "report.html", limits=limits, code=code, static=static),
+        "report": write_report(
+            studies,
+            folder / "report.html",
+            limits=limits,
+            code=code,
+            static=static,
+            use=lambda study: used(study, policies, known or {}),
+        ),
     }
+
+
+def used(study: Study, policies: Sequence[Path], known: Mapping[str, Family]) -> Use:
+    """The policy file in ``policies`` that has the study's winner as its own for this workload, and the call that takes
+    it."""
+    decision = study.decision
+    for folder in policies if decision else ():
+        path = folder / file_name(study.family, study.device)
+        try:
+            entries = policyfile.read(path).entries if path.is_file() else {}
+        except PolicyFileError:
+            continue  # whoever needs it will be told
+        entry = entries.get(study.workload)
+        if decision and entry and Configuration(entry.configuration) == decision.winner.configuration:
+            return Use(str(path), _call(study, folder, known))
+    return Use()
+
+
+def _call(study: Study, folder: Path, known: Mapping[str, Family]) -> str:
+    """What a program writes; empty where nobody knows the folder of the family."""
+    name = study.family if study.family in families() else ""
+    if not name and study.family in known:
+        name = str(known[study.family].folder)
+    if not name:
+        return ""
+    told = [json.dumps(name, ensure_ascii=False)]
+    if study.about.get("device_kind") == "cpu":
+        told.append('device="cpu"')
+    if folder not in policy_folders():
+        told.append(f"policies={json.dumps(str(folder), ensure_ascii=False)}")
+    return f"autotune.load({', '.join(told)})"
 
 
 def _in_either(folder: Path, record: Path | None, name: str) -> Path:

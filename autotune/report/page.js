@@ -79,8 +79,9 @@ const sheet = document.getElementById("dark");
 const redraws = []; // called when the colours have changed
 const isDark = () => (sheet.media === "all" ? true : sheet.media === "not all" ? false : system.matches);
 const themeSwitch = document.getElementById("theme");
+const nameSwitch = () => { themeSwitch.textContent = isDark() ? "Light" : "Dark"; }; // what pressing it gives
 function recolour() {
-  themeSwitch.setAttribute("aria-pressed", isDark());
+  nameSwitch();
   redraws.forEach((redraw) => redraw());
 }
 themeSwitch.addEventListener("click", () => {
@@ -88,7 +89,7 @@ themeSwitch.addEventListener("click", () => {
   recolour();
 });
 system.addEventListener("change", recolour);
-themeSwitch.setAttribute("aria-pressed", isDark());
+nameSwitch();
 
 // ---- one study at a time
 const links = [...document.querySelectorAll("nav.studies a")];

@@ -3,7 +3,7 @@
 Everything it needs is inside, and a content security policy forbids it to ask for more.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,8 @@ from autotune.report.results import clean, write_text
 from autotune.report.search import search_blocks
 from autotune.report.static import Static
 from autotune.report.table import Block, Table
-from autotune.report.trials import Code, as_script, every_trial, ranked
-from autotune.report.verdict import Verdict, facts, ladder, roles_of, tie_table, verdict
+from autotune.report.trials import Code, as_script, every_trial, rows
+from autotune.report.verdict import Answer, Use, Verdict, answer, facts, ladder, roles_of, tie_table, verdict
 from autotune.report.why import why_blocks
 from autotune.space import Configuration, PolicyValue
 
@@ -46,6 +46,7 @@ class _View:
     title: str
     study: Study
     winner: Configuration | None
+    answer: Answer | None
     verdict: Verdict
     facts: tuple[tuple[str, str], ...]
     ladder: Block
@@ -77,18 +78,24 @@ def write_report(
     limits: Mapping[str, Any] | None = None,
     code: Code | None = None,
     static: Static | None = None,
+    use: Callable[[Study], Use] = lambda study: Use(),
 ) -> Path:
     """Write the report of ``studies`` to ``path``, whole or not at all. Raises StoreError.
 
     ``limits`` are the device's measured ceilings (``limits.read_limits``); ``code`` gives the code that is generated
     for a configuration, so that two can be compared by it; ``static`` is a static pass (``static.read_static``), a part
-    of its own. The page has what it is given and says so of the rest.
+    of its own; ``use`` says how a program gets at a study's winner. The page has what it is given and says so of
+    the rest.
     """
-    return write_text(path, _render(tuple(studies), limits, code, static))
+    return write_text(path, _render(tuple(studies), limits, code, static, use))
 
 
 def _render(
-    studies: Sequence[Study], limits: Mapping[str, Any] | None, code: Code | None, static: Static | None
+    studies: Sequence[Study],
+    limits: Mapping[str, Any] | None,
+    code: Code | None,
+    static: Static | None,
+    use: Callable[[Study], Use],
 ) -> str:
     most = max(1, MOST_TRIALS // max(1, len(studies)))
     texts = len({(trial.reason, trial.notes) for study in studies for trial in study.trials})
@@ -102,7 +109,7 @@ def _render(
         chosen = common.configuration if common else None
         for study in group:
             anchor_of = f"study-{len(views) + 1}"
-            views.append(_view(study, anchor_of, anchor, most, texts, chosen, limits, code))
+            views.append(_view(study, anchor_of, anchor, most, texts, chosen, limits, code, use))
     environment = jinja2.Environment(
         autoescape=True,
         loader=jinja2.FileSystemLoader(_FOLDER),
@@ -142,8 +149,10 @@ def _view(
     common: Configuration | None,
     limits: Mapping[str, Any] | None,
     code: Code | None,
+    use: Callable[[Study], Use],
 ) -> _View:
-    decision, trials, timed = study.decision, ranked(study, most), Timed.of(study)
+    decision, timed = study.decision, Timed.of(study)
+    trials = rows(study, decision, most)
     roles = roles_of(study, decision, common)
     table, chart = ladder(study, decision, common)
     ranking = None
@@ -159,6 +168,7 @@ def _view(
         title=f"{study.family} on {study.workload}",
         study=study,
         winner=decision.winner.configuration if decision else None,
+        answer=answer(study, decision, timed, use(study)) if decision else None,
         verdict=verdict(study, decision, effects_frame(timed)),
         facts=facts(study),
         ladder=Block(title="Presets, runner-up and winner", table=table, chart=chart),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from autotune.decision import Decision, time_ms
+from autotune.decision import Decision, ranked, time_ms
 from autotune.record import Study
 from autotune.report import units
 from autotune.report.charts import Bar, Chart, bars
@@ -28,32 +28,44 @@ LONGEST = 70  # characters of a label beside a bar
 
 def configurations(study: Study, decision: Decision, roles: Roles) -> tuple[Table, Chart]:
     """The fastest and the slowest configurations with their part in the verdict."""
-    timed = [trial for trial in study.trials if trial.measurement]
-    ranked = sorted(timed, key=lambda t: (time_ms(t), t.configuration.id))
-    ranks = [i for i in range(len(ranked)) if i < BEST or i >= len(ranked) - WORST]
+    order = ranked(study.trials, decision)
+    ranks = [i for i in range(len(order)) if i < BEST or i >= len(order) - WORST]
+    is_mixed = len({bool(t.measurement and t.measurement.retimed_ms) for t in order}) > 1
     rank, registers = Column("rank", "rank", "count"), Column("registers", "registers", "count")
-    columns = (rank, TIME, SPREAD, OVER_WINNER, registers, OCCUPANCY, Column("role", "role"), CONFIGURATION)
+    again = Column("timed_again", "timed again")
+    columns = (
+        rank,
+        TIME,
+        again,
+        SPREAD,
+        OVER_WINNER,
+        registers,
+        OCCUPANCY,
+        Column("role", "role"),
+        CONFIGURATION,
+    )
     best = time_ms(decision.winner)
-    shown = [ranked[i].configuration for i in ranks]
+    shown = [order[i].configuration for i in ranks]
     varying = [name for name in study.control if len({configuration[name] for configuration in shown}) > 1]
-    told = {one: _changed(one, study.control) for one in shown}
+    told = {one: one.changes(study.control) for one in shown}
     if max(map(len, told.values())) > LONGEST:
-        told = {one: _short(one, varying) for one in shown}
+        told = {one: _short(one, varying, study.control) for one in shown}
     rows, entries = [], []
     for i in ranks:
-        trial, ms = ranked[i], time_ms(ranked[i])
+        trial, ms = order[i], time_ms(order[i])
         named = roles.get(trial.configuration, ())
         spread = trial.measurement.spread if trial.measurement else None
-        figures = (i + 1, ms, spread, ms / best, *_profile(trial))
+        is_again = trial.measurement is not None and trial.measurement.retimed_ms > 0
+        figures = (i + 1, ms, "yes" if is_again and is_mixed else None, spread, ms / best, *_profile(trial))
         rows.append((*figures, ", ".join(named), trial.configuration))
         role = next((r for r in ("winner", "tied", "control") if r in named), "preset" if named else "other")
         if role == "other" and i >= BEST:
             role = "slow"
         text = units.time(ms) + (f"  {', '.join(named)}" if named else "")
         entries.append(Bar(f"{told[trial.configuration]}  #{i + 1}", f"#{i + 1}", ms, role, text))
-    caption = f"The {BEST} fastest and {WORST} slowest of {len(ranked):,} timed configurations"
-    if len(ranked) <= BEST + WORST:
-        caption = f"All {len(ranked):,} timed configurations, fastest first"
+    caption = f"The {BEST} fastest and {WORST} slowest of {len(order):,} timed configurations, best first"
+    if len(order) <= BEST + WORST:
+        caption = f"All {len(order):,} timed configurations, best first"
     table = without_empty(Table("configurations", caption, columns, tuple(rows)))
     return table, bars("configurations", f"{caption}; the table has the figures", entries)
 
@@ -76,12 +88,8 @@ def _profile(trial: Trial) -> tuple[int | None, float | None]:
     return max((p.registers for p in used), default=None), min((p.occupancy for p in used), default=None)
 
 
-def _changed(configuration: Configuration, control: Configuration) -> str:
-    """What tells it from the control."""
-    return ", ".join(f"{n}={v}" for n, v in configuration.items() if v != control[n]) or "control"
-
-
-def _short(configuration: Configuration, names: Sequence[str]) -> str:
-    """The values that tell shown configurations apart; a number says whose it is."""
-    values = [configuration[name] for name in names]
-    return " ".join(f"{n}={v}" if str(v).isdecimal() else str(v) for n, v in zip(names, values, strict=True))
+def _short(configuration: Configuration, names: Sequence[str], control: Configuration) -> str:
+    """As ``Configuration.changes``, of the policies ``names`` alone: those in which shown configurations differ. Cut at
+    ``LONGEST`` characters; the table has it whole."""
+    own = Configuration({name: configuration[name] for name in names}).changes(control)
+    return own if len(own) <= LONGEST else f"{own[: LONGEST - 1].rstrip(' ,')}…"

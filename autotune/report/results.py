@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from autotune.decision import ranked
 from autotune.errors import StoreError
 from autotune.record import Study
 from autotune.trial import KernelProfile, Trial
@@ -32,7 +33,8 @@ COLUMNS: Mapping[str, str] = MappingProxyType(
         "<policy>": "value of that policy, a column each (policy_<policy> where the plain name is taken)",
         "state": "measured, excluded, compile_failed, launch_failed, wrong_result, timed_out or crashed",
         "reason": "why it was not measured; blank when it was",
-        "time_ms": "time to rank by: retimed_ms where there is one, else median_ms",
+        "rank": "place among those measured, 1 the winner: tie set, other finalists, then what was timed once",
+        "time_ms": "retimed_ms where there is one, else median_ms; sort by rank, as the two do not compare",
         "median_ms": "median time of one call of the whole plan",
         "minimum_ms": "shortest time of one call",
         "spread_relative": "half-width of the median's 95 % interval over the median",
@@ -120,13 +122,21 @@ def results_frame(studies: Iterable[Study]) -> pd.DataFrame:
         presets: dict[str, str] = {}
         for name, configuration in study.presets.items():
             presets[configuration.id] = f"{presets.get(configuration.id, '')} {clean(name)}".strip()
-        rows += [_row(study, trial, presets, policies) for trial in study.trials]
+        placed = ranked(study.trials, study.decision)
+        ranks = {trial.configuration: place for place, trial in enumerate(placed, 1)}
+        rows += [
+            {
+                **_row(study, trial, presets, policies),
+                "rank": ranks[trial.configuration] if trial.measurement else None,
+            }
+            for trial in study.trials
+        ]
     counters = dict.fromkeys(name for row in rows for name in row if name.startswith(COUNTER))
     rates = dict.fromkeys(f"{unit}{RATE}" for study in studies for unit in study.about.get("needs", {}))
     head = [*_head(), *policies.values(), *_middle()]
     order = list(dict.fromkeys([*head, *rates, *_per_kernel(kernels), *counters, *_tail()]))
     frame = pd.DataFrame(rows, columns=order)
-    counts = ["samples", "transfer_bytes", "footprint_bytes"]
+    counts = ["rank", "samples", "transfer_bytes", "footprint_bytes"]
     counts += [f"{name}_{kernel}" for name in PROFILE if name not in _NOT_COUNTS for kernel in kernels]
     for column in counts:
         frame[column] = frame[column].astype("Int64")  # a blank must not turn 32 into 32.0

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from autotune.decision import time_ms
+from autotune.decision import Decision, ranked
 from autotune.effects import policy_values
 from autotune.record import Study
 from autotune.report.limits import of_ceiling
@@ -15,7 +15,7 @@ from autotune.report.verdict import Roles
 from autotune.space import Configuration
 from autotune.trial import Trial
 
-__all__ = ["Code", "as_script", "every_trial", "ranked"]
+__all__ = ["Code", "as_script", "every_trial", "rows"]
 
 Code = Callable[
     [Study, Configuration], str
@@ -27,9 +27,12 @@ MOST_DETAILED = (
 _TEXT_BUDGET = 1_200_000  # characters of reasons and notes in one page; results.csv always has them whole
 
 
-def ranked(study: Study, most: int) -> list[Trial]:
-    """At most ``most`` trials, fastest first and failures last: the rows of the page's table."""
-    return sorted(study.trials, key=lambda t: (time_ms(t), t.state, t.configuration.id))[:most]
+def rows(study: Study, decision: Decision | None, most: int) -> list[Trial]:
+    """At most ``most`` trials, best first (see ``decision.ranked``) and failures last: the rows of the page's table."""
+    failed = sorted(
+        (t for t in study.trials if not t.measurement), key=lambda t: (t.state, t.configuration.id)
+    )
+    return [*ranked(study.trials, decision), *failed][:most]
 
 
 def every_trial(

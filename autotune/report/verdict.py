@@ -3,13 +3,14 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from autotune.decision import TIE, Decision, close_to_winner, time_ms
+from autotune.decision import MOST, TIE, Decision, Margin, close_to_winner, time_ms
+from autotune.effects import Timed, contributions
 from autotune.record import Study
 from autotune.report import units
 from autotune.report.charts import Bar, Chart, bars
@@ -24,9 +25,22 @@ from autotune.report.table import (
     without_empty,
 )  # fmt: skip
 from autotune.space import Configuration
-from autotune.trial import STATES, Trial
+from autotune.summary import coverage, moved, unbeaten
+from autotune.trial import FAILED, STATES, Trial
 
-__all__ = ["Card", "Roles", "Verdict", "facts", "ladder", "roles_of", "tie_table", "verdict"]
+__all__ = [
+    "Answer",
+    "Card",
+    "Roles",
+    "Use",
+    "Verdict",
+    "answer",
+    "facts",
+    "ladder",
+    "roles_of",
+    "tie_table",
+    "verdict",
+]
 
 Roles = Mapping[Configuration, tuple[str, ...]]
 _WIDE = 0.05  # a 95 % interval wider than this deserves a word
@@ -37,12 +51,16 @@ _ELSEWHERE = (
     "operation_unit",
     "bytes",
     "interrupted",
+    "retime_ratio",
+    "searched",
 )  # or of no use here
 _NAMES = {"floor_ms": "empty kernel", "phases_s": "wall time", "features": "workload sizes"}
 _HELD_DOWN = (
     0x4 | 0x8 | 0x20 | 0x40 | 0x80
 )  # NVML's clock event reasons: power cap, slowdown, heat, power brake
 _NOTES = 6  # kinds of remark shown; the table of trials has them all
+_MOSTLY = 0.8  # of the winner's lead, on a logarithmic scale, is laid to the policies that are named
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -64,6 +82,64 @@ class Verdict:
     cards: tuple[Card, ...]
     sentences: tuple[str, ...]
     warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Use:
+    """Where a winner stands that a program can use: the policy ``file`` that holds it, and the ``call`` that takes it;
+    empty where that is not known."""
+
+    file: str = ""
+    call: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The verdict in one sentence, for the top of the page: ``winner`` is that many ``times`` as fast as the control,
+    ``between`` those, mostly by ``because``; how much of the space was ``covered``; and how a program uses it. Without
+    ``is_reliable`` noise may have made the difference; ``times`` is empty where the control has no time."""
+
+    winner: Configuration
+    is_control: bool
+    is_reliable: bool
+    times: str
+    between: str
+    because: tuple[str, ...]
+    covered: str
+    use: Use
+
+
+def answer(study: Study, decision: Decision, timed: Timed, use: Use) -> Answer:
+    winner, over = decision.winner, decision.over_control
+    known = math.isfinite(over.ratio)
+    return Answer(
+        winner=winner.configuration,
+        is_control=winner.configuration == study.control,
+        is_reliable=decision.is_reliable,
+        times=units.number(over.ratio) if known else "",
+        between=_between(over, units.number),
+        because=tuple(_because(timed, winner, study.control)),
+        covered=coverage(study) or f"{len(study.trials):,} tried",
+        use=use,
+    )
+
+
+def _because(timed: Timed, winner: Trial, control: Configuration) -> Iterable[str]:
+    """The policies that make most of the winner's lead, the strongest first."""
+    parts = {
+        f"{name}={winner.configuration[name]}": math.log(times)
+        for name, times in contributions(timed, winner, control).items()
+        if times > 1 + MOST
+    }
+    told = 0.0
+    for named, part in list(parts.items())[:_MOST_NAMED]:
+        if told < _MOSTLY * sum(parts.values()):
+            yield named
+        told += part
+
+
+def _between(margin: Margin, text: Callable[[float], str]) -> str:
+    return "" if math.isnan(margin.low) else f"{text(margin.low)} to {text(margin.high)}"
 
 
 def roles_of(study: Study, decision: Decision | None, common: Configuration | None = None) -> Roles:
@@ -89,10 +165,13 @@ def roles_of(study: Study, decision: Decision | None, common: Configuration | No
 
 def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> Verdict:
     states = study.states()
-    failed: dict[str, int] = {state: states[state] for state in STATES[2:] if state in states}
+    failed: dict[str, int] = {state: states[state] for state in FAILED if state in states}
+    covered = coverage(study)
     counts = Card(
         "trials", "configurations tried", len(study.trials), units.count(len(study.trials)),
-        ", ".join(f"{states[state]:,} {state}" for state in STATES if state in states),
+        "; ".join(filter(None, (
+            covered, ", ".join(f"{states[state]:,} {state}" for state in STATES if state in states)
+        ))),
     )  # fmt: skip
     warnings = list(_warnings(study, decision, effects, failed))
     if decision is None:
@@ -101,10 +180,16 @@ def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> V
     assert winner.measurement is not None
     tied = ", which is tied" if decision.runner_up in decision.tie_set else ""
     others = [
-        Card(f"margin_over_{key}", f"margin over the {label}", margin, units.ratio(margin), _timed(trial))
+        Card(
+            f"margin_over_{key}",
+            f"margin over the {label}",
+            margin.ratio,
+            units.ratio(margin.ratio),
+            "; ".join(filter(None, (_between(margin, units.ratio), _timed(trial)))),
+        )
         for key, label, trial, margin in (
-            ("control", "control", decision.control, decision.margin_over_control),
-            ("runner_up", f"runner-up{tied}", decision.runner_up, decision.margin_over_runner_up),
+            ("control", "control", decision.control, decision.over_control),
+            ("runner_up", f"runner-up{tied}", decision.runner_up, decision.over_runner_up),
         )
         if trial
     ]
@@ -240,6 +325,8 @@ def _sentences(decision: Decision) -> Iterable[str]:
         )
     if not (control and control.measurement and winner.measurement) or control is winner:
         return
+    if not decision.is_reliable:  # noise has no break-even
+        return
     once, at_control = (m.transform_ms + m.transfer_ms for m in (winner.measurement, control.measurement))
     gain = time_ms(control) - time_ms(winner)
     if once > at_control and gain > 0:
@@ -259,6 +346,10 @@ def _warnings(
             f"{sum(failed.values()):,} of {len(study.trials):,} configurations failed: {kinds}. "
             "The last table has the reasons."
         )
+    if decision and (told := unbeaten(decision)):
+        yield f"{told[0].upper()}{told[1:]}."
+    if told := moved(study.trials):
+        yield f"{told[0].upper()}{told[1:]}."
     if study.about.get("interrupted"):
         yield "The sweep was interrupted: configurations that it did not reach are missing."
     if int(study.about.get("throttle_reasons") or 0) & _HELD_DOWN:
