@@ -34,12 +34,12 @@ __all__ = ["Checked", "Request", "check", "policy_files"]
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is to be checked. ``family`` is the folder of a family that does not ship with autotune; ``tolerance`` how
+    """What is to be checked. ``families`` are folders of families that do not ship with autotune; ``tolerance`` how
     much worse than recorded a time may be, relative. ``renew`` times stale entries too and writes those whose claim
     holds with the hashes of now."""
 
     files: Sequence[Path]
-    family: str = ""
+    families: tuple[str, ...] = ()
     device: str = "auto"
     measure: bool = False
     renew: bool = False
@@ -74,6 +74,8 @@ def check(request: Request, out: Console) -> None:
     hold."""
     if request.renew and not request.measure:
         raise UsageError("--renew goes with --measure: what is renewed is timed again")
+    if len({Path(folder).resolve().name for folder in request.families}) < len(request.families):
+        raise UsageError(f"--family names one folder a family: {', '.join(request.families)} are of one name")
     refused = held = 0
     for path in request.files:
         for found in _file(request, path):
@@ -94,11 +96,14 @@ def check(request: Request, out: Console) -> None:
 def _file(request: Request, path: Path) -> list[Checked]:
     try:
         file = read(path)
-        family = load_family(request.family or file.family)
+        given = [load_family(folder) for folder in request.families]
+        family = next((one for one in given if one.name == file.family), None)
+        if family is None and given:
+            names = " or ".join(one.name for one in given)
+            return [Checked(path, "", f"it is for family {file.family}, not {names}")]
+        family = family or load_family(file.family)
     except AutotuneError as problem:
         return [Checked(path, "", str(problem))]
-    if file.family != family.name:
-        return [Checked(path, "", f"it is for family {file.family}, not {family.name}")]
     own, remark = _device(request, file)
     accepted = [_entry(path, family, file, item, own) for item in file.entries.values()]
     accepted.append(_default(path, family, file, remark))

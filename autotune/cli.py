@@ -91,11 +91,17 @@ def sweep_command(
     ] = None,
     out_: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Results and record; default ./autotune-results/FAMILY."),
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Results and record; default ./autotune-results/FAMILY."
+        ),
     ] = None,
     store: Annotated[
         str | None,
-        typer.Option("--store", metavar="URL", help="Keep the record in postgresql://… and not in DIR."),
+        typer.Option(
+            "--store",
+            metavar="URL|DIR",
+            help="Keep the record there and not in --out: postgresql://…, or another folder.",
+        ),
     ] = None,
     policies: Policies = None,
     data: Data = None,
@@ -122,7 +128,7 @@ def sweep_command(
         typer.Option("--strict", help="Exit code 11 when a configuration failed, after all is recorded."),
     ] = False,
 ) -> None:
-    """Compile, verify and time every configuration; write results.csv, report.html and the policy file."""
+    """Compile, verify and time configurations; keep the winner. Writes results.csv, report.html and the policy file."""
     from autotune import sweeping
 
     request = sweeping.Request(
@@ -167,10 +173,11 @@ def report_command(
         ),
     ],
     out_: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where the files go; default DIR itself.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Where the files go; default DIR itself."),
     ] = None,
 ) -> None:
-    """Make report.html, results.csv, summary.csv and effects.csv anew from a record. Needs no device."""
+    """Make the report and the tables of a record anew. report.html and the .csv files beside it; needs no device."""
     from autotune.reporting import report
 
     report(records, out_, out)
@@ -200,7 +207,11 @@ def run_command(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Where the result goes: .npy, .npz or the family's own."
+            "--output",
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Where the result goes: .npy, .npz or the family's own.",
         ),
     ] = None,
     device: DeviceOption = "auto",

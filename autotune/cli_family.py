@@ -21,10 +21,10 @@ def new(
         str, typer.Argument(metavar="NAME", help="Small letters, digits and _; the folder is made as ./NAME.")
     ],
     out_: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Make the folder in DIR.", show_default=False)
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Make the folder in DIR.", show_default=False)
     ] = Path(),
 ) -> None:
-    """Write the folder of a new family: a small kernel that works at once, to be changed into yours."""
+    """Write the folder of a new family. Its small kernel works at once, and is to be changed into yours."""
     from autotune.scaffold import new_family, print_made
 
     folder, made = new_family(name, out_)
@@ -37,7 +37,7 @@ def lint(
     ],
     strict: Annotated[bool, typer.Option("--strict", help="Warnings fail too.")] = False,
 ) -> None:
-    """Check a family without a GPU or a compiler: exit code 0 without errors, 3 with them."""
+    """Check a family without a GPU or a compiler. Exit code 0 without errors, 3 with them."""
     from autotune.linting import lint as findings_of
     from autotune.linting import print_findings
 

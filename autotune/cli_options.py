@@ -13,6 +13,7 @@ from autotune.errors import UsageError
 __all__ = [
     "Allocation", "Data", "DeviceOption", "Devices", "FamilyArgument", "Objective", "Policies", "Preset", "Search",
     "Seconds", "Seed", "Set", "TrialSeconds", "Trials", "Workload", "err", "narrowed", "out",
+    "sized",
 ]  # fmt: skip
 
 out = Console(highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
@@ -127,3 +128,16 @@ def narrowed(items: Sequence[str] | None) -> dict[str, list[str]]:
             raise UsageError(f"cannot read --set {item!r}: write --set policy=value or --set policy=v1,v2")
         held.setdefault(name.strip(), []).extend(value.strip() for value in values.split(","))
     return held
+
+
+def sized(items: Sequence[str] | None) -> dict[str, int]:
+    """``["height=1000"]`` -> {"height": 1000}. Raises UsageError."""
+    found: dict[str, int] = {}
+    for item in items or ():
+        name, _, number = item.partition("=")
+        if not name.strip() or not number.strip().isdecimal() or int(number) < 1 or name.strip() in found:
+            raise UsageError(
+                f"cannot read --size {item!r}: write --size extent=N, a whole number from 1, each extent once"
+            )
+        found[name.strip()] = int(number)
+    return found

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from autotune.cli_options import Data, FamilyArgument, Objective, Policies, TrialSeconds, Workload, out
+from autotune.cli_options import Data, FamilyArgument, Objective, Policies, TrialSeconds, Workload, out, sized
 from autotune.family import load as load_family
 
 __all__ = ["check_command", "explain_command", "export_command", "regret_command"]
@@ -25,14 +25,22 @@ def explain_command(
             help="What would run it; the name of a policy file, as nvidia-h200, stands for a device that is not here.",
         ),
     ] = "auto",
+    size: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--size",
+            metavar="EXTENT=N",
+            help="As if the input had this size in place of the workload's; again for more.",
+        ),
+    ] = None,
     objective: Objective = "kernel",
     policies: Policies = None,
     data: Data = None,
 ) -> None:
-    """Which configuration would be taken for an input, and why not the others. Runs nothing."""
+    """Which configuration an input would get, and why not the others. Runs nothing."""
     from autotune.explaining import explain
 
-    explain(load_family(family), workload, device, policies, data, out, objective)
+    explain(load_family(family), workload, device, policies, data, out, objective, sized(size))
 
 
 def check_command(
@@ -60,8 +68,13 @@ def check_command(
         typer.Option("--tolerance", metavar="T", min=0.0, help="How much worse a time may be: 0.1 is 10 %."),
     ] = 0.1,
     family: Annotated[
-        str, typer.Option("--family", metavar="DIR", help="The family's folder, when it does not ship.")
-    ] = "",
+        list[str] | None,
+        typer.Option(
+            "--family",
+            metavar="DIR",
+            help="The folder of a family that does not ship; again for more families.",
+        ),
+    ] = None,
     device: Annotated[
         str, typer.Option("--device", metavar="auto|cpu|cuda|cuda:N", help="What measures.")
     ] = "auto",
@@ -69,13 +82,13 @@ def check_command(
     data: Data = None,
     trial_seconds: TrialSeconds = 120,
 ) -> None:
-    """Would these policy files be accepted here? Exit code 8 when anything in them is refused."""
+    """Whether these policy files would be accepted here. Exit code 8 when anything in them is refused."""
     from autotune.checking import Request, check, policy_files
 
     check(
         Request(
             files=policy or policy_files(policies),
-            family=family,
+            families=tuple(family or ()),
             device=device,
             measure=measure,
             renew=renew,
@@ -97,10 +110,12 @@ def regret_command(
     ],
     out_: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE", help="Write the whole matrix as a CSV, a row a configuration."),
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Write the whole matrix as a CSV, a row a configuration."
+        ),
     ] = None,
 ) -> None:
-    """What each workload loses with the others' winners, and what one configuration for all costs."""
+    """What each workload loses with the others' winners. And what one configuration for all of them costs."""
     from autotune.regret import print_regrets, read, write_matrix
 
     found = read(record)
@@ -121,7 +136,9 @@ def export_command(
             help="Whose policy file, as nvidia-h200; again for more in one dispatch table.",
         ),
     ],
-    folder: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where the files go.")],
+    folder: Annotated[
+        Path, typer.Option("--output", "--out", "-o", metavar="DIR", help="Where the files go.")
+    ],
     workload: Annotated[
         str,
         typer.Option(
@@ -132,7 +149,7 @@ def export_command(
     policies: Policies = None,
     data: Data = None,
 ) -> None:
-    """The winners as CUDA C++ (C++17) for programs without Python: kernels, layouts, dispatch table, an example."""
+    """The winners as CUDA C++ for programs without Python. C++17: kernels, layouts, dispatch table, an example."""
     from autotune.export import Request, export
 
     export(

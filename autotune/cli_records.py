@@ -20,7 +20,7 @@ Record = Annotated[
         help="A sweep's --out folder, its --store URL, a results.csv, or another tuner's .json.",
     ),
 ]
-OutFolder = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where the files go.")]
+OutFolder = Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where the files go.")]
 
 
 def add(app: typer.Typer) -> None:
@@ -42,7 +42,7 @@ def compare(
         bool, typer.Option("--every", help="Any configuration that became slower is a regression.")
     ] = False,
     out_: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE.csv", help="Write every row there too.")
+        Path | None, typer.Option("--out", "-o", metavar="FILE.csv", help="Write every row there too.")
     ] = None,
 ) -> None:
     """What moved beyond noise between two records or policy files. Exit code 10 on a regression."""
@@ -58,7 +58,8 @@ def convert(
     ] = "kernel-tuner",
     out_: OutFolder = None,
 ) -> None:
-    """Write each study as a Kernel Tuner cache file, as T4 results, or all of them as one results.csv."""
+    """Write a record in the form of other tuners. Each study as a Kernel Tuner cache file or T4 results, or all of
+    them as one results.csv."""
     from autotune.kernel_tuner_cache import write_cache
     from autotune.records import read_record
     from autotune.report.results import write_results
@@ -85,7 +86,7 @@ def import_(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE.json…", help="Kernel Tuner cache files or T4 results.")
     ],
-    out_: Annotated[Path, typer.Option("--out", metavar="FILE.csv", help="The table to write.")] = Path(
+    out_: Annotated[Path, typer.Option("--out", "-o", metavar="FILE.csv", help="The table to write.")] = Path(
         "results.csv"
     ),
     family: Annotated[str, typer.Option("--family", metavar="NAME", help="In place of the file's.")] = "",
@@ -95,7 +96,7 @@ def import_(
         str, typer.Option("--control", metavar="policy=value,…", help="What all others are compared to.")
     ] = "",
 ) -> None:
-    """Bring other tuners' files into the form of results.csv, which every command on records reads."""
+    """Bring other tuners' files into the form of results.csv. Every command on records reads that."""
     from autotune.importing import import_files
     from autotune.report.results import write_results
 
@@ -125,7 +126,7 @@ def profile(
         str, typer.Option("--compiler", metavar="nvrtc|nvcc", help="As the sweep had it.")
     ] = "",
 ) -> None:
-    """Hardware counters of configurations, by Nsight Compute, kept as columns of the record."""
+    """Hardware counters of configurations, by Nsight Compute. They are kept as columns of the record."""
     from autotune.profiling import Asked, profile_into
 
     profile_into(
@@ -137,11 +138,13 @@ def limits(
     device: DeviceOption = "cuda",
     out_: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Write limits.json there, for the report of that record."),
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Write limits.json there, for the report of that record."
+        ),
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Measure anew what is cached.")] = False,
 ) -> None:
-    """The measured ceilings of a GPU: bandwidths and rates that times are held against."""
+    """The measured ceilings of a GPU: bandwidths and rates. Times are held against them."""
     from autotune import limits as ceilings
     from autotune.cache import Cache, default_root
     from autotune.devices import open_backend

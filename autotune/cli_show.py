@@ -69,7 +69,7 @@ def show_command(
         bool, typer.Option("--header", help="Only print the family's default.cuh, for its folder.")
     ] = False,
 ) -> None:
-    """One configuration: its generated code, its layouts, its static profile."""
+    """One configuration: generated code, layouts, static profile."""
     from autotune.paths import data_root
     from autotune.show import show
     from autotune.static import Known

@@ -10,6 +10,7 @@ from rich.table import Table
 from autotune.comparison import Comparison, Moved, compare, read_side
 from autotune.errors import Regression, StoreError
 from autotune.report.results import clean, csv_text, write_text
+from autotune.space import Configuration
 from autotune.summary import duration
 
 __all__ = ["compare_records"]
@@ -41,10 +42,12 @@ def _print(one: Comparison, out: Console) -> None:
     where = one.a if one.a == one.b else f"{one.a} and {one.b}"
     out.print(f"{one.family} on {one.workload}, {where}")
     table = Table("", "A", "B", "change", "noise", "", box=None)
-    table.add_column("configuration in A", overflow="fold", min_width=40)
+    control = next((row.a or row.b for row in one.named if row.role == "control"), "")
+    heading = "as it differs from control" if control else "configuration"
+    table.add_column(f"in A, {heading}", overflow="fold", min_width=40)
     table.add_column("in B", overflow="fold", min_width=16)
     for row in one.named:
-        table.add_row(row.role, *_figures(row), row.a or "-", _other(row))
+        table.add_row(row.role, *_figures(row), _short(row.a, control) or "-", _other(row, control))
     out.print(table)
     moved = [row for row in one.every if row.verdict != "same"]
     if one.every:
@@ -60,21 +63,32 @@ def _print(one: Comparison, out: Console) -> None:
                 out.print(f"{text} takes {100 * over:.1f} % more than the best there")
     if moved:
         table = Table("moved most", "A", "B", "change", "noise", box=None)
-        table.add_column("configuration", overflow="fold", min_width=40)
+        table.add_column(heading, overflow="fold", min_width=40)
         for row in moved[:_SHOWN]:
             *figures, verdict = _figures(row)
-            table.add_row(verdict, *figures, row.role)
+            table.add_row(verdict, *figures, _short(row.role, control))
         out.print(table)
     out.print("")
 
 
-def _other(row: Moved) -> str:
+def _values(one: str) -> dict[str, str]:
+    return dict(pair.partition("=")[::2] for pair in one.split(","))
+
+
+def _short(one: str, control: str) -> str:
+    """The configuration ``one`` by what tells it from ``control``, whose id it is too; whole where nobody knows."""
+    if not one or not control or set(_values(one)) != set(_values(control)):
+        return one.replace(",", ", ")
+    return Configuration(_values(one)).changes(_values(control))
+
+
+def _other(row: Moved, control: str) -> str:
     """B's configuration: what is other than in A, where both are known."""
     if row.a == row.b:
         return "the same"
-    a, b = (dict(pair.partition("=")[::2] for pair in one.split(",")) for one in (row.a, row.b))
+    a, b = _values(row.a), _values(row.b)
     if not row.a or set(a) != set(b):
-        return row.b or "-"
+        return _short(row.b, control) or "-"
     return ", ".join(f"{name}={value}" for name, value in b.items() if a[name] != value)
 
 

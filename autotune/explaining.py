@@ -1,7 +1,8 @@
 """``autotune explain``: every candidate for an input, why it was taken or refused, and the time it should take."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -10,7 +11,7 @@ from rich.table import Table
 from autotune import paths
 from autotune.device import Device
 from autotune.devices import open_backend
-from autotune.errors import AutotuneError
+from autotune.errors import AutotuneError, UnknownName
 from autotune.family import Family
 from autotune.features import feature_values
 from autotune.policyfile import file_name, read
@@ -22,25 +23,53 @@ from autotune.workload import Inputs, load, prepare
 
 __all__ = ["device_named", "explain", "print_chain"]
 
+_HERE = ("auto", "cpu", "cuda")  # devices that are no policy file's name
+
 
 def explain(
     family: Family, workload: str, device: str, policies: Path | None, data: Path | None, out: Console,
-    objective: str = "kernel",
+    objective: str = "kernel", resized: Mapping[str, int] | None = None,
 ) -> None:  # fmt: skip
     """Print the chain for a workload of ``family``, by ``objective`` (see ``decision.cost_ms``). ``device`` is cpu,
-    cuda, cuda:N, auto, or the name of a policy file (nvidia-h200) for a device that is not here. Raises what reading
-    the workload and opening the device raise."""
+    cuda, cuda:N, auto, or the name of a policy file (nvidia-h200) for a device that is not here; ``resized`` are
+    extents that are other than the workload's. Raises what reading the workload and opening the device raise."""
     asked = load(family, workload)
-    inputs = prepare(family, asked, paths.data_root(data))
+    inputs = _resized(family, prepare(family, asked, paths.data_root(data)), resized or {})
     folders = paths.policy_folders(policies)
     found = device_named(family, device, folders)
     known, passed = find(family, found, folders)
-    print_chain(family, asked.name, found, inputs, known, passed, out, objective)
+    name = f"{asked.name} resized" if resized else asked.name
+    print_chain(family, name, found, inputs, known, passed, out, objective)
+
+
+def _resized(family: Family, inputs: Inputs, given: Mapping[str, int]) -> Inputs:
+    """``inputs`` as if they had the sizes ``given``, with the extents and scalars that are computed from them. Raises
+    UnknownName, and UsageError for an extent that is computed."""
+    free = [name for name in inputs.sizes if family.extents.get(name) is None]
+    for name in given:
+        if name not in free:
+            raise UnknownName("extent", name, free, f"family {family.name}")
+    if not given:
+        return inputs
+    sizes, scalars = {**inputs.sizes, **given}, dict(inputs.scalars)
+    for name, value in family.extents.items():
+        if value is not None:
+            sizes[name] = value.integer({**scalars, **sizes})
+    for name, scalar in family.scalars.items():
+        if scalar.value is not None:
+            scalars[name] = scalar.value.evaluate({**sizes, **inputs.options, **scalars})
+    return replace(inputs, sizes=sizes, scalars=scalars)
 
 
 def device_named(family: Family, name: str, folders: list[Path]) -> Device:
     """The device of that name, or as the policy file of that name describes it (with the limits of its compute
     capability as far as they are known). Raises DeviceError, UnknownName, PolicyFileError."""
+    if name.partition(":")[0] not in _HERE:
+        files = [path for folder in folders for path in sorted((folder / family.name).glob("*.yaml"))]
+        if name not in {path.stem for path in files}:
+            looked = ", ".join(str(folder / family.name) for folder in folders)
+            known = dict.fromkeys([*_HERE, "cuda:N", *(path.stem for path in files)])
+            raise UnknownName("device or policy file", name, known, f"{looked}")
     for folder in folders:
         path = folder / file_name(family.name, name)
         if name not in ("auto", "cpu", "cuda") and path.is_file():
@@ -69,7 +98,7 @@ def print_chain(
     said = ", ".join(f"{name} {value:.6g}" for name, value in values.items())
     out.print(f"{family.name} on {workload} ({said}), {device.kind}: {device.name}", markup=False)
     table = Table("", "rule", "from", "expected", box=None, pad_edge=False)
-    table.add_column("configuration or reason", overflow="fold")
+    table.add_column("differs from control in, or reason", overflow="fold")
 
     recorded = _recorded(family, known, listed)
 
@@ -84,12 +113,11 @@ def print_chain(
     for item in (*passed, *refused):
         row("refused", item, item.refusal)
     assert chosen.configuration is not None
-    row("taken", chosen, chosen.configuration.id)
+    row("taken", chosen, chosen.configuration.changes(family.space.control))
     for item in listed[len(refused) + 1 :]:
         text = item.refusal or (exclusion(item.configuration) if item.configuration else "")
-        row(
-            "refused" if text else "next", item, text or (item.configuration.id if item.configuration else "")
-        )
+        told = item.configuration.changes(family.space.control) if item.configuration else ""
+        row("refused" if text else "next", item, text or told)
     out.print(table)
     if known:
         _say_objective(known, chosen, objective, out)

@@ -26,8 +26,10 @@ BEST, WORST = 10, 5  # of each architecture and kernel; static.csv has all
 def run_static(request: Request, archs: Sequence[str], out: Console, err: Console) -> None:
     """The static pass for each architecture: what the policies change and the configurations with most occupancy, and
     static.csv in the output folder. Raises CompilerError when nothing compiles for one of them."""
-    if request.device != "auto" or request.store:
-        raise UsageError("--static runs nothing and records nothing: leave --device and --store out")
+    if request.device != "auto" or request.store or request.strict:
+        raise UsageError(
+            "--static runs nothing and records nothing: leave --device, --store and --strict out"
+        )
     if len(request.workloads) > 1:
         raise UsageError("--static takes sizes from one --workload at most")
     configurations = request.configurations
@@ -52,7 +54,7 @@ def run_static(request: Request, archs: Sequence[str], out: Console, err: Consol
                 rows.append(row)
                 failed += bool(row.message)
                 steps.step(done, f"{failed} compile_failed" if failed else "")
-    _print_tables(rows, request.space.policies, out)
+    _print_tables(rows, request.space.policies, request.family.space.control, out)
     path = request.folder / "static.csv"
     write_static(request.family, rows, path)
     failures = [("compile_failed", row.message, row.configuration.id) for row in rows if row.message]
@@ -71,7 +73,9 @@ def run_static(request: Request, archs: Sequence[str], out: Console, err: Consol
         err.print(f"warning: some do not compile\n{reasons(failures)}", markup=False)
 
 
-def _print_tables(rows: Sequence[StaticProfile], policies: Sequence[Policy], out: Console) -> None:
+def _print_tables(
+    rows: Sequence[StaticProfile], policies: Sequence[Policy], control: Configuration, out: Console
+) -> None:
     """Of each architecture and kernel: what values of policies change, then the best and the worst configurations."""
     found: dict[tuple[str, str], list[tuple[Configuration, KernelProfile]]] = {}
     for row in rows:
@@ -81,7 +85,7 @@ def _print_tables(rows: Sequence[StaticProfile], policies: Sequence[Policy], out
         return
     out.print(_by_value(found, policies))
     table = Table("arch", "kernel", "registers", "spills B", "shared B", "occupancy", "limited by", box=None)
-    table.add_column("configuration", overflow="fold", min_width=40)
+    table.add_column("differs from control in", overflow="fold", min_width=40)
     for (arch, kernel), of in found.items():
         of.sort(key=lambda one: (-one[1].occupancy, _spilled(one[1]), one[1].registers))
         left = len(of) - BEST - WORST
@@ -91,7 +95,7 @@ def _print_tables(rows: Sequence[StaticProfile], policies: Sequence[Policy], out
             if left <= 0 or rank < BEST or rank >= BEST + left:
                 table.add_row(
                     arch, kernel, str(p.registers), str(_spilled(p)),
-                    *_of_the_block(p), configuration.id,
+                    *_of_the_block(p), configuration.changes(control),
                 )  # fmt: skip
     out.print(table)
 

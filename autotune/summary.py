@@ -38,7 +38,15 @@ def duration(milliseconds: float) -> str:
 
 
 def states(study: Study) -> str:
-    return ", ".join(f"{count} {state}" for state, count in sorted(study.states().items()))
+    return _counted(study.states())
+
+
+def _tried(study: Study) -> dict[str, int]:
+    return {state: count for state, count in study.states().items() if state != "excluded"}
+
+
+def _counted(states: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
 
 
 def coverage(study: Study) -> str:
@@ -165,8 +173,10 @@ def print_study(
     spent = ", ".join(
         f"{name} {seconds[name]:.1f}" for name in (*names, "overhead") if seconds.get(name, 0) >= 0.05
     )
-    tried = f"{covered}: " if (covered := coverage(study)) else ""
-    told = [f"{tried}{states(study) or 'nothing tried'}{f', {before:,} of them recorded before' if before else ''}",
+    ended = states(study) or "nothing tried"
+    if covered := coverage(study):  # which counts the excluded ones
+        ended = f"{covered}: {_counted(_tried(study)) or 'nothing yet'}"
+    told = [f"{ended}{f', {before:,} of them recorded before' if before else ''}",
             f"{wall_s:.1f} s wall{f' ({spent})' if spent else ''}"]  # fmt: skip
     if running := spent_s.get("verify", 0.0) + spent_s.get("measure", 0.0):
         told.append(f"kernels ran {spent_s.get('kernels', 0.0) / running:.0%} of verify and measure")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,10 +10,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from fakes import FAMILY, write_family
+import typer
+from fakes import FAMILY, WORKLOAD, sweep, write_family
 
 from autotune import paths
-from autotune.cli import main
+from autotune.cli import app, main
+from autotune.live import Live
+from autotune.policyfile_write import update
 from autotune.scaffold import new_family
 
 CPU = ["--device", "cpu"]
@@ -320,3 +324,173 @@ def test_importing_the_package_and_the_dispatcher_is_light() -> None:
         "filelock",
     }
     assert not loaded & heavy
+
+
+# ---- Ctrl-C
+
+
+def test_an_interruption_says_what_is_kept_and_how_to_go_on(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Ctrl-C comes: a KeyboardInterrupt while trials are watched, inside the command."""
+
+    def update(self: Live, *_: object) -> None:
+        self.seen = getattr(self, "seen", 0) + 1  # type: ignore[attr-defined]
+        if self.seen == 3:  # type: ignore[attr-defined]
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Live, "update", update)
+    assert main(["sweep", str(folder), *CPU, *places(tmp_path)]) == 130
+    shown = capsys.readouterr()
+    said = "interrupted: what was measured is recorded (3 of 12); the same command goes on from there\n"
+    assert shown.err.endswith(said)
+    assert "error" not in shown.err
+    frame = pd.read_csv(tmp_path / "out" / "results.csv")
+    assert len(frame) == 3
+    monkeypatch.undo()
+    assert main(["sweep", str(folder), *CPU, *places(tmp_path)]) == 0
+    assert "12 measured, 3 of them recorded before" in capsys.readouterr().out
+
+
+def test_an_interruption_while_compiling_says_so(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compiled(self: Live, done: int, total: int) -> None:
+        self._compiled = 5, total
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Live, "compiled", compiled)
+    assert main(["sweep", str(folder), *CPU, *places(tmp_path)]) == 130
+    assert "interrupted: 5 of 12 compiled; the same command goes on from there" in capsys.readouterr().err
+
+
+def test_any_command_that_is_interrupted_says_so_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("autotune.doctor.doctor", stop)
+    assert main(["doctor"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_ctrl_c_while_modules_are_imported_is_no_traceback(tmp_path: Path) -> None:
+    """Where the command line is imported, here a module that never ends, an interrupt is one word."""
+    package = tmp_path / "slow.py"
+    package.write_text(
+        "import sys, time\n"
+        "class Slow:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'autotune.cli':\n"
+        "            print('importing', flush=True)\n"
+        "            time.sleep(60)\n"
+        "sys.meta_path.insert(0, Slow())\n"
+        "from autotune.__main__ import entry_point\n"
+        "entry_point()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, str(package)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "importing\n"
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert (process.returncode, said) == (130, "interrupted\n")
+
+
+# ---- --strict
+
+
+def test_strict_fails_after_everything_was_recorded(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = folder / "doubler.cu"
+    source.write_text(source.read_text().replace("2 * x", "(Policy::block_size == 256 ? 3 : 2) * x"))
+    assert main(["sweep", str(folder), *CPU, *places(tmp_path)]) == 0
+    assert "\n3 wrong_result, the first block_size=256" in capsys.readouterr().out
+    assert main(["sweep", str(folder), *CPU, "--strict", *places(tmp_path)]) == 11
+    shown = capsys.readouterr()
+    assert "error: --strict: 3 wrong_result, the first block_size=256" in shown.err
+    assert "policy file" in shown.out
+    assert main(["sweep", str(folder), *CPU, "--strict", "--set", "block_size=64", *places(tmp_path)]) == 0
+    assert main(["sweep", str(folder), "--static", "--strict", *places(tmp_path)]) == 2
+
+
+# ---- options
+
+
+def test_the_list_of_commands_is_not_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    commands = capsys.readouterr().out.partition("Commands:")[2].partition("Exit codes")[0]
+    assert len(commands.splitlines()) > 15
+    assert "..." not in commands
+
+
+def test_where_files_go_has_the_same_two_names_everywhere() -> None:
+    group = typer.main.get_command(app)
+    commands = group.commands  # type: ignore[attr-defined]
+    named = {
+        name: set(one.opts)
+        for name, command in commands.items()
+        for one in command.params
+        if {"--out", "--output", "-o"} & set(one.opts)
+    }
+    assert len(named) == 10
+    assert all({"--out", "-o"} <= options for options in named.values())
+
+
+def test_explain_takes_sizes_that_no_workload_has(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    update(tmp_path / "policies", [sweep(folder, tmp_path).run()])
+    arguments = ["explain", str(folder), "--device", "fake-gpu", "--policies", str(tmp_path / "policies")]
+    assert main([*arguments, "--size", "n=4000"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0] == "doubler on small resized (n 4000), cuda: Fake GPU"
+    assert shown[2].split()[:2] == ["taken", "nearest"]
+    for size, said in (
+        ("m=3", "unknown extent 'm'"),
+        ("n=0", "cannot read --size 'n=0'"),
+        ("n", "cannot read"),
+    ):
+        assert said in refused(capsys, 2, *arguments, "--size", size)
+
+
+def test_explain_names_the_policy_files_that_there_are(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    update(tmp_path / "policies", [sweep(folder, tmp_path).run()])
+    said = refused(
+        capsys, 2, "explain", str(folder), "--device", "fake-gpus", "--policies", str(tmp_path / "policies")
+    )
+    assert f"unknown device or policy file 'fake-gpus' in {tmp_path / 'policies' / 'doubler'}" in said
+    assert "did you mean 'fake-gpu'?" in said
+
+
+def test_check_takes_several_families_and_none_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("doubler", "tripler")
+    given = []
+    for name in names:
+        made = write_family(tmp_path / name, FAMILY.replace("doubler\n", f"{name}\n", 1))
+        (made / "workloads" / "small.yaml").write_text(WORKLOAD.replace("family: doubler", f"family: {name}"))
+        (made / "family.py").write_text(
+            "def reference(arrays, options):\n    return {'y': 2 * arrays['x']}\n"
+        )
+        update(tmp_path / "policies", [sweep(made, tmp_path / name).run()])
+        given += ["--family", str(made)]
+    files = ["--policies", str(tmp_path / "policies")]
+    own = [str(tmp_path / "policies" / name / "fake-gpu.yaml") for name in names]
+    assert main(["check", *own, *given, *files]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("accepted") == 4
+    assert "it is for family tripler, not doubler" in _refusal(capsys, ["check", *own, *given[:2], *files])
+    assert main(["check", *own, *given[:2], *given[:2], *files]) == 2
+    assert "one folder a family" in capsys.readouterr().err
+
+
+def _refusal(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> str:
+    assert main(arguments) == 8
+    return capsys.readouterr().out

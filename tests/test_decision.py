@@ -1,11 +1,14 @@
 """Who wins, who ties, and the configuration with the smallest worst regret."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from autotune.decision import close_to_winner, decide, minimax
+from autotune.decision import MOST, close_to_winner, decide, margin, minimax, noise, ranked, retime_ratio
 from autotune.space import Configuration
 from autotune.trial import KernelProfile, Measurement, Trial
 
@@ -44,6 +47,76 @@ def test_within_noise_is_a_tie_and_occupancy_breaks_it() -> None:
     assert [t.configuration.id for t in found.tie_set] == ["a=2,b=y", "a=1,b=y"]
     assert found.winner.configuration.id == "a=2,b=y"
     assert found.margin_over_runner_up == pytest.approx(2.0 / 1.005)
+
+
+def test_the_tie_set_is_as_wide_as_the_intervals_and_near_the_best_alone_win() -> None:
+    best, near = trial(2, "x", 1.0, 0.162, occupancy=0.5), trial(2, "y", 1.04, 0.05)
+    control, far = trial(1, "x", 1.0627, 0.05), trial(1, "y", 2.0, 0.05)
+    found = decide([far, control, near, best], CONTROL)
+    assert found is not None
+    # The control stays behind what is near the best, though it is the simplest.
+    assert found.tie_set == (near, best, control)
+    assert not found.is_reliable
+    surely = decide([far, trial(1, "x", 3.0), near, best], CONTROL)
+    assert surely is not None and surely.is_reliable
+    alone = decide([control], CONTROL)
+    assert alone is not None and not alone.is_reliable
+    without = decide([best], CONTROL)
+    assert without is not None and without.is_reliable  # there is nothing to be faster than
+
+
+def test_a_margin_has_the_interval_of_its_two_medians() -> None:
+    over = margin(trial(1, "x", 661.0, 0.03), trial(2, "x", 622.0, 0.162))
+    assert over.ratio == pytest.approx(661 / 622)
+    # by hand: log 1.0627 -+ sqrt(log(0.97)^2 + log(1.162)^2), sqrt(log(1.03)^2 + log(0.838)^2)
+    assert (over.low, over.high) == (pytest.approx(0.9118, abs=1e-4), pytest.approx(1.2713, abs=1e-4))
+    exact = margin(trial(1, "x", 3.0, 0.0), trial(2, "x", 2.0, 0.0))
+    assert (exact.low, exact.ratio, exact.high) == (1.5, 1.5, 1.5)
+    once = margin(trial(1, "x", 3.0, 1.0), trial(2, "x", 2.0, 0.01))
+    assert once.ratio == 1.5 and math.isnan(once.low) and math.isnan(once.high)
+    assert math.isnan(margin(None, trial(1, "x", 3.0)).ratio)
+
+
+@given(st.floats(0, 0.9), st.floats(0, 0.9), st.floats(1.02, 50.0))
+def test_a_tie_is_where_the_interval_of_the_ratio_reaches_one(a: float, b: float, ratio: float) -> None:
+    faster, slower = trial(1, "x", 1.0, a), trial(2, "x", ratio, b)
+    beyond = ratio > 1 + noise(faster, slower)
+    assert beyond == (margin(slower, faster).low > 1) or margin(slower, faster).low == pytest.approx(1)
+
+
+def test_where_no_interval_is_known_a_small_difference_is_noise() -> None:
+    single, other = trial(1, "x", 1.0, 1.0), trial(2, "x", 1.04, 1.0)
+    assert MOST <= noise(single, other) < 2 * MOST
+    assert noise(single, trial(2, "x", 1.0, 0.001)) == pytest.approx(MOST, abs=0.001)
+
+
+def test_finalists_rank_before_what_was_timed_once_on_another_machine_as_it_were() -> None:
+    winner, other = trial(2, "x", 1.00, retimed=1.60), trial(2, "y", 1.05, retimed=1.70)
+    control = trial(1, "x", 3.0, retimed=4.8)  # timed again for its margin: no finalist
+    faster, slower = trial(3, "x", 1.1), trial(4, "x", 3.5)
+    trials = [slower, control, faster, failed(5, "x"), other, winner]
+    found = decide(trials, CONTROL)
+    assert ranked(trials, found) == [winner, other, faster, control, slower]
+    assert retime_ratio(trials) == pytest.approx(1.6)
+    assert math.isnan(retime_ratio([faster, slower]))
+    assert ranked(trials, None)[-1] is slower
+
+
+def test_the_control_pays_for_nothing_and_noise_has_no_break_even() -> None:
+    def once(one: Trial, ms: float) -> Trial:
+        assert one.measurement is not None
+        return replace(one, measurement=replace(one.measurement, transform_ms=ms))
+
+    lasting, single = once(trial(2, "x", 1.0), 9.0), once(trial(2, "y", 2.0), 1.0)
+    found = decide([lasting, single], CONTROL)
+    assert found is not None and found.break_even is not None
+    for made in (
+        [once(trial(1, "x", 1.0), 9.0), single],  # control lasts
+        [once(trial(2, "x", 1.0, 0.5), 9.0), once(trial(2, "y", 1.5, 0.5), 1.0)],  # its lead is noise
+        [once(trial(2, "x", 1.0), 1.04), once(trial(2, "y", 1.03), 1.0)],  # so is what it costs
+    ):
+        found = decide(made, CONTROL)
+        assert found is not None and found.break_even is None
 
 
 def test_then_footprint_then_closeness_to_control() -> None:

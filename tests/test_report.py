@@ -5,22 +5,26 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from fakes import sweep
 from report_pages import CONTROL, HOSTILE, POLICIES, RESULTS, Page, embedded, fake_study, measured, read_page
 from rich.console import Console
 
+from autotune import family as families
 from autotune import reporting
 from autotune.errors import StoreError
+from autotune.policyfile_write import update
 from autotune.record import Study
 from autotune.report import units, write_report, write_results
-from autotune.report.files import generated, write_all
+from autotune.report.files import generated, used, write_all
 from autotune.report.ranking import configurations
 from autotune.report.recorded import read_results
-from autotune.report.results import results_frame
-from autotune.report.verdict import roles_of
+from autotune.report.results import clean, results_frame
+from autotune.report.verdict import Use, roles_of
 from autotune.space import Configuration
 from autotune.trial import KernelProfile
 
@@ -374,3 +378,91 @@ def test_the_numbers_of_real_studies_are_those_of_the_csv(tmp_path: Path) -> Non
     head, *rows = page.tables["effects_by_kernel"][:8]  # the first study's; its rows follow each other
     row = next(dict(zip(head, row, strict=True)) for row in rows if row[2] == "merged")
     assert float(row["mean_percent_match"]) == pytest.approx(mean)
+
+
+# ---- the sentence under the title
+
+
+def sentence(path: Path) -> str:
+    html = path.read_text(encoding="utf-8")
+    found = re.search(r'<p class="lead answer">(.*?)</p>', html, re.DOTALL)
+    return " ".join(unescape(re.sub(r"<[^>]+>", "", found[1])).split()) if found else ""
+
+
+def test_the_first_sentence_says_what_to_use_and_how_sure_that_is(tmp_path: Path) -> None:
+    study = fake_study()
+    searched = {
+        "tried": len(study.trials),
+        "selected": len(study.trials),
+        "space": 768,
+        "budget": "time limit 6 s",
+    }
+    study = replace(study, about={**study.about, "searched": searched})
+    decision = study.decision
+    assert decision is not None
+    winner, over = decision.winner.configuration, decision.over_control
+    file = "policies/tree/gpu-1.yaml"
+    use = Use(file, 'autotune.load("tree")')
+    said = sentence(write_report([study], tmp_path / "report.html", use=lambda _: use))
+    times = [units.number(one) for one in (over.ratio, over.low, over.high)]
+    assert said.startswith(
+        f"Use {clean(winner.changes(study.control))}: {times[0]} times as fast as the control"
+    )
+    assert f"({times[1]} to {times[2]}), mostly by packing=int8 and block_size=64; 108 of 768 tried (108 selected," in said
+    assert said.endswith(
+        f'time limit 6 s, exhaustive order); written to {file}; autotune.load("tree") takes it.'
+    )
+    without = sentence(write_report([study], tmp_path / "report.html"))
+    assert "written" not in without and "takes it" not in without
+
+
+def test_a_first_sentence_where_noise_is_wider_than_the_lead(tmp_path: Path) -> None:
+    study = fake_study()
+    (first, at), *_ = sorted(measured(study), key=lambda one: one[1].time_ms)
+    control = next(t for t in study.trials if t.configuration == study.control)
+    pair = (replace(first, measurement=replace(at, median_ms=622.0, spread=0.162)),
+            replace(control, measurement=replace(at, median_ms=661.0, spread=0.03)))  # fmt: skip
+    path = write_report([replace(study, trials=pair)], tmp_path / "report.html")
+    assert sentence(path).startswith("No configuration is reliably faster than the control: the winner, ")
+    assert "is 1.06 times as fast (0.912 to 1.27); 2 tried." in sentence(path)
+    assert "0.912× to 1.27×" in read_page(path).text  # on the card
+    alone = write_report([replace(study, trials=(control,))], tmp_path / "report.html")
+    assert sentence(alone) == "No configuration is reliably faster than the control; 1 tried."
+
+
+def test_the_policy_file_that_holds_the_winner_is_named(folder: Path, tmp_path: Path) -> None:
+    study, family = sweep(folder, tmp_path).run(), families.load(folder)
+    policies = tmp_path / "policies"
+    assert used(study, [policies], {}) == Use()
+    path = update(policies, [study])
+    found = used(study, [policies], {"doubler": family})
+    assert found == Use(str(path), f'autotune.load("{folder}", policies="{policies}")')
+    assert used(study, [policies], {}) == Use(str(path))  # nobody knows where the family lies
+    slower = tuple(t for t in study.trials if t != study.decision.winner) if study.decision else ()
+    assert used(replace(study, trials=slower), [policies], {}) == Use()  # the file's winner is another one
+    path.write_text("torn: [")
+    assert used(study, [policies], {}) == Use()
+    path.unlink()
+    cpu = replace(study, about={**study.about, "device_kind": "cpu"})
+    update(policies, [study])
+    assert 'device="cpu"' in used(cpu, [policies], {"doubler": family}).call
+
+
+def test_finalists_rank_first_on_the_page_and_in_the_table(tmp_path: Path) -> None:
+    study = fake_study()
+    (first, at), (second, other), *rest = sorted(measured(study), key=lambda one: one[1].time_ms)
+    again = (replace(first, measurement=replace(at, retimed_ms=1.6 * at.median_ms)),
+             replace(second, measurement=replace(other, retimed_ms=1.6 * other.median_ms)))  # fmt: skip
+    study = replace(study, trials=(*(t for t, _ in rest), *again))
+    page = read_page(write_report([study], tmp_path / "report.html"))
+    assert "The machine was 1.6 times slower when finalists were timed" in page.text
+    head, *rows = page.tables["configurations"]
+    shown = [dict(zip(head, row, strict=True)) for row in rows]
+    assert [row["timed_again"] for row in shown[:3]] == ["yes", "yes", ""]
+    assert "winner" in shown[0]["role"]
+    frame = pd.read_csv(write_results([study], tmp_path / "results.csv"))
+    placed = frame.sort_values("rank").reset_index()
+    assert placed["configuration"][0] == first.configuration.id
+    assert placed["retimed_ms"].notna().tolist()[:3] == [True, True, False]
+    assert placed["median_ms"][2:].is_monotonic_increasing
+    assert placed["rank"].tolist() == list(range(1, len(frame) + 1))

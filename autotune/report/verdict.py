@@ -167,12 +167,15 @@ def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> V
     states = study.states()
     failed: dict[str, int] = {state: states[state] for state in FAILED if state in states}
     covered = coverage(study)
+    told = {state: n for state, n in states.items() if not (covered and state == "excluded")}  # it has them
+    ended = ", ".join(f"{told[state]:,} {state}" for state in STATES if state in told)
     counts = Card(
-        "trials", "configurations tried", len(study.trials), units.count(len(study.trials)),
-        "; ".join(filter(None, (
-            covered, ", ".join(f"{states[state]:,} {state}" for state in STATES if state in states)
-        ))),
-    )  # fmt: skip
+        "trials",
+        "configurations tried",
+        len(study.trials),
+        units.count(len(study.trials)),
+        "; ".join(filter(None, (covered, ended))),
+    )
     warnings = list(_warnings(study, decision, effects, failed))
     if decision is None:
         return Verdict("Nothing was timed, so there is no winner.", (counts,), (), tuple(warnings))
