@@ -27,6 +27,7 @@ class Pace:
         self._title, self._total, self._err, self._bar = title, total, err, bar
         self._task = bar.add_task(title, total=total, about="") if bar else None
         self._said = monotonic()
+        self._is_over = False
         self.start(0)
 
     def start(self, done: int) -> None:
@@ -47,11 +48,17 @@ class Pace:
     def tell(self, about: str) -> None:
         """What goes on now: beside the bar, or as a line when the last one is old enough."""
         now = monotonic()
+        if self._is_over:
+            return
         if self._bar and self._task is not None:
             self._bar.update(self._task, about=about)
         elif now - self._said >= LINE_SECONDS:
             self._said = now
             self._err.print(f"{self._title}: {about}", markup=False)
+
+    def end(self) -> None:
+        """Nothing is told any more: what compiles in a thread may go on for a while after an interruption."""
+        self._is_over = True
 
     def _left(self, done: int, now: float) -> str:
         if self._total is None or done >= self._total:
@@ -80,7 +87,7 @@ class Live:
     def unfinished(self) -> str:
         """How far compiling was, while nothing was timed for it; empty once it is done."""
         done, total = self._compiled
-        return f"{done:,} of {total:,} compiled" if done < total and not self._states else ""
+        return f"{done:,} of {total:,} are compiled and kept" if done < total and not self._states else ""
 
     def update(self, trial: Trial, done: int, best_ms: float, busy_share: float) -> None:
         """After each trial."""
@@ -101,7 +108,11 @@ class Live:
 def pace(title: str, total: int | None, err: Console) -> Iterator[Pace]:
     """A Pace for the block; a bar that is gone afterwards where ``err`` is a terminal."""
     if not err.is_terminal:
-        yield Pace(title, total, err, None)
+        steps = Pace(title, total, err, None)
+        try:
+            yield steps
+        finally:
+            steps.end()
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, TextColumn("{task.fields[about]}"), console=err, transient=True) as bar:

@@ -219,7 +219,8 @@ def _one(
             study = sweep.run()
         except engine.Interrupted as stopped:
             study = stopped.study
-            far = f"{len(study.trials):,} of {total:,}" if total else f"{len(study.trials):,}"
+            done = int(study.about.get("searched", {}).get("tried", len(study.trials)))
+            far = f"{done:,} of {total:,}" if total else f"{done:,}"
             interrupted = view.unfinished or f"what was measured is recorded ({far})"
     wall_s = time.perf_counter() - began
     print_study(study, wall_s, sweep.phases.seconds, sweep.before, device, out, request.objective)

@@ -361,7 +361,10 @@ def test_an_interruption_while_compiling_says_so(
 
     monkeypatch.setattr(Live, "compiled", compiled)
     assert main(["sweep", str(folder), *CPU, *places(tmp_path)]) == 130
-    assert "interrupted: 5 of 12 compiled; the same command goes on from there" in capsys.readouterr().err
+    assert (
+        "interrupted: 5 of 12 are compiled and kept; the same command goes on from there"
+        in capsys.readouterr().err
+    )
 
 
 def test_any_command_that_is_interrupted_says_so_once(

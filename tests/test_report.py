@@ -408,7 +408,10 @@ def test_the_first_sentence_says_what_to_use_and_how_sure_that_is(tmp_path: Path
     assert said.startswith(
         f"Use {clean(winner.changes(study.control))}: {times[0]} times as fast as the control"
     )
-    assert f"({times[1]} to {times[2]}), mostly by packing=int8 and block_size=64; 108 of 768 tried (108 selected," in said
+    assert (
+        f"({times[1]} to {times[2]}), mostly by packing=int8 and block_size=64; 108 of 768 tried (108 selected,"
+        in said
+    )
     assert said.endswith(
         f'time limit 6 s, exhaustive order); written to {file}; autotune.load("tree") takes it.'
     )

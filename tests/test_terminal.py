@@ -9,7 +9,7 @@ from fakes import FakeBackend, FakeToolchain, sweep
 from rich.console import Console
 
 from autotune.device import Device
-from autotune.live import FIRST_SECONDS, LINE_SECONDS, Live, Pace
+from autotune.live import FIRST_SECONDS, LINE_SECONDS, Live, Pace, pace
 from autotune.record import Study
 from autotune.summary import coverage, failures, moved, print_study, reasons
 from autotune.sweep import Sweep
@@ -84,9 +84,18 @@ def test_compiling_before_timing_is_told_on_a_pipe_and_where_it_was_left(
     clock[0] = LINE_SECONDS
     live.compiled(312, 1072)
     assert text.getvalue() == "f small: compiling 312 of 1,072 (cpu: all are compiled before timing)\n"
-    assert live.unfinished == "312 of 1,072 compiled"
+    assert live.unfinished == "312 of 1,072 are compiled and kept"
     live.compiled(1072, 1072)
     assert live.unfinished == ""
+
+
+def test_what_goes_on_in_a_thread_tells_nothing_after_the_end(clock: list[float]) -> None:
+    out, text = console()
+    with pace("f small", 10, out) as steps:
+        pass
+    clock[0] = 2 * LINE_SECONDS
+    steps.tell("compiling")
+    assert text.getvalue() == ""
 
 
 def test_on_a_cpu_the_sweep_tells_how_far_compiling_is(folder: Path, tmp_path: Path) -> None:

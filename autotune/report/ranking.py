@@ -1,6 +1,6 @@
 """The fastest and the slowest configurations of a study, as bars and with their figures."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from autotune.decision import Decision, ranked, time_ms
 from autotune.record import Study
@@ -17,7 +17,7 @@ from autotune.report.table import (
     without_empty,
 )  # fmt: skip
 from autotune.report.verdict import Roles
-from autotune.space import Configuration
+from autotune.space import Configuration, PolicyValue
 from autotune.trial import Trial
 
 __all__ = ["configurations", "untied"]
@@ -48,8 +48,10 @@ def configurations(study: Study, decision: Decision, roles: Roles) -> tuple[Tabl
     shown = [order[i].configuration for i in ranks]
     varying = [name for name in study.control if len({configuration[name] for configuration in shown}) > 1]
     told = {one: one.changes(study.control) for one in shown}
+    shared: Mapping[str, PolicyValue] = {}
     if max(map(len, told.values())) > LONGEST:
-        told = {one: _short(one, varying, study.control) for one in shown}
+        shared = _shared(shown[:BEST], study.control)
+        told = {one: _short(one, varying, shared, study.control) for one in shown}
     rows, entries = [], []
     for i in ranks:
         trial, ms = order[i], time_ms(order[i])
@@ -67,7 +69,10 @@ def configurations(study: Study, decision: Decision, roles: Roles) -> tuple[Tabl
     if len(order) <= BEST + WORST:
         caption = f"All {len(order):,} timed configurations, best first"
     table = without_empty(Table("configurations", caption, columns, tuple(rows)))
-    return table, bars("configurations", f"{caption}; the table has the figures", entries)
+    alt = f"{caption}; the table has the figures"
+    if shared:
+        alt += f"; … is {', '.join(f'{name}={value}' for name, value in shared.items())}"
+    return table, bars("configurations", alt, entries)
 
 
 def untied(study: Study, decision: Decision) -> str:
@@ -88,8 +93,27 @@ def _profile(trial: Trial) -> tuple[int | None, float | None]:
     return max((p.registers for p in used), default=None), min((p.occupancy for p in used), default=None)
 
 
-def _short(configuration: Configuration, names: Sequence[str], control: Configuration) -> str:
-    """As ``Configuration.changes``, of the policies ``names`` alone: those in which shown configurations differ. Cut at
-    ``LONGEST`` characters; the table has it whole."""
-    own = Configuration({name: configuration[name] for name in names}).changes(control)
+def _shared(best: Sequence[Configuration], control: Configuration) -> dict[str, PolicyValue]:
+    """What all of ``best`` change of the control alike."""
+    first = best[0]
+    return {
+        name: value
+        for name, value in first.items()
+        if value != control[name] and all(one[name] == value for one in best)
+    }
+
+
+def _short(
+    configuration: Configuration,
+    names: Sequence[str],
+    shared: Mapping[str, PolicyValue],
+    control: Configuration,
+) -> str:
+    """As ``Configuration.changes``, of the policies ``names`` alone, those in which shown configurations differ, with
+    "…" for all of ``shared`` where it has them all. Cut at ``LONGEST`` characters; the table has it whole."""
+    has_all = bool(shared) and all(configuration[name] == value for name, value in shared.items())
+    left = [name for name in names if not (has_all and name in shared)]
+    own = Configuration({name: configuration[name] for name in left}).changes(control)
+    if has_all:
+        own = "…" if own == "control" else f"…, {own}"
     return own if len(own) <= LONGEST else f"{own[: LONGEST - 1].rstrip(' ,')}…"

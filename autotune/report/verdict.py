@@ -142,6 +142,11 @@ def _between(margin: Margin, text: Callable[[float], str]) -> str:
     return "" if math.isnan(margin.low) else f"{text(margin.low)} to {text(margin.high)}"
 
 
+def _times(ratio: float) -> str:
+    """With as many digits as the ends of an interval need to be told apart."""
+    return f"{units.number(ratio)}×"
+
+
 def roles_of(study: Study, decision: Decision | None, common: Configuration | None = None) -> Roles:
     """Which configurations have a part in the verdict: winner, tied, runner-up, control, the presets' names, and the
     choice for all workloads."""
@@ -166,16 +171,15 @@ def roles_of(study: Study, decision: Decision | None, common: Configuration | No
 def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> Verdict:
     states = study.states()
     failed: dict[str, int] = {state: states[state] for state in FAILED if state in states}
-    covered = coverage(study)
-    told = {state: n for state, n in states.items() if not (covered and state == "excluded")}  # it has them
-    ended = ", ".join(f"{told[state]:,} {state}" for state in STATES if state in told)
+    tried = sum(n for state, n in states.items() if state != "excluded")
+    ended = ", ".join(f"{states[state]:,} {state}" for state in STATES if state in states)
+    covered = coverage(study).partition(" tried")
+    whole = covered[0].partition(" of ")[2]
+    how = covered[2].partition(" (")[2].rstrip(")")
     counts = Card(
-        "trials",
-        "configurations tried",
-        len(study.trials),
-        units.count(len(study.trials)),
-        "; ".join(filter(None, (covered, ended))),
-    )
+        "trials", "configurations tried", tried, f"{tried:,} of {whole}" if whole else units.count(tried),
+        "; ".join(filter(None, (how, ended))),
+    )  # fmt: skip
     warnings = list(_warnings(study, decision, effects, failed))
     if decision is None:
         return Verdict("Nothing was timed, so there is no winner.", (counts,), (), tuple(warnings))
@@ -187,8 +191,8 @@ def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> V
             f"margin_over_{key}",
             f"margin over the {label}",
             margin.ratio,
-            units.ratio(margin.ratio),
-            "; ".join(filter(None, (_between(margin, units.ratio), _timed(trial)))),
+            _times(margin.ratio),
+            "; ".join(filter(None, (_between(margin, _times), _timed(trial)))),
         )
         for key, label, trial, margin in (
             ("control", "control", decision.control, decision.over_control),
