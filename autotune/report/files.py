@@ -83,7 +83,7 @@ def _call(study: Study, folder: Path, known: Mapping[str, Family]) -> str:
     if not name:
         return ""
     told = [json.dumps(name, ensure_ascii=False)]
-    if study.about.get("device_kind") == "cpu":
+    if study.about.get("device_kind") == "cpu" or study.device.startswith("cpu-"):
         told.append('device="cpu"')
     if folder not in policy_folders():
         told.append(f"policies={json.dumps(str(folder), ensure_ascii=False)}")

@@ -119,9 +119,15 @@ def answer(study: Study, decision: Decision, timed: Timed, use: Use) -> Answer:
         times=units.number(over.ratio) if known else "",
         between=_between(over, units.number),
         because=tuple(_because(timed, winner, study.control)),
-        covered=coverage(study) or f"{len(study.trials):,} tried",
+        covered=coverage(study) or _tried(study),
         use=use,
     )
+
+
+def _tried(study: Study) -> str:
+    """How much was tried, of a record that does not tell of how many."""
+    excluded = study.states().get("excluded", 0)
+    return f"{len(study.trials) - excluded:,} tried" + (f", {excluded:,} excluded" if excluded else "")
 
 
 def _because(timed: Timed, winner: Trial, control: Configuration) -> Iterable[str]:
@@ -326,7 +332,7 @@ def _sentences(decision: Decision) -> Iterable[str]:
     winner, control = decision.winner, decision.control
     if len(decision.tie_set) > 1:
         yield (
-            f"{len(decision.tie_set)} configurations are within noise of the best. Among them "
+            f"{len(decision.tie_set)} configurations are within noise of the best. Among those near it "
             f"{'the higher occupancy wins, then ' if winner.profiles[0:1] and winner.profiles[0].occupancy else ''}"
             "the smaller footprint wins, then fewer changes from the control."
         )
