@@ -197,3 +197,14 @@ def test_recorded_tables_of_the_h200_with_themselves(capsys: pytest.CaptureFixtu
     table = str(RESULTS / "mummergpu-h200.csv")
     assert main(["compare", table, table, "--every", "--threshold", "0"]) == 0
     assert capsys.readouterr().out.count("0 slower, 0 faster") == pd.read_csv(table)["workload"].nunique()
+
+
+def test_configurations_are_shown_by_what_tells_them_from_control(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    table = str(RESULTS / "allpairs-h200.csv")
+    assert main(["compare", table, table]) == 0
+    shown = capsys.readouterr().out
+    assert "in A, as it differs from control" in shown
+    assert "accumulate=register_tile, block_size=256, packing=planes2, tile=2, vector_width=2" in shown
+    assert "axes=attribute_major" not in shown  # which is control's

@@ -21,12 +21,12 @@ from autotune.policyfile_write import update
 from autotune.record import Study
 from autotune.report import units, write_report, write_results
 from autotune.report.files import generated, used, write_all
-from autotune.report.ranking import configurations
+from autotune.report.ranking import LONGEST, configurations
 from autotune.report.recorded import read_results
 from autotune.report.results import clean, results_frame
 from autotune.report.verdict import Use, roles_of
 from autotune.space import Configuration
-from autotune.trial import KernelProfile
+from autotune.trial import KernelProfile, Trial
 
 
 @pytest.fixture(scope="module")
@@ -469,3 +469,29 @@ def test_finalists_rank_first_on_the_page_and_in_the_table(tmp_path: Path) -> No
     assert placed["retimed_ms"].notna().tolist()[:3] == [True, True, False]
     assert placed["median_ms"][2:].is_monotonic_increasing
     assert placed["rank"].tolist() == list(range(1, len(frame) + 1))
+
+
+def test_a_label_has_the_policies_that_differ_with_their_names(tmp_path: Path) -> None:
+    names = ("first_memory", "second_memory", "third_memory", "width")
+    trials = []
+    for i in range(30):
+        values = (
+            "texture" if i < 25 else "global",
+            "readonly" if i % 2 else "global",
+            "constant_memory" * (1 + i % 3),
+        )
+        configuration = Configuration(dict(zip(names, (*values, i), strict=True)))
+        (_, measurement), *_ = measured(fake_study())
+        made = replace(measurement, median_ms=1.0 + i, minimum_ms=1.0)
+        trials.append(Trial(family="f", workload="w", device="d", configuration=configuration, state="measured",
+                            measurement=made))  # fmt: skip
+    study = replace(fake_study(), trials=tuple(trials), presets={}, about={},
+                    control=Configuration(dict.fromkeys(names, "global")))  # fmt: skip
+    assert study.decision
+    _, chart = configurations(study, study.decision, roles_of(study, study.decision))
+    labels = chart.figure["layout"]["yaxis"]["ticktext"]
+    assert "… is first_memory=texture" in chart.alt
+    assert labels[0].startswith("…, third_memory=constant_memory") and "width=0" in labels[0]
+    assert labels[1].startswith("…, second_memory=readonly, third_memory=")
+    assert labels[-1].startswith("second_memory=readonly, third_memory=")  # it has not what all the best have
+    assert max(map(len, labels)) <= LONGEST + len("  #30")

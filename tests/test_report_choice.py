@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from report_pages import RESULTS, fake_study, measured
 from scipy import stats
 
-from autotune.effects import Timed, importance
+from autotune.effects import Timed, contributions, importance
+from autotune.record import Study
+from autotune.report import units
 from autotune.report.across import across, spearman
 from autotune.report.choice import cheapest, front, once_ms
 from autotune.report.clusters import clustered
@@ -18,7 +20,8 @@ from autotune.report.effects import effects_blocks
 from autotune.report.recorded import read_results
 from autotune.report.search import improvements, search_blocks
 from autotune.report.trials import rows
-from autotune.trial import Trial
+from autotune.space import Configuration
+from autotune.trial import Measurement, Trial
 
 
 def trial(once: float, time: float) -> Trial:
@@ -123,7 +126,7 @@ def test_a_bar_is_a_pair_and_clusters_hold_their_mean() -> None:
     assert len(block.table.rows) == len(change)
 
 
-def test_many_pairs_become_means_with_their_range() -> None:
+def test_many_pairs_become_medians_with_their_range() -> None:
     study = read_results([RESULTS / "allpairs-h200.csv"])[2]
     blocks = effects_blocks(study, Timed.of(study), rows(study, study.decision, 2000))
     charts = {b.title: b.chart.figure for b in blocks if b.chart and b.chart.name.startswith("pairs_")}
@@ -137,3 +140,53 @@ def test_many_pairs_become_means_with_their_range() -> None:
     change = 100 * (wide["instance_major"] / wide["attribute_major"] - 1)
     highest = max(y + high for y, high in zip(of["y"], of["array"], strict=True))
     assert highest == pytest.approx(change.max(), abs=0.02)
+    text = next(b.text for b in blocks if b.title == "axes: attribute_major → instance_major")
+    assert text.startswith(f"{units.percent(change.median())} at the median; ")
+
+
+def test_one_outlier_is_no_headline() -> None:
+    """100 % more on average, and nothing in nearly all pairs."""
+    trials = []
+    for i in range(9):
+        for value, ms in (("off", 1.0), ("on", 10.0 if i == 4 else 1.0)):
+            measurement = Measurement(median_ms=ms, minimum_ms=ms, spread=0.001, samples=9)
+            configuration = Configuration({"fast": value, "size": i})
+            trials.append(Trial(family="f", workload="w", device="d", configuration=configuration, state="measured",
+                                measurement=measurement))  # fmt: skip
+    study = Study(
+        family="f",
+        workload="w",
+        device="d",
+        identity="",
+        control=trials[0].configuration,
+        trials=tuple(trials),
+    )
+    blocks = effects_blocks(study, Timed.of(study), trials)
+    block = next(b for b in blocks if b.title == "fast: off → on")
+    assert block.text.startswith("0.0 % at the median")
+    assert block.table is not None
+    assert block.table.rows[0][[c.key for c in block.table.columns].index("mean_percent")] > 0
+
+
+def test_what_most_of_a_lead_comes_from() -> None:
+    """By the winner with one policy back at its default; where that was not timed, by the median of the pairs."""
+
+    def made(a: int, b: int, c: int, ms: float) -> Trial:
+        measurement = Measurement(median_ms=ms, minimum_ms=ms, spread=0.001, samples=9)
+        return Trial(family="f", workload="w", device="d", configuration=Configuration({"a": a, "b": b, "c": c}),
+                     state="measured", measurement=measurement)  # fmt: skip
+
+    trials = (
+        made(0, 0, 0, 40.0),
+        made(0, 1, 0, 20.0),
+        made(1, 0, 0, 4.0),
+        made(1, 1, 1, 2.0),
+        made(0, 1, 1, 18.0),
+    )
+    study = Study(
+        family="f", workload="w", device="d", identity="", control=trials[0].configuration, trials=trials
+    )
+    found = contributions(Timed.of(study), trials[3], study.control)
+    assert list(found) == ["a", "b", "c"]
+    # b and c have no such neighbour: b halves 40, c takes 18 in place of 20.
+    assert found == {"a": pytest.approx(9.0), "b": pytest.approx(2.0), "c": pytest.approx(20 / 18)}
