@@ -61,18 +61,20 @@ def _winners(studies: Sequence[Study], chosen: Minimax | None) -> Block:
     columns = (
         Column("workload", "workload"), TIME, SPREAD, Column("tie_set", "tie set", "count"),
         Column("margin_over_runner_up", "runner-up ×", "ratio"), Column("margin_over_control", "control ×", "ratio"),
+        Column("margin_over_control_low", "from", "ratio"), Column("margin_over_control_high", "to", "ratio"),
         Column("minimax_over_winner", "best for all ×", "ratio"), Column("configuration", "winner", "configuration"),
     )  # fmt: skip
     rows: list[tuple[Any, ...]] = []
     for study in studies:
         if not (decision := study.decision):
-            rows.append((study.workload, *[None] * 6, None))
+            rows.append((study.workload, *[None] * 8, None))
             continue
         measured = decision.winner.measurement
         common = next(
             (time_ms(t) for t in study.trials if chosen and t.configuration == chosen.configuration), None
         )
-        margins = (decision.margin_over_runner_up, decision.margin_over_control)
+        over_control = decision.over_control
+        margins = (decision.margin_over_runner_up, over_control.ratio, over_control.low, over_control.high)
         over = common / time_ms(decision.winner) if common else None
         rows.append(
             (study.workload, time_ms(decision.winner), measured.spread if measured else None, len(decision.tie_set),

@@ -30,7 +30,9 @@ def study_html(study: Study) -> str:
     device = study.about.get("device_name", study.device)
     head = f"{study.family} on {study.workload}, {device}"
     headline = "" if study.decision else f"{_text(said.headline)} "
-    cards = ", ".join(f"{card.label} {card.text}" for card in said.cards)
+    cards = ", ".join(
+        f"{card.label} {card.text}{f' ({card.between})' if card.between else ''}" for card in said.cards
+    )
     parts = [f"<p><b>{_text(head)}</b><br>{headline}{_text(cards)}</p>"]
     parts += [f"<p>{_text(sentence)}</p>" for sentence in said.sentences]
     parts += [f"<p>⚠ {_text(warning)}</p>" for warning in said.warnings]

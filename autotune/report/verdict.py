@@ -65,13 +65,15 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Card:
-    """One figure of the verdict: ``value`` is the number itself, ``key`` its name with the unit."""
+    """One figure of the verdict: ``value`` is the number itself, ``key`` its name with the unit, ``between`` its 95 %
+    interval where it has one."""
 
     key: str
     label: str
     value: float
     text: str
     note: str = ""
+    between: str = ""
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,8 @@ def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> V
             f"margin over the {label}",
             margin.ratio,
             _times(margin.ratio),
-            "; ".join(filter(None, (_between(margin, _times), _timed(trial)))),
+            _timed(trial),
+            _between(margin, _times),
         )
         for key, label, trial, margin in (
             ("control", "control", decision.control, decision.over_control),
