@@ -57,7 +57,7 @@ def coverage(study: Study) -> str:
         return ""
     excluded = study.states().get("excluded", 0)
     tried = int(searched.get("tried") or len(study.trials)) - excluded
-    selected = searched.get("selected") or searched.get("of")
+    selected = searched.get("of")
     whole = searched.get("space") or selected
     budget, by = str(searched.get("budget") or ""), str(searched.get("by") or "exhaustive")
     how = []

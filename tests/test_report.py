@@ -393,7 +393,7 @@ def test_the_first_sentence_says_what_to_use_and_how_sure_that_is(tmp_path: Path
     study = fake_study()
     searched = {
         "tried": len(study.trials),
-        "selected": len(study.trials),
+        "of": len(study.trials),
         "space": 768,
         "budget": "time limit 6 s",
     }

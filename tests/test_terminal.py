@@ -145,9 +145,9 @@ def printed(done: Sweep, wall_s: float = 1.0) -> str:
 
 
 def test_a_sweep_that_resumes_tells_of_its_own_seconds(folder: Path, tmp_path: Path) -> None:
-    assert "\n12 measured; 1.0 s wall (" in printed(sweep(folder, tmp_path))
+    assert "\n12 of 12 tried: 12 measured; 1.0 s wall (" in printed(sweep(folder, tmp_path))
     again = printed(sweep(folder, tmp_path), 0.01)
-    assert "\n12 measured, 12 of them recorded before; 0.0 s wall\n" in again
+    assert "\n12 of 12 tried: 12 measured, 12 of them recorded before; 0.0 s wall\n" in again
     assert "kernels ran" not in again
 
 
@@ -186,12 +186,12 @@ def test_each_state_of_failure_is_named_with_its_first_reason(folder: Path, tmp_
 @pytest.mark.parametrize(
     ("searched", "trials", "said"),
     [
-        ({"tried": 12, "selected": 12, "space": 12, "by": "exhaustive"}, 12, "12 of 12 tried"),
-        ({"tried": 5, "selected": 12, "space": 12, "by": "exhaustive", "budget": "time limit 6 s"}, 5,
+        ({"tried": 12, "of": 12, "space": 12, "by": "exhaustive"}, 12, "12 of 12 tried"),
+        ({"tried": 5, "of": 12, "space": 12, "by": "exhaustive", "budget": "time limit 6 s"}, 5,
          "5 of 12 tried (time limit 6 s, exhaustive order)"),
-        ({"tried": 4, "selected": 12, "space": 768, "by": "tpe", "seed": 3, "budget": "4 trials"}, 4,
+        ({"tried": 4, "of": 12, "space": 768, "by": "tpe", "seed": 3, "budget": "4 trials"}, 4,
          "4 of 768 tried (12 selected, 4 trials, search tpe, seed 3)"),
-        ({"tried": 3, "selected": None, "space": None, "by": "auto", "seed": 0}, 3,
+        ({"tried": 3, "of": None, "space": None, "by": "auto", "seed": 0}, 3,
          "3 tried of more than can be listed (search auto, seed 0)"),
         ({}, 12, ""),
     ],
@@ -207,7 +207,7 @@ def test_how_much_of_the_space_was_tried(
 
 def test_what_is_excluded_was_not_tried_and_an_interruption_is_said(folder: Path, tmp_path: Path) -> None:
     study = sweep(folder, tmp_path).run()
-    about = {**study.about, "searched": {"tried": 8, "selected": 12, "space": 12}, "interrupted": True}
+    about = {**study.about, "searched": {"tried": 8, "of": 12, "space": 12}, "interrupted": True}
     trials = (replace(study.trials[0], state="excluded", reason="no", measurement=None), *study.trials[1:8])
     study = replace(study, about=about, trials=trials)
     assert coverage(study) == "7 of 12 tried, 1 excluded (interrupted)"
