@@ -194,28 +194,45 @@ def _left_of(declared: Declared, names: Set[str]) -> Sequence[Configuration]:
 def _blocks(declared: Declared) -> Iterator[Finding]:
     """Blocks that no GPU takes, where policies alone decide how many threads they have."""
     for kernel, value in declared.kernels.items():
-        names = {name for text in value["block"] for name in _names(str(text))}
+        texts = [str(text) for text in value["block"]]
+        names = {name for text in texts for name in _names(text)}
         if not names <= declared.policies.keys():
             continue
-        sizes: dict[str, int] = {}
+        read = tuple(
+            Policy(key, tuple(v["values"]), v["default"])
+            for key, v in declared.policies.items()
+            if key in names
+        )
         try:
-            for one in _left_of(declared, names) if names else (Configuration({}),):
-                what = ", ".join(f"{name}={one[name]}" for name in sorted(names))
-                sizes[what] = math.prod(parsed(str(text)).integer(one) for text in value["block"])
+            sizes = _threads(texts, names, listed(Space(read), _MOST) or ())
+            if names and any(size > _THREADS for size in sizes.values()):  # constraints may exclude those
+                sizes = _threads(texts, names, _left_of(declared, names))
         except FamilyError:
             continue  # loading or a sweep says what is wrong with it
-        if large := {what: size for what, size in sizes.items() if size > _THREADS}:
-            what, size = max(large.items(), key=lambda one: one[1])
-            all_ = len(large) == len(sizes)
-            where = f" with {what}" if what else ""
-            how = "make it smaller" if all_ else "take away such values, or constrain them"
-            yield declared.found(
-                "block-size",
-                f"kernel {kernel} has {'no block but' if all_ else 'blocks'} of over {_THREADS} threads, the most that "
-                f"a GPU takes (up to {size:,}{where}), which every sweep excludes: {how}",
-                "kernels", kernel, "block",
-                is_error=all_,
-            )  # fmt: skip
+        large = {what: size for what, size in sizes.items() if size > _THREADS}
+        if not large:
+            continue
+        what, size = max(large.items(), key=lambda one: one[1])
+        is_all = len(large) == len(sizes)
+        where = f" with {what}" if what else ""
+        how = "make it smaller" if is_all else "take away such values, or constrain them"
+        yield declared.found(
+            "block-size",
+            f"kernel {kernel} has {'no block but' if is_all else 'blocks'} of over {_THREADS} threads, the most that a "
+            f"GPU takes (up to {size:,}{where}), which every sweep excludes: {how}",
+            "kernels", kernel, "block",
+            is_error=is_all,
+        )  # fmt: skip
+
+
+def _threads(texts: Sequence[str], names: Set[str], of: Sequence[Configuration]) -> dict[str, int]:
+    """Threads of a block by the values of the policies ``names``."""
+    sizes: dict[str, int] = {}
+    for one in of:
+        what = ", ".join(f"{name}={one[name]}" for name in sorted(names))
+        if what not in sizes:
+            sizes[what] = math.prod(parsed(text).integer(one) for text in texts)
+    return sizes
 
 
 def _constraints(declared: Declared) -> Iterator[Finding]:

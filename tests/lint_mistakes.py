@@ -58,6 +58,11 @@ MISTAKES: list[Mistake] = [
         "block-size", False, "block:", ["blocks of over 1024", "up to 4,096 with block_size=256", "constrain them"],
     ),
     (
+        "a block that is too large whatever the policies",
+        YAML, "    block: [block_size]", "    block: [2048]",
+        "block-size", True, "block:", ["no block but of over 1024 threads", "(up to 2,048), which every"],
+    ),
+    (
         "an expression where a description is",
         YAML, "  fields: numbers in one item", "  fields: 2 * count + 1",
         "extent-text", False, "fields:", ["'2 * count + 1' looks like an expression", 'write {value: "2 * count + 1"}'],

@@ -60,6 +60,16 @@ def test_a_reference_that_is_the_kernel_itself(folder: Path, capsys: pytest.Capt
     assert "0 errors, 1 warning; mend what is listed above" in capsys.readouterr().err
 
 
+def test_large_blocks_that_constraints_exclude_are_left_alone(folder: Path) -> None:
+    change(folder, YAML, "    block: [block_size]", "    block: [block_size, rows]")
+    rows = "  rows: {values: [1, 8], default: 1}\n"
+    change(folder, YAML, POLICIES, f"{POLICIES}{rows}")
+    assert "block-size" in {finding.rule for finding in lint(str(folder))}
+    rule = "constraints:\n  - {require: block_size * rows <= 1024, reason: large}\n"
+    change(folder, YAML, CONSTRAINTS, f"{rule}{CONSTRAINTS}")
+    assert "block-size" not in {finding.rule for finding in lint(str(folder))}
+
+
 def test_an_input_that_never_varies(folder: Path) -> None:
     """All sizes are constants, so no two inputs can be told apart."""
     text = (folder / YAML).read_text()
@@ -257,7 +267,7 @@ def scribbled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return new_family("mine", tmp_path_factory.mktemp("scribbled"))[0]
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(words=st.lists(st.sampled_from(WORDS), max_size=40))
 def test_any_text_as_source_is_read(words: list[str], scribbled: Path) -> None:
     text = " ".join(words)
