@@ -4,17 +4,21 @@ Process start and front end dominate a compiler call, so a batch of variants is 
 a unit does not compile it is halved until the failing variants stand alone; the others are kept.
 """
 
+import hashlib
 import importlib
 import time
 import warnings
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autotune.chunks import chunked
+from autotune.errors import FamilyError
+from autotune.sources import EDITORS_HEADER
 from autotune.toolchain import Batch, BuildError, Built, Compiled, CompileFailure, Toolchain
 from autotune.workers import WorkerError, Workers
 
@@ -141,7 +145,7 @@ def _build(batch: Batch, toolchain: Toolchain) -> list[_Piece]:
         return []
     start = time.perf_counter()
     try:
-        return [(batch, toolchain.build(batch), time.perf_counter() - start)]
+        return [(batch, _built(batch, toolchain), time.perf_counter() - start)]
     except BuildError as error:
         message = str(error)
     if len(variants) == 1:
@@ -152,6 +156,54 @@ def _build(batch: Batch, toolchain: Toolchain) -> list[_Piece]:
         middle = len(variants) // 2
         named, others = list(variants[:middle]), list(variants[middle:])
     return [*_build(batch.of(named), toolchain), *_build(batch.of(others), toolchain)]
+
+
+def _built(batch: Batch, toolchain: Toolchain) -> Built:
+    """What the compiler makes of the very files that the variants' keys stand for. Raises BuildError, CompilerError,
+    and FamilyError when one of them was edited, or when the compiler read others."""
+    before = _as_keyed(batch)
+    while True:
+        try:
+            built = toolchain.build(batch)
+        finally:
+            after = _as_keyed(batch)
+        if after == before:
+            break
+        before = after  # written again meanwhile, and equal now: who knows what the compiler saw
+    if batch.sources:
+        _require_known(built.read, {path.resolve() for path, _ in batch.sources})
+    return built
+
+
+def _as_keyed(batch: Batch) -> list[tuple[int, int]]:
+    """What changes whenever one of the batch's sources is written. Raises FamilyError where one is not as it was when
+    the variants' keys were made."""
+    states = []
+    for path, digest in batch.sources:
+        try:
+            status = path.stat()
+            is_same = hashlib.sha256(path.read_bytes()).hexdigest() == digest
+        except OSError:
+            is_same = False
+        if not is_same:
+            raise FamilyError(
+                f"{path} was edited while it was being compiled; what was measured or compiled before is kept and "
+                "belongs to the text as it was. Run the same command again for the new one"
+            )
+        states.append((status.st_ino, status.st_ctime_ns))
+    return states
+
+
+def _require_known(read: Sequence[Path], known: Collection[Path]) -> None:
+    for path in read:
+        if path not in known:
+            how = (
+                "only editors should: include it between #ifndef AUTOTUNE_VARIANTS and #endif"
+                if path.name == EDITORS_HEADER
+                else "nothing includes by a name that can be followed, so that nobody could tell when what was "
+                "measured with it is out of date: write #include with the file's own name"
+            )
+            raise FamilyError(f"the compiler read {path}, which {how}")
 
 
 def _shortened(message: str) -> str:

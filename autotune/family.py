@@ -21,8 +21,9 @@ from autotune.data import Data
 from autotune.declaration import Kernel, Option, Scalar, parse
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
 from autotune.expression import Expression, Value
+from autotune.host_code import host_code
 from autotune.paths import bundled, include_dir
-from autotune.sources import sources
+from autotune.sources import hashed, sources, together
 from autotune.space import AS_GIVEN, Space
 
 __all__ = ["Family", "Kernel", "Option", "Scalar", "families", "load"]
@@ -133,12 +134,26 @@ class Family:
         return module
 
     @cached_property
+    def sources(self) -> Mapping[str, tuple[Path, str]]:
+        """The C++ files that decide the binaries (see ``sources``) with the sha256 of each, by name. Raises
+        FamilyError."""
+        return hashed(sources(self.folder, include_dir()))
+
+    @cached_property
     def source_digest(self) -> str:
-        """sha256 over the kernel sources and every header they reach (see ``sources``)."""
-        digest = hashlib.sha256()
-        for name, path in sources(self.folder, include_dir()).items():
-            digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
-        return digest.hexdigest()
+        """sha256 over names and contents of ``sources``."""
+        return together(self.sources)
+
+    @cached_property
+    def host_code(self) -> Mapping[str, tuple[Path, str]]:
+        """The files behind ``family.py`` (see ``host_code``) with the sha256 of each, by name. Loads it. Raises
+        FamilyError."""
+        return hashed(host_code(self.folder, self.module))
+
+    @cached_property
+    def host_digest(self) -> str:
+        """sha256 over names and contents of ``host_code``."""
+        return together(self.host_code)
 
     def chosen_options(self, given: Mapping[str, Any]) -> dict[str, str | int]:
         """Every option's value: ``given`` where named, else the default. Raises UnknownName."""

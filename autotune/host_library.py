@@ -1,7 +1,6 @@
 """A family's own C++ for the host, as a library: compiled when it is first wanted and kept in the user's cache."""
 
 import ctypes
-import hashlib
 import shlex
 from functools import cache
 from pathlib import Path
@@ -11,6 +10,7 @@ from autotune.cache import Cache, default_root
 from autotune.compiler import compile_batch
 from autotune.errors import CompilerError
 from autotune.hostcxx import RuntimeCxx, find_compiler
+from autotune.sources import hashed, reached, together
 from autotune.toolchain import Batch, CompileFailure, VariantSource
 
 __all__ = ["library"]
@@ -20,9 +20,11 @@ __all__ = ["library"]
 def library(source: Path, *headers: Path, arithmetic: bool = False, **returned: Any) -> ctypes.CDLL:
     """``source``, which includes ``headers`` and needs the C library only. With ``arithmetic`` its loops are made for
     this processor's vectors. ``returned`` has the ctypes type of what a function returns, where that is no int.
-    Raises CompilerError."""
-    key = hashlib.sha256(b"".join(file.read_bytes() for file in (*headers, source))).hexdigest()
-    batch = Batch(source, (), (VariantSource(key, source.stem, "", ()),))
+    Raises CompilerError, and FamilyError when a file cannot be read or is edited meanwhile."""
+    files = hashed(reached((source, *headers), source.parent))
+    batch = Batch(
+        source, (), (VariantSource(together(files), source.stem, "", ()),), sources=tuple(files.values())
+    )
     command = find_compiler()
     (built,) = compile_batch(batch, RuntimeCxx(command, arithmetic), Cache(default_root()))
     if isinstance(built, CompileFailure):

@@ -5,8 +5,6 @@ import os
 import platform
 import shlex
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -17,7 +15,16 @@ from pathlib import Path
 
 from autotune.errors import CompilerError
 from autotune.paths import include_dir
-from autotune.toolchain import Batch, BuildError, Built, VariantSource, translation_unit
+from autotune.toolchain import (
+    Batch,
+    BuildError,
+    Built,
+    VariantSource,
+    include,
+    listed_in,
+    run_compiler,
+    translation_unit,
+)
 
 __all__ = ["HostCxx", "RuntimeCxx", "cpu_model", "find_compiler", "runtime_batch"]
 
@@ -86,11 +93,11 @@ class HostCxx:
                 for kernel in variant.kernels
             )
         includes = [f"-I{folder}" for folder in batch.include_dirs]
-        image = _compile(self.command, [*self._flags, *defines, *includes], source)
+        image, read = _compile(self.command, [*self._flags, *defines, *includes], source)
         figures: dict[str, dict[str, dict[str, int]]] = {
             key: {kernel: {} for kernel in kernels} for key, kernels in symbols.items()
         }
-        return Built(image, symbols, figures)
+        return Built(image, symbols, figures, read)
 
 
 _WRAPPER = """
@@ -135,9 +142,8 @@ class RuntimeCxx:
     def build(self, batch: Batch) -> Built:
         """Raises BuildError with the compiler's message, and CompilerError when it cannot be run."""
         includes = [f"-I{folder}" for folder in batch.include_dirs]
-        source = f'#include "{batch.source.as_posix()}"\n'
-        image = _compile(self.command, [*self._flags, *includes], source)
-        return Built(image, {variant.key: {} for variant in batch.variants}, {})
+        image, read = _compile(self.command, [*self._flags, *includes], include(batch.source))
+        return Built(image, {variant.key: {} for variant in batch.variants}, {}, read)
 
 
 def runtime_batch() -> Batch:
@@ -149,9 +155,14 @@ def runtime_batch() -> Batch:
 @lru_cache(maxsize=1)
 def _shim_digest() -> str:
     """sha256 over cpu.hpp and all that is in cpu/."""
-    root = include_dir() / "autotune"
-    files = [root / "cpu.hpp", *sorted((root / "cpu").iterdir())]
+    cpu, folder = _shim()
+    files = [cpu, *sorted(folder.iterdir())]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+
+
+def _shim() -> tuple[Path, Path]:
+    root = include_dir() / "autotune"
+    return root / "cpu.hpp", root / "cpu"
 
 
 def find_compiler(named: str = "", environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
@@ -160,7 +171,10 @@ def find_compiler(named: str = "", environment: Mapping[str, str] | None = None)
     environment = os.environ if environment is None else environment
     path = environment.get("PATH", os.defpath)
     for asked, where in ((named, "compiler"), (environment.get("CXX", ""), "CXX")):
-        words = shlex.split(asked)
+        try:
+            words = shlex.split(asked)
+        except ValueError as problem:
+            raise CompilerError(f"{where} asks for {asked!r}, which is no command: {problem}") from None
         if words and not shutil.which(words[0], path=path):
             raise CompilerError(f"{where} asks for {asked!r}, and {words[0]!r} is not an executable on PATH")
         if words:
@@ -213,7 +227,7 @@ def _cpuinfo() -> list[str]:
 @lru_cache(maxsize=16)
 def _version(command: tuple[str, ...]) -> str:
     """The command without its folder, and the first line of its ``--version``."""
-    status, answer, complaint = _run([*command, "--version"], None)
+    status, answer, complaint = run_compiler([*command, "--version"])
     lines = answer.splitlines()
     if status or not lines:
         raise CompilerError(f"{shlex.join(command)} --version failed: {complaint.strip() or 'no output'}")
@@ -232,38 +246,18 @@ def _symbol(kernel: str, struct: str) -> str:
     return f"{kernel.strip(':').replace('::', '_')}_{struct}"
 
 
-def _compile(command: tuple[str, ...], options: list[str], source: str) -> bytes:
-    """The shared library. In a folder of its own, with names that are always the same, so that equal sources
-    give equal bytes."""
+def _compile(command: tuple[str, ...], options: list[str], source: str) -> tuple[bytes, tuple[Path, ...]]:
+    """The shared library and the files it was made from. In a folder of its own, with names that are always the same,
+    so that equal sources give equal bytes."""
     with tempfile.TemporaryDirectory(prefix="autotune-") as folder:
         Path(folder, "autotune.cpp").write_text(source, encoding="utf-8")
-        status, _, complaint = _run([*command, *options, "-o", "autotune.so", "autotune.cpp"], folder)
+        listing, made = Path(folder, "autotune.d"), Path(folder, "autotune.so")
+        names = ["-MMD", "-MF", listing.name, "-o", made.name, "autotune.cpp"]
+        status, _, complaint = run_compiler([*command, *options, *names], folder)
         if status:
             raise BuildError(complaint.strip() or f"{shlex.join(command)} exited with {status}")
-        return Path(folder, "autotune.so").read_bytes()
-
-
-def _run(command: list[str], folder: str | None) -> tuple[int, str, str]:
-    """Exit status, output and messages. A compiler starts further processes: they are a process group of their
-    own, which ends with this call however it ends."""
-    try:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env={**os.environ, "LC_ALL": "C"},  # messages are kept and searched
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            process_group=0,
-        )
-    except OSError as error:
-        raise CompilerError(f"cannot run {shlex.join(command[:1])}: {error.strerror or error}") from error
-    with process:
-        try:
-            answer, complaint = process.communicate()
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-    return process.returncode, answer, complaint
+        if not made.is_file():
+            raise CompilerError(
+                f"{shlex.join(command)} exited with 0 and made no library, so it is no C++ compiler; name one in CXX"
+            )
+        return made.read_bytes(), listed_in(listing, (Path(folder), *_shim()))

@@ -14,7 +14,6 @@ from autotune.layouts_digest import layouts_digest
 from autotune.measure import Protocol
 from autotune.paths import include_dir
 from autotune.record import Study
-from autotune.sources import sources
 from autotune.space import Configuration, Space
 from autotune.workload import Inputs, Workload
 
@@ -88,10 +87,9 @@ def single_presets(space: Space) -> dict[str, Configuration]:
 def identity(
     family: Family, inputs: Inputs, compiler: str, device: Device, cold: bool, protocol: Protocol
 ) -> str:
-    """A hash over all that must match for two trials to be comparable: source with headers, the family's Python,
+    """A hash over all that must match for two trials to be comparable: source with headers, the family's host code,
     layouts, space, workload content, compiler, device (on a cpu its threads too), cache state and protocol."""
     digest = hashlib.sha256()
-    python = b"".join(path.read_bytes() for path in sorted(family.folder.glob("*.py")))
     for part in (
         family.source_digest,
         family.space_digest,
@@ -100,9 +98,9 @@ def identity(
         compiler,
         f"{device.slug} {device.arch} {device.multiprocessors}",
         json.dumps([cold, protocol.to_dict()], sort_keys=True),
+        family.host_digest,
     ):
         digest.update(part.encode() + b"\0")
-    digest.update(python)
     return digest.hexdigest()
 
 
@@ -111,12 +109,11 @@ def parts(
 ) -> dict[str, str]:
     """What ``identity`` hashes, one by one, so that a new study can say what differs."""
     found = {}
-    for name, path in sources(family.folder, include_dir()).items():
-        whose = "" if path.is_relative_to(family.folder) else "library "
+    for name, (path, digest) in family.sources.items():
+        whose = "library " if path.is_relative_to(include_dir()) else ""
         kind = "kernel source" if path.suffix == ".cu" else "header"
-        found[f"{whose}{kind} {name}"] = _digest(path.read_bytes())
-    for path in sorted(family.folder.glob("*.py")):
-        found[f"family's {path.name}"] = _digest(path.read_bytes())
+        found[f"{whose}{kind} {name}"] = digest[:16]
+    found |= {f"family's {name}": digest[:16] for name, (_, digest) in family.host_code.items()}
     return {
         **found,
         "layout library": layouts_digest()[:16],

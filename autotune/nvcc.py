@@ -3,21 +3,21 @@
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
 from autotune.errors import CompilerError
 from autotune.paths import pip_install
 from autotune.ptxas import check_target, complaints, figures
-from autotune.toolchain import Batch, BuildError, Built, translation_unit
+from autotune.toolchain import Batch, BuildError, Built, listed_in, run_compiler, translation_unit
 
 __all__ = ["Nvcc", "find_nvcc"]
 
 _OPTIONS = ("-std=c++17", "-Xptxas", "-v")
+_SHELL = "\"$`\\'\n\r"
 _TOOLKIT = "/usr/local/cuda"  # where NVIDIA's packages put it
 
 
@@ -46,12 +46,22 @@ class Nvcc:
             source.write_text(translation_unit(batch) + _instantiations(batch))
             includes = [f"-I{path}" for path in batch.include_dirs]
             options = ["-cubin", f"-arch={self.arch}", *_OPTIONS, *includes, *batch.options]
-            status, log = _run([find_nvcc(), *options, "-o", str(image), str(source)])
+            listing = Path(folder, "autotune.d")
+            names = ["-MMD", "-MF", str(listing), "-o", str(image), str(source)]
+            _require_plain([*includes, *names])
+            status, log = _run([find_nvcc(), *options, *names])
             if status:
                 # "nvcc fatal" is about the command line or the host compiler, never about a variant.
                 wrong = CompilerError if log.startswith("nvcc fatal") else BuildError
                 raise wrong(complaints(log) or f"nvcc exited with {status}")
-            return _built(batch, image.read_bytes(), figures(log))
+            built = _built(batch, image.read_bytes(), figures(log))
+            return replace(built, read=_without_toolkit(listed_in(listing, (Path(folder),))))
+
+
+def _without_toolkit(read: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Without the toolkit's headers, which are where the one lies that nvcc includes ahead of everything."""
+    toolkit = next((path.parent for path in read if path.name == "cuda_runtime.h"), None)
+    return tuple(path for path in read if not (toolkit and path.is_relative_to(toolkit)))
 
 
 def _instantiations(batch: Batch) -> str:
@@ -85,16 +95,18 @@ def _symbol(kernel: str, struct: str, symbols: Iterable[str]) -> str:
 
 def _run(command: list[str]) -> tuple[int, str]:
     """Exit status and all output."""
-    done = subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    return done.returncode, done.stdout
+    status, answer, complaint = run_compiler(command)
+    return status, answer + complaint
+
+
+def _require_plain(paths: Iterable[str]) -> None:
+    """nvcc hands its arguments on through a shell."""
+    for path in paths:
+        if any(character in path for character in _SHELL):
+            raise CompilerError(
+                f"nvcc cannot be given the path {path.removeprefix('-I')!r}: it hands paths on through a shell, which "
+                f"reads {' '.join(_SHELL[:-2])} as more than characters; rename that folder, or use --compiler nvrtc"
+            )
 
 
 def find_nvcc() -> str:

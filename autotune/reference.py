@@ -4,20 +4,23 @@ A family without a ``reference`` function names a configuration instead; it runs
 """
 
 import hashlib
-import os
+import io
+import platform
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from autotune import __version__
+from autotune.cache import Cache, is_trusted, put_file
 from autotune.data import Data, check_numbers
 from autotune.errors import FamilyError, WorkloadError
 from autotune.family import Family
+from autotune.layouts_digest import layouts_digest
 from autotune.workload import Inputs
 
 __all__ = ["expected_outputs"]
@@ -32,17 +35,9 @@ def expected_outputs(
 
     Raises FamilyError when the reference does not give what the family declares.
     """
-    python = b"".join(path.read_bytes() for path in sorted(family.folder.glob("*.py")))
-    key = hashlib.sha256(
-        python + family.source_digest.encode() + family.reference.encode() + inputs.digest.encode()
-    )
-    path = cache_root / "references" / f"{family.name}-{key.hexdigest()[:32]}.npz"
-    # Missing, torn or foreign: computed again.
-    with (
-        suppress(OSError, ValueError, KeyError, EOFError, BadZipFile),
-        np.load(path, allow_pickle=False) as kept,
-    ):
-        return {data.name: kept[data.name] for data in family.outputs}, float(kept["milliseconds"])
+    path = cache_root / "references" / f"{family.name}-{_key(family, inputs)[:32]}.npz"
+    if kept := _kept(path, cache_root, family, inputs):
+        return kept
     begin = time.perf_counter()
     reference = getattr(family.module, "reference", None)
     if reference is not None:
@@ -50,7 +45,6 @@ def expected_outputs(
         outputs = _checked(family, inputs, made)
     elif family.reference:
         from autotune.backends.cpu import CpuBackend
-        from autotune.cache import Cache
         from autotune.dispatch import run_once
 
         configuration = family.space.configuration(family.reference)
@@ -63,8 +57,44 @@ def expected_outputs(
     elapsed_ms = (time.perf_counter() - begin) * 1e3
     _refuse_nothing(family, outputs)
     if sum(array.nbytes for array in outputs.values()) <= _KEEP_BYTES:
-        _keep(path, outputs, elapsed_ms)
+        _keep(path, cache_root, outputs, elapsed_ms)
     return outputs, elapsed_ms
+
+
+def _key(family: Family, inputs: Inputs) -> str:
+    """sha256 over all that decides the outputs: the whole declaration, the C++, the Python behind ``family.py``, the
+    inputs, and what computes: numpy, or the configuration and the compiler of the cpu device."""
+    parts = [
+        family.space_digest, family.source_digest, family.host_digest, layouts_digest(), inputs.digest, np.__version__,
+        platform.python_version(), __version__,
+    ]  # fmt: skip
+    if getattr(family.module, "reference", None) is None and family.reference:
+        from autotune.hostcxx import HostCxx, find_compiler
+
+        parts += [family.space.configuration(family.reference).id, HostCxx(find_compiler()).identity]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _kept(
+    path: Path, root: Path, family: Family, inputs: Inputs
+) -> tuple[dict[str, NDArray[Any]], float] | None:
+    """What was computed before; None for a file that is missing, torn, foreign, or not this user's own."""
+    try:
+        if not is_trusted(path, root, path.parent):
+            return None
+        with np.load(path, allow_pickle=False) as file:
+            outputs, elapsed_ms = (
+                {data.name: file[data.name] for data in family.outputs},
+                float(file["milliseconds"]),
+            )
+    except Exception:  # noqa: BLE001 - a damaged file may end in any of zipfile's, tokenize's and numpy's exceptions
+        return None
+    is_whole = all(
+        outputs[data.name].dtype == data.dtype
+        and outputs[data.name].shape == tuple(inputs.sizes[extent] for extent in data.shape)
+        for data in family.outputs
+    )
+    return (outputs, elapsed_ms) if is_whole else None
 
 
 def _checked(family: Family, inputs: Inputs, made: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
@@ -109,9 +139,8 @@ def _parts(data: Data, array: NDArray[Any]) -> list[tuple[str, NDArray[Any], np.
     return [(f"{data.name}.{f.name}", array[f.name], np.dtype(f.type)) for f in data.fields]
 
 
-def _keep(path: Path, outputs: Mapping[str, NDArray[Any]], elapsed_ms: float) -> None:
+def _keep(path: Path, root: Path, outputs: Mapping[str, NDArray[Any]], elapsed_ms: float) -> None:
+    content = io.BytesIO()
+    np.savez(content, milliseconds=np.float64(elapsed_ms), **outputs)  # type: ignore[arg-type]
     with suppress(OSError):  # a cache that cannot be written costs the computation next time, nothing else
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f"{path.stem}.{os.getpid()}.tmp.npz")
-        np.savez(temporary, milliseconds=np.float64(elapsed_ms), **outputs)  # type: ignore[arg-type]
-        temporary.replace(path)
+        put_file(path, content.getvalue(), root, path.parent)

@@ -4,7 +4,7 @@ The struct is all that is generated per configuration; the kernel templates them
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -91,19 +91,25 @@ class Variant:
         return self.family.means.get(policy.name, {}).get(str(value), value)
 
     @cached_property
-    def source(self) -> VariantSource:
+    def members(self) -> str:
+        """The policy struct's members as C++ text."""
         lines = []
         for policy in self.family.space.policies:
             if policy.is_constant:
                 lines.append(_constant(policy.name, self.configuration[policy.name]))
         lines += [_constant(name, value) for name, value in self.options]
         lines += [f"  using {name} = {layout.cpp};" for name, layout in self.layouts.items()]
-        body = "\n".join(lines)
-        kernels = tuple(self.family.kernels)
-        content = "\0".join([body, *kernels, *self.family.compile_options, self.family.source_digest])
+        return "\n".join(lines)
+
+    @cached_property
+    def source(self) -> VariantSource:
+        kernels, checks = tuple(self.family.kernels), _record_checks(self.family.data.values())
+        content = "\0".join(
+            [self.members, checks, *kernels, *self.family.compile_options, self.family.source_digest]
+        )
         key = hashlib.sha256(content.encode()).hexdigest()
         name = f"V{key[:16]}"
-        return VariantSource(key, name, f"struct {name} {{\n{body}\n}};\n", kernels)
+        return VariantSource(key, name, f"{checks}struct {name} {{\n{self.members}\n}};\n", kernels)
 
     def geometry(self, kernel: Kernel, names: Mapping[str, Any]) -> Geometry:
         """Launch geometry with ``names`` (extents, policies, options, scalars) bound."""
@@ -143,6 +149,7 @@ def batch(family: Family, variants: tuple[Variant, ...]) -> Batch:
         (include_dir(), family.folder),
         tuple(v.source for v in variants),
         family.compile_options,
+        tuple(family.sources.values()),
     )
 
 
@@ -169,6 +176,25 @@ def _constant(name: str, value: str | int) -> str:
     return f"  static constexpr {enumeration} {name} = {enumeration}::{value};"
 
 
+def _record_checks(arrays: Iterable[Data]) -> str:
+    """C++ text that holds the kernel source's records against the declared fields: the host writes these, and a kernel
+    that reads others would run on nonsense."""
+    checks: dict[str, None] = {}
+    for data in arrays:
+        if not data.record:
+            continue
+        size, fields = data.dtype.itemsize, ", ".join(f"{f.type} {f.name}" for f in data.fields)
+        told = f"record {data.record}: family.yaml declares {size} bytes ({fields})"
+        checks[f'static_assert(sizeof({data.record}) == {size}, "{told}");'] = None
+        for name, (kind, offset) in ((n, found[:2]) for n, found in (data.dtype.fields or {}).items()):
+            told = f"record {data.record}: family.yaml has its field {name} ({kind}) at byte {offset}"
+            place = f"__builtin_offsetof({data.record}, {name}) == {offset}"
+            checks[
+                f'static_assert({place} && sizeof({data.record}::{name}) == {kind.itemsize}, "{told}");'
+            ] = None
+    return "".join(f"{check}\n" for check in checks)
+
+
 def _three(items: list[int]) -> tuple[int, int, int]:
     x, y, z, *_ = [*items, 1, 1]
     return x, y, z
@@ -182,14 +208,14 @@ def scalar_bytes(type_name: str, value: Any) -> bytes:
 def default_header(family: Family) -> str:
     """``default.cuh``: the control configuration, so that the family's .cu opens in an editor and compiles alone."""
     options = family.chosen_options({})
-    body = Variant(family, family.space.control, tuple(options.items())).source.struct.split("\n", 1)[1]
+    members = Variant(family, family.space.control, tuple(options.items())).members
     lines = [
         "// Made by `autotune show FAMILY control --header`: the default configuration, for editors and for compiling",
         "// the kernel source on its own.",
         "// clang-format off",
         "#pragma once",
         "",
-        f"struct Default {{\n{body.rstrip()}",
+        f"struct Default {{\n{members}\n}};",
     ]
     for kernel in family.kernels.values():
         types = [

@@ -1,6 +1,7 @@
 """The cache on real files: torn, foreign, missing, and not writable."""
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -51,16 +52,85 @@ def test_an_entry_of_another_schema_or_key_is_a_miss(fake, cache):
     entry = entry_of(cache, "key000")
     written = json.loads(entry.read_text())
     for changed in (
-        {"schema": 2},
+        {"schema": 1},
         {"key": "other"},
         {"toolchain": "other"},
         {"image": "../../x"},
         {"image": 3},
     ):
+        content = {name: value for name, value in {**written, **changed}.items() if name != "checksum"}
+        whole = {**content, "checksum": cache_module._checksum(content)}
+        entry.write_text(json.dumps(whole))
+        assert cache.get("key000", fake) is None
         entry.write_text(json.dumps({**written, **changed}))
         assert cache.get("key000", fake) is None
     entry.write_text(json.dumps(written))
     assert cache.get("key000", fake) is not None
+
+
+def test_a_flipped_letter_in_an_entry_is_a_miss(fake, cache):
+    compile_batch(batch_of(1), fake, cache)
+    entry = entry_of(cache, "key000")
+    whole = entry.read_text()
+    assert "_key000" in whole
+    for damaged in (whole.replace("_key000", "_kez000"), whole.replace('"registers": 8', '"registers": 9')):
+        assert damaged != whole
+        entry.write_text(damaged)
+        assert cache.get("key000", fake) is None
+    entry.write_text(whole)
+    assert cache.get("key000", fake) is not None
+
+
+@pytest.fixture
+def no_private_folder(monkeypatch):
+    monkeypatch.setattr(cache_module, "_private", [])
+    monkeypatch.setattr(cache_module, "_warned", set())
+
+
+@pytest.mark.usefixtures("no_private_folder")
+@pytest.mark.parametrize("place", ["root", "folder", "entry", "image"])
+def test_what_others_may_write_is_a_miss_that_says_how_to_mend_it(fake, cache, monkeypatch, place):
+    (compiled,) = compile_batch(batch_of(1), fake, cache)
+    entry = entry_of(cache, "key000")
+    path = {"root": cache.root, "folder": entry.parent, "entry": entry, "image": compiled.image}[place]
+    path.chmod(path.stat().st_mode | 0o022)
+    with pytest.warns(UserWarning, match=rf"may be written by others.*chmod -R go-w {cache.root}") as warned:
+        assert cache.get("key000", fake) is None
+        assert cache.get("key000", fake) is None
+        (again,) = compile_batch(batch_of(1), fake, cache)
+    assert len(warned) == 1
+    assert not again.cached
+    if place in ("root", "folder"):  # nothing is loaded from where it could be replaced in between
+        assert not again.image.is_relative_to(path) or place == "folder"
+    monkeypatch.setenv("AUTOTUNE_CACHE_SHARED", "1")
+    assert cache.get("key000", fake) is not None
+
+
+@pytest.mark.usefixtures("no_private_folder")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a file away")
+@pytest.mark.parametrize("place", ["root", "entry", "image"])
+def test_another_users_file_is_a_miss(fake, cache, monkeypatch, place):
+    (compiled,) = compile_batch(batch_of(1), fake, cache)
+    path = {"root": cache.root, "entry": entry_of(cache, "key000"), "image": compiled.image}[place]
+    os.chown(path, 12345, 12345)
+    with pytest.warns(UserWarning, match="belongs to another user .*AUTOTUNE_CACHE"):
+        assert cache.get("key000", fake) is None
+    monkeypatch.setenv("AUTOTUNE_CACHE_SHARED", "1")
+    assert cache.get("key000", fake) is not None
+
+
+def test_a_cache_is_its_owners_alone_unless_it_is_shared(fake, tmp_path, monkeypatch):
+    before = os.umask(0o002)
+    try:
+        compile_batch(batch_of(1), fake, Cache(tmp_path / "own"))
+        monkeypatch.setenv("AUTOTUNE_CACHE_SHARED", "1")
+        compile_batch(batch_of(1), fake, Cache(tmp_path / "shared"))
+    finally:
+        os.umask(before)
+    for root, folders, files in (("own", 0o700, 0o600), ("shared", 0o775, 0o644)):
+        found = [tmp_path / root, *(tmp_path / root).rglob("*")]
+        assert {p.stat().st_mode & 0o777 for p in found if p.is_dir()} == {folders}
+        assert {p.stat().st_mode & 0o777 for p in found if p.is_file()} == {files}
 
 
 def test_a_torn_or_missing_image_is_a_miss_and_is_mended(fake, cache):
@@ -77,11 +147,6 @@ def test_no_temporary_file_is_left(fake, cache):
     compile_batch(batch_of(3), fake, cache)
     assert sorted(path.suffix for path in cache.root.rglob("*") if path.is_file()) == [".bin", *[".json"] * 3]
     assert not list(cache.root.rglob("*.tmp"))
-
-
-@pytest.fixture
-def no_private_folder(monkeypatch):
-    monkeypatch.setattr(cache_module, "_private", [])
 
 
 @pytest.mark.usefixtures("no_private_folder")
