@@ -6,6 +6,7 @@ a unit does not compile it is halved until the failing variants stand alone; the
 
 import hashlib
 import importlib
+import re
 import time
 import warnings
 from collections import deque
@@ -149,13 +150,31 @@ def _build(batch: Batch, toolchain: Toolchain) -> list[_Piece]:
     except BuildError as error:
         message = str(error)
     if len(variants) == 1:
-        return [CompileFailure(variants[0].key, _shortened(message))]
+        return [CompileFailure(variants[0].key, _located(_shortened(message), batch.source.parent))]
     named = [variant for variant in variants if variant.name in message]
     others = [variant for variant in variants if variant.name not in message]
     if not named or not others:
         middle = len(variants) // 2
         named, others = list(variants[:middle]), list(variants[middle:])
     return [*_build(batch.of(named), toolchain), *_build(batch.of(others), toolchain)]
+
+
+def _located(message: str, folder: Path) -> str:
+    """With the first line of the family's own that the message names, where its first error is elsewhere: an error in a
+    template shows where that was written, and who used it only lines away."""
+    lines = message.splitlines(keepends=True)
+    error = next((i for i, line in enumerate(lines) if "error" in line or "fatal" in line), None)
+    own = re.compile(rf"{re.escape(str(folder))}/[^\s:()\"]+?(?:\((\d+)\)|:(\d+))")
+    said = re.compile(rf"at line (\d+) of (?:\\?\")?({re.escape(str(folder))}/[^\s:()\"\\]+)")
+    if error is None or own.search(lines[error]):
+        return message
+    users = [line for line in lines[:error] if "required from" in line]  # g++ names them ahead of the error
+    for line in (*lines[error:], *users):
+        if (found := own.search(line)) or (found := said.search(line)):
+            place = f"{found[2]}:{found[1]}" if found.re is said else found[0].rstrip(")").replace("(", ":")
+            lines.insert(error + 1, f"  used in {place}\n")
+            return "".join(lines)
+    return message
 
 
 def _built(batch: Batch, toolchain: Toolchain) -> Built:

@@ -1,7 +1,7 @@
 """From the mapping in ``family.yaml`` to frozen values, every name checked against what is declared."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,31 @@ from autotune.layout_choice import check_choice, check_views, one_choice_each
 from autotune.space import Constraint, Policy, PolicyValue, Preset, Space
 
 __all__ = ["Kernel", "Option", "Scalar", "parse"]
+
+_WORD = r"[\w.+-]+"  # what goes into C++ text
+# As a message names them, and as they are recognised.
+_COMPILE_OPTIONS = {
+    "-DNAME": r"-D[A-Za-z_]\w*",
+    "-DNAME=VALUE (letters, digits, _ . + -)": r"-D[A-Za-z_]\w*=[\w.+-]*",
+    "-UNAME": r"-U[A-Za-z_]\w*",
+    "-O0 to -O3": r"-O[0-3]",
+    "-std=c++N": r"--?std=(c|gnu)\+\+\w\w",
+    "-use_fast_math": r"--?use_fast_math",
+    "--fmad, --ftz, --prec-div, --prec-sqrt, --restrict, --extra-device-vectorization, each also =true or =false": (
+        r"--?(fmad|ftz|prec-div|prec-sqrt|restrict|extra-device-vectorization)(=(true|false))?"
+    ),
+    "-maxrregcount=N": r"--?maxrregcount=\d+",
+    "-Xptxas=-ON, -Xptxas=-dlcm=…, -Xptxas=-dscm=…, -Xptxas=--allow-expensive-optimizations=…": (
+        r"(-Xptxas|--ptxas-options)="
+        r"(-O\d|-d[ls]cm=\w\w|--def-(load|store)-cache=\w\w|--allow-expensive-optimizations=(true|false)|-v)"
+    ),
+    "-lineinfo": r"-lineinfo|--generate-line-info",
+    "-extended-lambda": r"--?extended-lambda",
+    "--expt-relaxed-constexpr": r"--?expt-relaxed-constexpr",
+    "-default-device": r"-default-device|--device-as-default-execution-space",
+    "-diag-suppress=N": r"--?diag-suppress=\d+(,\d+)*",
+    "-w": r"-w|--disable-warnings",
+}
 
 
 @dataclass(frozen=True)
@@ -110,7 +135,7 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "title": content.get("title", ""),
         "doc": content.get("doc", ""),
         "default_workload": content.get("default_workload", ""),
-        "compile_options": tuple(content.get("compile_options", ())),
+        "compile_options": _compile_options(content.get("compile_options", ()), where),
         "extents": extents,
         "scalars": scalars,
         "options": options,
@@ -155,7 +180,7 @@ def _policy(name: str, value: Mapping[str, Any], data: Mapping[str, Data], where
     values: tuple[PolicyValue, ...] = tuple(value["values"])
     layout, applies = value.get("layout", ""), tuple(value.get("data", ()))
     texts = [str(item) for item in values]
-    if len(set(texts)) < len(texts) or not all(re.fullmatch(r"[\w.+-]+", text) for text in texts):
+    if len(set(texts)) < len(texts) or not all(re.fullmatch(_WORD, text) for text in texts):
         raise FamilyError(f"{place}: values {texts} must be distinct words (letters, digits, _ . + -)")
     if value["default"] not in values:
         raise UnknownName("default", value["default"], values, place)
@@ -218,7 +243,24 @@ def _extents(
     return extents
 
 
+def _compile_options(options: Sequence[str], where: str) -> tuple[str, ...]:
+    """Options that say how a kernel is compiled, and nothing else: others name programs to run and files to read or
+    write, and nvcc hands its arguments on through a shell."""
+    for option in options:
+        if not any(re.fullmatch(pattern, option) for pattern in _COMPILE_OPTIONS.values()):
+            raise FamilyError(
+                f"{where}: compile_options: {option!r} is not allowed; allowed are, each as one text: "
+                f"{', '.join(_COMPILE_OPTIONS)}"
+            )
+    return tuple(options)
+
+
 def _option(name: str, value: Mapping[str, Any], where: str) -> Option:
+    texts = [str(item) for item in value["values"]]
+    if len(set(texts)) < len(texts) or not all(re.fullmatch(_WORD, text) for text in texts):
+        raise FamilyError(
+            f"{where}: option {name}: values {texts} must be distinct words (letters, digits, _ . + -)"
+        )
     if value["default"] not in value["values"]:
         raise UnknownName("default", value["default"], value["values"], f"{where}: option {name}")
     return Option(name, tuple(value["values"]), value["default"], value.get("doc", ""))

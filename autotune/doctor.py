@@ -13,13 +13,16 @@ from autotune.paths import bundled, data_root, pip_install, policy_folders
 
 __all__ = ["doctor"]
 
+_TOOLKIT = "install a CUDA toolkit"
+
 
 def doctor(out: Console) -> None:
     """Print one row per part: here or missing, which version, and what to do. Never fails."""
     table = Table("part", "", "what", "how to get it", box=None)
+    has_toolkit = _is_here(_nvcc)
     for part, look, remedy in _PARTS:
         try:
-            found, advice = look(), remedy
+            found, advice = look(), remedy.removeprefix(f"{_TOOLKIT}, then ") if has_toolkit else remedy
         except AutotuneError as problem:
             found, advice = "", str(problem)
         table.add_row(part, "ok" if found else "missing", found, "" if found else advice)
@@ -28,6 +31,13 @@ def doctor(out: Console) -> None:
     out.print(f"data      {data_root()}")
     out.print(f"cache     {default_root()}")
     out.print("policies  " + ", ".join(str(folder) for folder in policy_folders()))
+
+
+def _is_here(look: Callable[[], str]) -> bool:
+    try:
+        return bool(look())
+    except AutotuneError:
+        return False
 
 
 def _compiler() -> str:
@@ -80,14 +90,10 @@ _PARTS: tuple[tuple[str, Callable[[], str], str], ...] = (
     ("C++ compiler (cpu device)", _compiler, "apt install g++, or pip install ziglang"),
     ("NVRTC (compiles for CUDA)", _nvrtc, f"{pip_install('static')}; nvcc is enough, too"),
     ("nvcc (the other CUDA compiler)", _nvcc, "install a CUDA toolkit; NVRTC is enough, too"),
-    (
-        "PyCUDA (runs on CUDA)",
-        _package("pycuda"),
-        f"install a CUDA toolkit, then {pip_install('cuda')}",
-    ),
+    ("PyCUDA (runs on CUDA)", _package("pycuda"), f"{_TOOLKIT}, then {pip_install('cuda')}"),
     ("GPU", _gpu, "needs an NVIDIA GPU with its driver"),
     ("NVML (clocks, throttling)", _package("nvidia-ml-py"), pip_install("cuda")),
-    ("Nsight Compute (autotune profile)", _ncu, "install a CUDA toolkit"),
+    ("Nsight Compute (autotune profile)", _ncu, _TOOLKIT),
     ("Optuna (the record)", _package("optuna"), pip_install()),
     ("pandas (reports)", _package("pandas"), pip_install()),
     ("Plotly (reports)", _package("plotly"), pip_install()),

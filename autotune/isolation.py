@@ -77,6 +77,7 @@ class ProcessWorker:
         self._starts = 0
         self._deadline = math.inf
         self._began = 0.0  # when the first of the jobs was begun
+        self._warnings: set[str] = set()
         self._process: SpawnProcess | None = None
         self._folder = own_folder()  # for its temporary files: it may have no time to remove them
 
@@ -259,7 +260,9 @@ class ProcessWorker:
             self._is_set = True
             self._next(now)
         elif kind == "warning":
-            warnings.warn(content, stacklevel=2)
+            if content not in self._warnings:  # each process that is made anew says the same
+                self._warnings.add(content)
+                warnings.warn(content, stacklevel=2)
         elif kind == "error":
             name, text = content
             if not self._is_ready and hasattr(self, "device"):  # it was there before: worth another attempt

@@ -6,12 +6,15 @@
 A family is not sent but loaded from its folder, and arrays are not sent but mapped from files.
 """
 
+import fcntl
+import hashlib
 import math
 import os
+import platform
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,17 +63,19 @@ __all__ = [
     "write_ragged",
 ]  # fmt: skip
 
-_PREFIX = "autotune-sweep-"  # then the sweeping process's number
+_PREFIX = "autotune-sweep-"
+_IN_USE = "in-use"  # locked in each folder for as long as its process lives, wherever that is seen from
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
     """One study as a process is told of it. ``family`` is the family's folder, ``arrays`` one with an
     ``input-NAME.npy`` and an ``expected-NAME.npy`` for each array; ``space_digest`` says which declaration the
-    variants were made from."""
+    variants were made from, ``host_digest`` which Python the study is of."""
 
     family: Path
     space_digest: str
+    host_digest: str
     workload: Workload
     arrays: Path
     sizes: Mapping[str, int]
@@ -209,6 +214,11 @@ def given(setting: Setting) -> tuple[Family, Inputs]:
             f"{setting.family}/family.yaml was edited during the sweep; what was measured is recorded, run the same "
             "command again for the new declaration"
         )
+    if family.host_digest != setting.host_digest:
+        raise FamilyError(
+            f"the Python of {setting.family}, or what it imports, was edited during the sweep; what was measured is "
+            "recorded, run the same command again for the new text"
+        )
     arrays = {data.name: mapped(setting.arrays / f"input-{data.name}.npy") for data in family.inputs}
     inputs = Inputs(
         arrays=arrays, sizes=setting.sizes, options=setting.options, scalars=setting.scalars
@@ -280,16 +290,68 @@ def given_ragged(
 
 
 def own_folder() -> "tempfile.TemporaryDirectory[str]":
-    """A temporary folder of this process; also removes those of sweeps that were killed. Raises StoreError."""
+    """A temporary folder of this process; also removes those of sweeps that were killed. Raises StoreError.
+
+    A number of a process says nothing to another container or host that has the same folder for temporary files, so a
+    lock tells which folders are in use. One without a lock is left alone."""
     try:
         place = Path(tempfile.gettempdir())
     except OSError as problem:
         raise StoreError(f"no folder for temporary files: {problem}; name one in TMPDIR") from None
-    for left in place.glob(f"{_PREFIX}*"):
-        number = left.name.removeprefix(_PREFIX).partition("-")[0]
-        if number.isdigit() and not Path(f"/proc/{number}").exists():
+    prefix = f"{_PREFIX}{hashlib.sha256(platform.node().encode()).hexdigest()[:8]}-"  # locks may not reach other hosts
+    for left in place.glob(f"{prefix}*"):
+        with suppress(OSError), _Lock(left / _IN_USE):
             shutil.rmtree(left, ignore_errors=True)
-    return tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-", ignore_cleanup_errors=True)
+    while not (folder := _OwnFolder(prefix=prefix, ignore_cleanup_errors=True)).lock():
+        pass
+    return folder
+
+
+class _Lock:
+    """A file's lock. Raises OSError when the file is not there or another process has its lock."""
+
+    def __init__(self, path: Path, flags: int = os.O_RDWR) -> None:
+        self._handle = os.open(path, flags | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.path.samestat(os.fstat(self._handle), path.stat()):
+                raise FileNotFoundError(path)
+        except OSError:
+            os.close(self._handle)
+            raise
+
+    def __enter__(self) -> "_Lock":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+
+class _OwnFolder(tempfile.TemporaryDirectory[str]):
+    """A temporary folder with a lock that this process holds until it is removed."""
+
+    _lock: _Lock | None = None
+
+    def lock(self) -> bool:
+        """False when another process is just now removing it as one that was left behind."""
+        try:
+            self._lock = _Lock(Path(self.name) / _IN_USE, os.O_RDWR | os.O_CREAT)
+        except (BlockingIOError, FileNotFoundError):
+            self.cleanup()
+            return False
+        except OSError:  # no locks here, so no other process takes one, and each leaves this folder alone
+            pass
+        return True
+
+    def cleanup(self) -> None:
+        if self._lock:
+            self._lock.close()
+        super().cleanup()
 
 
 @contextmanager

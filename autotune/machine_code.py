@@ -26,6 +26,7 @@ _USER_CONSTANTS, _ADDRESSES = (
     3,
     4,
 )  # banks a module's kernels share: __constant__ variables; addresses of variables
+_LITERALS = ("$str", ".str", "__unnamed")  # how compilers call what has no name
 _NO_CONTENT, _RELA, _REL = 8, 4, 9  # ELF section types
 _CUDA = 190  # ELF machine
 
@@ -163,14 +164,35 @@ class _Module:
         """What lies at a place in a bank that the module's kernels share, or empty."""
         if bank == _ADDRESSES:
             slots = self.relocations.get(f".nv.constant{bank}", ())
-            return next((f"&{s.name}+{addend}" for at, _, s, addend in slots if at == offset), "")
+            there = ((s, addend) for at, _, s, addend in slots if at == offset)
+            return next((f"&{s.name}+{addend} {self.content(s)}" for s, addend in there), "")
         for symbol in self.symbols:
             if (
                 symbol.section == f".nv.constant{bank}"
                 and symbol.value <= offset < symbol.value + symbol.size
             ):
-                return f"{symbol.name}+{offset - symbol.value}"
+                return f"{symbol.name}+{offset - symbol.value} {self.content(symbol)}"
         return ""
+
+    @property
+    def literals(self) -> bytes:
+        """The text literals of all kernels together. Which of them a kernel reaches is not always told by its
+        instructions, and a compiler numbers them in each module anew."""
+        found = {self.content(symbol) for symbol in self.symbols if symbol.name.startswith(_LITERALS)}
+        return " ".join(sorted(found)).encode()
+
+    def content(self, symbol: _Symbol, above: tuple[_Symbol, ...] = ()) -> str:
+        """A digest of the bytes that a variable begins with, and of what its pointers point to."""
+        if symbol in above or not symbol.section.startswith((".nv.global", ".nv.constant")):
+            return ""
+        data, _ = self.sections[symbol.section]
+        size = symbol.size or max(0, len(data) - symbol.value)  # a section's own symbol has no size
+        parts = [data[symbol.value : symbol.value + size]]
+        for at, kind, target, addend in self.relocations.get(symbol.section, ()):
+            if symbol.value <= at < symbol.value + size:
+                inside = self.content(target, (*above, symbol))
+                parts.append(f"{at - symbol.value} {kind} {target.name} {addend} {inside}".encode())
+        return _hash(parts)
 
 
 def _parts(module: _Module, compiled: Compiled, kernel: str) -> Iterator[bytes]:
@@ -180,6 +202,7 @@ def _parts(module: _Module, compiled: Compiled, kernel: str) -> Iterator[bytes]:
     yield repr(sorted(compiled.figures.get(kernel, {}).items())).encode()
     yield code
     yield repr(_reached(module, code)).encode()
+    yield module.literals
     own = [name for name in module.sections if name.endswith(f".{symbol}")]
     for name in sorted(own):
         bank = name.removesuffix(f".{symbol}")
@@ -190,7 +213,7 @@ def _parts(module: _Module, compiled: Compiled, kernel: str) -> Iterator[bytes]:
     for offset, kind, target, addend in module.relocations.get(f".text.{symbol}", ()):
         inside = target.section.endswith(f".{symbol}")  # its own shared memory, its own labels
         place = f"{target.section.removesuffix(symbol)} {target.value}" if inside else target.name
-        yield f"{offset} {kind} {place} {addend}".encode()
+        yield f"{offset} {kind} {place} {addend} {module.content(target)}".encode()
 
 
 def _reached(module: _Module, code: bytes) -> list[str]:

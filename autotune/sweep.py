@@ -190,6 +190,7 @@ class Sweep:
         setting = Setting(
             family=self.family.folder,
             space_digest=self.family.space_digest,
+            host_digest=self.family.host_digest,
             workload=self.workload,
             arrays=arrays,
             sizes=dict(self.inputs.sizes),

@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, TypeVar
 
@@ -107,15 +107,27 @@ def end_process(process: SpawnProcess) -> None:
 
 
 def _serve(connection: Connection, folder: str) -> None:
-    """A worker's life. It ends when the parent's end of the pipe is closed, as it is when that was killed."""
+    """A worker's life. It ends when the parent's end of the pipe is closed, and with the parent, whatever it is at."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.setpgid(0, 0)
     tempfile.tempdir = os.environ["TMPDIR"] = folder
+    threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
     with suppress(EOFError, OSError):
         while True:
             function, arguments = connection.recv()
             connection.send(_answer(function, arguments))
     shutil.rmtree(folder, ignore_errors=True)  # the parent did not
+
+
+def _end_with_parent(folder: str) -> None:
+    """A compiler may be at work for minutes after the parent was killed. It ends with this process (see
+    ``toolchain.run_compiler``)."""
+    parent = multiprocessing.parent_process()
+    assert parent
+    wait([parent.sentinel])
+    shutil.rmtree(folder, ignore_errors=True)  # the parent did not
+    with suppress(ProcessLookupError):
+        os.killpg(0, signal.SIGKILL)
 
 
 def _answer(function: Callable[..., Any], arguments: tuple[object, ...]) -> tuple[bool, Any]:

@@ -20,6 +20,8 @@ from autotune.variant import Variant, batch
 KERNEL = """\
 __device__ int first[64] = {1}, second[64] = {2};
 __constant__ int near[16], far[16];
+__device__ const char* const words_of_one[2] = {"same", "first"};
+__device__ const char* const words_of_two[2] = {"same", "other"};
 __device__ __noinline__ int sum(const int* p, int n) {
   int s = 0;
   for (int i = 0; i < n; ++i) s += p[i] * s + 1;
@@ -41,6 +43,10 @@ template <class Policy> __global__ void k(int* out, int i) {
   if constexpr (Policy::what == 4) out[i] = far[5];
   if constexpr (Policy::what == 5) out[i] = sum(out, i);
   if constexpr (Policy::what == 6) out[i] = product(out, i);
+  if constexpr (Policy::what == 7) out[i] = "a literal"[i];
+  if constexpr (Policy::what == 8) out[i] = "a liberal"[i];
+  if constexpr (Policy::what == 9) out[i] = words_of_one[i][i];
+  if constexpr (Policy::what == 10) out[i] = words_of_two[i][i];
 }
 """
 
@@ -87,7 +93,7 @@ def test_names_and_neighbours_do_not_count(compiled):
 
 @pytest.mark.nvrtc
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"])
-@pytest.mark.parametrize(("one", "two"), [(1, 2), (3, 4), (5, 6)])
+@pytest.mark.parametrize(("one", "two"), [(1, 2), (3, 4), (5, 6), (7, 8), (9, 10)])
 def test_the_same_instructions_on_another_variable_are_other_code(compiled, arch, one, two):
     # Each alone in its module: the variable's place there may be the same, and with it every instruction.
     (a,), (b,) = compiled(body(one), arch=arch), compiled(body(two), arch=arch)

@@ -26,7 +26,7 @@ from autotune.export.parts import parts, problem_values
 from autotune.family import Family
 from autotune.policyfile import PolicyFile, file_name, read
 from autotune.reference import expected_outputs
-from autotune.sources import included_names
+from autotune.sources import EDITORS_HEADER, SUFFIXES, included_names, reached
 from autotune.workload import Inputs, load, prepare
 
 __all__ = ["Request", "export", "included"]
@@ -170,19 +170,21 @@ def _write(
 def included(family: Family) -> dict[str, Path]:
     """The kernel source and every header it includes, by the name under which it is included. Raises FamilyError for
     one that lies in neither the family's folder nor the layout library."""
-    found: dict[str, Path] = {}
-    todo = [family.source.name]
-    while todo:
-        name = todo.pop()
-        if name in found:
-            continue
-        places = [root / name for root in (family.folder, paths.include_dir())]
-        path = next((place for place in places if place.is_file()), None)
-        if path is None:
-            raise FamilyError(
-                f"family {family.name} cannot be exported: {name} is included and in neither of "
-                f"{family.folder} and {paths.include_dir()}"
-            )
-        found[name] = path
-        todo += included_names(path)
+    library = paths.include_dir()
+    found = reached([family.source], family.folder, library)
+    if (editors := family.folder / EDITORS_HEADER).is_file():
+        found[EDITORS_HEADER] = editors
+    for path in list(found.values()):
+        for name in included_names(path):
+            is_there = any((place / name).is_file() for place in (path.parent, library, family.folder))
+            if not is_there and Path(name).suffix in SUFFIXES:
+                raise FamilyError(
+                    f"family {family.name} cannot be exported: {name} is included and in neither of "
+                    f"{family.folder} and {library}"
+                )
+    if outside := [name for name in found if name.startswith("..")]:
+        raise FamilyError(
+            f"family {family.name} cannot be exported: {outside[0]} is included, which lies outside of "
+            f"{family.folder}; move it there"
+        )
     return dict(sorted(found.items()))
