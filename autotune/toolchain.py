@@ -150,12 +150,13 @@ def run_compiler(command: Sequence[str], folder: str | None = None) -> tuple[int
     """Exit status, output and messages. A compiler starts further processes: they are a process group of their own,
     which ends with this call, and with this process, however either ends. Raises CompilerError for a command that
     cannot be run."""
-    if not shutil.which(command[0]):
+    program = shutil.which(command[0])
+    if not program:
         raise CompilerError(f"cannot run {shlex.join(command[:1])}: No such file, or not an executable one")
     reads, writes = os.pipe()  # no other process has the end that writes
     try:
         process = subprocess.Popen(
-            ["/bin/sh", "-c", _GUARD, "sh", *command],
+            ["/bin/sh", "-c", _GUARD, "sh", program, *command[1:]],
             cwd=folder,
             env={**os.environ, "LC_ALL": "C"},  # messages are kept and searched
             stdin=reads,

@@ -1,18 +1,21 @@
 """The host's C++ compiler as a toolchain: which one is taken, what it makes, how it fails."""
 
 import os
+import signal
 import struct
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from fake_toolchain import eventually
 
 from autotune import hostcxx
 from autotune.backends import Geometry
 from autotune.backends.cpu import CpuBackend
-from autotune.errors import CompilerError, DeviceError
+from autotune.errors import CompilerError, DeviceError, FamilyError
 from autotune.hostcxx import HostCxx, RuntimeCxx, find_compiler, runtime_batch
 from autotune.paths import include_dir
 from autotune.toolchain import Batch, BuildError, Compiled, VariantSource
@@ -122,6 +125,76 @@ def test_no_compiler_at_all(monkeypatch, tmp_path):
     monkeypatch.setattr(hostcxx, "find_spec", lambda name: None)
     with pytest.raises(CompilerError, match=r"no C\+\+ compiler: CXX is not set.*, or pip install ziglang"):
         find_compiler(environment={"PATH": str(tmp_path)})
+
+
+def test_what_is_no_command_or_no_compiler_says_so(batch):
+    with pytest.raises(
+        CompilerError, match=r"CXX asks for 'g\+\+ \"', which is no command: No closing quotation"
+    ):
+        find_compiler(environment={"CXX": 'g++ "', "PATH": os.environ["PATH"]})
+    with pytest.raises(CompilerError, match=r"true exited with 0 and made no library.*CXX"):
+        HostCxx(("true",)).build(batch)
+
+
+@pytest.mark.parametrize("character", ['"', "\n"])
+def test_a_path_that_no_include_can_name_is_refused(batch, tmp_path, character):
+    folder = tmp_path / f"odd{character}one"
+    folder.mkdir()
+    source = batch.source.rename(folder / "scale.cu")
+    with pytest.raises(FamilyError, match="which no #include can name"):
+        HostCxx(find_compiler()).build(replace(batch, source=source))
+
+
+SLOW = """#!/bin/sh
+if [ "$1" = --version ]; then echo slow compiler 1; exit; fi
+sh -c 'echo $$ >> {pids}; exec sleep 300' & echo $$ >> {pids}
+wait
+"""
+COMPILES = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from fakes import write_family
+from autotune import family as families
+from autotune.cache import Cache
+from autotune.compiler import compile_many
+from autotune.hostcxx import HostCxx
+from autotune.variant import Variant, batch
+if __name__ == "__main__":
+    family = families.load(write_family(Path({folder!r})))
+    variants = tuple(Variant(family, c) for c in family.space.configurations())
+    toolchain = HostCxx(({compiler!r},))
+    for _ in compile_many(batch(family, variants), toolchain, Cache(Path({cache!r})), {processes}, 2):
+        pass
+"""
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
+def test_compilers_end_with_the_sweep(tmp_path, processes, ending):
+    """What a slow compiler has started is gone soon after the sweep is, whether a worker or the sweep itself asked."""
+    pids = tmp_path / "pids"
+    compiler = executable(tmp_path / "slow", SLOW.format(pids=pids))
+    script = tmp_path / "script.py"
+    places = {"folder": tmp_path / "doubler", "cache": tmp_path / "cache", "tests": Path(__file__).parent}
+    texts = {name: str(place) for name, place in places.items()}
+    script.write_text(COMPILES.format(**texts, compiler=str(compiler), processes=processes))
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[1])}
+    with subprocess.Popen([sys.executable, str(script)], env=environment, stdin=subprocess.DEVNULL) as sweep:
+        assert eventually(lambda: pids.exists() and len(pids.read_text().split()) >= 2 * processes, 60)
+        sweep.send_signal(ending)
+    started = [int(pid) for pid in pids.read_text().split()]
+    assert eventually(lambda: not any(_alive(pid) for pid in started), 20)
+    if processes > 1:
+        assert eventually(lambda: not list(tmp_path.glob("autotune-*")), 20)
+
+
+def _alive(pid):
+    status = Path(f"/proc/{pid}/stat")
+    try:
+        return status.read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
 
 
 def test_a_compiler_that_does_not_run(tmp_path):
