@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["compile_batch", "compile_many", "compilers", "worthwhile"]
 
 _MESSAGE_CHARACTERS = 4000
+_ERROR = re.compile(r"\b(error|fatal)\b")
 _WORTH_A_PROCESS = 4  # variants; fewer are sooner compiled than another process is started
 _AHEAD = 4  # chunks for each process that nobody has asked for yet
 
@@ -163,7 +164,7 @@ def _located(message: str, folder: Path) -> str:
     """With the first line of the family's own that the message names, where its first error is elsewhere: an error in a
     template shows where that was written, and who used it only lines away."""
     lines = message.splitlines(keepends=True)
-    error = next((i for i, line in enumerate(lines) if "error" in line or "fatal" in line), None)
+    error = next((i for i, line in enumerate(lines) if _ERROR.search(line)), None)
     own = re.compile(rf"{re.escape(str(folder))}/[^\s:()\"]+?(?:\((\d+)\)|:(\d+))")
     said = re.compile(rf"at line (\d+) of (?:\\?\")?({re.escape(str(folder))}/[^\s:()\"\\]+)")
     if error is None or own.search(lines[error]):
@@ -230,7 +231,7 @@ def _shortened(message: str) -> str:
     if len(message) <= _MESSAGE_CHARACTERS:
         return message
     lines = message.splitlines(keepends=True)
-    start = next((i for i, line in enumerate(lines) if "error" in line or "fatal" in line), 0)
+    start = next((i for i, line in enumerate(lines) if _ERROR.search(line)), 0)
     return "".join(lines[start:])[:_MESSAGE_CHARACTERS]
 
 

@@ -228,6 +228,19 @@ def test_doctor_names_every_part(capsys: pytest.CaptureFixture[str]) -> None:
     assert "-std=" not in shown and "--std" not in shown  # a compiler's version, not its options
 
 
+def test_doctor_asks_for_nothing_that_is_there(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "autotune.doctor._PARTS", (("PyCUDA", lambda: "", "install a CUDA toolkit, then pip install x"),)
+    )
+    for nvcc, advice in (("nvcc 13.0", "pip install x"), ("", "install a CUDA toolkit, then pip install x")):
+        monkeypatch.setattr("autotune.doctor._nvcc", lambda nvcc=nvcc: nvcc)
+        assert main(["doctor"]) == 0
+        (row,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("PyCUDA")]
+        assert row.split(None, 2)[2].strip() == advice
+
+
 def test_what_is_missing_is_installed_from_where_autotune_came(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

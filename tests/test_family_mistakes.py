@@ -20,6 +20,45 @@ MISTAKES: list[tuple[str, Change, list[str]]] = [
         at("data", "y", "shape", value=["halv"]),
         ["unknown extent 'halv' in family demo: data y; did you mean 'half'?"],
     ),
+    *(
+        (
+            f"compile option {option!r}",
+            at("compile_options", value=[option]),
+            [
+                f"family demo: compile_options: {option!r} is not allowed",
+                "-DNAME, -DNAME=VALUE",
+                "-maxrregcount=N",
+            ],
+        )
+        for option in (
+            "-ccbin=./evil",
+            "--pre-include=secret",
+            "-Xcompiler=-fplugin=x.so",
+            "-DX=`touch x`",
+            "-D$(touch x)",
+            "-O3\n",
+            "-o/tmp/x",
+            "@file",
+            "--run",
+            "-D",
+            "-Xptxas=--output-file=x",
+            "-I/tmp",
+            "-include=x",
+            "--options-file=x",
+            '-DX="y"',
+            "-DX=1 -o x",
+            "-D__global__=__attribute__((constructor))",
+            "",
+        )
+    ),
+    *(
+        (
+            f"option value {value!r}",
+            at("options", "mode", value={"values": [value, "y"], "default": "y"}),
+            ["family demo: option mode: values", "must be distinct words (letters, digits, _ . + -)"],
+        )
+        for value in ("x\n", "x; } void f() {", "y", "")
+    ),
     (
         "extent bound by nothing",
         at("extents", "k", value="what it counts"),

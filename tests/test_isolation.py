@@ -4,8 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,8 +16,10 @@ import pytest
 from fake_device import FakeDevice, process
 from fakes import sweep
 
+from autotune import jobs
 from autotune.errors import DeviceError, FamilyError
 from autotune.isolation import ProcessWorker
+from autotune.jobs import own_folder
 from autotune.sweep import Interrupted
 from autotune.trial import Trial
 
@@ -259,6 +263,68 @@ def test_no_process_outlives_a_sweep_that_is_killed(folder: Path, tmp_path: Path
     )
     subprocess.run([sys.executable, "-c", cleaning], env=environment, check=True)
     assert not list(tmp_path.glob("autotune-sweep-*"))
+
+
+def test_folders_in_use_are_left_alone_whoever_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In another container, or on another host with the same folder for temporary files, no number of a process says
+    whether it lives."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    older = tmp_path / "autotune-sweep-4194304-abc"  # of a version that named a process, which is not here
+    elsewhere = tmp_path / "autotune-sweep-00000000-abc"  # of another host, whose locks may not be seen here
+    for folder in (older, elsewhere):
+        folder.mkdir()
+    (elsewhere / "in-use").touch()
+    holding = "import sys\nfrom autotune.jobs import own_folder\nwith own_folder() as name:\n    print(name, flush=True)\n"
+    command = [sys.executable, "-c", holding + "    sys.stdin.read()"]
+    environment = {
+        **os.environ,
+        "TMPDIR": str(tmp_path),
+        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+    }
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout
+        theirs = Path(other.stdout.readline().strip())
+        with own_folder() as mine:
+            assert theirs.is_dir() and Path(mine).is_dir()
+        assert theirs.is_dir() and not Path(mine).exists()
+        other.kill()
+    assert theirs.is_dir()  # it had no time to clean up
+    with own_folder() as mine:
+        assert not theirs.exists() and Path(mine).is_dir()
+    assert older.is_dir() and elsewhere.is_dir()
+
+
+def test_a_folder_that_is_being_removed_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    made, taken = [], jobs._OwnFolder.lock
+
+    def lock(folder: jobs._OwnFolder) -> bool:
+        made.append(folder.name)
+        if len(made) > 1:
+            return taken(folder)
+        path = Path(folder.name) / "in-use"
+        path.touch()
+        with jobs._Lock(path):  # as a process does that cleans up
+            return taken(folder)
+
+    monkeypatch.setattr(jobs._OwnFolder, "lock", lock)
+    with own_folder() as name:
+        assert [name] == made[1:] and not Path(made[0]).exists()
+
+
+def test_a_warning_of_processes_that_are_made_anew_is_told_once(
+    folder: Path, tmp_path: Path, started: ExitStack
+) -> None:
+    faults = {"block_size=32": "SIGSEGV"}
+    device = FakeDevice(folder, faults, tmp_path / "launched", start="warn")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        worker = start(started, process(device))
+        sweep(folder, tmp_path, workers=[worker]).run()
+    assert len((tmp_path / "starts").read_text().split()) > 2
+    assert [str(one.message) for one in told] == ["running on the cpu: no GPU found"]
 
 
 def test_a_reference_that_crashes_is_an_error_that_says_so(
