@@ -1,4 +1,4 @@
-"""What compilers say of a family's mistakes, on each of them: records that differ from the declaration, lines of its own."""
+"""What compilers say of a family's mistakes: a record that differs from its declaration, the family's own line."""
 
 import re
 from collections.abc import Callable
@@ -73,6 +73,6 @@ def test_an_error_in_a_template_names_the_familys_own_line(
     (made,) = compile_batch(asked, toolchain(), Cache(tmp_path / "cache"))
     assert isinstance(made, CompileFailure)
     lines = made.message.splitlines()
-    error = next(i for i, line in enumerate(lines) if "error" in line)
+    error = next(i for i, line in enumerate(lines) if re.search(r"\berror\b", line))
     assert "mapping.cuh" in lines[error]
     assert lines[error + 1] == f"  used in {folder}/doubler.cu:5"

@@ -57,7 +57,7 @@ MISTAKES: list[tuple[str, Change, list[str]]] = [
             at("options", "mode", value={"values": [value, "y"], "default": "y"}),
             ["family demo: option mode: values", "must be distinct words (letters, digits, _ . + -)"],
         )
-        for value in ("x\n", "x; } void f() {", "y", "")
+        for value in ("x\n", "x; } void f() {", "")
     ),
     (
         "extent bound by nothing",

@@ -274,8 +274,14 @@ def test_folders_in_use_are_left_alone_whoever_asks(tmp_path: Path, monkeypatch:
     for folder in (older, elsewhere):
         folder.mkdir()
     (elsewhere / "in-use").touch()
-    holding = "import sys\nfrom autotune.jobs import own_folder\nwith own_folder() as name:\n    print(name, flush=True)\n"
-    command = [sys.executable, "-c", holding + "    sys.stdin.read()"]
+    holding = """
+import sys
+from autotune.jobs import own_folder
+with own_folder() as name:
+    print(name, flush=True)
+    sys.stdin.read()
+"""
+    command = [sys.executable, "-c", holding]
     environment = {
         **os.environ,
         "TMPDIR": str(tmp_path),
