@@ -25,6 +25,14 @@ from autotune.window import constant_places, shape_at_once
 
 __all__ = ["Geometry", "Variant", "batch", "default_header", "scalar_bytes"]
 
+_FIELD_CHECK = """\
+template <class R, class = decltype(sizeof(0))> struct {trait} {{ static constexpr bool is_right = true; }};
+template <class R> struct {trait}<R, decltype(sizeof(R::{name}))> {{
+  static constexpr bool is_right = __builtin_offsetof(R, {name}) == {offset} && sizeof(R::{name}) == {size};
+}};
+static_assert({trait}<{record}>::is_right, "{told}");
+"""
+
 
 @dataclass(frozen=True)
 class Geometry:
@@ -178,21 +186,29 @@ def _constant(name: str, value: str | int) -> str:
 
 def _record_checks(arrays: Iterable[Data]) -> str:
     """C++ text that holds the kernel source's records against the declared fields: the host writes these, and a kernel
-    that reads others would run on nonsense."""
+    that reads others would run on nonsense. A field counts where the struct has a member of that name: it may gather
+    several in an array."""
     checks: dict[str, None] = {}
     for data in arrays:
         if not data.record:
             continue
         size, fields = data.dtype.itemsize, ", ".join(f"{f.type} {f.name}" for f in data.fields)
         told = f"record {data.record}: family.yaml declares {size} bytes ({fields})"
-        checks[f'static_assert(sizeof({data.record}) == {size}, "{told}");'] = None
+        checks[f'static_assert(sizeof({data.record}) == {size}, "{told}");\n'] = None
         for name, (kind, offset) in ((n, found[:2]) for n, found in (data.dtype.fields or {}).items()):
             told = f"record {data.record}: family.yaml has its field {name} ({kind}) at byte {offset}"
-            place = f"__builtin_offsetof({data.record}, {name}) == {offset}"
-            checks[
-                f'static_assert({place} && sizeof({data.record}::{name}) == {kind.itemsize}, "{told}");'
-            ] = None
-    return "".join(f"{check}\n" for check in checks)
+            text = _FIELD_CHECK.format(
+                trait=f"Checked_{data.record.replace('::', '_')}_{name}_{offset}_{kind}", record=data.record, name=name,
+                offset=offset, size=kind.itemsize, told=told,
+            )  # fmt: skip
+            checks[text] = None
+    if not checks:
+        return ""
+    text = "".join(checks)
+    guard = (
+        f"AUTOTUNE_RECORDS_{hashlib.sha256(text.encode()).hexdigest()[:16]}"  # once for a batch of variants
+    )
+    return f"#ifndef {guard}\n#define {guard}\n{text}#endif\n"
 
 
 def _three(items: list[int]) -> tuple[int, int, int]:
