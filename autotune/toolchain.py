@@ -44,12 +44,14 @@ _NOT_RUN = (126, 127)  # a shell's statuses for a command that it cannot start
 class VariantSource:
     """What a compiler needs of one variant. ``struct`` is C++ text that defines ``struct <name> {...};``;
     ``kernels`` are the templates to instantiate with it. ``key`` is a sha256 over all that decides the
-    machine code except the toolchain (struct, kernels, kernel source with every header)."""
+    machine code except the toolchain (struct, kernels, kernel source with every header). ``checks`` is C++
+    text that goes ahead of the struct and makes no code."""
 
     key: str
     name: str
     struct: str
     kernels: tuple[str, ...]
+    checks: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ class CompileFailure:
 
 def translation_unit(batch: Batch) -> str:
     """A batch as CUDA source: the family's .cu with AUTOTUNE_VARIANTS defined, then the variants' structs."""
-    structs = "\n".join(variant.struct for variant in batch.variants)
+    structs = "\n".join(f"{variant.checks}{variant.struct}" for variant in batch.variants)
     return f"#define AUTOTUNE_VARIANTS\n{include(batch.source.resolve())}{structs}\n"
 
 

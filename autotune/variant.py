@@ -117,7 +117,7 @@ class Variant:
         )
         key = hashlib.sha256(content.encode()).hexdigest()
         name = f"V{key[:16]}"
-        return VariantSource(key, name, f"{checks}struct {name} {{\n{self.members}\n}};\n", kernels)
+        return VariantSource(key, name, f"struct {name} {{\n{self.members}\n}};\n", kernels, checks)
 
     def geometry(self, kernel: Kernel, names: Mapping[str, Any]) -> Geometry:
         """Launch geometry with ``names`` (extents, policies, options, scalars) bound."""
