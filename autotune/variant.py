@@ -206,7 +206,7 @@ def _record_checks(arrays: Iterable[Data]) -> str:
         return ""
     text = "".join(checks)
     guard = (
-        f"AUTOTUNE_RECORDS_{hashlib.sha256(text.encode()).hexdigest()[:16]}"  # once for a batch of variants
+        f"CHECKED_RECORDS_{hashlib.sha256(text.encode()).hexdigest()[:16]}"  # once for a batch of variants
     )
     return f"#ifndef {guard}\n#define {guard}\n{text}#endif\n"
 
