@@ -1106,3 +1106,48 @@ for _page, _file, _rows in (
             return [one["batch"], *told] if text.count("{") == 4 else told
 
         figure(_page, _text, _file)(_run)
+
+
+def _texture(frame: pd.DataFrame, workload: str, **wanted: Any) -> float:
+    """How many times as long a step through a texture takes as one from global memory."""
+    some = {"workload": workload, "time_block": 1, **wanted}
+    return best(frame, field_memory="texture", **some) / best(frame, field_memory="global", **some)
+
+
+for _text, _launch, _boundaries in (
+    ("| graph, clamp | {0.998} | | {2.74} |", "graph", ["clamp"]),
+    ("| graph, branch | {1.14} | | {2.68} |", "graph", ["branch"]),
+    ("| graph, mask | {1.15} | | {2.57} |", "graph", ["mask"]),
+    ("| each, clamp | {0.996} | | {2.38} |", "each", ["clamp"]),
+    ("| each, branch; mask | {1.13}; {1.13} | | {2.35}; {2.27} |", "each", ["branch", "mask"]),
+):
+
+    def _walls(
+        frame: pd.DataFrame, launch: str = _launch, boundaries: Sequence[str] = tuple(_boundaries)
+    ) -> Sequence[float]:
+        return [
+            _texture(frame, "experiment", launch=launch, boundary=boundary, vector_width=width)
+            for width in (1, 4)
+            for boundary in boundaries
+        ]
+
+    figure("reaction_diffusion", _text, TUNED)(_walls)
+
+for _strip, _text in {
+    1: "`strip` 1 | {1.12} | {1.35} | {1.75} |",
+    4: "`strip` 4 | {1.25} | {1.30} | {1.56} |",
+}.items():
+
+    def _strips(frame: pd.DataFrame, strip: int = _strip) -> Sequence[float]:
+        return [
+            _texture(frame, "cell", launch="graph", boundary="mask", strip=strip, vector_width=width)
+            for width in (1, 2, 4)
+        ]
+
+    figure("reaction_diffusion", _text, TUNED)(_strips)
+
+
+@figure("coulomb", "- {27} of the {68} are at 3.7·10¹² or more", MAP)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    some = frame[~frame["preset"].fillna("").isin([*PRESETS])]
+    return (some["operations_per_s"] >= 3.7e12).sum(), len(some)
