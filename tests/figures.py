@@ -109,15 +109,16 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
     return (frame["state"] == "measured").sum(), (frame["state"] == "excluded").sum()
 
 
-@figure("README", "{256} excluded, {816} measured;", SWEEP)
+@figure("README", "{816} of {1,072} tried, {256} excluded: {816} measured;", SWEEP)
 def _(frame: pd.DataFrame) -> Sequence[float]:
     some = frame[frame["workload"] == "wide"]
-    return (some["state"] == "excluded").sum(), (some["state"] == "measured").sum()
+    measured = (some["state"] == "measured").sum()
+    return measured, len(some), (some["state"] == "excluded").sum(), measured
 
 
 for _preset, _text in {
-    "control naive": "control {1.21} s {1035.93} x the winner", "coalesced": "coalesced {215} ms {183.99} x the winner",
-    "shared": "shared {161} ms {138.14} x the winner",
+    "control naive": "control {1.21} s {1,036} x the winner", "coalesced": "coalesced {215} ms {184} x the winner",
+    "shared": "shared {161} ms {138} x the winner",
 }.items():  # fmt: skip
 
     def _above(frame: pd.DataFrame, preset: str = _preset) -> Sequence[float]:
