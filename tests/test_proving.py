@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from fake_device import FakeDevice, process
+from fake_device import FakeDevice, process, start_sweep
 from fakes import FakeBackend, cost, sweep
 
 from autotune import family as families
@@ -332,6 +333,22 @@ def test_finalists_that_a_kill_cut_short_are_done_by_the_same_command(
     idle = FakeBackend()
     sweep(folder, tmp_path, idle).run()
     assert idle.launched == []
+
+
+@pytest.mark.filterwarnings("ignore:.*its last line was torn")
+@pytest.mark.parametrize(("number", "isolated"), [(signal.SIGKILL, False), (signal.SIGTERM, True)])
+def test_a_signal_while_finalists_are_timed_costs_nothing(
+    number: signal.Signals, isolated: bool, folder: Path, tmp_path: Path
+) -> None:
+    journal = tmp_path / "out" / "store.journal"
+    running = start_sweep(folder, tmp_path, tmp_path / "log", 3, isolated)
+    while running.poll() is None and (not journal.exists() or journal.read_bytes().count(b'"trial":') < 12):
+        time.sleep(0.002)
+    running.send_signal(number)
+    running.wait()
+    study = sweep(folder, tmp_path).run()
+    assert study.states() == {"measured": 12} and study.decision is not None
+    assert study.decision.winner.proved and study.decision.winner.measurement.retimed_ms  # type: ignore[union-attr]
 
 
 def test_an_interruption_in_that_phase_is_made_good(
