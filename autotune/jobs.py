@@ -176,12 +176,11 @@ class RaggedSizes:
 
 @dataclass(frozen=True)
 class Prove:
-    """Asks whether a configuration's results are right for a ragged size, or, with ``size`` None, for the workload's
-    own."""
+    """Asks whether a configuration's results are right for a ragged size."""
 
     setting: Setting
     job: Job
-    size: RaggedSize | None
+    size: RaggedSize
 
 
 @dataclass(frozen=True)

@@ -49,10 +49,6 @@ class Proving:
         if self.sizes is None:
             self.sizes = self._sizes([*self.near, trial.configuration])
         job = self._job(trial.configuration)
-        if trial.proof < PROOF_VERSION:
-            found = self._asked(job, None)
-            if found.state != "measured":
-                return failed(trial, found.state, f"verified again: {found.reason}")
         right: list[Mapping[str, int]] = []
         for size in self.sizes.sizes:
             if self._is_excluded(trial.configuration, size):
@@ -94,7 +90,7 @@ class Proving:
         except AutotuneError:  # an expression without a value there
             return True
 
-    def _asked(self, job: Job, size: RaggedSize | None) -> Proved:
+    def _asked(self, job: Job, size: RaggedSize) -> Proved:
         try:
             answer: Proved = self.worker.ask(Prove(self.setting, job, size), 1)
         except Ended as problem:

@@ -223,17 +223,13 @@ class Measurer:
         """Whether the configuration is right for a size that the study was not swept on; ``ragged`` gives its inputs
         and expected outputs."""
         try:
-            if request.size is None:
-                resident, verifier = self._resident, self._verifier
-            elif request.size.number in self._ragged:
-                resident, verifier = self._ragged[request.size.number]
-            else:
+            if request.size.number not in self._ragged:
                 inputs, outputs = ragged(request.size)
-                resident, verifier = (
+                self._ragged[request.size.number] = (
                     Resident(self.backend, inputs, guard=GUARD_BYTES),
                     Verifier(self.backend, self.family, outputs),
                 )
-                self._ragged[request.size.number] = resident, verifier
+            resident, verifier = self._ragged[request.size.number]
             variant = self._variant(request.job.configuration)
             execution = resident.execution(variant, self.backend.load(request.job.compiled))
             reason, _ = verifier.run(execution, cold=False)
