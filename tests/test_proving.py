@@ -18,6 +18,7 @@ from autotune import family as families
 from autotune import policyfile, policyfile_write, ragged, worker
 from autotune import workload as workloads
 from autotune.backends import LaunchError
+from autotune.cli import main
 from autotune.family import Family
 from autotune.record import Study
 from autotune.space import Configuration
@@ -404,3 +405,38 @@ def test_the_control_is_tried_beside_a_selection_without_it(folder: Path, tmp_pa
     backend = FakeBackend()
     whole = sweep(folder, tmp_path, backend).run()
     assert whole.about["beside"] == [] and whole.about["searched"]["tried"] == 12
+
+
+KERNELS = {
+    "no bound": "true",
+    "whole blocks": "i < x.extent(0) / 64 * 64",
+}
+
+
+@pytest.mark.parametrize("condition", KERNELS.values(), ids=KERNELS)
+def test_kernels_right_for_multiples_of_the_block_only_never_win(
+    condition: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On the cpu: one without a bound, which writes past its arrays, and one that leaves the rest out. Both are faster
+    than the right one."""
+    source = (folder / "doubler.cu").read_text()
+    careful = "if (i < x.extent(0))"
+    assert careful in source
+    slower = "if (!Policy::careless) for (volatile int turn = 0; turn < 500; turn = turn + 1) {}"
+    made = f"{slower}\n  if (Policy::careless ? {condition} : i < x.extent(0))"
+    (folder / "doubler.cu").write_text(source.replace(careful, made))
+    declared = (folder / "family.yaml").read_text()
+    declared = declared.replace("policies:\n", "policies:\n  careless: {values: [0, 1], default: 0}\n", 1)
+    (folder / "family.yaml").write_text(declared)
+    workload = folder / "workloads" / "small.yaml"
+    workload.write_text(workload.read_text().replace("1000", "1024"))
+    places = ["--out", str(tmp_path / "out"), "--policies", str(tmp_path / "policies")]
+    arguments = ["--set", "memory=global", "--samples", "9"]  # so that none is given up by a slow first run
+    assert main(["sweep", str(folder), "--device", "cpu", *arguments, *places]) == 0
+    (study,) = Store(tmp_path / "out").studies()
+    assert study.decision is not None and study.decision.winner.configuration["careless"] == 0
+    wrong = [t for t in study.trials if t.state in ("wrong_result", "crashed")]
+    assert wrong and all(t.configuration["careless"] == 1 for t in wrong)
+    assert all(t.reason.startswith("right for the swept sizes, ") for t in wrong)
+    (entry,) = policyfile_write.entries(study)
+    assert entry.proved["sizes"] and "ragged sizes near it" in capsys.readouterr().out
