@@ -99,11 +99,12 @@ class Verifier:
             (reason for data in self.family.outputs if (reason := self._compare(execution, data.name))), ""
         )
 
-    def mend(self, execution: Execution) -> None:
-        """Inputs that something wrote to as they were."""
-        for item in execution.inputs:
-            if item.changed(self.backend):
-                item.mend(self.backend)
+    def mend(self, execution: Execution) -> bool:
+        """Inputs that something wrote to as they were; whether there are any."""
+        changed = [item for item in execution.inputs if item.changed(self.backend)]
+        for item in changed:
+            item.mend(self.backend)
+        return bool(changed)
 
     # -- before a run ---------------------------------------------------------------------------------------
 

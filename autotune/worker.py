@@ -114,8 +114,19 @@ class Measurer:
         variant = self._variant(job.configuration)
         mark = time.perf_counter()
         execution = self._resident.execution(variant, self.backend.load(job.compiled))
-        mark = _add(seconds, "place", mark)
+        _add(seconds, "place", mark)
         placed()
+        try:
+            return self._proved_and_timed(execution, job, seconds, notes)
+        except Exception:
+            with suppress(LaunchError):  # a kernel that failed may have written to its inputs before
+                self._verifier.mend(execution)
+            raise
+
+    def _proved_and_timed(
+        self, execution: Execution, job: Job, seconds: dict[str, float], notes: list[str]
+    ) -> tuple[State, str, Measurement | None]:
+        mark = time.perf_counter()
         # A preset is there to be compared with, so it is always verified and sampled properly.
         best_ms = math.inf if job.configuration in self._presets else self.best_ms
         once_above_ms = hopeless_ms(self.protocol, best_ms)
@@ -212,9 +223,8 @@ class Measurer:
             few=request.few,
             watch=self._watch,
         )
-        for (
-            execution
-        ) in bound.values():  # who wrote to an input while all took turns cannot be said, only who does again
+        # Who wrote to an input while all took turns cannot be said; who does so again is found.
+        for execution in bound.values():
             self._verifier.mend(execution)
         wrong = {c: self._verifier.run(bound[c], self.workload.cold, AGAIN)[0] for c in samples}
         return Retimed(samples, {**wrong, **checks.wrong})
@@ -269,7 +279,9 @@ class _Checks:
         begin = time.perf_counter()
         if self._spent > _CHECKED_SHARE * (begin - self._begun):
             return
-        if reason := self.verifier.outputs(self.bound[configuration]):
+        execution = self.bound[configuration]
+        reason = self.verifier.outputs(execution)
+        if reason and not self.verifier.mend(execution):  # else another's fault
             self.wrong.setdefault(configuration, reason)
         self._spent += time.perf_counter() - begin
 

@@ -1,5 +1,6 @@
 """What the verifier catches: each way in which a kernel may be wrong without its outputs' differing at first sight."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,9 @@ from fakes import FAMILY, PROTOCOL, FakeBackend, write_family
 from numpy.typing import NDArray
 
 from autotune import family as families
+from autotune import worker
 from autotune import workload as workloads
+from autotune.backends import LaunchError
 from autotune.backends.cpu import CpuBackend
 from autotune.cache import Cache
 from autotune.compiler import compile_batch
@@ -242,18 +245,32 @@ def test_a_finalist_that_is_wrong_in_one_turn_is_found(tmp_path: Path) -> None:
     assert wrong[second.configuration] == ""
 
 
-def test_an_input_that_finalists_wrote_to_is_mended_before_they_are_checked(tmp_path: Path) -> None:
-    def careless(kernel: Kernel) -> None:
+def test_a_finalist_is_not_blamed_for_an_input_that_another_wrote_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def careless_64(kernel: Kernel) -> None:
         kernel.right()
         if kernel.configuration["block_size"] == 64:
             kernel.x[:] = 0.0
 
-    bench = Bench(tmp_path, careless, WITH_SCRATCH)
-    jobs = tuple(job for job in bench.jobs if job.configuration["memory"] == "global")[1:3]
-    retimed = bench.measurer.retimed(Retime(jobs, frozenset(), 1.0))
-    assert all(
-        ("writes its input x" in reason) == (c["block_size"] == 64) for c, reason in retimed.wrong.items()
-    )
+    monkeypatch.setattr(worker, "_CHECKED_SHARE", math.inf)  # after each turn
+    bench = Bench(tmp_path, careless_64, WITH_SCRATCH)
+    jobs = [job for job in bench.jobs if job.configuration["memory"] == "global"]
+    wrong = bench.measurer.retimed(Retime(tuple(jobs), frozenset(), 1.0)).wrong
+    assert {c["block_size"] for c, reason in wrong.items() if reason} == {64}
+    assert all("writes its input x" in reason for reason in wrong.values() if reason)
+
+
+def test_an_input_is_mended_after_a_kernel_that_wrote_to_it_and_failed(tmp_path: Path) -> None:
+    def fails(kernel: Kernel) -> None:
+        if kernel.configuration["block_size"] == 64:
+            kernel.x[:] = 0.0
+            raise LaunchError("the kernel trapped")
+        kernel.right()
+
+    bench = Bench(tmp_path, fails, WITH_SCRATCH)
+    assert bench.tried(memory="global", block_size=64).trial.state == "launch_failed"
+    assert bench.tried(memory="global", block_size=32).trial.state == "measured"
 
 
 def test_finalists_of_one_binary_keep_their_own_constant_memory(tmp_path: Path) -> None:
