@@ -80,8 +80,7 @@ class StudyStore:
         """Read what others have recorded since. Raises StoreError."""
         with self._turn:
             rows, self._read = self._store.tried(lambda: self._store.rows(self._id, self._read))
-            for row in rows:
-                trial = Trial.from_dict(row)
+            for trial in filter(None, map(_trial, rows)):
                 self._known[trial.configuration] = trial
                 self._new.add(trial.configuration)
 
@@ -217,15 +216,27 @@ class Store:
                 pause = min(2 * pause, 5.0)
 
     def _recorded(self, name: str) -> list[Trial]:
-        return _trials(optuna.load_study(study_name=name, storage=self.storage))
+        """Recorded trials, one a configuration: a later row of the same configuration (its re-timing) replaces the
+        earlier one."""
+        rows, _ = self.rows(self.storage.get_study_id_from_name(name), 0)
+        trials = filter(None, map(_trial, rows))
+        return list({trial.configuration: trial for trial in trials}.values())
 
     def _headers(self) -> dict[str, Study]:
         """Every study without its trials, by name."""
-        return {
-            found.study_name: _study(header, found.user_attrs.get("about", {}))
-            for found in self.tried(self.storage.get_all_studies)
-            if (header := found.user_attrs.get("study")) and header.get("schema") == _SCHEMA
-        }
+        headers: dict[str, Study] = {}
+        for found in self.tried(self.storage.get_all_studies):
+            try:
+                header = found.user_attrs.get("study")
+                if header and header["schema"] == _SCHEMA:
+                    headers[found.study_name] = _study(header, dict(found.user_attrs.get("about", {})))
+            except (KeyError, TypeError, ValueError, AttributeError) as problem:
+                warnings.warn(
+                    f"the description of study {found.study_name} is damaged ({type(problem).__name__}: {problem}): "
+                    "it is left out, with its trials",
+                    stacklevel=2,
+                )
+        return headers
 
 
 def _unwritten(cause: str, advice: str) -> StoreError:
@@ -260,15 +271,15 @@ def _study(header: Mapping[str, Any], about: Mapping[str, Any]) -> Study:
     )
 
 
-def _trials(study: optuna.Study) -> list[Trial]:
-    """Recorded trials, one a configuration: a later row of the same configuration (its re-timing) replaces the
-    earlier one."""
-    latest: dict[Configuration, Trial] = {}
-    for frozen in study.get_trials(deepcopy=False):
-        if "trial" in frozen.user_attrs:
-            trial = Trial.from_dict(frozen.user_attrs["trial"])
-            latest[trial.configuration] = trial
-    return list(latest.values())
+def _trial(row: Mapping[str, Any]) -> Trial | None:
+    """The trial that was recorded so; None, with a warning, for a row that is none."""
+    try:
+        return Trial.from_dict(row)
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        warnings.warn(
+            f"a recorded trial is damaged ({type(problem).__name__}: {problem}): it is left out", stacklevel=2
+        )
+        return None
 
 
 def retimed(trial: Trial, samples: Samples) -> Trial:

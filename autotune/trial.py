@@ -102,7 +102,12 @@ class Trial:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "Trial":
+        """Raises KeyError, TypeError or ValueError for a dict that is none."""
         measurement = plain["measurement"]
+        if plain["state"] not in STATES or (plain["state"] == "measured") is not bool(measurement):
+            raise ValueError(
+                f"state {plain['state']!r} is not one of {', '.join(STATES)}, or has no measurement"
+            )
         return cls(
             **{
                 **plain,

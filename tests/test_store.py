@@ -2,10 +2,12 @@
 
 import json
 import random
+import re
 import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from store_process import configurations, opened, trial
+from store_process import POLICIES, configurations, opened, study, trial
 
 from autotune.errors import StoreError
 from autotune.store import Store
+from autotune.trial import Trial
 
 SCRIPT = Path(__file__).with_name("store_process.py")
 
@@ -215,13 +218,112 @@ def test_a_journal_taken_away_is_an_error(tmp_path: Path) -> None:
         store.record(trial(configurations(1)[0]))
 
 
-@pytest.mark.parametrize("rubbish", [b"rubbish\n", b"5\n", b"{}\n", b"\n"])
-def test_a_line_that_is_no_record_is_named(tmp_path: Path, rubbish: bytes) -> None:
-    opened(tmp_path).record(trial(configurations(1)[0]))
+@pytest.mark.parametrize(
+    "rubbish", [b"rubbish\n", b"5\n", b"{}\n", b"\n", b"[" * 100_000 + b"\n", b"\0" * 4096 + b"\n"]
+)
+def test_a_line_that_is_no_record_is_left_out_and_named(tmp_path: Path, rubbish: bytes) -> None:
+    a, b = configurations(2)
+    opened(tmp_path).record(trial(a))
     with (tmp_path / "store.journal").open("ab") as file:
         file.write(rubbish)
     lines = len((tmp_path / "store.journal").read_bytes().splitlines())
-    with pytest.raises(StoreError, match=f"line {lines} is not a record"):
+    with pytest.warns(UserWarning, match=f"line {lines} is damaged and is left out") as told:
+        store = opened(tmp_path)
+    store.record(trial(b))
+    assert set(store.known()) == {a, b}
+    assert len(told) == 1
+
+
+def journal_of_studies(folder: Path, count: int = 2) -> list[bytes]:
+    """The lines of a journal with so many studies, each of three trials."""
+    store = Store(folder)
+    for number in range(count):
+        one = store.open(study(identity=str(number) * 64), POLICIES)
+        for configuration in configurations(3):
+            one.record(replace(trial(configuration), notes=(f"of study {number}",)))
+    return (folder / "store.journal").read_bytes().splitlines(keepends=True)
+
+
+def table(folder: Path) -> dict[tuple[str, str], Trial]:
+    """Every trial that a journal holds, by study and configuration."""
+    return {(s.identity, t.configuration.id): t for s in Store(folder).studies() for t in s.trials}
+
+
+def test_one_flipped_bit_costs_a_line_and_is_named(tmp_path: Path) -> None:
+    lines = journal_of_studies(tmp_path / "whole")
+    whole, expected = b"".join(lines), table(tmp_path / "whole")
+    chance = random.Random(9)
+    # Every line's first bytes and its end, where its structure is, and any others by chance.
+    ends = [sum(map(len, lines[:i])) for i in range(len(lines) + 1)]
+    places = {p for end in ends for p in range(end - 12, end + 20) if 0 <= p < len(whole)}
+    places |= {chance.randrange(len(whole)) for _ in range(300)}
+    (tmp_path / "bits").mkdir()
+    refused = lost = 0
+    for place in sorted(places):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << chance.randrange(8)
+        (tmp_path / "bits" / "store.journal").write_bytes(damaged)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            try:
+                found = table(tmp_path / "bits")
+            except StoreError as problem:
+                assert "line" in str(problem)
+                refused += 1
+                continue
+        assert all(expected.get(key) == value for key, value in found.items())
+        assert found == expected or any("damaged" in str(t.message) or "torn" in str(t.message) for t in told)
+        lost += found != expected
+    assert refused
+    assert lost
+
+
+def test_a_journal_without_checksums_is_read_and_gone_on_with(tmp_path: Path) -> None:
+    lines = journal_of_studies(tmp_path / "new")
+    (tmp_path / "old").mkdir()
+    path = tmp_path / "old" / "store.journal"
+    path.write_bytes(b"".join(re.sub(rb',"crc32":"[0-9a-f]{8}"}', b"}", line) for line in lines))
+    assert b"crc32" not in path.read_bytes()
+    assert table(tmp_path / "old") == table(tmp_path / "new")
+    one = Store(tmp_path / "old").open(study(identity="0" * 64), POLICIES)
+    one.record(trial(configurations(4)[3]))
+    assert len(table(tmp_path / "old")) == 7
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (b'"median_ms":1.0', b'"medeap_ms":1.0', "a recorded trial is damaged"),
+        (b'"state":"measured"', b'"state":"meqsured"', "a recorded trial is damaged"),
+        (b'"op_code":4', b'"op_code":94', "line 4 is damaged"),
+        (b'"study_id":0', b'"study_id":[]', "line 2 is of a study that no line begins"),
+        (b'"schema":1', b'"schemb":1', "the description of study .* is damaged"),
+        (b'"directions":[1]', b'"directions":[7]', "line 1 is damaged, and it begins a study"),
+        (b'"directions":[1]', b'"direction":[1]', "line 1 is damaged, and it begins a study"),
+    ],
+)
+def test_what_a_line_without_a_checksum_says_is_checked(
+    tmp_path: Path, before: bytes, after: bytes, said: str
+) -> None:
+    lines = journal_of_studies(tmp_path)
+    old = b"".join(re.sub(rb',"crc32":"[0-9a-f]{8}"}', b"}", line) for line in lines)
+    assert before in old
+    (tmp_path / "store.journal").write_bytes(old.replace(before, after, 1))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            table(tmp_path)
+            messages = [str(t.message) for t in told]
+        except StoreError as problem:
+            messages = [str(problem)]
+    assert re.search(said, " ".join(messages))
+
+
+def test_trials_never_move_to_another_study(tmp_path: Path) -> None:
+    """The line that begins the first study is lost in a hole of zeros, so that what follows is counted one too low."""
+    lines = journal_of_studies(tmp_path, 3)
+    (tmp_path / "store.journal").write_bytes(b"".join([b"\0" * (len(lines[0]) - 1) + b"\n", *lines[1:]]))
+    with pytest.raises(StoreError, match="line 2 is of a study that no line begins"):
         Store(tmp_path)
 
 
