@@ -169,7 +169,8 @@ class _Storage(JournalStorage):
         journal, replayed = self._journal, self._replay_result
         for operation in journal.read_logs(replayed.log_number_read):
             # Studies are told apart by counting them: where one is missing, trials would be another study's.
-            if "study_id" in operation and operation["study_id"] not in list(replayed._studies):
+            known = list(replayed._studies)  # noqa: SLF001 - Optuna has no question for it without an exception
+            if "study_id" in operation and operation["study_id"] not in known:
                 raise journal.unreadable(
                     f"line {journal.line} is of a study that no line begins, so that one before it is damaged"
                 )
@@ -177,7 +178,7 @@ class _Storage(JournalStorage):
                 replayed.apply_logs([operation])
             except optuna.exceptions.OptunaError:  # this process's own operation: it is told so
                 raise
-            except Exception:
+            except (LookupError, ValueError, TypeError, AttributeError, AssertionError, ArithmeticError):
                 if operation.keys() & {"study_name", "directions"}:
                     why = f"line {journal.line} is damaged, and it begins a study"
                     raise journal.unreadable(why) from None

@@ -8,6 +8,7 @@ died before the first one is never given up, and there are none for a journal.
 import contextlib
 import hashlib
 import json
+import os
 import threading
 from typing import Any
 
@@ -29,6 +30,7 @@ _ROWS = sqlalchemy.text(
     " WHERE study_id = :study AND trial_id > :behind AND key = 'trial'"
 )
 _SILENT_S = 120  # after which the server gives back what a process has claimed
+_BEATS = 5  # heartbeats in that time
 
 
 def open_storage(address: str) -> tuple[optuna.storages.RDBStorage, str]:
@@ -40,20 +42,23 @@ def open_storage(address: str) -> tuple[optuna.storages.RDBStorage, str]:
         raise StoreError(
             "cannot read --store as an address; it looks like postgresql://user:password@host:5432/database"
         ) from None
-    shown = url.set(drivername="postgresql").render_as_string(hide_password=True)
+    shown = _shown(url)
     try:
         # Several processes that find an empty database must not all make its tables.
-        with _session(url) as session:
+        with _session(url, _SILENT_S / 3) as session:
             session.execute(sqlalchemy.text("SELECT pg_advisory_lock(:key)"), {"key": _OPENING})
             storage = optuna.storages.RDBStorage(
                 url.render_as_string(hide_password=False).replace("{", "{{").replace("}", "}}"),
-                engine_kwargs={"pool_pre_ping": True},  # a server that was started again is not an error
+                engine_kwargs={
+                    "pool_pre_ping": True,  # a server that was started again is not an error
+                    "connect_args": _limits(url, _SILENT_S),
+                },
             )
     except ImportError:
         raise StoreError(
             f"cannot open the store {shown}: the driver is not installed; {pip_install('postgresql')}"
         ) from None
-    except (SQLAlchemyError, optuna.exceptions.OptunaError, RuntimeError) as problem:
+    except (SQLAlchemyError, optuna.exceptions.OptunaError, RuntimeError, ValueError) as problem:
         raise StoreError(f"cannot open the store {shown}: {_first_line(problem)}") from None
     return storage, shown
 
@@ -107,7 +112,7 @@ class PostgresClaims:
             self._hang_up()
 
     def _beat(self) -> None:
-        while not self._closed.wait(self._silent_s / 5):
+        while not self._closed.wait(self._silent_s / _BEATS):
             with (
                 self._turn,
                 contextlib.suppress(optuna.exceptions.StorageInternalError),
@@ -133,10 +138,7 @@ class PostgresClaims:
 
     def _begun(self) -> sqlalchemy.Connection:
         if self._connection is None:
-            session = _session(self._url)
-            milliseconds = int(self._silent_s * 1000)
-            session.execute(sqlalchemy.text(f"SET idle_session_timeout = {milliseconds}"))  # PostgreSQL 14
-            self._connection = session
+            self._connection = _session(self._url, self._silent_s)
         return self._connection
 
     def _hang_up(self) -> None:
@@ -146,10 +148,49 @@ class PostgresClaims:
             self._connection = None
 
 
-def _session(url: URL) -> sqlalchemy.Connection:
-    """A connection of its own, each statement a transaction."""
-    engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool, isolation_level="AUTOCOMMIT")
-    return engine.connect()
+def _session(url: URL, silent_s: float) -> sqlalchemy.Connection:
+    """A connection of its own, each statement a transaction, that the server ends after so long a silence."""
+    engine = sqlalchemy.create_engine(
+        url,
+        poolclass=sqlalchemy.NullPool,
+        isolation_level="AUTOCOMMIT",
+        connect_args=_limits(url, _SILENT_S),
+    )
+    session = engine.connect()
+    session.execute(sqlalchemy.text(f"SET idle_session_timeout = {int(silent_s * 1000)}"))  # PostgreSQL 14
+    return session
+
+
+def _limits(url: URL, silent_s: float) -> dict[str, Any]:
+    """What every connection asks of the server, so that a process that is stopped within a transaction (a frozen
+    virtual machine, a host that lost its network) holds nobody longer than a heartbeat: its transaction is ended, with
+    its session. A lock is waited for twice as long, and a silent network is noticed on either side."""
+    beat = int(silent_s * 1000 / _BEATS)
+    seconds = max(1, beat // 4000)
+    settings = {
+        "idle_in_transaction_session_timeout": beat,
+        "lock_timeout": 2 * beat,
+        "tcp_keepalives_idle": seconds,
+        "tcp_keepalives_interval": seconds,
+        "tcp_keepalives_count": 3,
+    }
+    given = url.query.get("options") or os.environ.get("PGOPTIONS", "")  # which ours would otherwise replace
+    options = [given] if isinstance(given, str) else list(given)
+    options += [f"-c {name}={value}" for name, value in settings.items()]
+    return {
+        "options": " ".join(filter(None, options)),
+        "keepalives_idle": seconds,
+        "keepalives_interval": seconds,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 2 * beat,
+    }
+
+
+def _shown(url: URL) -> str:
+    """The address without its passwords, in their usual place or among the parameters."""
+    hidden = {name: "***" for name in url.query if "password" in name.lower()}
+    shown = url.set(drivername="postgresql").update_query_dict(hidden)
+    return shown.render_as_string(hide_password=True).replace("=%2A%2A%2A", "=***")
 
 
 def _first_line(problem: BaseException) -> str:
