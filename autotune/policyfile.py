@@ -4,7 +4,7 @@ One file per family and device. ``policyfile_write`` merges sweeps into it. Read
 size and depth, and gives either a PolicyFile or a PolicyFileError that says what is wrong and where.
 """
 
-import math
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
@@ -21,6 +21,9 @@ __all__ = ["SCHEMA", "Crossover", "Entry", "NewerSchema", "PolicyFile", "Rule", 
 
 SCHEMA = 2
 _READ = (1, 2)  # 1 had no features of scalars, no needs, no rule, no crossover
+_SMALLEST, _LARGEST, _MOST = 1e-30, 1e30, 2**63 - 1
+_LONGEST = 200  # characters of a device's name
+_FAMILY = re.compile("[a-z][a-z0-9_]*")
 
 
 class NewerSchema(PolicyFileError):
@@ -157,16 +160,19 @@ def parsed(content: dict[str, Any], path: Path) -> PolicyFile:
         )
     try:
         return _policy_file(content, path)
-    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as problem:
+    except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as problem:
         # The published schema names the place best; it is only consulted now, since jsonschema takes long to load.
-        with suppress(TypeError):  # it cannot order the places where numbers and words are keys side by side
+        # It cannot order the places where numbers and words are keys side by side, nor compute with every number.
+        with suppress(TypeError, ValueError, ArithmeticError):
             yamlfile.check(content, "policy", path, PolicyFileError)
         raise PolicyFileError(f"{path}: not a policy file: {type(problem).__name__}: {problem}") from None
 
 
 def _policy_file(content: dict[str, Any], path: Path) -> PolicyFile:
+    given = content.get("entries")  # a file written by hand may have none
     entries = {
-        str(name): Entry(**{**value, "workload": str(name)}) for name, value in content["entries"].items()
+        str(name): Entry(**{**value, "workload": str(name)})
+        for name, value in ({} if given is None else given).items()
     }
     for item in entries.values():
         _check_entry(item)
@@ -174,9 +180,10 @@ def _policy_file(content: dict[str, Any], path: Path) -> PolicyFile:
     if unknown := content.keys() - known:
         raise ValueError(f"unknown key {min(map(str, unknown))!r}")
     device = content["device"]
-    for key in ("kind", "name"):
-        _word(f"device {key}", device[key])
-    _word("family", content["family"])
+    for key in ("kind", "name", *(key for key in ("compute_capability", "driver") if key in device)):
+        _line(f"device {key}", device[key])
+    if not _FAMILY.fullmatch(_word("family", content["family"])):
+        raise ValueError(f"family is {content['family']!r}, not a family's name")
     _configuration("default", content["default"])
     return PolicyFile(
         family=content["family"],
@@ -207,8 +214,7 @@ def _rule(content: Mapping[str, Any], entries: Mapping[str, Entry]) -> Rule:
     if ("tree" in content) == ("neighbours" in content):
         raise ValueError("rule: give either tree, or neighbours with weights")
     count = content.get("neighbours", 0)
-    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-        raise ValueError(f"rule: neighbours is {count!r}, not a whole number")
+    _whole("rule: neighbours", count, 0)
     if unknown := content.keys() - {f.name for f in fields(Rule)}:
         raise ValueError(f"rule: unknown key {min(map(str, unknown))!r}")
     return Rule(
@@ -242,18 +248,15 @@ def _check_entry(item: Entry) -> None:
             _number(f"{place}: {name} {key}", value)
     if item.objective not in OBJECTIVES:
         raise ValueError(str(UnknownName("objective", item.objective, OBJECTIVES, place)))
-    if isinstance(item.break_even, bool) or not isinstance(item.break_even, int) or item.break_even < 0:
-        raise ValueError(f"{place}: break_even is {item.break_even!r}, not a whole number")
+    _whole(f"{place}: break_even", item.break_even, 0)
     dict(item.renewed_from), dict(item.searched)
     for size in item.proved.get("sizes", []):
         for extent, value in size.items():
             _number(f"{place}: proved for {extent}", value)
     for kernel, needs in item.needs.items():
         for key, value in needs.items():
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"{place}: needs {kernel} {key} is {value!r}, not a whole number")
-    if isinstance(item.samples, bool) or not isinstance(item.samples, int) or item.samples < 1:
-        raise ValueError(f"{place}: samples is {item.samples!r}, not a whole number above 0")
+            _whole(f"{place}: needs {kernel} {key}", value, 0)
+    _whole(f"{place}: samples", item.samples, 1)
     _configuration(f"{place}: configuration", item.configuration)
     dict(item.options), dict(item.protocol), dict(item.libraries)
     _words(f"{place}: tie_set", item.tie_set)
@@ -264,8 +267,18 @@ def _check_entry(item: Entry) -> None:
 
 
 def _number(place: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError(f"{place} is {value!r}, not a number")
+    if value and not _SMALLEST <= abs(value) <= _LARGEST:  # so that what is computed from several has a value
+        raise ValueError(
+            f"{place} is {value!r:.40}, not a number between {_SMALLEST:g} and {_LARGEST:g}, or 0"
+        )
+    return value
+
+
+def _whole(place: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST:
+        raise ValueError(f"{place} is {value!r:.40}, not a whole number from {least} to {_MOST}")
     return value
 
 
@@ -273,6 +286,12 @@ def _word(place: str, value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{place} is {value!r}, not a word (quote it)")
     return value
+
+
+def _line(place: str, value: Any) -> str:
+    if len(_word(place, value)) > _LONGEST or not value.isprintable():
+        raise ValueError(f"{place} is {value!r:.40}, not one line of at most {_LONGEST} printable characters")
+    return str(value)
 
 
 def _words(place: str, value: Any) -> list[str]:
@@ -284,4 +303,4 @@ def _words(place: str, value: Any) -> list[str]:
 def _configuration(place: str, value: Any) -> None:
     for name, choice in Configuration(value).items():
         if isinstance(choice, bool) or not isinstance(choice, (int, str)):
-            raise TypeError(f"{place}: {name} is {choice!r}, not a word or a whole number")
+            raise TypeError(f"{place}: {name} is {choice!r:.40}, not a word or a whole number")

@@ -263,7 +263,7 @@ def _expected(
 
 def _default(family: Family, policies: Policies, file: PolicyFile, wanted: str) -> Candidate:
     configuration, wrong = known_configuration(family, file.default)
-    fresh = any(not stale(family, e) for e in file.entries.values())
+    fresh = not file.entries or any(not stale(family, e) for e in file.entries.values())  # by hand, or measured
     refusal = "" if fresh else "stale: every entry it was chosen over is"
     if configuration is not None:
         same = [e for e in file.entries.values() if dict(e.configuration) == dict(file.default)]

@@ -55,6 +55,8 @@ class Geometry:
                 return f"a grid of {blocks} blocks in {axis} is outside 1..{most}"
         if not 0 < self.block_size <= limits.threads_per_block:
             return f"a block of {self.block_size} threads is outside 1..{limits.threads_per_block}"
+        if self.shared_bytes < 0:
+            return f"{self.shared_bytes} bytes of shared memory a block are less than none"
         if self.shared_bytes > limits.shared_bytes_per_block:
             return f"{self.shared_bytes} bytes of shared memory a block pass {limits.shared_bytes_per_block}"
         return ""

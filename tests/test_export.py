@@ -1,5 +1,7 @@
 """autotune export: the files that it writes, what it leaves out and what it refuses."""
 
+import json
+import shlex
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,11 +11,14 @@ import numpy as np
 import pytest
 from export_family import write_policies, write_shifted
 from exports import WARNINGS, Exported
+from rich.console import Console
 
 from autotune.cli import main
-from autotune.export import included
+from autotune.export import Request, export, included
+from autotune.family import Family
+from autotune.family import load as load_family
 from autotune.paths import data_root
-from autotune.policyfile import read
+from autotune.policyfile import PolicyFile, read
 from autotune.policyfile_text import write
 from autotune.space import Configuration
 from autotune.variant import Variant
@@ -244,3 +249,120 @@ def test_an_order_that_python_computes_is_left_out(mummergpu: Exported) -> None:
     if file.default["tree_order"] == "reordered":
         assert "the default: tree_order=reordered" in readme
     assert "tree_order=reordered" not in table
+
+
+HOSTILE = 'x\n#error INJECTED\n*/ " ); INJECTED \\" ${ENV} $(id) `id` ]] ::: \x1b]0;t\x07 <b>| | \\'
+
+
+def exported_with(
+    family: Family, file: PolicyFile, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, str]:
+    folder.mkdir()
+    write(folder / "fake-gpu.yaml", file)
+    path = folder / "policies" / "shifted" / "fake-gpu.yaml"
+    path.parent.mkdir(parents=True)
+    (folder / "fake-gpu.yaml").rename(path)
+    return run(
+        ["export", str(family.folder), "--device", "fake-gpu", "--policies", str(folder / "policies"),
+         "-o", str(folder / "out")], capsys
+    )  # fmt: skip
+
+
+def test_a_policy_file_puts_nothing_of_its_own_into_the_code(
+    shifted: Exported, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (path,) = shifted.policies.rglob("*.yaml")
+    file = read(path)
+    some = file.entries["some"]
+    for number, device in enumerate((HOSTILE, "x\x1b", "x" * 300, "x\u2028y")):
+        changed = replace(file, device={**file.device, "name": device})
+        status, shown = exported_with(shifted.family, changed, tmp_path / f"device{number}", capsys)
+        assert status == 8
+        assert "device name is" in shown
+    hostile = {
+        "device": replace(file, device={**file.device, "name": 'NVIDIA "*/ \\" `id` $(id) <b> | \\'}),
+        "entry": replace(file, entries={HOSTILE: replace(some, workload=HOSTILE)}),
+        "told": replace(file, entries={"some": replace(some, date=HOSTILE, compiler=HOSTILE, renewed=HOSTILE)}),
+        "configuration": replace(
+            file, entries={**file.entries, "other": replace(some, configuration={"memory": HOSTILE})}
+        ),
+    }
+    for name, changed in hostile.items():
+        status, shown = exported_with(shifted.family, changed, tmp_path / name, capsys)
+        assert status == 0, shown
+        out = tmp_path / name / "out"
+        for text in (p for p in out.iterdir() if p.suffix in (".h", ".cpp", ".cu", ".cuh", ".txt", ".md")):
+            for line in text.read_text().splitlines():
+                assert not line.lstrip().startswith(("#error", "INJECTED"))
+                assert not (line.lstrip().startswith("//") and line.endswith("\\"))
+                assert line.isprintable() or "\t" in line
+        source = out / "shifted_configurations.cpp"
+        subprocess.run(["g++", *WARNINGS, "-fsyntax-only", f"-I{out}", str(source)], check=True)
+        assert "<b>" not in (out / "README.md").read_text().replace("\\<b\\>", "")
+
+
+def test_a_title_stays_a_title(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    family = write_shifted(tmp_path / "shifted")
+    declared = family.folder / "family.yaml"
+    declared.write_text(
+        declared.read_text().replace("title: points moved by offsets and steps", f"title: {json.dumps(HOSTILE)}")
+    )
+    family = load_family(family.folder)
+    file = read(write_policies(family, tmp_path / "policies"))
+    status, shown = exported_with(family, file, tmp_path / "e", capsys)
+    assert status == 0, shown
+    first, second = (tmp_path / "e" / "out" / "shifted.h").read_text().splitlines()[:2]
+    assert first.startswith("// x #error INJECTED")
+    assert not first.endswith("\\")
+    assert second.startswith("//")
+
+
+def test_what_reaches_a_shell_is_quoted(tmp_path: Path) -> None:
+    family = write_shifted(tmp_path / "shifted")
+    write_policies(family, tmp_path / "policies")
+    options = ("-DA=$(touch x)", "-DB=a b;c", "-DC=`id`")
+    request = Request(
+        family=replace(family, compile_options=options),
+        devices=["fake-gpu"],
+        folder=tmp_path / "out",
+        policies=tmp_path / "policies",
+    )
+    export(request, Console())
+    readme = (tmp_path / "out" / "README.md").read_text()
+    (command,) = [line for line in readme.splitlines() if line.startswith("nvcc ")]
+    assert set(options) <= set(shlex.split(command))
+    assert "[==[$<$<COMPILE_LANGUAGE:CUDA>:-DC=`id`>]==]" in (tmp_path / "out" / "CMakeLists.txt").read_text()
+
+
+def test_nothing_left_to_export_says_why(
+    shifted: Exported, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (path,) = shifted.policies.rglob("*.yaml")
+    file = replace(read(path), entries={}, default={"memory": "gone"})
+    status, shown = exported_with(shifted.family, file, tmp_path / "e", capsys)
+    assert status == 8
+    assert "nothing is left to export" in shown
+    assert "unknown value of policy memory 'gone'" in shown
+
+
+@pytest.mark.parametrize("name", ["kernels", "README.md", "tuned/layout.h"])
+def test_a_planted_link_is_not_written_through(
+    shifted: Exported, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    (path,) = shifted.policies.rglob("*.yaml")
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "kept").write_text("precious")
+    out = tmp_path / "e" / "out"
+    (out / name).parent.mkdir(parents=True)
+    (out / "shifted_policies.cuh").touch()
+    (out / name).symlink_to(victim if name == "kernels" else victim / "kept")
+    policies = tmp_path / "policies" / "shifted"
+    policies.mkdir(parents=True)
+    write(policies / "fake-gpu.yaml", read(path))
+    arguments = ["--device", "fake-gpu", "--policies", str(tmp_path / "policies"), "-o", str(out)]
+    status, shown = run(["export", str(shifted.family.folder), *arguments], capsys)
+    assert status == 7
+    assert "is a link" in shown
+    assert (victim / "kept").read_text() == "precious"
+    assert [p.name for p in victim.iterdir()] == ["kept"]

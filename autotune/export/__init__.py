@@ -4,10 +4,11 @@
 ``cpp/`` those that are copied.
 """
 
-import json
 import math
+import re
+import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +24,7 @@ from autotune.decision import OBJECTIVES
 from autotune.errors import FamilyError, PolicyFileError, StoreError, UnknownName, WorkloadError
 from autotune.export.choices import chosen
 from autotune.export.parts import parts, problem_values
+from autotune.export.winner_parts import quoted
 from autotune.family import Family
 from autotune.policyfile import PolicyFile, file_name, read
 from autotune.reference import expected_outputs
@@ -135,12 +137,14 @@ def _write(
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 (it is C++)
     )
-    environment.filters["quoted"] = lambda text: json.dumps(text, ensure_ascii=False)
+    environment.filters |= {"quoted": quoted, "line": line, "cell": cell, "shell": shlex.join}
     if folder.is_dir() and any(folder.iterdir()) and not (folder / f"{family.name}_policies.cuh").is_file():
         raise StoreError(
             f"{folder} is not empty and holds no export of {family.name}; name another folder with -o"
         )
     texts: dict[str, bytes] = {}
+    old = ("kernels", "tuned", "example")  # an export that was here may have had other files in them
+    _without_links(folder, old)
     for template, name in {
         "family.h": f"{family.name}.h",
         "configurations.h": f"{family.name}_configurations.h",
@@ -158,13 +162,37 @@ def _write(
         texts[f"kernels/{name}"] = path.read_bytes()
     for name, array in {**inputs.arrays, **expected}.items():
         texts[f"example/{name}.bin"] = array.tobytes()
-    for old in ("kernels", "tuned", "example"):  # an export that was here may have had other files
-        shutil.rmtree(folder / old, ignore_errors=True)
+    _without_links(folder, texts)
+    for name in old:
+        shutil.rmtree(folder / name, ignore_errors=True)
     for name, content in texts.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        path.unlink(missing_ok=True)
+        with path.open("xb") as file:  # made anew: what lies there by now is not followed
+            file.write(content)
     return [folder / name for name in texts]
+
+
+def _without_links(folder: Path, names: Iterable[str]) -> None:
+    """Raise StoreError where one of ``names`` below ``folder`` is a link: what it leads to is somebody else's."""
+    for name in names:
+        path = folder / name
+        while path != folder:
+            if path.is_symlink():
+                raise StoreError(f"{path} is a link, which is not written through; name another folder with -o")
+            path = path.parent
+
+
+def line(text: str) -> str:
+    """``text`` for a comment of one line, which neither a line end nor a backslash at its end may carry on."""
+    words = "".join(c if c.isprintable() else " " for c in text).split()
+    return " ".join(words).rstrip("\\ ")
+
+
+def cell(text: str) -> str:
+    """``text`` for a table or a sentence of Markdown: no markup, no link, no HTML."""
+    return re.sub(r"([\\`*\[\]<>|~!])", r"\\\1", line(text))
 
 
 def included(family: Family) -> dict[str, Path]:

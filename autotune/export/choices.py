@@ -136,6 +136,10 @@ def chosen(family: Family, files: Sequence[PolicyFile], objective: str = "kernel
         if file.crossovers:
             found.left_out.append(f"{device}: the crossovers to a cpu; there is no cpu variant here")
         _default(found, file, device, capability)
+    if not found.entries and not found.fallbacks:
+        raise PolicyFileError(
+            f"{', '.join(str(file.path) for file in files)}: nothing is left to export: {'; '.join(found.left_out)}"
+        )
     _family_fallbacks(found)
     return found
 

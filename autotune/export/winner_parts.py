@@ -1,6 +1,5 @@
 """A winner in C++'s words: its policy struct, layouts, constraints, grids."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from autotune.expression import Expression, Value, parsed
 from autotune.layout import Layout
 from autotune.variant import Variant
 
-__all__ = ["members", "places_of", "winner_parts"]
+__all__ = ["members", "places_of", "quoted", "winner_parts"]
 
 _WIDEST = 118
 
@@ -41,7 +40,7 @@ def winner_parts(
         "layouts": [{"cpp": identifier(name), "members": members(item)} for name, item in variant.layouts.items()],
         "buffers": [str(_owner(variant, name)) for name in family.data],
         "constraints": [
-            (found.text, json.dumps(" ".join(constraint.reason.split())))
+            (found.text, quoted(" ".join(constraint.reason.split())))
             for constraint in family.space.constraints
             if (found := translated(constraint.require, bound, free)).value is not True
         ],
@@ -59,6 +58,12 @@ def winner_parts(
             for data in family.data.values()
         ],
     }  # fmt: skip
+
+
+def quoted(text: str) -> str:
+    """``text`` as a C++ string literal: what is not printable is a question mark."""
+    escaped = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
+    return '"' + "".join(escaped.get(c, c if c.isprintable() else "?") for c in text) + '"'
 
 
 def _truth(found: Cpp) -> str:
