@@ -34,8 +34,8 @@ class NewerSchema(PolicyFileError):
 class Entry:
     """One workload's winner, of one accuracy class.
 
-    ``features`` are the input's extents and scalars; what a family's ``features`` make of them is what selection
-    compares. Times in milliseconds, ``spread`` is the relative half-width of the median's 95 % interval (see
+    ``features`` are those of the input's extents and scalars that the family's ``features`` read; what these make of
+    them is what selection compares. Times in milliseconds, ``spread`` is the relative half-width of the median's 95 % interval (see
     ``measure.spread``), ``margin_over_control`` control's time over the winner's (0: control was not measured).
     ``needs`` is by kernel: threads of a block, registers of a thread, shared bytes of a block. ``binding_resource``
     limits the occupancy of the kernel that takes the most time (see ``occupancy``). ``operations`` is the family's

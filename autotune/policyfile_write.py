@@ -13,6 +13,7 @@ from typing import Any
 from autotune.crossover import crossover, volume
 from autotune.decision import Decision, Minimax, accuracy_class, cost_ms, decide_classes, minimax, time_ms
 from autotune.errors import PolicyFileError
+from autotune.expression import parsed
 from autotune.policyfile import Entry, NewerSchema, PolicyFile, file_name, read
 from autotune.policyfile_text import write
 from autotune.record import Study
@@ -138,7 +139,7 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
     told: dict[str, Any] = {key: str(about.get(key, "")) for key in _ABOUT}
     return Entry(
         workload=entry_name(study.workload, "" if accuracy == own else accuracy, decision.objective),
-        features=dict(sorted({**sizes, **about.get("scalars", {})}.items())),
+        features=_compared(about, {**sizes, **about.get("scalars", {})}),
         options=dict(about["options"]),
         accuracy=accuracy,
         configuration=dict(decision.winner.configuration),
@@ -188,6 +189,13 @@ def _searched(study: Study) -> dict[str, Any]:
     whole = {} if about["space"] is None else {"of": about["space"]}
     limits = {name: about[name] for name in ("by", "seed", "budget") if about.get(name) not in (None, "")}
     return {"tried": len(study.trials), **whole, **limits}
+
+
+def _compared(about: Mapping[str, Any], numbers: Mapping[str, float]) -> dict[str, float]:
+    """Those extents and scalars that the family's features read; all of a study from before it told them."""
+    told = about.get("compared")
+    read = {name for text in told.values() for name in parsed(text).names} if told else numbers.keys()
+    return {name: value for name, value in sorted(numbers.items()) if name in read}
 
 
 def _other(decision: Decision) -> str:

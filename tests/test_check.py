@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from fakes import PROTOCOL, FakeBackend, cost, sweep
 
 from autotune import checking
@@ -14,6 +15,7 @@ from autotune.cli import main
 from autotune.errors import DeviceError
 from autotune.in_process import LocalWorker
 from autotune.policyfile_write import update
+from autotune.selection import candidates, choose, find
 from autotune.variant import Variant
 
 Costs = Callable[[Mapping[str, Any]], float]
@@ -155,3 +157,34 @@ def test_another_input_under_the_same_name_is_not_measured(
     on_fake(monkeypatch, folder)
     assert checked(folder, written, "--measure") == 8
     assert "not the one it was measured on" in capsys.readouterr().out
+
+
+def test_check_and_the_dispatcher_agree_on_a_file_of_a_hand(
+    folder: Path, written: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing was measured, so nothing can be stale: its default is what a program takes."""
+    on_fake(monkeypatch, folder)
+    content = yaml.safe_load(written.read_text())
+    for entries in ({"entries": {}}, {"entries": None}, {}):
+        by_hand = {key: content[key] for key in ("schema", "family", "device", "default")} | entries
+        written.write_text(yaml.safe_dump(by_hand))
+        assert checked(folder, written) == 0
+        assert f"accepted  {written}: default" in capsys.readouterr().out
+        family = families.load(folder)
+        known, passed = find(family, FakeBackend().device, [written.parent.parent])
+        assert not passed
+        taken, _ = choose(candidates(family, known, {"n": 1000}, {}), lambda _: "")
+        assert taken.match == "default"
+        assert taken.configuration is not None
+        assert dict(taken.configuration) == content["default"]
+
+
+def test_a_file_with_an_absurd_number_is_passed_over(folder: Path, written: Path) -> None:
+    """As any other that cannot be used: a program goes on without it."""
+    content = yaml.safe_load(written.read_text())
+    content["entries"]["small"]["features"] = {"n": 10**400}
+    written.write_text(yaml.safe_dump(content))
+    family = families.load(folder)
+    known, (passed,) = find(family, FakeBackend().device, [written.parent.parent])
+    assert known is None
+    assert "features n is 1000" in passed.refusal

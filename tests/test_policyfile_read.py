@@ -120,6 +120,43 @@ def test_what_a_hand_mistyped_is_named(right: str, mistyped: str, said: str, tmp
     assert re.search(said, refused(tmp_path, SMALL.replace(right, mistyped)))
 
 
+TOO_MUCH = ("1e400", ".inf", "-.inf", ".nan", "1" + "0" * 400, "1e-320", "1" + "0" * 5000)
+
+
+@pytest.mark.parametrize("value", TOO_MUCH, ids=lambda text: text[:6])
+@pytest.mark.parametrize(
+    "right",
+    ["median_ms: 1.5", "spread: 0.01", "samples: 45", "n: 1000", "registers: 32", "w2: 0.2", "nearest: 0.5",
+     "below: 10.5", "below: 1000.0", "block_size: 64, registers", "operations: 9", "transform_ms: 9",
+     "transfer_ms: 9", "runner_up_ms: 9", "margin_over_control: 9", "break_even: 9", "default_regret: 9"],
+)  # fmt: skip
+def test_an_absurd_number_is_refused(right: str, value: str, tmp_path: Path) -> None:
+    """And not an error of arithmetic where something is computed from it."""
+    key = right.split(":")[0]
+    if right in SMALL:
+        text = SMALL.replace(right, right.replace(right.split(": ")[1].split(",")[0], value, 1))
+    elif key == "default_regret":
+        text = SMALL + f"{key}: {value}\n"
+    else:
+        text = SMALL + f"    {key}: {value}\n"
+    assert text != SMALL
+    refused(tmp_path, text)
+
+
+def test_a_file_of_a_hand_needs_no_entries(tmp_path: Path) -> None:
+    head = SMALL.partition("rule:")[0]
+    path = tmp_path / "p.yaml"
+    for entries in ("", "entries:\n", "entries: {}\n"):
+        path.write_text(head + entries)
+        assert read(path).entries == {}
+    assert "is not of type" in refused(tmp_path, head + "entries: []\n")
+
+
+@pytest.mark.parametrize("name", ["../evil", "/tmp/evil", "./evil", "evil\\n", "Evil", ""])
+def test_a_family_is_a_name_and_no_path(name: str, tmp_path: Path) -> None:
+    assert "family" in refused(tmp_path, SMALL.replace("family: f", f'family: "{name}"'))
+
+
 def test_a_huge_file_is_refused_at_once(tmp_path: Path) -> None:
     path = tmp_path / "p.yaml"
     with path.open("wb") as file:
