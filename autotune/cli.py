@@ -3,6 +3,7 @@
 ``main`` turns every AutotuneError into one message and its exit code; the commands themselves only raise.
 """
 
+import errno
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
@@ -250,6 +251,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except AutotuneError as problem:
         err.print(f"error: {problem}", markup=False)
         return problem.exit_code
+    except OSError as problem:
+        if problem.errno != errno.ENAMETOOLONG:
+            raise
+        err.print(f"error: a name that is too long for a file: {str(problem.filename)[:60]}…", markup=False)
+        return UsageError.exit_code
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except typer.Exit as leaving:

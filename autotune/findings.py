@@ -15,6 +15,8 @@ from typing import Any
 
 import yaml
 
+from autotune import yamlfile
+
 __all__ = ["Declared", "Finding", "Lines", "Source", "blanked", "lines_of"]
 
 Lines = Mapping[tuple[str | int, ...], int]
@@ -162,9 +164,7 @@ def lines_of(path: Path) -> dict[tuple[str | int, ...], int]:
                 lines[*place, i] = value.start_mark.line + 1
                 walk(value, (*place, i))
 
-    root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
-    assert root is not None  # a mapping was read from it
-    walk(root, ())
+    walk(yamlfile.nodes(path), ())
     return lines
 
 

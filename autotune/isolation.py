@@ -105,8 +105,16 @@ class ProcessWorker:
             args=(there, self._opened, self._compiler, os.getpid(), self._folder.name),
             daemon=True,
         )
-        self._process.start()
-        there.close()  # the pipe ends with the process only if nobody else holds the other end
+        try:
+            self._process.start()
+        except (OSError, MemoryError) as problem:
+            self._pipe.close()
+            raise DeviceError(
+                f"cannot start a measuring process for {self.name}: "
+                f"{getattr(problem, 'strerror', '') or 'not enough memory'}"
+            ) from None
+        finally:
+            there.close()  # the pipe ends with the process only if nobody else holds the other end
         self._is_ready = self._is_told = self._is_set = False
         self._sent = 0
         self._starts += 1
@@ -145,11 +153,11 @@ class ProcessWorker:
 
     def _kill(self) -> None:
         assert self._process
-        if self._process.pid:
+        if self._process.pid:  # else it could not be started
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)  # with what it runs
-        self._process.kill()
-        self._process.join()
+            self._process.kill()
+            self._process.join()
         self._pipe.close()
 
     def dismiss(self) -> None:
@@ -270,7 +278,7 @@ class ProcessWorker:
                 self._again(text)
                 return
             self._kill()
-            raise getattr(errors, name, AutotuneError)(text)
+            raise getattr(errors, name, LaunchError if name == "LaunchError" else AutotuneError)(text)
 
     def take_back(self) -> list[Job]:
         jobs, self._jobs = list(self._jobs), deque()

@@ -96,6 +96,8 @@ def parsed(text: str) -> Any:
                 return json.loads("\n".join(lines[:cut]).rstrip().removesuffix(",") + end)
             except ValueError:
                 continue
+            except RecursionError:
+                return None
     return None
 
 
@@ -122,7 +124,7 @@ def from_cache(content: Mapping[str, Any], where: str) -> Study:
         about = {"device_name": str(content["device_name"]), "title": f"imported from {Path(where).name}"}
         order = {names[k]: list(v) for k, v in content.get("tune_params", {}).items() if k in names}
         return imported(identity, trials, ours, about, order)
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
         raise StoreError(
             f"cannot read {where} as a cache file of Kernel Tuner: {type(problem).__name__}: {problem}"
         ) from None
@@ -135,8 +137,18 @@ def imported(
     """A study of another tuner's ``trials``. ``identity`` is family, workload and device; ``ours`` what autotune adds
     to the files that it writes; ``values`` the declared ones of each policy. Raises ValueError when nothing was timed.
     """
-    control = Configuration(ours["control"]) if "control" in ours else chosen_control(trials, values)
-    presets = {str(name): Configuration(one) for name, one in ours.get("presets", {}).items()}
+    declared = set(trials[0].configuration) if trials else set()
+
+    def one(told: Mapping[str, Any]) -> Configuration:
+        if set(told) != declared:
+            wrong = min(declared ^ set(map(str, told)), default="")
+            raise ValueError(f"not every configuration in it has a value of {wrong!r}")
+        return Configuration({name: value_of(value) for name, value in told.items()})
+
+    for trial in trials:
+        one(trial.configuration)
+    control = one(ours["control"]) if "control" in ours else chosen_control(trials, values)
+    presets = {str(name): one(told) for name, told in ours.get("presets", {}).items()}
     about["policies"] = {
         name: {"values": list(values.get(name, ())), "default": control[name]} for name in control
     }

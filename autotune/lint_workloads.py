@@ -12,7 +12,7 @@ from autotune.features import feature_values
 from autotune.findings import Declared, Finding, lines_of
 from autotune.paths import data_root
 from autotune.search_members import listed
-from autotune.workload import Workload, find_data, load, workloads
+from autotune.workload import MalformedNpy, Workload, find_data, load, workloads
 
 __all__ = ["check_workloads"]
 
@@ -105,7 +105,10 @@ def _arrays(declared: Declared, family: Family, workload: Workload, path: Path) 
 def _shape(spec: Mapping[str, Any], workload: Workload) -> tuple[int, ...]:
     if "npy" in spec:
         file = find_data(spec["npy"], data_root(), workload.path)
-        return tuple(np.load(file, mmap_mode="r", allow_pickle=False).shape)
+        try:
+            return tuple(np.load(file, mmap_mode="r", allow_pickle=False).shape)
+        except MalformedNpy as problem:
+            raise ValueError(f"{file} is not a .npy array: {problem or type(problem).__name__}") from None
     if "random" not in spec or "shape" not in spec:
         raise ValueError("give npy: FILE, or random: integers|uniform|normal with a shape")
     return tuple(spec["shape"])

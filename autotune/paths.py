@@ -2,6 +2,7 @@
 
 import json
 import os
+import tempfile
 from pathlib import Path
 
 from autotune.errors import StoreError
@@ -72,9 +73,8 @@ def writable(folder: Path) -> None:
     """Raise StoreError unless files can be made in ``folder`` (made when it is not there)."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".writable-{os.getpid()}"
-        probe.touch()
-        probe.unlink()
+        with tempfile.TemporaryFile(dir=folder):
+            pass
     except OSError as problem:
         raise StoreError(
             f"cannot write to {folder}: {problem.strerror or problem}; name another folder (--out for results, "

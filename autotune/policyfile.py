@@ -35,8 +35,9 @@ class Entry:
     """One workload's winner, of one accuracy class.
 
     ``features`` are those of the input's extents and scalars that the family's ``features`` read; what these make of
-    them is what selection compares. Times in milliseconds, ``spread`` is the relative half-width of the median's 95 % interval (see
-    ``measure.spread``), ``margin_over_control`` control's time over the winner's (0: control was not measured).
+    them is what selection compares. Times in milliseconds, ``spread`` is the relative half-width of the median's 95 %
+    interval (see ``measure.spread``), ``margin_over_control`` control's time over the winner's (0: control was not
+    measured).
     ``needs`` is by kernel: threads of a block, registers of a thread, shared bytes of a block. ``binding_resource``
     limits the occupancy of the kernel that takes the most time (see ``occupancy``). ``operations`` is the family's
     own count of the work. ``objective`` is what the winner is best in (``decision.cost_ms``): ``tie_set``,
@@ -268,7 +269,7 @@ def _check_entry(item: Entry) -> None:
 
 def _number(place: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError(f"{place} is {value!r}, not a number")
+        raise TypeError(f"{place} is {value!r}, not a number")
     if value and not _SMALLEST <= abs(value) <= _LARGEST:  # so that what is computed from several has a value
         raise ValueError(
             f"{place} is {value!r:.40}, not a number between {_SMALLEST:g} and {_LARGEST:g}, or 0"

@@ -54,6 +54,8 @@ def _foreign(path: Path) -> Study:
     from autotune import kernel_tuner_cache, t4
 
     try:
+        if not path.is_file() and path.exists():  # a pipe would be waited for
+            raise StoreError(f"{path} is no file")
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         raise StoreError(f"cannot read {path}: {problem}") from None

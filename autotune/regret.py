@@ -17,6 +17,7 @@ from rich.table import Table
 from autotune.decision import Minimax, minimax, time_ms
 from autotune.errors import StoreError
 from autotune.record import Study
+from autotune.report.results import cell
 from autotune.space import Configuration
 from autotune.summary import duration
 
@@ -188,7 +189,7 @@ def write_matrix(all_regrets: Sequence[Regrets], path: Path) -> None:
     try:
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["family", "device", "configuration", *workloads])
+            writer.writerow(["family", "device", "configuration", *map(cell, workloads)])
             for regrets in all_regrets:
                 found = dict.fromkeys(c for row in regrets.times.values() for c in row)
                 for configuration in sorted(found, key=lambda c: c.id):
@@ -198,6 +199,7 @@ def write_matrix(all_regrets: Sequence[Regrets], path: Path) -> None:
                         else ""
                         for w in workloads
                     ]
-                    writer.writerow([regrets.family, regrets.device, configuration.id, *cells])
+                    named = map(cell, (regrets.family, regrets.device, configuration.id))
+                    writer.writerow([*named, *cells])
     except OSError as problem:
         raise StoreError(f"cannot write {path}: {problem.strerror or problem}") from None

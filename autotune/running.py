@@ -1,6 +1,7 @@
 """``autotune run``: the tuned kernel once, on data from files, or what a family makes of it (``application``)."""
 
 import logging
+import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -234,9 +235,9 @@ def _whole(output: Path | None) -> Iterator[Path | None]:
     if output is None:
         yield None
         return
-    temporary = output.with_name(f".{output.name}.partial")
+    temporary = output.with_name(f".{output.name[:200]}.{secrets.token_hex(8)}.partial")
     try:
-        temporary.touch()  # a place where nothing can be written shows before anything is done
+        temporary.touch(exist_ok=False)  # a place where nothing can be written shows before anything is done
         yield temporary
         temporary.replace(output)
     except OSError as problem:

@@ -34,7 +34,7 @@ from autotune.acceptance import (
 from autotune.crossover import expected_ms, operations
 from autotune.decision import OBJECTIVES
 from autotune.device import Device
-from autotune.errors import AutotuneError, PolicyFileError, UnknownName
+from autotune.errors import AutotuneError, DeviceError, PolicyFileError, UnknownName
 from autotune.family import Family
 from autotune.features import Features, among_neighbours, asks, decide, distance, feature_values, nearest
 from autotune.policyfile import Crossover, Entry, PolicyFile, file_name, read
@@ -263,7 +263,9 @@ def _expected(
 
 def _default(family: Family, policies: Policies, file: PolicyFile, wanted: str) -> Candidate:
     configuration, wrong = known_configuration(family, file.default)
-    fresh = not file.entries or any(not stale(family, e) for e in file.entries.values())  # by hand, or measured
+    fresh = not file.entries or any(
+        not stale(family, e) for e in file.entries.values()
+    )  # by hand, or measured
     refusal = "" if fresh else "stale: every entry it was chosen over is"
     if configuration is not None:
         same = [e for e in file.entries.values() if dict(e.configuration) == dict(file.default)]
@@ -276,7 +278,7 @@ def choose(
     listed: Iterable[Candidate], exclusion: Callable[[Configuration], str]
 ) -> tuple[Candidate, list[Candidate]]:
     """The first candidate that stands and that ``exclusion`` (device limits, sizes) lets pass, with all those looked
-    at before it, refusals filled in. Raises AutotuneError when not even control fits."""
+    at before it, refusals filled in. Raises DeviceError when not even control fits."""
     passed: list[Candidate] = []
     for candidate in listed:
         if candidate.refusal or candidate.configuration is None:
@@ -285,4 +287,4 @@ def choose(
             passed.append(replace(candidate, refusal=reason))
         else:
             return candidate, passed
-    raise AutotuneError(f"no configuration fits this input: {passed[-1].refusal}")
+    raise DeviceError(f"no configuration fits this input: {passed[-1].refusal}")

@@ -114,9 +114,9 @@ def _answer(request: Any, measurer: Measurer | None) -> tuple[str, Any]:
             family, setting = measurer.family, request.setting
             return "answer", measurer.proved(request, lambda size: given_ragged(setting, family, size))
         return "answer", measurer.retimed(request) if isinstance(request, Retime) else measurer.described()
-    except AutotuneError:
-        raise
-    except Exception as problem:  # noqa: BLE001 - whatever a family's Python raises
+    except Exception as problem:  # whatever a family's Python raises
+        if isinstance(problem, AutotuneError) and not isinstance(problem, LaunchError):
+            raise
         text = str(problem) if isinstance(problem, LaunchError) else f"{type(problem).__name__}: {problem}"
         return "failed", text
 

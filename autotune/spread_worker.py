@@ -74,12 +74,12 @@ def serve(pipe: Connection, task: Task, device: str, parent: int, folder: str, f
     try:
         with ExitStack() as stack:
             _Worker(pipe, task, device, file.detach(), stack).work()
-    except AutotuneError as problem:
-        kind = "UsageError" if isinstance(problem, errors.UnknownName) else type(problem).__name__
-        pipe.send(("error", (kind, str(problem))))
     except LaunchError as problem:
         pipe.send(("lost", str(problem)))
         os._exit(1)  # no destructor of this process would find its context
+    except AutotuneError as problem:
+        kind = "UsageError" if isinstance(problem, errors.UnknownName) else type(problem).__name__
+        pipe.send(("error", (kind, str(problem))))
     except (EOFError, BrokenPipeError):
         return
     except Exception as problem:  # noqa: BLE001 - whatever a family's Python raises

@@ -88,7 +88,7 @@ def from_t4(content: Mapping[str, Any], where: str) -> Study:
         if "device_name" in ours:
             about["device_name"] = ours["device_name"]
         return imported(identity, trials, ours, about, values)
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
         raise StoreError(
             f"cannot read {where} as results in the T4 format: {type(problem).__name__}: {problem}"
         ) from None

@@ -94,9 +94,9 @@ class Measurer:
                 reason = f"kernel {unfit[0]}: one block needs more registers or shared memory than a multiprocessor has"
             else:
                 state, reason, measurement = self._run(job, placed, seconds, notes)
-        except AutotuneError:
-            raise
-        except Exception as problem:  # noqa: BLE001 - a family's plan may raise anything; it costs one trial
+        except Exception as problem:  # a family's plan may raise anything; it costs one trial
+            if isinstance(problem, AutotuneError) and not isinstance(problem, LaunchError):
+                raise
             lost = self._is_lost()
             state = "crashed" if lost else "launch_failed"
             reason = (

@@ -17,6 +17,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, TypeVar
 
+from autotune.errors import CompilerError
+
 __all__ = ["WorkerError", "Workers", "end_process"]
 
 _Result = TypeVar("_Result")
@@ -81,7 +83,11 @@ class Workers:
         with self._lock:
             if self._stopped:
                 raise WorkerError
-            process.start()
+            try:
+                process.start()
+            except (OSError, MemoryError) as problem:
+                said = getattr(problem, "strerror", "") or "not enough memory"
+                raise CompilerError(f"cannot start a compiler process: {said}") from None
             self._processes.append(process)
         # The pipe ends with the process only if nobody else holds the other end.
         there.close()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,17 @@ from autotune.errors import AutotuneError, UnknownName, UsageError, WorkloadErro
 from autotune.family import Family, Scalar
 from autotune.paths import bundled
 
-__all__ = ["Inputs", "Workload", "bind", "find_data", "load", "prepare", "read_npy", "workloads"]
+__all__ = [
+    "Inputs",
+    "MalformedNpy",
+    "Workload",
+    "bind",
+    "find_data",
+    "load",
+    "prepare",
+    "read_npy",
+    "workloads",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,6 +227,19 @@ def _array(name: str, spec: Mapping[str, Any], workload: Workload, root: Path) -
         raise WorkloadError(f"{place}: numpy cannot make it: {problem}") from None
 
 
+# What numpy raises for bytes that are no .npy file: its header is Python, tokenized and parsed.
+MalformedNpy = (
+    ValueError,
+    EOFError,
+    MemoryError,
+    OverflowError,
+    SyntaxError,
+    TypeError,
+    RecursionError,
+    TokenError,
+)
+
+
 def read_npy(path: Path, place: str) -> NDArray[Any]:
     """The array in a .npy file. Raises WorkloadError, naming ``place``, when it cannot be read or is none."""
     try:
@@ -223,8 +247,10 @@ def read_npy(path: Path, place: str) -> NDArray[Any]:
             return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
     except OSError as problem:
         raise WorkloadError(f"{place}: {path} cannot be read: {problem.strerror or problem}") from None
-    except (ValueError, EOFError, MemoryError) as problem:
-        raise WorkloadError(f"{place}: {path} is not a .npy array: {problem}") from None
+    except MalformedNpy as problem:
+        raise WorkloadError(
+            f"{place}: {path} is not a .npy array: {problem or type(problem).__name__}"
+        ) from None
 
 
 def _random(spec: Mapping[str, Any], place: str) -> NDArray[Any]:

@@ -13,13 +13,13 @@ import yaml
 
 from autotune.errors import AutotuneError, suggestion
 
-__all__ = ["check", "explained", "read", "unknown_keys"]
+__all__ = ["check", "explained", "nodes", "read", "unknown_keys"]
 
 _LARGEST = 4 << 20  # bytes; a hundred times any real file, small enough to parse in seconds
 _DEEPEST = 20
 _MOST_NODES = 200_000
 
-_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's where it is there
 
 
 class _Loader(_Base):  # type: ignore[misc]
@@ -65,6 +65,14 @@ def read(path: Path, error: type[AutotuneError]) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise error(f"{path}: a mapping of key: value is needed, found {type(content).__name__}")
     return content
+
+
+def nodes(path: Path) -> yaml.Node:
+    """The YAML nodes, with their places, of a file that ``read`` has accepted: by the same parser, since PyYAML's own
+    refuses a tab behind a key and libyaml takes it."""
+    root: yaml.Node | None = yaml.compose(path.read_text(encoding="utf-8"), Loader=_Base)
+    assert root is not None  # a mapping was read from it
+    return root
 
 
 def _screen(text: str) -> None:

@@ -282,7 +282,9 @@ def test_a_policy_file_puts_nothing_of_its_own_into_the_code(
     hostile = {
         "device": replace(file, device={**file.device, "name": 'NVIDIA "*/ \\" `id` $(id) <b> | \\'}),
         "entry": replace(file, entries={HOSTILE: replace(some, workload=HOSTILE)}),
-        "told": replace(file, entries={"some": replace(some, date=HOSTILE, compiler=HOSTILE, renewed=HOSTILE)}),
+        "told": replace(
+            file, entries={"some": replace(some, date=HOSTILE, compiler=HOSTILE, renewed=HOSTILE)}
+        ),
         "configuration": replace(
             file, entries={**file.entries, "other": replace(some, configuration={"memory": HOSTILE})}
         ),
@@ -305,7 +307,9 @@ def test_a_title_stays_a_title(tmp_path: Path, capsys: pytest.CaptureFixture[str
     family = write_shifted(tmp_path / "shifted")
     declared = family.folder / "family.yaml"
     declared.write_text(
-        declared.read_text().replace("title: points moved by offsets and steps", f"title: {json.dumps(HOSTILE)}")
+        declared.read_text().replace(
+            "title: points moved by offsets and steps", f"title: {json.dumps(HOSTILE)}"
+        )
     )
     family = load_family(family.folder)
     file = read(write_policies(family, tmp_path / "policies"))

@@ -99,9 +99,14 @@ def test_writing_what_was_read_changes_nothing(study: Study, written: Path) -> N
     assert written.read_text() == before
 
 
-def test_scalars_are_features_too(study: Study) -> None:
-    found = merged(None, [of(study, scalars={"shortest": 20})])
-    assert found.entries["small"].features == {"n": 1000, "shortest": 20}
+def test_what_the_features_read_is_written_and_nothing_else(study: Study) -> None:
+    def written(**about: Any) -> dict[str, float]:
+        found = merged(None, [of(study, scalars={"shortest": 20, "bias": 3}, **about)])
+        return dict(found.entries["small"].features)
+
+    assert written() == {"n": 1000}
+    assert written(compared={"rows": "n / shortest"}) == {"n": 1000, "shortest": 20}
+    assert written(compared=None) == {"n": 1000, "shortest": 20, "bias": 3}  # a study that did not tell
 
 
 def test_each_accuracy_class_has_its_own_entry(tmp_path: Path) -> None:

@@ -132,9 +132,9 @@ TOO_MUCH = ("1e400", ".inf", "-.inf", ".nan", "1" + "0" * 400, "1e-320", "1" + "
 )  # fmt: skip
 def test_an_absurd_number_is_refused(right: str, value: str, tmp_path: Path) -> None:
     """And not an error of arithmetic where something is computed from it."""
-    key = right.split(":")[0]
+    key = right.split(":", maxsplit=1)[0]
     if right in SMALL:
-        text = SMALL.replace(right, right.replace(right.split(": ")[1].split(",")[0], value, 1))
+        text = SMALL.replace(right, right.replace(right.split(": ")[1].split(",", maxsplit=1)[0], value, 1))
     elif key == "default_regret":
         text = SMALL + f"{key}: {value}\n"
     else:

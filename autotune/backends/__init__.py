@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.device import Device
+from autotune.errors import DeviceError
 from autotune.stored import Stored
 from autotune.toolchain import Compiled, Toolchain
 from autotune.variant import Geometry
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Backend", "Call", "Constant", "Geometry", "Launch", "LaunchError", "Lender", "Module", "Placed"]
 
 
-class LaunchError(Exception):
+class LaunchError(DeviceError):
     """A launch or a copy that the device refused; the text is the driver's."""
 
 

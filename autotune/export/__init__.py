@@ -180,7 +180,9 @@ def _without_links(folder: Path, names: Iterable[str]) -> None:
         path = folder / name
         while path != folder:
             if path.is_symlink():
-                raise StoreError(f"{path} is a link, which is not written through; name another folder with -o")
+                raise StoreError(
+                    f"{path} is a link, which is not written through; name another folder with -o"
+                )
             path = path.parent
 
 

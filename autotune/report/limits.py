@@ -35,7 +35,7 @@ def read_limits(path: Path) -> dict[str, Any] | None:
         limits = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, RecursionError) as problem:
         raise StoreError(f"cannot read the device's ceilings in {path}: {problem}") from None
     found = limits.get("ceilings") if isinstance(limits, dict) else None
     fit = isinstance(found, dict) and all(

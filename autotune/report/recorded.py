@@ -5,6 +5,7 @@ trial took, the seconds by phase.
 """
 
 import csv
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 from autotune import family as families
 from autotune.errors import AutotuneError, StoreError
 from autotune.record import Study
-from autotune.report.results import COUNTER, PHASES, PROFILE, RATE
+from autotune.report.results import COUNTER, PHASES, PROFILE, RATE, text_of
 from autotune.space import Configuration, PolicyValue
 from autotune.trial import STATES, KernelProfile, Measurement, Trial
 
@@ -36,19 +37,27 @@ def read_results(paths: Iterable[str | Path]) -> list[Study]:
     for path in paths:
         try:
             studies += _read(Path(path))
-        except (OSError, UnicodeDecodeError, ValueError, csv.Error) as problem:
+        except (OSError, ValueError, ArithmeticError, csv.Error) as problem:
             said = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
             raise StoreError(f"cannot read {path} as a results.csv: {said}") from None
     return studies
 
 
 def _read(path: Path) -> list[Study]:
+    if not path.is_file() and path.exists():  # a pipe would be waited for
+        raise ValueError("it is no file")
     with path.open(newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file)
-        header = list(reader.fieldnames or ())
+        table = csv.reader(file)
+        header = [text_of(name) for name in next(table, [])]
         if missing := [name for name in _NEEDED if name not in header]:
             raise ValueError(f"it has no column {', '.join(missing)}; docs/results-csv.md lists them all")
-        rows = list(reader)
+        if len(set(header)) < len(header):
+            raise ValueError(f"two of its columns have the name {max(header, key=header.count)!r}")
+        rows = []
+        for row in filter(None, table):
+            if len(row) != len(header):
+                raise ValueError(f"line {table.line_num} has {len(row)} cells, its header {len(header)}")
+            rows.append(dict(zip(header, map(text_of, row), strict=True)))
     policies = _policies(header)
     numbers = {
         column
@@ -132,31 +141,41 @@ def _trial(
 
 
 def _profile(row: Row, kernel: str) -> KernelProfile:
-    told = {name: row.get(f"{name}_{kernel}") or "0" for name in PROFILE}
-    counts = {name: int(float(text)) for name, text in told.items() if name not in _NOT_COUNTS}
+    counts = {name: _count(row, f"{name}_{kernel}") for name in PROFILE if name not in _NOT_COUNTS}
+    occupancy = float(row.get(f"occupancy_{kernel}") or 0)
     limit = row.get(f"limited_by_{kernel}") or ""
-    return KernelProfile(kernel=kernel, occupancy=float(told["occupancy"]), limited_by=limit, **counts)
+    return KernelProfile(kernel=kernel, occupancy=occupancy, limited_by=limit, **counts)
 
 
 def _measurement(row: Row, timed: Sequence[str]) -> Measurement:
     def figure(name: str, missing: float = 0.0) -> float:
-        return float(row.get(name) or missing)
+        value = float(row.get(name) or missing)
+        if not 0 <= value < math.inf and name != "spread_relative":
+            raise ValueError(f"{name} {row.get(name)!r} of a measured row is no time, and no count")
+        return value
 
-    if not figure("median_ms") >= 0:
+    if not figure("median_ms") > 0:
         raise ValueError(f"median_ms {row['median_ms']!r} of a measured row is no time")
     return Measurement(
         median_ms=figure("median_ms"),
         minimum_ms=figure("minimum_ms", figure("median_ms")),
         spread=figure("spread_relative", 1.0),  # as of a single sample: nothing is known
-        samples=int(figure("samples", 1)),
+        samples=_count(row, "samples", 1),
         kernel_ms={name: figure(f"kernel_{name}_ms") for name in timed if row[f"kernel_{name}_ms"]},
         retimed_ms=figure("retimed_ms"),
         transform_ms=figure("transform_ms"),
         transfer_ms=figure("transfer_ms"),
-        transfer_bytes=int(figure("transfer_bytes")),
-        footprint_bytes=int(figure("footprint_bytes")),
+        transfer_bytes=_count(row, "transfer_bytes"),
+        footprint_bytes=_count(row, "footprint_bytes"),
         abandoned=row.get("abandoned") == "True",
     )
+
+
+def _count(row: Row, name: str, missing: int = 0) -> int:
+    value = float(row.get(name) or missing)
+    if not 0 <= value < 2**63:
+        raise ValueError(f"{name} {row.get(name)!r} is no count")
+    return int(value)
 
 
 def _about(

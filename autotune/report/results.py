@@ -4,7 +4,8 @@
 into studies with ``recorded``.
 """
 
-import os
+import re
+import secrets
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,8 +20,8 @@ from autotune.record import Study
 from autotune.trial import KernelProfile, Trial
 
 __all__ = [
-    "COLUMNS", "COUNTER", "PHASES", "PROFILE", "RATE", "clean", "csv_text", "policy_columns", "results_frame",
-    "write_results", "write_text",
+    "COLUMNS", "COUNTER", "PHASES", "PROFILE", "RATE", "cell", "clean", "csv_text", "policy_columns", "results_frame",
+    "text_of", "write_results", "write_text",
 ]  # fmt: skip
 
 COLUMNS: Mapping[str, str] = MappingProxyType(
@@ -149,16 +150,40 @@ def write_results(studies: Iterable[Study], path: str | Path) -> Path:
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    return frame.to_csv(index=False, lineterminator="\n")
+    """``frame`` as CSV whose texts no spreadsheet takes for formulas (see ``cell``); numbers stay as they are."""
+    kept = {
+        column: [cell(value) if isinstance(value, str) else value for value in frame[column]]
+        for column in frame.columns
+        if frame[column].dtype == object or pd.api.types.is_string_dtype(frame[column].dtype)
+    }
+    safe = frame.assign(**kept) if kept else frame
+    return safe.rename(columns=cell).to_csv(index=False, lineterminator="\n")
+
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def cell(text: str) -> str:
+    """``text`` as a cell: an apostrophe before what a spreadsheet would run, which makes it a text there. ``text_of``
+    takes it away again."""
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def text_of(cell: str) -> str:
+    """The text that ``cell`` was made from."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell[1:]) else cell
 
 
 def write_text(path: str | Path, text: str) -> Path:
     """Write ``text`` so that ``path`` never holds half of it. Raises StoreError."""
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    # A name that nobody can foresee, and made anew: a link that somebody planted is not followed.
+    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(8)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text, encoding="utf-8", newline="")
+        with temporary.open("x", encoding="utf-8", newline="") as file:
+            file.write(text)
         temporary.replace(path)
     except OSError as error:
         with suppress(OSError):

@@ -12,7 +12,7 @@ from autotune.errors import DeviceError, StoreError
 from autotune.record import Study
 from autotune.report.charts import Chart, plain
 from autotune.report.lines import CYCLE, DASHES
-from autotune.report.results import clean
+from autotune.report.results import clean, text_of
 from autotune.report.table import Block, Column, Table
 from autotune.static_hints import BLOCK_SIZES, occupancy_curve
 
@@ -20,10 +20,13 @@ __all__ = ["Static", "read_static", "static_blocks"]
 
 MOST_ROWS = 20  # of a table; static.csv has all
 _DIGESTS = ("source_digest", "space_digest")
+_NUMBERS = (
+    "block_size", "registers", "spill_store_bytes", "spill_load_bytes", "static_shared_bytes", "dynamic_shared_bytes",
+    "blocks_per_sm", "occupancy", "registers_to_next_block",
+)  # fmt: skip
 _NEEDED = {
-    "family", "arch", "configuration", "state", "kernel", "block_size", "registers", "spill_store_bytes",
-    "spill_load_bytes", "static_shared_bytes", "dynamic_shared_bytes", "blocks_per_sm", "occupancy", "limited_by",
-    "registers_to_next_block", "dominated_by", "dominated_because", *_DIGESTS,
+    "family", "arch", "configuration", "state", "kernel", "limited_by", "dominated_by", "dominated_because",
+    *_NUMBERS, *_DIGESTS,
 }  # fmt: skip
 
 
@@ -49,6 +52,25 @@ def read_static(path: Path, studies: Sequence[Study] = ()) -> Static | None:
         raise StoreError(f"cannot read the static pass in {path}: {problem}") from None
     if frame.empty or not set(frame.columns) >= _NEEDED:
         return None
+    try:
+        return _static(_typed(frame), path, studies)
+    except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError) as problem:
+        raise StoreError(
+            f"cannot read the static pass in {path}: {type(problem).__name__}: {problem}; autotune sweep --static "
+            "makes it anew"
+        ) from None
+
+
+def _typed(frame: pd.DataFrame) -> pd.DataFrame:
+    """``frame`` with numbers where numbers belong, and texts as they were before they became cells. Raises
+    ValueError."""
+    columns = {name: pd.to_numeric(frame[name]) for name in _NUMBERS}
+    for name in set(frame.columns) - columns.keys():
+        columns[name] = frame[name].map(lambda value: text_of(value) if isinstance(value, str) else value)
+    return frame.assign(**columns)
+
+
+def _static(frame: pd.DataFrame, path: Path, studies: Sequence[Study]) -> Static:
     frame = frame.sort_values("arch", key=lambda column: column.map(_number), kind="stable")
     archs = tuple(str(arch) for arch in frame["arch"].unique())
     family = str(frame["family"].iloc[0])

@@ -53,7 +53,7 @@ def read_xyz(path: Path) -> Molecule:
     except (OSError, UnicodeDecodeError) as problem:
         raise WorkloadError(f"geometry {path} cannot be read: {problem}") from None
     head = lines[0].strip() if lines else ""
-    if not (head.isascii() and head.isdigit() and int(head) > 0):
+    if not (head.isascii() and head.isdigit() and len(head) < 10 and int(head) > 0):
         raise WorkloadError(f"geometry {path}, line 1: {head!r}; an XYZ file begins with its number of atoms")
     count = int(head)
     rows = lines[2 : 2 + count]

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.errors import WorkloadError
+from autotune.workload import MalformedNpy
 
 __all__ = ["open_sides", "read_outline"]
 
@@ -57,7 +58,7 @@ def _values(path: Path) -> NDArray[np.generic]:
             magic = file.read(2)
         if magic in (b"P1", b"P2", b"P4", b"P5"):
             return _netpbm(path.read_bytes())
-    except (OSError, ValueError, EOFError) as problem:
+    except (OSError, *MalformedNpy) as problem:
         raise WorkloadError(f"image {path} cannot be read: {problem}") from None
     return _pillow(path)
 
