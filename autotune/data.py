@@ -89,6 +89,17 @@ def canonical(data: Data, array: Any) -> NDArray[Any]:
     """``array`` as the declared dtype and rank, its values inside the declared range: the same object where it is so
     already. Raises WorkloadError."""
     try:
+        return _canonical(data, array)
+    except MemoryError:
+        raise WorkloadError(f"{data.name}: this host has no memory for it as {data.dtype}") from None
+
+
+def _canonical(data: Data, array: Any) -> NDArray[Any]:
+    if array is None or isinstance(array, (str, bytes)):
+        raise WorkloadError(
+            f"{data.name}: {array!r:.40} is no array; {len(data.shape)} dimensions of {data.dtype} are needed"
+        )
+    try:
         given = np.asarray(array)
     except ValueError as problem:
         raise WorkloadError(f"{data.name}: not an array: {problem}") from None
@@ -99,6 +110,12 @@ def canonical(data: Data, array: Any) -> NDArray[Any]:
     if 0 in given.shape:
         raise WorkloadError(
             f"{data.name}: shape {given.shape} is empty; every extent ({', '.join(data.shape)}) must be at least 1"
+        )
+    # Before a value is looked at or copied. Some packed elements share a word, 32 at most.
+    if given.size >= 2**data.index_bits * (32 if data.packed else 1):
+        raise WorkloadError(
+            f"{data.name}: {given.size} elements pass the range of {data.index_bits}-bit addresses (index_bits: 64 in "
+            "family.yaml widens it)"
         )
     if not data.record:
         check_numbers(data.name, given, data.dtype)

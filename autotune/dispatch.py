@@ -76,7 +76,9 @@ class Kernel:
         if objective not in OBJECTIVES:
             raise UnknownName("objective", objective, OBJECTIVES)
         self.family = family
-        self._route = Route(family, device, policy_folders(policies), cache, accuracy, objective)
+        self._route = Route(
+            family, device, policy_folders(policies, family.folder), cache, accuracy, objective
+        )
         self._lock = threading.RLock()
         self._calls: dict[str, Prepared] = {}
         self._handles: weakref.WeakSet[Prepared] = weakref.WeakSet()
@@ -102,6 +104,12 @@ class Kernel:
     def device_for(self, inputs: Inputs) -> str:
         """The name of the device on which ``inputs`` run."""
         return self._route.target_for(inputs).backend.device.name
+
+    def __repr__(self) -> str:
+        policies = self._route.first.policies
+        entries = len(policies.entries) if policies else 0
+        told = "closed" if self._closed else f"on {self.device}, {entries} entries in its policy file"
+        return f"<Kernel {self.family.name} {told}>"
 
     def __enter__(self) -> "Kernel":
         return self

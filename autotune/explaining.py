@@ -35,7 +35,7 @@ def explain(
     extents that are other than the workload's. Raises what reading the workload and opening the device raise."""
     asked = load(family, workload)
     inputs = _resized(family, prepare(family, asked, paths.data_root(data)), resized or {})
-    folders = paths.policy_folders(policies)
+    folders = paths.policy_folders(policies, family.folder)
     found = device_named(family, device, folders)
     known, passed = find(family, found, folders)
     name = f"{asked.name} resized" if resized else asked.name

@@ -21,6 +21,7 @@ Value = int | float | str | bool
 Evaluate = Callable[[Mapping[str, Value]], Any]
 
 _LONGEST = 500
+_MOST = 1 << 256  # in size of a whole number
 _DEEPEST = 40
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
@@ -182,7 +183,7 @@ def _compiled(node: ast.expr) -> Evaluate:
             return _comparison(_compiled(node.left), steps)
         case ast.Call(func=ast.Name(id=name)):
             function, arguments = FUNCTIONS[name], tuple(map(_compiled, node.args))
-            return lambda names: function(*(item(names) for item in arguments))
+            return lambda names: _bounded(function(*(item(names) for item in arguments)))
     raise AssertionError(f"unchecked node {type(node).__name__}")
 
 
@@ -191,9 +192,17 @@ def _arithmetic(operation: Callable[[Any, Any], Any], left: Evaluate, right: Eva
         first, second = left(names), right(names)
         if not (isinstance(first, (int, float)) and isinstance(second, (int, float))):
             raise TypeError("arithmetic needs numbers")  # a string times a number could fill the memory
-        return operation(first, second)
+        return _bounded(operation(first, second))
 
     return evaluate
+
+
+def _bounded(value: Any) -> Any:
+    """Refuse a whole number that no size or count can have, before the next product makes it longer: chained products
+    would fill the memory."""
+    if isinstance(value, int) and not -_MOST <= value <= _MOST:
+        raise OverflowError(f"a whole number beyond 2^{_MOST.bit_length() - 1}")
+    return value
 
 
 def _boolean(stop: bool, items: tuple[Evaluate, ...]) -> Evaluate:

@@ -206,11 +206,13 @@ def families(extra: Path | None = None) -> dict[str, Path]:
 
 
 def load(name_or_folder: str | Path, check: bool = True) -> Family:
-    """The family of that name, or in that folder. With ``check`` off the declaration's schema is only consulted
-    when it cannot be read without (run-time dispatch: files that a sweep has accepted). Raises UnknownName,
-    FamilyError."""
+    """The family of that name, or in that folder (or the folder of that family.yaml). With ``check`` off the
+    declaration's schema is only consulted when it cannot be read without (run-time dispatch: files that a sweep has
+    accepted). Raises UnknownName, FamilyError."""
     known = families()
     text = str(name_or_folder)
+    if Path(text).name == "family.yaml" and Path(text).is_file():  # its folder is meant
+        text = str(Path(text).parent)
     folder = known.get(text) or Path(text)
     if text not in known and not (folder / "family.yaml").is_file():
         if "/" in text or folder.is_dir():

@@ -1,11 +1,13 @@
 """The orders that policies ask for, made once of an input's arrays for many variants, and arrays moved into them."""
 
 import time
-from collections.abc import Iterator, Mapping
+import traceback
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from numpy.typing import NDArray
 
+from autotune.errors import AutotuneError, FamilyError
 from autotune.order import Order, reordered
 from autotune.space import Policy
 from autotune.variant import Variant
@@ -36,8 +38,9 @@ class Ordering:
             if key not in self._orders:
                 begin = time.perf_counter()
                 known = self._parent._orders.get(key) if self._parent else None  # noqa: SLF001 - one class
+                place = f"order {value} of {space}"
                 self._orders[key] = known or Order.of(
-                    makers[value](inputs.arrays), inputs.sizes[space], f"order {value} of {space}"
+                    _asked(makers[value], inputs, place), inputs.sizes[space], place
                 )
                 self._cost_ms[key] = (time.perf_counter() - begin) * 1e3
             orders[space] = self._orders[key]
@@ -71,6 +74,19 @@ class Ordering:
     def clear(self) -> None:
         """Forget the moved arrays."""
         self._moved.clear()
+
+
+def _asked(maker: Callable[[Mapping[str, NDArray[Any]]], Any], inputs: Inputs, place: str) -> Any:
+    """What a family's function gives. Raises FamilyError with the line where it failed."""
+    try:
+        return maker(inputs.arrays)
+    except (AutotuneError, MemoryError):
+        raise
+    except Exception as problem:
+        last = traceback.extract_tb(problem.__traceback__)[-1]
+        raise FamilyError(
+            f"{place}: {type(problem).__name__}: {problem} ({last.filename}:{last.lineno})"
+        ) from problem
 
 
 def order_policies(variant: Variant, name: str = "") -> list[Policy]:

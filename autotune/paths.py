@@ -62,11 +62,12 @@ def user_data() -> Path:
     return Path(platformdirs.user_data_dir("autotune"))
 
 
-def policy_folders(named: str | Path | None = None) -> list[Path]:
-    """Where policy files are looked for, first hit first: ``named``, AUTOTUNE_POLICIES, ./policies, the user's data
-    folder, those shipped."""
+def policy_folders(named: str | Path | None = None, family: Path | None = None) -> list[Path]:
+    """Where policy files are looked for, first hit first: ``named``, AUTOTUNE_POLICIES, ./policies, ``policies``
+    beside the folder ``family``, the user's data folder, those shipped."""
     first = [Path(p) for p in (named, os.environ.get("AUTOTUNE_POLICIES")) if p]
-    return [*first, Path("policies"), user_data() / "policies", bundled("policies")]
+    beside = [family.parent / "policies"] if family and family.parent != bundled("kernels") else []
+    return [*first, Path("policies"), *beside, user_data() / "policies", bundled("policies")]
 
 
 def writable(folder: Path) -> None:

@@ -60,12 +60,7 @@ class Prepared:
             if not isinstance(array, View):
                 check_links(self._family.data[name], array, known_sizes(self._family, kept.arrays))
         self._rest = [data.name for data in self._family.inputs if data.name not in kept.arrays]
-        self._resident: Resident = Resident(
-            target.backend,
-            Inputs(arrays=self._kept.arrays, sizes={}, options={}, scalars={}),
-            parent=parent._resident if parent else None,  # noqa: SLF001 - one class
-            mover=target.mover if target.lender else None,
-        )
+        self._resident = self._made_resident(parent)
         self._whole: Request | None = None
         self._chosen: Chosen | None = None
         self._execution: Bound | None = None
@@ -73,6 +68,14 @@ class Prepared:
             target.lender.wait_for(interop.current_stream(example))  # from now on any stream may use them
         if not self._rest:
             self._place(parent)
+
+    def _made_resident(self, parent: "Prepared | None") -> Resident:
+        return Resident(
+            self._target.backend,
+            Inputs(arrays=self._kept.arrays, sizes={}, options={}, scalars={}),
+            parent=parent._resident if parent else None,  # noqa: SLF001 - one class
+            mover=self._target.mover if self._target.lender else None,
+        )
 
     def _place(self, parent: "Prepared | None") -> None:
         """All inputs are there: choose, and store them."""
@@ -265,8 +268,8 @@ class Prepared:
         return self._target.backend.stream()
 
     def refill(self, **arrays: Any) -> None:
-        """New content for prepared inputs, of the same shape. Raises WorkloadError, UsageError."""
-        variant = self.chosen.variant
+        """New content for prepared inputs, of the same shape; while others are still to come with a call, layouts are
+        applied to it at the next one. Raises WorkloadError, UsageError."""
         given: dict[str, NDArray[Any]] = {}
         for name, array in arrays.items():
             if name not in self._kept.arrays:
@@ -274,11 +277,30 @@ class Prepared:
             held = self._kept.arrays[name]
             if isinstance(held, View):
                 raise UsageError(f"{name} was prepared from an array on the GPU: prepare the new one")
-            given[name] = canonical(variant.family.data[name], interop.as_host(interop.view(array) or array))
+            given[name] = canonical(self._family.data[name], interop.as_host(interop.view(array) or array))
             if given[name].shape != held.shape:
                 raise WorkloadError(f"{name}: shape {given[name].shape} given, prepared for {held.shape}")
-            check_links(variant.family.data[name], given[name], self._resident.inputs.sizes)
-        self._resident.refill(variant, given)
+            check_links(self._family.data[name], given[name], self._sizes())
+        if self._chosen is None:
+            self._replace(given)
+        else:
+            self._resident.refill(self._chosen.variant, given)
+
+    def _sizes(self) -> Mapping[str, int]:
+        """Of what is here: all of a call's, or those of the kept arrays alone."""
+        return self._resident.inputs.sizes if self._chosen else known_sizes(self._family, self._kept.arrays)
+
+    def _replace(self, given: Mapping[str, NDArray[Any]]) -> None:
+        """What was stored of the kept arrays is of old content by now, in whichever layouts."""
+        with self._lock, self._target.backend.current():
+            self._check_open()
+            self._ready = None
+            for bound in self._bound.values():
+                bound.close()
+            self._bound.clear()
+            self._resident.close()
+            self._kept = replace(self._kept, arrays={**self._kept.arrays, **given})
+            self._resident = self._made_resident(None)
 
     # -- the end ----------------------------------------------------------------------------------------------
 

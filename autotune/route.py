@@ -15,7 +15,7 @@ from autotune.device import Device
 from autotune.devices import open_backend
 from autotune.family import Family
 from autotune.policyfile import file_name
-from autotune.selection import Policies
+from autotune.selection import Policies, untuned
 from autotune.target import Target
 from autotune.workload import Inputs
 
@@ -48,11 +48,8 @@ class Route:
         target = Target(self._family, backend, self._folders, self._cache, self._accuracy, self._objective)
         self._targets[target.kind] = target
         if target.policies is None:
-            why = "".join(f"; {c.origin}: {c.refusal}" for c in target.passed)
             warnings.warn(
-                f"no usable policy file for {self._family.name} on {backend.device.slug}: running an untuned "
-                f"configuration; `autotune sweep {self._family.name}` makes one{why}",
-                stacklevel=stacklevel,
+                untuned(self._family, backend.device, self._folders, target.passed), stacklevel=stacklevel
             )
         return target
 

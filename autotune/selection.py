@@ -35,12 +35,12 @@ from autotune.crossover import expected_ms, operations
 from autotune.decision import OBJECTIVES
 from autotune.device import Device
 from autotune.errors import AutotuneError, DeviceError, PolicyFileError, UnknownName
-from autotune.family import Family
+from autotune.family import Family, families
 from autotune.features import Features, among_neighbours, asks, decide, distance, feature_values, nearest
 from autotune.policyfile import Crossover, Entry, PolicyFile, file_name, read
 from autotune.space import Configuration
 
-__all__ = ["Candidate", "Policies", "candidates", "choose", "find", "of_objective"]
+__all__ = ["Candidate", "Policies", "candidates", "choose", "find", "of_objective", "untuned"]
 
 
 _HEAD = 4096  # bytes; a policy file begins with its device
@@ -109,6 +109,19 @@ def find(family: Family, device: Device, folders: Iterable[Path]) -> tuple[Polic
     if own is None and not alike:
         return None, passed
     return Policies(device, own, tuple(alike.values())), passed
+
+
+def untuned(family: Family, device: Device, folders: Sequence[Path], passed: Iterable[Candidate]) -> str:
+    """What a person should know where ``find`` found nothing: how to get a policy file, and where it is looked for."""
+    why = "".join(f"; {c.origin}: {c.refusal}" for c in passed)
+    shipped = families().get(family.name)
+    is_shipped = shipped is not None and shipped.resolve() == family.folder
+    places = dict.fromkeys(str(folder.absolute()) for folder in folders)
+    return (
+        f"no usable policy file for {family.name} on {device.slug}: running an untuned configuration; "
+        f"`autotune sweep {family.name if is_shipped else family.folder}` makes one in ./policies. Looked for "
+        f"{file_name(family.name, device.slug)} in {', '.join(places)}{why}"
+    )
 
 
 def _is_there(path: Path) -> bool:

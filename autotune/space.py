@@ -16,6 +16,8 @@ __all__ = ["AS_GIVEN", "Configuration", "Constraint", "Policy", "PolicyValue", "
 
 PolicyValue = int | str
 AS_GIVEN = "given"  # the value of an order policy that leaves the order as it is; its default may be called otherwise
+_MOST_MEMBERS = 200_000  # of a list: some ten megabytes
+_MOST_STEPS = 1_000_000  # values tried for one: some seconds
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,17 @@ class Space:
         held_to = {
             name: tuple(self.policy(name).value(v) for v in vs) for name, vs in (narrowed or {}).items()
         }
-        found = dict.fromkeys(self._members(preset, held_to))
+        steps = [_MOST_STEPS]
+        found: dict[Configuration, None] = {}
+        for configuration in self._members(preset, held_to, steps):
+            found[configuration] = None
+            if len(found) > _MOST_MEMBERS:
+                break
+        if steps[0] < 0 or len(found) > _MOST_MEMBERS:
+            raise UsageError(
+                f"preset {preset!r} has too many combinations to list (over {_MOST_MEMBERS:,} configurations, or too "
+                "few among too many); narrow it with --set, or sweep with --search"
+            )
         if not found:
             held = "; ".join(f"{k}={','.join(map(str, v))}" for k, v in held_to.items()) or "nothing set"
             reasons = sorted({c.reason for c in self.constraints})
@@ -167,15 +179,18 @@ class Space:
 
     def single(self, preset: str) -> Configuration | None:
         """The configuration of a preset that has one; None when it has more, without listing them."""
-        members = self._members(preset, {})
+        steps = [_MOST_STEPS]
+        members = self._members(preset, {}, steps)
         first = next(members, None)
-        return first if all(other == first for other in members) else None  # ends at the first other one
+        is_only = all(other == first for other in members)  # ends at the first other one
+        return first if is_only and steps[0] >= 0 else None
 
     def _members(
-        self, preset: str, held_to: Mapping[str, tuple[PolicyValue, ...]]
+        self, preset: str, held_to: Mapping[str, tuple[PolicyValue, ...]], steps: list[int]
     ) -> Iterator[Configuration]:
+        """Of the preset, in order; ``steps[0]`` counts down with each value that is tried, and below 0 it ends."""
         for values in self._products(preset):
-            yield from self._enumerate({**values, **held_to})
+            yield from self._enumerate({**values, **held_to}, steps)
 
     def _products(self, preset: str) -> list[dict[str, tuple[PolicyValue, ...]]]:
         if preset == "full":
@@ -189,7 +204,9 @@ class Space:
             return [product for name in chosen.presets for product in self._products(name)]
         return [{p.name: chosen.values.get(p.name, (p.default,)) for p in self.policies}]
 
-    def _enumerate(self, values: Mapping[str, tuple[PolicyValue, ...]]) -> Iterator[Configuration]:
+    def _enumerate(
+        self, values: Mapping[str, tuple[PolicyValue, ...]], steps: list[int]
+    ) -> Iterator[Configuration]:
         order = [p.name for p in self.policies]
         known = [c.require for c in self.constraints if c.require.names <= set(order)]
         due = [
@@ -202,6 +219,9 @@ class Space:
                 yield Configuration(chosen)
                 return
             for value in values[order[depth]]:
+                steps[0] -= 1
+                if steps[0] < 0:
+                    return
                 chosen[order[depth]] = value
                 if all(require.evaluate(chosen) for require in due[depth]):
                     yield from descend(depth + 1)
@@ -239,7 +259,9 @@ class Space:
                 f"the defaults ({self.control.id}) break a constraint: {reason}; change a default"
             )
         for name in self.presets:
-            try:
-                self.configurations(name)
-            except UsageError as error:
-                raise FamilyError(f"preset {name!r}: {error}") from None
+            steps = [_MOST_STEPS]
+            if next(self._members(name, {}, steps), None) is None and steps[0] >= 0:
+                reasons = " | ".join(sorted({c.reason for c in self.constraints}))
+                raise FamilyError(
+                    f"preset {name!r}: no configuration is left: every combination breaks a constraint ({reasons})"
+                )

@@ -25,7 +25,7 @@ from autotune.family import Family, load
 from autotune.jobs import mapped as mapped_array
 from autotune.paths import policy_folders
 from autotune.resident import Resident
-from autotune.selection import candidates, choose, find
+from autotune.selection import candidates, choose, find, untuned
 from autotune.serving import settled
 from autotune.space import Configuration
 from autotune.spread_memory import Memory, mapped
@@ -134,14 +134,10 @@ class _Worker:
     def _choose(self, _: None) -> None:
         """Which configuration the dispatcher takes here."""
         family, inputs, device = self._family, self._inputs, self._backend.device
-        file, passed = find(family, device, policy_folders(self._task.policies))
+        folders = policy_folders(self._task.policies, family.folder)
+        file, passed = find(family, device, folders)
         if file is None:
-            why = "".join(f"; {c.origin}: {c.refusal}" for c in passed)
-            warnings.warn(
-                f"no usable policy file for {family.name} on {device.slug}: running an untuned configuration; "
-                f"`autotune sweep {family.name}` makes one{why}",
-                stacklevel=2,
-            )
+            warnings.warn(untuned(family, device, folders, passed), stacklevel=2)
         listed = candidates(family, file, inputs.sizes, inputs.options, device.kind, scalars=inputs.scalars)
         chosen, _passed = choose(listed, lambda configuration: self._variant(configuration)[1])
         assert chosen.configuration is not None

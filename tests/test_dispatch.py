@@ -4,11 +4,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fakes import write_family
 from scipy.spatial.distance import cdist
 
 import autotune
+from autotune import family as families
 from autotune.cli import main
-from autotune.errors import UsageError, WorkloadError
+from autotune.errors import FamilyError, UsageError, WorkloadError
+from autotune.ordering import Ordering
+from autotune.variant import Variant
+from autotune.workload import bind
 
 
 def hamming(x: np.ndarray) -> np.ndarray:
@@ -92,3 +97,127 @@ def test_one_row_and_one_column() -> None:
     with kernel:
         assert kernel(np.array([[2]])).tolist() == [[0]]
         assert kernel(np.array([[0], [1], [1]])).tolist() == [[0, 1, 1], [1, 0, 0], [1, 0, 0]]
+
+
+# -- odd arguments ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", [None, "genotypes.npy", b"x"])
+def test_what_is_no_array_is_called_so(policies: Path, given: object) -> None:
+    with (
+        autotune.load("allpairs", device="cpu", policies=policies) as kernel,
+        pytest.raises(WorkloadError, match=r"genotypes: .* is no array; 2 dimensions of int32 are needed"),
+    ):
+        kernel(given)
+
+
+def test_what_is_too_large_is_refused_before_it_is_copied(policies: Path) -> None:
+    huge = np.broadcast_to(np.uint8(1), (1 << 20, 1 << 20))  # a terabyte that takes one byte
+    with autotune.load("allpairs", device="cpu", policies=policies) as kernel:
+        with pytest.raises(WorkloadError, match="1099511627776 elements pass the range of 32-bit addresses"):
+            kernel(huge)
+        with pytest.raises(WorkloadError, match="genotypes: this host has no memory for it as int32"):
+            kernel(NoMemory())
+
+
+class NoMemory:
+    def __array__(self, *_: object, **__: object) -> None:
+        raise MemoryError
+
+
+def test_a_kernel_says_what_it_is(policies: Path) -> None:
+    kernel = autotune.load("allpairs", device="cpu", policies=policies)
+    assert repr(kernel) == f"<Kernel allpairs on {kernel.device}, 2 entries in its policy file>"
+    kernel.close()
+    assert repr(kernel) == "<Kernel allpairs closed>"
+
+
+def test_the_warning_names_the_folder_and_where_was_looked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_family(tmp_path / "project" / "doubler")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with pytest.warns(UserWarning, match="no usable policy file") as told:
+        autotune.load(folder, device="cpu").close()
+    said = str(told[0].message)
+    assert f"`autotune sweep {folder}` makes one in ./policies" in said
+    for place in (tmp_path / "elsewhere" / "policies", tmp_path / "project" / "policies"):
+        assert str(place) in said
+
+
+def test_policies_beside_the_family_are_found_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_family(tmp_path / "project" / "doubler")
+    arguments = ["sweep", str(folder / "family.yaml"), "--device", "cpu", "--preset", "control"]
+    arguments += ["--out", str(tmp_path / "out"), "--policies", str(tmp_path / "project" / "policies")]
+    assert main(arguments) == 0
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with autotune.load(folder, device="cpu") as kernel:
+        assert "1 entries in its policy file" in repr(kernel)
+        x = np.arange(1000, dtype=np.float32)
+        np.testing.assert_array_equal(kernel(x), 2 * x)
+
+
+SUM = """\
+schema: 1
+family: weighted
+title: a weight for each row
+source: weighted.cu
+data:
+  x: {role: input, type: float32, shape: [rows]}
+  weights: {role: input, type: float32, shape: [taps]}
+  y: {role: output, type: float32, shape: [rows]}
+kernels:
+  weighted: {arguments: [x, weights, y], grid: ["ceil_div(rows, 64)"], block: ["64"]}
+policies:
+  memory: {layout: memory, data: [x], values: [global, readonly], default: global}
+  order: {layout: order, data: [rows], values: [given, broken], default: given}
+reference: control
+"""
+SUM_SOURCE = """\
+#include "autotune/array.cuh"
+template <class Policy>
+__global__ void weighted(typename Policy::x x, typename Policy::weights weights, typename Policy::y y) {
+  const unsigned i = blockIdx.x * 64 + threadIdx.x;
+  if (i >= x.extent(0)) return;
+  float sum = 0;
+  for (unsigned k = 0; k < weights.extent(0); ++k) sum += x.load(i) * weights.load(k);
+  y.store(sum, i);
+}
+"""
+
+
+@pytest.mark.filterwarnings("ignore:no usable policy file")
+def test_what_was_prepared_is_refilled_while_others_come_with_the_call(tmp_path: Path) -> None:
+    folder = write_family(tmp_path / "weighted", SUM)
+    (folder / "weighted.cu").write_text(SUM_SOURCE)
+    with (
+        autotune.load(folder, device="cpu") as kernel,
+        kernel.prepare(weights=np.ones(3, np.float32)) as handle,
+    ):
+        x = np.arange(100, dtype=np.float32)
+        np.testing.assert_array_equal(handle(x), 3 * x)
+        for factor in (2, 5):
+            handle.refill(weights=np.full(3, factor, np.float32))
+            np.testing.assert_array_equal(handle(x), 3 * factor * x)
+            np.testing.assert_array_equal(handle(x[:50]), 3 * factor * x[:50])
+        with pytest.raises(WorkloadError, match=r"weights: shape \(2,\) given, prepared for \(3,\)"):
+            handle.refill(weights=np.ones(2, np.float32))
+        with pytest.raises(UsageError, match="'x' was not prepared"):
+            handle.refill(x=x)
+
+
+def test_a_mistake_in_an_order_is_told_with_its_line(tmp_path: Path) -> None:
+    folder = write_family(tmp_path / "weighted", SUM)
+    (folder / "family.py").write_text(
+        "def broken(arrays):\n    return arrays['x'] + None\n\n\norders = {'broken': broken}\n"
+    )
+    (folder / "weighted.cu").write_text(SUM_SOURCE)
+    family = families.load(folder)
+    chosen = family.space.configuration("order=broken")
+    inputs = bind(family, {"x": np.ones(8), "weights": np.ones(2)}, {}, {})
+    with pytest.raises(FamilyError, match=r"order broken of rows: TypeError: .*family\.py:2\)"):
+        Ordering().orders_of(Variant(family, chosen, ()), inputs)

@@ -95,7 +95,7 @@ def export(request: Request, out: Console) -> None:
 
 
 def _policy_file(request: Request, name: str) -> PolicyFile:
-    folders = paths.policy_folders(request.policies)
+    folders = paths.policy_folders(request.policies, request.family.folder)
     for folder in folders:
         path = folder / file_name(request.family.name, name)
         if path.is_file():

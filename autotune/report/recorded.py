@@ -53,11 +53,11 @@ def _read(path: Path) -> list[Study]:
             raise ValueError(f"it has no column {', '.join(missing)}; docs/results-csv.md lists them all")
         if len(set(header)) < len(header):
             raise ValueError(f"two of its columns have the name {max(header, key=header.count)!r}")
-        rows = []
-        for row in filter(None, table):
-            if len(row) != len(header):
-                raise ValueError(f"line {table.line_num} has {len(row)} cells, its header {len(header)}")
-            rows.append(dict(zip(header, map(text_of, row), strict=True)))
+        rows: list[Row] = []
+        for cells in filter(None, table):
+            if len(cells) != len(header):
+                raise ValueError(f"line {table.line_num} has {len(cells)} cells, its header {len(header)}")
+            rows.append(dict(zip(header, map(text_of, cells), strict=True)))
     policies = _policies(header)
     numbers = {
         column

@@ -23,6 +23,7 @@ _SAMPLE_MAJOR = 0x00
 _VARIANT_MAJOR = 0x01
 _HEADER_BYTES = 3
 _COLUMNS = 6
+_MOST_BYTES = 1 << 29  # of a table's text: some ten million rows; a few MB of gzip can hold gigabytes
 # Both the .fam and the .bim hold their id in the second column.
 _ID_COLUMN = 1
 
@@ -170,8 +171,13 @@ def _check_length(path: Path, individuals: int, variants: int, bytes_per_variant
 def _read_ids(bed_path: Path, suffix: str) -> list[str]:
     path = _sibling(bed_path, suffix)
     try:
-        content = path.read_bytes()
-        text = gzip.decompress(content) if path.suffix == ".gz" else content
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            text = file.read(_MOST_BYTES + 1)
+        if len(text) > _MOST_BYTES:
+            raise WorkloadError(
+                f"{path} has more than {_MOST_BYTES >> 20} MiB of text, more than any {suffix} has rows for. Copy it "
+                "again."
+            )
         ids = []
         # Split as bytes: str would also cut at Unicode separators inside an id.
         for number, line in enumerate(text.splitlines(), start=1):

@@ -25,6 +25,9 @@ __all__ = [
 
 MAX_READ_LENGTH = 2**16 - 1
 
+# Suffixes are sorted by signed numbers of 32 bits.
+_MOST_REFERENCE_BASES = 2**31 - 1
+
 # Positions take 8 bytes a base: so many bases are turned round at a time.
 _TURNED_AT_ONCE = 1 << 18
 
@@ -46,7 +49,13 @@ def read_reference(path: Path) -> Reference:
     Raises WorkloadError: no such file, empty, neither FASTA nor FASTQ, damaged or cut short, a record without
     sequence, no A, C, G or T at all.
     """
-    whole = join(list(records(path, sys.maxsize)))
+    try:
+        whole = join(list(_bounded(path)))
+    except MemoryError:
+        raise WorkloadError(
+            f"{path} does not fit into this host's memory; a few MB of gzip or xz can hold gigabytes. Give a smaller "
+            "reference."
+        ) from None
     lengths = np.diff(whole.offsets)
     if not lengths.all():
         record = int(np.argmin(lengths))
@@ -65,6 +74,17 @@ def read_reference(path: Path) -> Reference:
         starts=whole.offsets[:-1] + np.arange(len(whole.headers)),
         lengths=lengths,
     )
+
+
+def _bounded(path: Path) -> Iterator[ReadBlock]:
+    bases = 0
+    for block in records(path, sys.maxsize):
+        bases += len(block.codes)
+        if bases > _MOST_REFERENCE_BASES:
+            raise WorkloadError(
+                f"{path} has more than {_MOST_REFERENCE_BASES} bases, the most that a position can name. Split it."
+            )
+        yield block
 
 
 def read_blocks(
