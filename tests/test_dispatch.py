@@ -174,7 +174,6 @@ kernels:
   weighted: {arguments: [x, weights, y], grid: ["ceil_div(rows, 64)"], block: ["64"]}
 policies:
   memory: {layout: memory, data: [x], values: [global, readonly], default: global}
-  order: {layout: order, data: [rows], values: [given, broken], default: given}
 reference: control
 """
 SUM_SOURCE = """\
@@ -211,7 +210,8 @@ def test_what_was_prepared_is_refilled_while_others_come_with_the_call(tmp_path:
 
 
 def test_a_mistake_in_an_order_is_told_with_its_line(tmp_path: Path) -> None:
-    folder = write_family(tmp_path / "weighted", SUM)
+    ordered = "  order: {layout: order, data: [rows], values: [given, broken], default: given}\n"
+    folder = write_family(tmp_path / "weighted", SUM.replace("reference:", ordered + "reference:"))
     (folder / "family.py").write_text(
         "def broken(arrays):\n    return arrays['x'] + None\n\n\norders = {'broken': broken}\n"
     )
