@@ -25,10 +25,20 @@ from autotune.window import constant_places, shape_at_once
 
 __all__ = ["Geometry", "Variant", "batch", "default_header", "scalar_bytes"]
 
+# NVRTC 13.0 has no offsetof, neither as a builtin nor in a header; its front end's own intrinsic is what makes one.
+_OFFSET = """\
+#ifndef CHECKED_OFFSET
+#ifdef __CUDACC_RTC__
+#define CHECKED_OFFSET(R, field) ((unsigned long long)__INTADDR__(&(((R*)0)->field)))
+#else
+#define CHECKED_OFFSET(R, field) __builtin_offsetof(R, field)
+#endif
+#endif
+"""
 _FIELD_CHECK = """\
 template <class R, class = decltype(sizeof(0))> struct {trait} {{ static constexpr bool is_right = true; }};
 template <class R> struct {trait}<R, decltype(sizeof(R::{name}))> {{
-  static constexpr bool is_right = __builtin_offsetof(R, {name}) == {offset} && sizeof(R::{name}) == {size};
+  static constexpr bool is_right = CHECKED_OFFSET(R, {name}) == {offset} && sizeof(R::{name}) == {size};
 }};
 static_assert({trait}<{record}>::is_right, "{told}");
 """
@@ -206,7 +216,7 @@ def _record_checks(arrays: Iterable[Data]) -> str:
             checks[text] = None
     if not checks:
         return ""
-    text = "".join(checks)
+    text = _OFFSET + "".join(checks)
     guard = (
         f"CHECKED_RECORDS_{hashlib.sha256(text.encode()).hexdigest()[:16]}"  # once for a batch of variants
     )
