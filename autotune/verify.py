@@ -138,6 +138,8 @@ class Verifier:
 
     def _outside(self, execution: Execution) -> str:
         for name, placed in self._guarded(execution).items():
+            if not self.backend.strays(placed, self._byte):
+                continue
             before, behind = (np.flatnonzero(guard != self._byte) for guard in self.backend.guards(placed))
             size = execution.variant.layouts[name].value_bytes
             for side, away in (("behind its end", behind), ("before its begin", GUARD_BYTES - 1 - before)):

@@ -171,6 +171,9 @@ class FakeBackend:
         found: tuple[NDArray[np.uint8], NDArray[np.uint8]] = placed.guards
         return found
 
+    def strays(self, placed: Any, byte: int) -> int:
+        return sum(int(np.count_nonzero(guard != byte)) for guard in placed.guards)
+
     def fill_constants(self, module: Any, byte: int) -> None:
         pass
 

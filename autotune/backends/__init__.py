@@ -87,6 +87,10 @@ class Backend(Protocol):
         """What the guards before and behind it hold: empty where it has none, and to be read at once."""
         ...
 
+    def strays(self, placed: Placed, byte: int) -> int:
+        """How many bytes of the guards do not hold ``byte``."""
+        ...
+
     def fill_constants(self, module: Module, byte: int) -> None:
         """Set every byte of the binary's constant memory; see ``Execution.prepare``."""
         ...

@@ -168,6 +168,10 @@ class CpuBackend:
         assert isinstance(placed, CpuPlaced)
         return placed.guards
 
+    def strays(self, placed: Placed, byte: int) -> int:
+        assert isinstance(placed, CpuPlaced)
+        return sum(int(np.count_nonzero(guard != byte)) for guard in placed.guards)
+
     def fill_constants(self, module: Any, byte: int) -> None:
         module.window.fill(byte)
 

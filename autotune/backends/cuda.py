@@ -187,6 +187,14 @@ class CudaBackend:
             self.synchronize()
         return found[0], found[1]
 
+    def strays(self, placed: Placed, byte: int) -> int:
+        assert isinstance(placed, CudaPlaced)
+        if not placed.guard:
+            return 0
+        with self._driving():
+            blocks = self.device.multiprocessors
+            return self._probe.strays(placed.address, placed.stored.nbytes, placed.guard, byte, blocks)
+
     def fill_constants(self, module: Any, byte: int) -> None:
         with self._driving("cannot fill constant memory: "), module.window.lock:
             if (constants := module.window.address) is not None:

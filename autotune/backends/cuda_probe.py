@@ -14,7 +14,7 @@ from autotune.toolchain import Batch, Compiled, CompileFailure, Toolchain, Varia
 from autotune.variant import Geometry
 
 _SOURCE = VariantSource(
-    "autotune-probe-2", "Probe", "struct Probe {};\n", ("empty", "delay", "mismatches", "checksum")
+    "autotune-probe-3", "Probe", "struct Probe {};\n", ("empty", "delay", "mismatches", "strays", "checksum")
 )
 _ONE_THREAD = Geometry((1, 1, 1), (1, 1, 1))
 _ONE_WARP = Geometry((1, 1, 1), (32, 1, 1))
@@ -35,6 +35,7 @@ class Probe:
         self._load = load
         self._launch = launch
         self._module: CudaModule | None = None
+        self._total: Any = None  # 8 bytes on the device, kept: to allocate takes longer than to count
 
     def empty(self) -> None:
         self._launch(self._loaded(), "empty", _ONE_WARP, [])
@@ -48,26 +49,27 @@ class Probe:
         """How many 4-byte words (or tail bytes) of two buffers differ, counted by so many blocks."""
         return self._added("mismatches", (address, expected, nbytes), blocks)
 
+    def strays(self, address: int, nbytes: int, guard: int, byte: int, blocks: int) -> int:
+        """How many bytes differ from ``byte`` in the ``guard`` bytes before a buffer and behind it."""
+        return self._added("strays", (address, nbytes, guard, byte), blocks)
+
     def checksum(self, address: int, nbytes: int, blocks: int) -> int:
         """A number made of every 4-byte word (and tail byte) of a buffer and of its place, by so many blocks."""
         return self._added("checksum", (address, nbytes), blocks)
 
     def _added(self, kernel: str, arguments: tuple[int, ...], blocks: int) -> int:
         """What the kernel adds to a number in the device's memory, whose address is its last argument."""
-        total = self._driver.mem_alloc(8)
-        try:
-            self._driver.memset_d8(total, 0, 8)
-            words = np.array([*arguments, int(total)], np.uint64)
-            self._launch(self._loaded(), kernel, Geometry((blocks, 1, 1), (256, 1, 1)), [words.tobytes()])
-            found = np.zeros(1, np.uint64)
-            self._driver.memcpy_dtoh(found, total)
-        finally:
-            total.free()
+        self._total = self._total or self._driver.mem_alloc(8)
+        self._driver.memset_d8(self._total, 0, 8)
+        words = np.array([*arguments, int(self._total)], np.uint64)
+        self._launch(self._loaded(), kernel, Geometry((blocks, 1, 1), (256, 1, 1)), [words.tobytes()])
+        found = np.zeros(1, np.uint64)
+        self._driver.memcpy_dtoh(found, self._total)
         return int(found[0])
 
     def forget(self) -> None:
         """The module goes with its context."""
-        self._module = None
+        self._module = self._total = None
 
     def _loaded(self) -> CudaModule:
         if self._module is None:
