@@ -297,6 +297,15 @@ def test_a_space_that_is_too_large_is_not_listed(monkeypatch: pytest.MonkeyPatch
         assert one.single("full") is None
 
 
+@pytest.mark.parametrize("value", ["x\n#error INJECTED", "x; int y", "x,y", "a=b", ""])
+def test_a_value_of_an_option_is_a_word(value: str, tmp_path: Path) -> None:
+    options = f"\noptions:\n  mode: {{values: [plain, {json.dumps(value)}], default: plain}}\ndata:"
+    folder = write_family(tmp_path / "doubler", FAMILY.replace("\ndata:", options))
+    for check in (True, False):
+        with pytest.raises(FamilyError, match=r"option mode: values .* must be distinct words"):
+            load(folder, check)
+
+
 def test_less_than_no_shared_memory_is_refused() -> None:
     from autotune.device import Limits
 
