@@ -151,3 +151,55 @@ __global__ void arithmetic(int* out) {
   out[6] = static_cast<int>(__funnelshift_l(0x80000000u, 1u, 1));
   out[7] = static_cast<int>(sizeof(float4) + alignof(float4) + alignof(uchar4) + sizeof(double2) + sizeof(int3));
 }
+
+// The faults that only another order shows: each gives out[i] == first + i when blocks and threads run in ascending
+// order. `first` is another one in each launch, so that what an earlier one left in shared memory is not right.
+
+// No barrier between what a thread writes and what its neighbour reads.
+template <class V>
+__global__ void no_barrier(int* out, int first) {
+  __shared__ int tile[1024];
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  tile[threadIdx.x] = first + i;
+  out[i] = threadIdx.x == 0 ? first + i : tile[threadIdx.x - 1] + 1;
+}
+
+// The same within a warp, where lock step was relied on after a shuffle.
+template <class V>
+__global__ void no_warp_barrier(int* out, int first) {
+  __shared__ int tile[1024];
+  const int lane = static_cast<int>(threadIdx.x % 32), i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  tile[threadIdx.x] = first + __shfl_sync(~0u, i, lane);
+  out[i] = lane == 0 ? first + i : tile[threadIdx.x - 1] + 1;
+}
+
+// A block that goes on from the one before it.
+template <class V>
+__global__ void chained_blocks(int* out, int first) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (threadIdx.x == 0) out[i] = blockIdx.x == 0 ? first : out[i - blockDim.x] + static_cast<int>(blockDim.x);
+  __syncthreads();
+  if (threadIdx.x > 0) out[i] = out[i - threadIdx.x] + static_cast<int>(threadIdx.x);
+}
+
+// Dynamic shared memory that is read before anything was written to it: all bits of it are the same.
+template <class V>
+__global__ void unwritten(int* out) {
+  const int* const buffer = autotune::dynamic_shared<int>();
+  out[blockIdx.x * blockDim.x + threadIdx.x] = buffer[threadIdx.x];
+}
+
+// An addition that is not atomic, by every thread to the same place.
+template <class V>
+__global__ void lost_updates(volatile int* out, int times) {
+  for (int i = 0; i < times; ++i) out[0] = out[0] + 1;
+}
+
+// Who ran when: a ticket for every thread, drawn before and after a barrier.
+template <class V>
+__global__ void tickets(int* next, int* out) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  out[2 * i] = atomicAdd(next, 1);
+  __syncthreads();
+  out[2 * i + 1] = atomicAdd(next, 1);
+}

@@ -140,6 +140,9 @@ class FakeBackend:
     def stream(self) -> AbstractContextManager[None]:
         return nullcontext()
 
+    def shuffled(self, seed: int) -> AbstractContextManager[None]:
+        return nullcontext()
+
     def toolchain(self, compiler: str = "") -> FakeToolchain:
         return self.tools
 
@@ -179,9 +182,6 @@ class FakeBackend:
 
     def checksum(self, placed: Any) -> int:
         return zlib.crc32(placed.buffer.data)
-
-    def shuffled(self, seed: int) -> AbstractContextManager[None]:
-        return nullcontext()
 
     def upload(self, placed: Any, stored: Stored) -> None:
         placed.buffer[:] = stored.buffer

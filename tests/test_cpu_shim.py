@@ -4,6 +4,7 @@ import hashlib
 import struct
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,12 @@ KERNELS = (
     "diverged",
     "trap_in_block",
     "arithmetic",
+    "no_barrier",
+    "no_warp_barrier",
+    "chained_blocks",
+    "unwritten",
+    "lost_updates",
+    "tickets",
 )
 ARRAY = "autotune::Array<float, autotune::{memory}, autotune::Strided<1, 0>, autotune::{dims}>"
 GLOBAL = ARRAY.format(memory="Global<unsigned>", dims="Dims1D")
@@ -56,8 +63,18 @@ def build(batch: Batch, toolchain: HostCxx) -> list[Compiled]:
 
 
 @pytest.fixture(params=[1, 4], ids=["one thread", "four threads"])
-def backend(request: pytest.FixtureRequest) -> Iterator[CpuBackend]:
-    with CpuBackend(request.param) as made:
+def threads(request: pytest.FixtureRequest) -> int:
+    count: int = request.param
+    return count
+
+
+@pytest.fixture(params=[None, 2, 7], ids=["ascending", "descending", "drawn"])
+def backend(threads: int, request: pytest.FixtureRequest) -> Iterator[CpuBackend]:
+    """What is right is right in any order."""
+    with (
+        CpuBackend(threads) as made,
+        nullcontext() if request.param is None else made.shuffled(request.param),
+    ):
         yield made
 
 
@@ -269,3 +286,102 @@ def test_a_library_is_closed_with_its_last_module(backend):
     assert image in maps.read_text()
     second.unload()
     assert image not in maps.read_text()
+
+
+# ---- orders other than the ascending one
+
+
+@pytest.fixture
+def alone() -> Iterator[tuple[CpuBackend, CpuModule]]:
+    """One thread of the host: a launch with the same seed is the same from time to time."""
+    with CpuBackend(1) as backend:
+        (compiled,) = build(batch_of({"V": ""}, KERNELS), backend.toolchain())
+        module = backend.load(compiled)
+        yield backend, module
+        module.unload()
+
+
+@pytest.mark.parametrize("seed", [*range(2, 12)])
+@pytest.mark.parametrize(
+    ("kernel", "blocks", "threads"),
+    [("no_barrier", 1, 2), ("no_barrier", 3, 256), ("no_warp_barrier", 2, 64), ("chained_blocks", 9, 32)],
+)
+def test_what_relies_on_an_order_shows(alone, kernel, blocks, threads, seed):
+    """Two threads that are drawn come in ascending order half of the time; of more, two hardly ever all do."""
+    backend, module = alone
+    count = blocks * threads
+
+    def is_right(first: int) -> bool:
+        out = np.zeros(count, np.int32)
+        geometry = Geometry((blocks, 1, 1), (threads, 1, 1))
+        backend.launch(module, kernel, geometry, [pointer(out), number(first)])
+        return bool((out == first + np.arange(count)).all())
+
+    assert is_right(1)
+    with backend.shuffled(seed):
+        seen = [not is_right(10 * launch) for launch in range(2, 22)]
+    assert all(seen) if count > 2 or seed % 2 == 0 else 0 < sum(seen) < len(seen)
+    assert is_right(5)
+
+
+def tickets(backend: CpuBackend, module: CpuModule) -> NDArray[np.int32]:
+    taken, out = np.zeros(1, np.int32), np.zeros((3, 64, 2), np.int32)
+    arguments = [pointer(taken), pointer(out)]
+    backend.launch(module, "tickets", Geometry((3, 1, 1), (64, 1, 1)), arguments)
+    return out
+
+
+def test_an_order_is_its_seed_s(alone):
+    def drawn(seed: int) -> list[NDArray[np.int32]]:
+        with backend.shuffled(seed):
+            return [tickets(backend, module) for _ in range(2)]
+
+    backend, module = alone
+    first, second = drawn(5)
+    assert all((a == b).all() for a, b in zip((first, second), drawn(5), strict=True))
+    assert (first != second).any(), "each launch has an order of its own"
+    assert (first != drawn(7)[0]).any()
+    backwards = np.arange(3)[::-1] * 128
+    assert (drawn(4)[1][:, ::-1, 0] == backwards[:, None] + np.arange(64)).all()
+    assert (drawn(4)[1][:, ::-1, 1] == backwards[:, None] + 64 + np.arange(64)).all()
+
+
+def test_an_order_ends_with_its_block(alone):
+    backend, module = alone
+    with backend.shuffled(1):
+        with backend.shuffled(2):
+            tickets(backend, module)
+        assert (tickets(backend, module) != np.arange(384).reshape(3, 2, 64).swapaxes(1, 2)).any()
+    assert (tickets(backend, module) == np.arange(384).reshape(3, 2, 64).swapaxes(1, 2)).all()
+
+
+def test_a_drawn_order_is_a_permutation_of_many_blocks(alone):
+    backend, module = alone
+    for grid in ((1, 1, 1), (2, 1, 1), (5, 1, 1), (17, 3, 5), (1, 1, 4097)):
+        visits = np.zeros(int(np.prod(grid)), np.uint32)
+        with backend.shuffled(3):
+            for _ in range(3):
+                backend.launch(module, "coverage", Geometry(grid, (1, 1, 1)), [pointer(visits)])
+        assert (visits == 3).all()
+
+
+def test_dynamic_shared_memory_that_nobody_wrote_holds_no_number(alone):
+    backend, module = alone
+    out = np.zeros((2, 64), np.int32)
+    with backend.shuffled(1):
+        backend.launch(module, "unwritten", Geometry((2, 1, 1), (64, 1, 1), 256), [pointer(out)])
+    assert (out == -1).all()
+
+
+def test_blocks_meet_on_several_threads_of_the_host(alone):
+    """However little there is to do; otherwise one thread would do all of it, and no addition would be lost. A machine
+    that is busy may run them one after the other: so any of many launches will do."""
+    module = alone[1]
+    with CpuBackend(4) as backend, backend.shuffled(1):
+        for _ in range(500):
+            out = np.zeros(1, np.int32)
+            arguments = [pointer(out), number(50)]
+            backend.launch(module, "lost_updates", Geometry((64, 1, 1), (1, 1, 1)), arguments)
+            if out[0] != 64 * 50:
+                return
+    raise AssertionError("nothing was lost")

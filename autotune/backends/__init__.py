@@ -61,6 +61,11 @@ class Backend(Protocol):
         downloads and waits for there runs beside other threads' work."""
         ...
 
+    def shuffled(self, seed: int) -> AbstractContextManager[None]:
+        """Launches in the block run their blocks and threads in an order drawn from ``seed``, where the device lets us
+        choose; elsewhere nothing changes. What is right in one order only is wrong in others."""
+        ...
+
     def toolchain(self, compiler: str = "") -> Toolchain: ...
 
     def load(self, compiled: Compiled) -> Module: ...
@@ -135,11 +140,6 @@ class Backend(Protocol):
     def record(self, steps: Callable[[], None]) -> Callable[[], None]:
         """What ``steps`` launches and fills as one graph, recorded now and run by each call of the result, in the
         calling thread's order of execution. ``steps`` waits for nothing and moves no data to or from the host."""
-        ...
-
-    def shuffled(self, seed: int) -> AbstractContextManager[None]:
-        """Launches in the block run their blocks and threads in an order drawn from ``seed``, where the device lets it
-        be chosen."""
         ...
 
     def synchronize(self) -> None: ...

@@ -8,15 +8,16 @@ import ctypes
 import platform
 import time
 import zlib
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from itertools import count, repeat
 from typing import Any
 
 import numpy as np
 
 from autotune.backends import LaunchError, Placed, cpu_host
-from autotune.backends.cpu_native import Launch, Texture, images, runtime
+from autotune.backends.cpu_native import ASCENDING, DESCENDING, DRAWN, Launch, Texture, images, runtime
 from autotune.backends.outlet import HostOutlet
 from autotune.cache import default_root
 from autotune.device import Device
@@ -31,6 +32,7 @@ __all__ = ["CpuBackend", "CpuModule", "CpuPlaced"]
 _ALIGNMENT = 64
 _NO_GUARDS = np.empty(0, np.uint8), np.empty(0, np.uint8)
 _MOST_FLUSHED = 32 << 20
+_STEP = 0x9E3779B97F4A7C15  # an odd number without a pattern: its multiples, by 64 bits, lie far apart
 # kernels/include/autotune/cpu/abi.hpp: Status.
 _REASONS = {
     1: "threads of a block wait at a barrier or a warp operation that others never reach",
@@ -83,6 +85,7 @@ class CpuBackend:
         self._runtime = 0
         self._flush: Bytes | None = None
         self._kernel_ms: dict[str, float] = {}
+        self._orders: Iterator[tuple[int, int]] = repeat((ASCENDING, 0))  # of each launch, with its seed
         self.device = Device(
             kind="cpu",
             name=cpu_model(),
@@ -205,21 +208,37 @@ class CpuBackend:
 
     # -- launching and timing ---------------------------------------------------------------------------
 
+    @contextmanager
+    def shuffled(self, seed: int) -> Iterator[None]:
+        """An even seed has every launch in the block begin with its last block and each block with its last thread; an
+        odd one draws both orders anew for each launch, and with the same seed the same ones. Blocks run side by side
+        on all threads even where that is not worth it; with one thread a launch is the same from time to time."""
+        before = self._orders
+        order = DRAWN if seed % 2 else DESCENDING
+        self._orders = ((order, (seed + number) * _STEP % 2**64) for number in count(1))
+        try:
+            yield
+        finally:
+            self._orders = before
+
     def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
         """Returns when the kernel has run. Raises LaunchError when it did not, or not to its end; the first
         launch in a process raises CompilerError when the runtime library cannot be compiled."""
-        count = len(arguments)
-        pointers = (ctypes.c_char_p * count)(*arguments)
-        sizes = (ctypes.c_ulonglong * count)(*map(len, arguments))
+        number = len(arguments)
+        pointers = (ctypes.c_char_p * number)(*arguments)
+        sizes = (ctypes.c_ulonglong * number)(*map(len, arguments))
+        order, seed = next(self._orders)
         request = Launch(
             self._runtime or self._load_runtime(),
             geometry.grid,
             geometry.block,
             self.threads,
-            count,
+            number,
             geometry.shared_bytes,
             ctypes.addressof(pointers),
             ctypes.addressof(sizes),
+            order,
+            seed,
         )
         status = module.functions[kernel](request)
         module.elapsed_ns = request.elapsed_ns
@@ -242,9 +261,6 @@ class CpuBackend:
     def record(self, steps: Callable[[], None]) -> Callable[[], None]:
         """``steps`` themselves: a launch here costs little more than its kernel."""
         return steps
-
-    def shuffled(self, seed: int) -> AbstractContextManager[None]:  # noqa: ARG002
-        return nullcontext()
 
     def synchronize(self) -> None:
         """Nothing is ever under way."""

@@ -16,9 +16,12 @@ from autotune.errors import CompilerError
 from autotune.hostcxx import RuntimeCxx, runtime_batch
 from autotune.toolchain import CompileFailure
 
-__all__ = ["CONSTANT_BYTES", "Image", "Launch", "Texture", "images", "runtime"]
+__all__ = [
+    "ASCENDING", "CONSTANT_BYTES", "DESCENDING", "DRAWN", "Image", "Launch", "Texture", "images", "runtime",
+]  # fmt: skip
 
 CONSTANT_BYTES = 65536
+ASCENDING, DESCENDING, DRAWN = range(3)  # kernels/include/autotune/cpu/abi.hpp: Order
 
 
 class Launch(ctypes.Structure):
@@ -33,6 +36,8 @@ class Launch(ctypes.Structure):
         ("shared_bytes", ctypes.c_ulonglong),
         ("arguments", ctypes.c_void_p),
         ("argument_bytes", ctypes.c_void_p),
+        ("order", ctypes.c_uint),
+        ("seed", ctypes.c_ulonglong),
         ("elapsed_ns", ctypes.c_longlong),
     )
 

@@ -118,6 +118,10 @@ class CudaBackend:
             finally:
                 self._local.stream = None
 
+    def shuffled(self, seed: int) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Nothing changes: the GPU takes blocks and warps as it likes."""
+        return nullcontext()
+
     @contextmanager
     def on(self, stream: int) -> Iterator[None]:
         """The calling thread's work in the block runs in the order of another library's stream, by its handle."""
@@ -350,10 +354,6 @@ class CudaBackend:
             raise LaunchError(str(problem)) from None
         finally:
             self._traced = None
-
-    def shuffled(self, seed: int) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Nothing: the GPU orders its blocks itself."""
-        return nullcontext()
 
     def synchronize(self) -> None:
         with self._driving():

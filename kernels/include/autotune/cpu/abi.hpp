@@ -16,6 +16,9 @@ enum Status : int {
 
 constexpr unsigned lanes = 32, most_warps = 32, most_threads = lanes * most_warps;
 
+// Which of a launch's blocks comes first, and which of a block's threads when several can go on.
+enum Order : unsigned { ascending, descending, drawn };
+
 // Operations on the lanes of a warp.
 enum WarpOperation : unsigned char {
   synchronise,
@@ -37,7 +40,7 @@ struct BarrierCount {
   unsigned holding, arrived;  // threads whose predicate held, and all that arrived
 };
 
-class Worker;  // a thread of the pool at work, the runtime's own
+struct Worker;  // a thread of the pool at work, the runtime's own
 struct Runtime;
 
 // Where a fibre goes on; see fibre.hpp.
@@ -76,7 +79,8 @@ struct Program {
   float* block_nanoseconds;
 };
 
-// A request, mirrored by autotune/backends/cpu_native.py. At most `workers` threads take part.
+// A request, mirrored by autotune/backends/cpu_native.py. At most `workers` threads take part. What is `drawn` is so
+// from the seed.
 struct Launch {
   const Runtime* runtime;
   unsigned grid[3], block[3];
@@ -84,6 +88,8 @@ struct Launch {
   unsigned long long shared_bytes;
   const void* const* arguments;
   const unsigned long long* argument_bytes;
+  Order order;
+  unsigned long long seed;
   long long elapsed_ns;  // result
 };
 

@@ -28,6 +28,8 @@ namespace {
 constexpr double worth_sharing_ns = 20000;
 // A thread looks for the next job, or for the end of one, this long before it sleeps: launches come in a row.
 constexpr long long patience_ns = 50000;
+// Blocks that are to meet on several threads wait this long for a second one.
+constexpr long long meeting_ns = 4 * patience_ns;
 
 long long now_ns() {
   timespec now;
@@ -36,8 +38,8 @@ long long now_ns() {
 }
 
 template <class Condition>
-void spin_while(Condition condition) {
-  for (const long long until = now_ns() + patience_ns; condition() && now_ns() < until;)
+void spin_while(Condition condition, long long longest_ns = patience_ns) {
+  for (const long long until = now_ns() + longest_ns; condition() && now_ns() < until;)
     for (int i = 0; i < 16; ++i) {
 #ifdef __x86_64__
       __builtin_ia32_pause();
@@ -47,32 +49,49 @@ void spin_while(Condition condition) {
     }
 }
 
-pthread_key_t worker_key;
-pthread_once_t worker_key_once = PTHREAD_ONCE_INIT;
+template <Order ORDER>
+class WorkerOfThread {
+ public:
+  // Made when first wanted; null when there is no memory.
+  static BlockWorker<ORDER>* get() {
+    pthread_once(&once_, [] {
+      pthread_key_create(&key_, [](void* worker) {
+        static_cast<BlockWorker<ORDER>*>(worker)->~BlockWorker();
+        free(worker);
+      });
+    });
+    if (void* const made = pthread_getspecific(key_)) return static_cast<BlockWorker<ORDER>*>(made);
+    void* const memory = malloc(sizeof(BlockWorker<ORDER>));
+    if (!memory) return nullptr;
+    pthread_setspecific(key_, memory);
+    return new (At{memory}) BlockWorker<ORDER>;
+  }
 
-void make_worker_key() {
-  pthread_key_create(&worker_key, [](void* worker) {
-    static_cast<Worker*>(worker)->~Worker();
-    free(worker);
-  });
-}
+ private:
+  inline static pthread_key_t key_;
+  inline static pthread_once_t once_ = PTHREAD_ONCE_INIT;
+};
 
-// Of this thread, made when first wanted; null when there is no memory.
-Worker* this_worker() {
-  pthread_once(&worker_key_once, &make_worker_key);
-  if (void* const made = pthread_getspecific(worker_key)) return static_cast<Worker*>(made);
-  void* const memory = malloc(sizeof(Worker));
-  if (!memory) return nullptr;
-  pthread_setspecific(worker_key, memory);
-  return new (At{memory}) Worker;
+template <Order ORDER>
+void run_blocks(Job& job) {
+  if (BlockWorker<ORDER>* const worker = WorkerOfThread<ORDER>::get())
+    worker->run(job);
+  else
+    job.fail(out_of_memory);
 }
 
 void work(Job& job) {
   const long long begin = now_ns();
-  if (Worker* const worker = this_worker())
-    worker->run(job);
-  else
-    job.fail(out_of_memory);
+  switch (job.launch.order) {
+    case ascending:
+      run_blocks<ascending>(job);
+      break;
+    case descending:
+      run_blocks<descending>(job);
+      break;
+    case drawn:
+      run_blocks<drawn>(job);
+  }
   job.busy_ns.add(now_ns() - begin);
 }
 
@@ -94,6 +113,11 @@ class Pool {
     for (unsigned i = 0; i < helpers; ++i) pthread_cond_signal(&wake_);
     pthread_mutex_unlock(&mutex_);
     return true;
+  }
+
+  // Waits for the first thread of the pool to work on the job, but not for long.
+  void meet() {
+    spin_while([this] { return busy_.load() == 0; }, meeting_ns);
   }
 
   // Returns when no thread of the pool works on the job any more.
@@ -163,17 +187,20 @@ Pool* pool() {
 // Divides the blocks that are left among the caller and the pool; false when the pool is not to be had.
 bool share(Job& job, unsigned long long left) {
   const unsigned workers = left < job.launch.workers ? static_cast<unsigned>(left) : job.launch.workers;
+  const bool is_reordered = job.launch.order != ascending;
   job.chunk = left / (16ull * workers);
-  if (job.chunk == 0) job.chunk = 1;
+  if (job.chunk == 0 || is_reordered) job.chunk = 1;
   job.shared = true;  // before the pool sees the job
   const long long begin = now_ns();
   if (!pool() || !pool()->begin(job, workers - 1)) job.shared = false;
+  if (job.shared && is_reordered) pool()->meet();
   job.busy_ns.add(begin - now_ns());  // waking others is no work
   return job.shared;
 }
 
 // What is left in [begin, blocks) is done alone when it is little, as far as the blocks before it, or the last
-// launch of the same kernel, tell. Otherwise the pool is asked; while it is busy, some blocks are done alone.
+// launch of the same kernel, tell. Otherwise the pool is asked; while it is busy, some blocks are done alone. In
+// another order than the ascending one it is always asked: blocks that run at the same time show what they share.
 bool take_alone(Job& job, unsigned long long& begin, unsigned long long& end) {
   begin = job.next_block.load();
   const unsigned long long left = job.blocks - begin;
@@ -183,7 +210,8 @@ bool take_alone(Job& job, unsigned long long& begin, unsigned long long& end) {
     __atomic_load(job.program.block_nanoseconds, &last_ns, __ATOMIC_RELAXED);
     const double so_far = static_cast<double>(now_ns() - job.begin_ns);
     const double block_ns = begin ? so_far / static_cast<double>(begin) : last_ns;
-    const bool little = block_ns > 0 && block_ns * static_cast<double>(left) < worth_sharing_ns;
+    const bool little =
+        job.launch.order == ascending && block_ns > 0 && block_ns * static_cast<double>(left) < worth_sharing_ns;
     if (!little && left > 1 && share(job, left)) return take_blocks(job, begin, end);
     const double some = block_ns > 0 ? worth_sharing_ns / 2 / block_ns : 0;
     if (some < static_cast<double>(left)) end = begin + 1 + static_cast<unsigned long long>(some);
@@ -206,32 +234,43 @@ bool fits(const Launch& launch, const Program& program) {
   return true;
 }
 
+int run(Launch& launch, const Program& program) noexcept;
+
+// What a kernel's threads call: the functions of its launch's order.
+template <Order ORDER>
+struct Calls {
+  static BlockWorker<ORDER>* at(Worker* worker) { return static_cast<BlockWorker<ORDER>*>(worker); }
+
+  static const Resumable* next(Worker* worker) noexcept { return at(worker)->next(); }
+  static BarrierCount barrier(Worker* worker, uint3 thread, bool predicate) noexcept {
+    return at(worker)->barrier(thread, predicate);
+  }
+  static unsigned long long warp(Worker* worker, uint3 thread, WarpOperation operation, unsigned mask,
+                                 unsigned long long value, unsigned operand, unsigned width) noexcept {
+    return at(worker)->warp(thread, operation, mask, value, operand, width);
+  }
+  static void fail(Worker* worker, Status status) noexcept { at(worker)->fail(status); }
+
+  static constexpr Runtime runtime{&run, &next, &barrier, &warp, &fail};
+};
+
 int run(Launch& launch, const Program& program) noexcept {
   launch.elapsed_ns = 0;
   if (!is_launchable(launch)) return bad_geometry;
   if (!fits(launch, program)) return bad_arguments;
+  if (launch.order == descending) launch.runtime = &Calls<descending>::runtime;
+  if (launch.order == drawn) launch.runtime = &Calls<drawn>::runtime;
   const unsigned long long blocks = 1ull * launch.grid[0] * launch.grid[1] * launch.grid[2];
   Job job{launch, program, blocks, launch.block[0] * launch.block[1] * launch.block[2], now_ns()};
   work(job);
   if (job.shared) the_pool.load()->end();
   launch.elapsed_ns = now_ns() - job.begin_ns;
-  float block_ns = static_cast<float>(job.busy_ns.load()) / static_cast<float>(blocks);
-  __atomic_store(program.block_nanoseconds, &block_ns, __ATOMIC_RELAXED);
+  if (launch.order == ascending) {
+    float block_ns = static_cast<float>(job.busy_ns.load()) / static_cast<float>(blocks);
+    __atomic_store(program.block_nanoseconds, &block_ns, __ATOMIC_RELAXED);
+  }
   return job.status.load();
 }
-
-const Resumable* next(Worker* worker) noexcept { return worker->next(); }
-
-BarrierCount barrier(Worker* worker, uint3 thread, bool predicate) noexcept {
-  return worker->barrier(thread, predicate);
-}
-
-unsigned long long warp(Worker* worker, uint3 thread, WarpOperation operation, unsigned mask, unsigned long long value,
-                        unsigned operand, unsigned width) noexcept {
-  return worker->warp(thread, operation, mask, value, operand, width);
-}
-
-void fail(Worker* worker, Status status) noexcept { worker->fail(status); }
 
 }  // namespace
 
@@ -247,6 +286,5 @@ bool take_blocks(Job& job, unsigned long long& begin, unsigned long long& end) {
 
 extern "C" __attribute__((visibility("default"))) const autotune::cpu::Runtime* autotune_runtime() {
   using namespace autotune::cpu;
-  static constexpr Runtime runtime{&run, &next, &barrier, &warp, &fail};
-  return &runtime;
+  return &Calls<ascending>::runtime;
 }

@@ -3,12 +3,18 @@
 // A fibre runs one thread of the block after the other. When a thread has to wait, its fibre is parked with it
 // and another fibre goes on; when there is nobody left to wait for, the parked fibres become ready, and are
 // resumed in order. Nothing of this is even set up in a block whose threads never wait.
+//
+// In another order than the ascending one each thread is started by itself. What a kernel may not rely on is then
+// chosen: which thread comes next, among those that have not started and those that wait for nobody any more. Each
+// order has a class of its own, so that the choice costs the ascending one nothing.
 #pragma once
 #include <stdlib.h>
+#include <string.h>
 
 #include "autotune/cpu/abi.hpp"
 #include "autotune/cpu/fibre.hpp"
 #include "autotune/cpu/job.hpp"
+#include "autotune/cpu/order.hpp"
 #include "autotune/cpu/warp.hpp"
 
 namespace autotune::cpu {
@@ -22,9 +28,19 @@ inline bool advance(uint3& place, const dim3& extent) {
   return ++place.z < extent.z;
 }
 
-class Worker {
+// The place with that number, x first.
+inline uint3 place_of(unsigned long long number, const dim3& extent) {
+  const unsigned long long row = number / extent.x;
+  return {static_cast<unsigned>(number % extent.x), static_cast<unsigned>(row % extent.y),
+          static_cast<unsigned>(row / extent.y)};
+}
+
+struct Worker {};
+
+template <Order ORDER>
+class BlockWorker : public Worker {
  public:
-  ~Worker() {
+  ~BlockWorker() {
     for (unsigned i = 0; i < fibre_count_; ++i) unmap_stack(fibres_[i]);
     free(dynamic_shared_);
   }
@@ -32,7 +48,7 @@ class Worker {
   // Runs blocks of the job until none are left or one fails.
   void run(Job& job) {
     unsigned long long begin;
-    if (!take_blocks(job, begin, block_end_)) return;
+    if (!take_blocks(job, begin, turn_end_)) return;
     const Launch& launch = job.launch;
     job_ = &job;
     spare_ = nullptr;
@@ -120,30 +136,42 @@ class Worker {
     return dynamic_shared_;
   }
 
-  void enter_block(unsigned long long block) {
-    block_ = block;
-    const dim3& dim = setting_.grid_dim;
-    const unsigned long long row = block / dim.x;
-    place_.block = {static_cast<unsigned>(block % dim.x), static_cast<unsigned>(row % dim.y),
-                    static_cast<unsigned>(row / dim.y)};
+  // The block whose turn it is.
+  void enter_block(unsigned long long turn) {
+    turn_ = turn;
+    place_.block = place_of(item_at<ORDER>(turn, job_->blocks, job_->launch.seed), setting_.grid_dim);
     begin_block();
   }
 
   void begin_block() {
+    if constexpr (ORDER != ascending) return begin_reordered();
     place_.thread = {0, 0, 0};
     place_.straight_end = setting_.block_dim.x;
     parking_ = false;
   }
 
+  // Every thread by itself from the start. Nobody has written to shared memory, so there is no number in it.
+  void begin_reordered() {
+    random_ = Random(job_->launch.seed ^ turn_);
+    if (job_->launch.shared_bytes) memset(dynamic_shared_, 0xff, job_->launch.shared_bytes);
+    for (unsigned i = 0; i < job_->threads; ++i)
+      start_[i] = static_cast<unsigned short>(ORDER == drawn ? i : job_->threads - 1 - i);
+    if (ORDER == drawn) shuffle_items(start_, job_->threads, random_);
+    started_ = 0;
+    expect(0);
+    start_thread(running_);
+  }
+
   // The current fibre goes on with the first thread of another block, or the job is over.
   void next_block() {
-    if (block_ + 1 < block_end_) {
-      ++block_;
+    if (turn_ + 1 < turn_end_) {
+      if constexpr (ORDER != ascending) return enter_block(turn_ + 1);
+      ++turn_;
       advance(place_.block, setting_.grid_dim);
       return begin_block();
     }
     unsigned long long begin;
-    if (!take_blocks(*job_, begin, block_end_)) return leave();
+    if (!take_blocks(*job_, begin, turn_end_)) return leave();
     enter_block(begin);
   }
 
@@ -151,13 +179,18 @@ class Worker {
 
   // The first thread to wait in a block: those before it have returned, those after it have not started.
   void begin_parking(uint3 thread) {
-    parking_ = true;
     place_.thread = thread;
     const dim3& dim = setting_.block_dim;
     const unsigned self = thread.x + dim.x * (thread.y + dim.y * thread.z);
     running_->thread = self;
     started_ = self + 1;
-    live_count_ = job_->threads - self;
+    expect(self);
+  }
+
+  // The threads from `first` on live and none of them waits.
+  void expect(unsigned first) {
+    parking_ = true;
+    live_count_ = job_->threads - first;
     at_barrier_ = 0;
     holding_ = 0;
     barrier_end_ = &barrier_;
@@ -167,31 +200,44 @@ class Worker {
       live_[w] = here < lanes ? (1u << here) - 1 : ~0u;
       waiting_[w] = 0;
     }
-    for (unsigned w = 0; w < self / lanes; ++w) live_[w] = 0;
-    live_[self / lanes] &= ~0u << self % lanes;
+    for (unsigned w = 0; w < first / lanes; ++w) live_[w] = 0;
+    live_[first / lanes] &= ~0u << first % lanes;
   }
 
   // place_ becomes the next thread that has not started; it is alone in its fibre.
   void start_thread(Fibre* fibre) {
-    advance(place_.thread, setting_.block_dim);
+    const unsigned turn = started_++;
+    if constexpr (ORDER != ascending) {
+      fibre->thread = start_[turn];
+      place_.thread = place_of(fibre->thread, setting_.block_dim);
+    } else {
+      fibre->thread = turn;
+      advance(place_.thread, setting_.block_dim);
+    }
     place_.straight_end = place_.thread.x + 1;
-    fibre->thread = started_++;
     running_ = fibre;
   }
 
-  // Another thread goes on, and the current one when it is its turn again.
-  void park() {
+  // Whether a thread is to start now, rather than one that is ready to go on.
+  bool starts_another() {
+    const bool goes_on = ready_ && (ORDER != drawn || random_.coin());
+    return !goes_on && started_ < job_->threads;
+  }
+
+  // Another thread goes on, and the current one when it is its turn again. Inlined: each kind of wait has its own jump
+  // to predict.
+  __attribute__((always_inline)) void park() {
     Fibre* const self = running_;
     if (!ready_ && started_ == job_->threads && !release_asking()) return fail(deadlock);
     Fibre* other = ready_;
-    if (other) {
-      ready_ = other->next;
-      if (other == self) return;
-      running_ = other;
-    } else {
+    if (starts_another()) {
       other = new_fibre();
       if (!other) return fail(out_of_memory);
       start_thread(other);
+    } else {
+      ready_ = other->next;
+      if (other == self) return;
+      running_ = other;
     }
     switch_fibre(self, other);
   }
@@ -208,7 +254,7 @@ class Worker {
     // Each lane that waits may have waited for this one only.
     for (unsigned left = waiting_[w]; left; left &= left - 1)
       if (waiting_[w] >> lowest(left) & 1) release_lanes(w, lane_[w * lanes + lowest(left)].mask);
-    if (!ready_ && started_ < job_->threads) {
+    if (starts_another()) {
       start_thread(running_);
       return nullptr;
     }
@@ -236,7 +282,16 @@ class Worker {
     holding_ = 0;
     *barrier_end_ = nullptr;
     barrier_end_ = &barrier_;
-    ready_ = barrier_;
+    ready_ = ORDER == drawn ? redrawn(barrier_) : barrier_;
+  }
+
+  // The list in an order of its own.
+  Fibre* redrawn(Fibre* list) {
+    unsigned count = 0;
+    for (; list; list = list->next) redrawn_[count++] = list;
+    shuffle_items(redrawn_, count, random_);
+    for (; count > 0; list = redrawn_[count]) redrawn_[--count]->next = list;
+    return list;
   }
 
   // Once all lanes of `mask` that live wait with that mask, they get what they wait for and are ready, before
@@ -250,6 +305,7 @@ class Worker {
     Lane* const lane = &lane_[w * lanes];
     exchange(lane, need);
     waiting_[w] &= ~need;
+    if constexpr (ORDER != ascending) return resume_reordered(lane, need);
     Fibre* first = nullptr;
     Fibre** end = &first;
     for (unsigned left = need; left; left &= left - 1) {
@@ -258,6 +314,16 @@ class Worker {
     }
     *end = ready_;
     ready_ = first;
+  }
+
+  void resume_reordered(const Lane* lane, unsigned need) {
+    unsigned count = 0;
+    for (unsigned left = need; left; left &= left - 1) redrawn_[count++] = lane[lowest(left)].fibre;
+    if (ORDER == drawn) shuffle_items(redrawn_, count, random_);
+    for (unsigned i = 0; i < count; ++i) {  // a list begins with what was put there last
+      redrawn_[i]->next = ready_;
+      ready_ = redrawn_[i];
+    }
   }
 
   // Nobody can go on: those who only ask which lanes are there are told. False when there are none.
@@ -269,8 +335,9 @@ class Worker {
 
   Job* job_ = nullptr;
   Setting setting_{};
-  Place place_{};  // where the next fibre begins
-  unsigned long long block_ = 0, block_end_ = 0;
+  Place place_{};                               // where the next fibre begins
+  unsigned long long turn_ = 0, turn_end_ = 0;  // of the blocks, in that order
+  Random random_;
 
   // Of the current block, once a thread of it waits. Threads are numbered as CUDA does, x first.
   bool parking_ = false;
@@ -279,6 +346,8 @@ class Worker {
   Fibre *ready_ = nullptr, *barrier_ = nullptr, **barrier_end_ = nullptr;  // lists
   unsigned live_[most_warps], waiting_[most_warps];
   Lane lane_[most_threads];
+  unsigned short start_[most_threads];  // in another order than the ascending one: who starts when
+  Fibre* redrawn_[most_threads];        // while a list is
 
   Fibre main_{};
   Fibre *running_ = nullptr, *spare_ = nullptr;
