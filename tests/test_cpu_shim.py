@@ -378,10 +378,10 @@ def test_blocks_meet_on_several_threads_of_the_host(alone):
     that is busy may run them one after the other: so any of many launches will do."""
     module = alone[1]
     with CpuBackend(4) as backend, backend.shuffled(1):
-        for _ in range(500):
+        for _ in range(200):
             out = np.zeros(1, np.int32)
-            arguments = [pointer(out), number(50)]
+            arguments = [pointer(out), number(50_000)]
             backend.launch(module, "lost_updates", Geometry((64, 1, 1), (1, 1, 1)), arguments)
-            if out[0] != 64 * 50:
+            if out[0] != 64 * 50_000:
                 return
     raise AssertionError("nothing was lost")
