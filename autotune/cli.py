@@ -24,6 +24,7 @@ from autotune.cli_options import (
     Policies,
     Preset,
     Samples,
+    Sanitize,
     Search,
     Seconds,
     Seed,
@@ -117,6 +118,7 @@ def sweep_command(
     trials: Trials = None,
     seconds: Seconds = None,
     seed: Seed = 0,
+    sanitize: Sanitize = False,
     again: Annotated[
         bool,
         typer.Option("--again", help="Try everything anew, what is recorded too; the record keeps both."),
@@ -151,10 +153,13 @@ def sweep_command(
         trials=trials,
         seconds=seconds,
         seed=seed,
+        sanitize=sanitize,
         again=again,
         retime=retime,
         strict=strict,
     )
+    if static and sanitize:
+        raise UsageError("--sanitize watches kernels run, and --static runs none: leave one of them out")
     if static:
         from autotune.static_run import run_static
 

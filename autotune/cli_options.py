@@ -11,8 +11,8 @@ from rich.console import Console
 from autotune.errors import UsageError
 
 __all__ = [
-    "Allocation", "Data", "DeviceOption", "Devices", "FamilyArgument", "Objective", "Policies", "Preset", "Search",
-    "Seconds", "Seed", "Set", "TrialSeconds", "Trials", "Workload", "err", "narrowed", "out",
+    "Allocation", "Data", "DeviceOption", "Devices", "FamilyArgument", "Objective", "Policies", "Preset",
+    "Sanitize", "Search", "Seconds", "Seed", "Set", "TrialSeconds", "Trials", "Workload", "err", "narrowed", "out",
     "sized",
 ]  # fmt: skip
 
@@ -99,6 +99,13 @@ Samples = Annotated[
         metavar="N",
         min=0,
         help="Exactly so many samples of every configuration and no finalists, to compare with tuners that do so.",
+    ),
+]
+Sanitize = Annotated[
+    bool,
+    typer.Option(
+        "--sanitize",
+        help="Run the finalists under NVIDIA's compute-sanitizer too; what it finds makes them wrong_result.",
     ),
 ]
 Search = Annotated[

@@ -48,7 +48,8 @@ class Entry:
     winner of another entry: that one's time over the best, minus 1. The digests say what it was measured with.
     ``proved`` says for which ``sizes`` beside the workload's own its results were compared with the reference's, and by
     which ``version`` of the verification; without sizes it is proved for the workload's own only. ``searched`` is how
-    much of the space was ``tried``, ``of`` how many configurations, ``by`` which search and with which ``budget``."""
+    much of the space was ``tried``, ``of`` how many configurations, ``by`` which search and with which ``budget``.
+    ``sanitizer`` names those of compute-sanitizer's tools that found nothing in the winner."""
 
     workload: str
     features: Mapping[str, float]
@@ -85,6 +86,7 @@ class Entry:
     autotune: str = ""
     date: str = ""
     protocol: Mapping[str, Any] = field(default_factory=dict)
+    sanitizer: str = ""
 
     @property
     def cost_ms(self) -> float:
@@ -263,7 +265,7 @@ def _check_entry(item: Entry) -> None:
     _words(f"{place}: tie_set", item.tie_set)
     for name in ("accuracy", "runner_up", "break_even_with", "renewed", "binding_resource", "source_digest",
                  "layouts_digest", "space_digest", "workload_digest", "compiler", "driver", "autotune",
-                 "date"):  # fmt: skip
+                 "date", "sanitizer"):  # fmt: skip
         _word(f"{place}: {name}", getattr(item, name))
 
 

@@ -170,6 +170,7 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
         break_even_with=_other(decision),
         libraries=dict(about.get("libraries", {})),
         protocol=dict(about["protocol"]),
+        sanitizer=_sanitizer(study, decision.winner),
         **told,
     )
 
@@ -204,6 +205,12 @@ def _other(decision: Decision) -> str:
         return ""
     pair = decision.break_even
     return (pair.single if decision.objective == "kernel" else pair.lasting).id
+
+
+def _sanitizer(study: Study, winner: Trial) -> str:
+    """The tools of compute-sanitizer that found nothing in the winner; empty where none looked."""
+    about: Mapping[str, Any] = study.about.get("sanitized", {})
+    return str(about["by"]) if winner.configuration.id in about.get("configurations", ()) else ""
 
 
 def _binding_resource(trial: Trial) -> str:

@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
@@ -63,6 +63,7 @@ class Request:
     trials: int | None = None
     seconds: float | None = None
     seed: int = 0
+    sanitize: bool = False
     again: bool = False
     retime: bool = False
     strict: bool = False
@@ -124,6 +125,7 @@ def run(request: Request, out: Console, err: Console) -> None:
     studies: list[Study] = []
     interrupted = ""
     names = device_names(request.device)
+    program = _sanitizer(request, names[0])
     with launched(names, request.compiler, request.trial_seconds) as workers:
         with _compilers(request, names) as ready:
             # What records and what reports take half a second to import: done while the devices are opened.
@@ -133,8 +135,11 @@ def run(request: Request, out: Console, err: Console) -> None:
             Thread(target=import_module, args=("autotune.report.files",), daemon=True).start()
             inputs = [(workload, prepare(request.family, workload, root)) for workload in workloads]
             opened(workers, request.compiler)
+            _sanitizer(request, workers[0].device.kind)
             for workload, prepared in inputs:
-                study, interrupted = _one(request, workers, ready, workload, prepared, root, store, out, err)
+                study, interrupted = _one(
+                    request, workers, ready, workload, prepared, root, store, program, out, err
+                )
                 studies.append(study)
                 if interrupted or study.about.get("lost"):
                     break
@@ -154,6 +159,21 @@ def run(request: Request, out: Console, err: Console) -> None:
         raise FailedTrials(
             f"--strict: {'; '.join(told)}; everything is recorded, all reasons are in {request.folder}/results.csv"
         )
+
+
+def _sanitizer(request: Request, device: str) -> str:
+    """The program that --sanitize asks for, empty without. Raises DeviceError where ``device`` is the cpu, or it is not
+    installed."""
+    if not request.sanitize:
+        return ""
+    if device == "cpu":
+        raise DeviceError(
+            "--sanitize has compute-sanitizer watch a GPU, and this is the cpu: leave it out there (kernels run in "
+            "several orders and between guards all the same), or name a GPU with --device"
+        )
+    from autotune.sanitizer import find_sanitizer
+
+    return find_sanitizer()
 
 
 @contextmanager
@@ -179,10 +199,12 @@ def _one(
     inputs: Inputs,
     root: Path,
     store: "Store",
+    sanitizer: str,
     out: Console,
     err: Console,
 ) -> tuple[Study, str]:
-    """Sweep one workload under a progress bar: (the study, how far it was when it was interrupted, else empty)."""
+    """Sweep one workload under a progress bar: (the study, how far it was when it was interrupted, else empty).
+    ``sanitizer`` is the program that then watches the finalists, or empty."""
     from autotune import sweep as engine
 
     began = time.perf_counter()
@@ -222,9 +244,46 @@ def _one(
             done = int(study.about.get("searched", {}).get("tried", len(study.trials)))
             far = f"{done:,} of {total:,}" if total else f"{done:,}"
             interrupted = view.unfinished or f"what was measured is recorded ({far})"
+    if sanitizer and not interrupted and not study.about.get("lost"):
+        study = _sanitized(request, study, workload, store, sanitizer, device_names(request.device)[0], err)
     wall_s = time.perf_counter() - began
     print_study(study, wall_s, sweep.phases.seconds, sweep.before, device, out, request.objective)
     return study, interrupted
+
+
+def _sanitized(
+    request: Request,
+    study: Study,
+    workload: Workload,
+    store: "Store",
+    program: str,
+    device: str,
+    err: Console,
+) -> Study:
+    """The study after compute-sanitizer has seen what may win; where it does not come to its end, ``lost`` says so."""
+    from autotune.profiled import Task
+    from autotune.sanitizer import TOOLS, findings, sanitized
+
+    def check(configurations: Sequence[Configuration]) -> Mapping[str, str]:
+        err.print(
+            f"{request.family.name} on {workload.name}: {len(configurations)} configurations under {program} "
+            f"({', '.join(TOOLS)})",
+            markup=False,
+        )
+        task = Task(
+            family=str(request.family.folder), workload=str(workload.path or workload.name),
+            data=str(request.data or ""), device=device, compiler=request.compiler,
+            configurations=tuple(one.id for one in configurations), result="",
+        )  # fmt: skip
+        return findings(task, program)
+
+    try:
+        return sanitized(study, store, check, request.objective)
+    except DeviceError as problem:
+        kept = replace(study, trials=tuple(store.open(study, {}).known().values()))
+        return replace(
+            kept, about={**study.about, "lost": f"measured and recorded, but not sanitized: {problem}"}
+        )
 
 
 def _searched(request: Request, store: "Store") -> Callable[[Callable[[Configuration], str]], Search]:

@@ -15,6 +15,9 @@ from fakes import write_family
 from postgres_cluster import Cluster, binaries
 from pythons import OTHERS, interpreter, marker
 
+from autotune.errors import DeviceError
+from autotune.sanitizer import find_sanitizer
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -39,6 +42,13 @@ def _has_nvcc() -> bool:
     return bool(shutil.which("nvcc")) or Path("/usr/local/cuda/bin/nvcc").exists()
 
 
+def _has_sanitizer() -> bool:
+    try:
+        return bool(find_sanitizer())
+    except DeviceError:
+        return False
+
+
 _SHARED = Path(__file__).parents[2] / "shared"
 _NEEDS = {
     "chromium": (
@@ -58,6 +68,7 @@ _NEEDS = {
         lambda: bool(binaries() and find_spec("psycopg")),
         "PostgreSQL's server programs and psycopg",
     ),
+    "sanitizer": (_has_sanitizer, "NVIDIA's program compute-sanitizer"),
     "shared": (_SHARED.is_dir, "the folder shared/ beside the checkout"),
     "zig": (lambda: find_spec("ziglang") is not None, "ziglang"),
     **{marker(v): (lambda v=v: bool(interpreter(v)), f"Python {v}") for v in OTHERS},
@@ -83,6 +94,13 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path_factory.getbasetemp() / "data-home"))
     for name in ("AUTOTUNE_POLICIES", "AUTOTUNE_DATA"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is started finds autotune, and whatever else this one found by PYTHONPATH."""
+    before = os.environ.get("PYTHONPATH", "")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (str(Path(__file__).parents[1]), before))))
 
 
 @pytest.fixture

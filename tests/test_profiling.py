@@ -76,12 +76,10 @@ def task(folder: Path, *configurations: str) -> Task:
     )
 
 
-def test_a_profiled_run_from_end_to_end(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("importable")
+def test_a_profiled_run_from_end_to_end(folder: Path, tmp_path: Path) -> None:
     """The program in between is a stand-in; the process that it watches is the real one, on the cpu. Metrics that it
     does not know are left out the second time."""
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
     more = f"if {MORE_METRICS[0]!r} in options['--metrics']: sys.exit('==ERROR== Failed to find metric x')"
     asked = task(folder, "control", "memory=readonly")
     found, result = profile(asked, ("doubler",), ncu(tmp_path, more), cold=True)
@@ -105,10 +103,8 @@ def test_what_ncu_refuses_is_said(begin: str, message: str, folder: Path, tmp_pa
         profile(task(folder, "control"), ("doubler",), ncu(tmp_path, begin), cold=True, seconds=1)
 
 
-def test_a_family_that_cannot_be_read_there_is_said(
-    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+@pytest.mark.usefixtures("importable")
+def test_a_family_that_cannot_be_read_there_is_said(tmp_path: Path, folder: Path) -> None:
     with pytest.raises(DeviceError, match=r"exit code 3\): error: nowhere holds no family"):
         profile(replace(task(folder, "control"), family="./nowhere"), ("doubler",), ncu(tmp_path), cold=True)
 
@@ -232,8 +228,8 @@ def test_the_command(
 
 @pytest.mark.gpu
 @pytest.mark.ncu
-def test_counters_of_this_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+@pytest.mark.usefixtures("importable")
+def test_counters_of_this_gpu(tmp_path: Path) -> None:
     out = tmp_path / "out"
     places = ["--out", str(out), "--policies", str(tmp_path / "policies")]
     assert main(["sweep", "allpairs", "--device", "cuda", "--preset", "control", *places]) == 0
