@@ -182,11 +182,12 @@ __global__ void chained_blocks(int* out, int first) {
   if (threadIdx.x > 0) out[i] = out[i - threadIdx.x] + static_cast<int>(threadIdx.x);
 }
 
-// Dynamic shared memory that is read before anything was written to it: all bits of it are the same.
+// Shared memory that is read before anything was written to it: all bits of it are the same.
 template <class V>
 __global__ void unwritten(int* out) {
-  const int* const buffer = autotune::dynamic_shared<int>();
-  out[blockIdx.x * blockDim.x + threadIdx.x] = buffer[threadIdx.x];
+  __shared__ int never[64];
+  out[2 * (blockIdx.x * blockDim.x + threadIdx.x)] = autotune::dynamic_shared<int>()[threadIdx.x];
+  out[2 * (blockIdx.x * blockDim.x + threadIdx.x) + 1] = never[threadIdx.x];
 }
 
 // An addition that is not atomic, by every thread to the same place.

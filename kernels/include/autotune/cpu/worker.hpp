@@ -15,6 +15,7 @@
 #include "autotune/cpu/fibre.hpp"
 #include "autotune/cpu/job.hpp"
 #include "autotune/cpu/order.hpp"
+#include "autotune/cpu/shared_memory.hpp"
 #include "autotune/cpu/warp.hpp"
 
 namespace autotune::cpu {
@@ -60,6 +61,7 @@ class BlockWorker : public Worker {
                 dynamic_shared_,
                 launch.runtime,
                 this};
+    if constexpr (ORDER != ascending) fill_static_shared(job.program);
     enter_block(begin);
     switch_fibre(&main_, running_);
   }
@@ -150,10 +152,10 @@ class BlockWorker : public Worker {
     parking_ = false;
   }
 
-  // Every thread by itself from the start. Nobody has written to shared memory, so there is no number in it.
+  // Every thread by itself from the start.
   void begin_reordered() {
     random_ = Random(job_->launch.seed ^ turn_);
-    if (job_->launch.shared_bytes) memset(dynamic_shared_, 0xff, job_->launch.shared_bytes);
+    if (job_->launch.shared_bytes) memset(dynamic_shared_, unwritten, job_->launch.shared_bytes);
     for (unsigned i = 0; i < job_->threads; ++i)
       start_[i] = static_cast<unsigned short>(ORDER == drawn ? i : job_->threads - 1 - i);
     if (ORDER == drawn) shuffle_items(start_, job_->threads, random_);
