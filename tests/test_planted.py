@@ -1,0 +1,47 @@
+"""What a sweep has to see: each planted fault is caught, and the right kernel is not."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from planted import FAULTS, Fault, Seen, families, sweep_all
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Seen]:
+    """One sweep of each family on the cpu, with a cache of its own: a reference is looked at when it is made."""
+    place = tmp_path_factory.mktemp("planted")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AUTOTUNE_CACHE", str(place / "cache"))
+        return sweep_all(families(place / "families"), "cpu", place / "out")
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_planted_fault_is_caught(fault: Fault, seen: dict[str, Seen]) -> None:
+    """Where that is left to chance it may have been measured, and on a busy machine it may have looked hopeless."""
+    found = seen[fault.name]
+    if found.state == "measured" and (fault.chance or (found.is_hopeless and not found.wins)):
+        return
+    state, reason = fault.cpu
+    assert found.state == state, found
+    assert reason in found.reason
+
+
+def test_what_a_policy_file_takes_is_right_for_other_sizes_too(seen: dict[str, Seen]) -> None:
+    """However the times fall: what wins is proved on ragged sizes before it does."""
+    winners = [fault for fault in FAULTS if seen[fault.name].wins and fault.of == "multiples"]
+    assert [fault.name for fault in winners] in ([], ["none"])
+    assert not [f.name for f in FAULTS if seen[f.name].wins and f.cpu[0] != "measured" and not f.chance]
+
+
+def test_each_fault_has_a_name_of_its_own() -> None:
+    assert len({fault.name for fault in FAULTS}) == len(FAULTS)
+
+
+def test_the_page_has_the_measured_table() -> None:
+    """``benchmarks/planted.py --page`` puts it there."""
+    from_csv = pd.read_csv(ROOT / "benchmarks" / "results" / "planted-cpu.csv", keep_default_na=False)
+    assert list(from_csv["fault"]) == [fault.name for fault in FAULTS]
+    assert list(from_csv["what"]) == [fault.what for fault in FAULTS]
