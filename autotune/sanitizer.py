@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 from autotune.decision import decide_classes
 from autotune.errors import DeviceError
 from autotune.profiled import Result, Task
+from autotune.proving import failed
 from autotune.record import Study
 from autotune.space import Configuration
-from autotune.trial import Trial
 from autotune.twins import first_of
 
 if TYPE_CHECKING:
@@ -64,27 +64,26 @@ def find_sanitizer() -> str:
 
 
 def sanitized(study: Study, store: "Store", check: Check, objective: str = "kernel") -> Study:
-    """``study`` after a ``check`` of its finalists and winners, and of whatever wins then, until nothing is found in a
-    winner. The record has it too. Raises DeviceError: what was found until then is recorded."""
+    """``study`` after a ``check`` of its finalists and winners, but for those that passed one before. The record has it
+    too. Raises DeviceError."""
     opened = store.open(study, {})
     trials = {trial.configuration: trial for trial in study.trials}
     firsts = first_of(trials.values())
     passed = set(study.about.get("sanitized", {}).get("configurations", ()))
-    about = dict(study.about)
-    while due := [c for c in _leading(study, firsts, objective) if c.id not in passed]:
-        found = check(due)
-        for one in due:
-            alike = [one, *(c for c, first in firsts.items() if first == one)]
-            if one.id not in found:
-                passed.update(c.id for c in alike)
-                continue
-            for trial in (trials[c] for c in alike if c in trials):
-                trials[trial.configuration] = wrong = _refused(trial, found[one.id])
-                opened.record(wrong)
-        about["sanitized"] = {"by": "+".join(TOOLS), "configurations": sorted(passed)}
-        opened.annotate({**opened.about(), "sanitized": about["sanitized"]})
-        study = replace(study, trials=tuple(trials.values()), about=about)
-    return study
+    due = [c for c in _leading(study, firsts, objective) if c.id not in passed]
+    found = check(due) if due else {}
+    for one in due:
+        alike = [one, *(c for c, first in firsts.items() if first == one)]
+        if one.id not in found:
+            passed.update(c.id for c in alike)
+            continue
+        for configuration in alike:
+            wrong = f"right results, but {_PROGRAM} {found[one.id]}"
+            trials[configuration] = failed(trials[configuration], "wrong_result", wrong)
+            opened.record(trials[configuration])
+    about = {**study.about, "sanitized": {"by": "+".join(TOOLS), "configurations": sorted(passed)}}
+    opened.annotate({**opened.about(), **about})
+    return replace(study, trials=tuple(trials.values()), about=about)
 
 
 def _leading(
@@ -95,12 +94,6 @@ def _leading(
     classes = decide_classes(study.trials, study.control, study.about.get("accuracy", ()), objective)
     winners = [decision.winner.configuration for decision in classes.values()]
     return list(dict.fromkeys(firsts.get(c, c) for c in (*retimed, *winners)))
-
-
-def _refused(trial: Trial, finding: str) -> Trial:
-    return replace(
-        trial, state="wrong_result", reason=f"right results, but {_PROGRAM} {finding}", measurement=None
-    )
 
 
 # -- the program ---------------------------------------------------------------------------------------------
@@ -159,13 +152,13 @@ def _finding(tool: str, task: Task, program: str, seconds: float) -> str:
         if finding := first_finding(printed):
             return finding
         result = Path(task.result)
-        failed = (
+        unseen = (
             Result(**json.loads(result.read_text(encoding="utf-8"))).failed
             if result.is_file()
             else {"": f"exit code {done.returncode}: {_tail(printed, done)}"}
         )
-    if failed:
-        named, reason = next(iter(failed.items()))
+    if unseen:
+        named, reason = next(iter(unseen.items()))
         raise DeviceError(f"{_PROGRAM} {tool} could not watch {named or 'the process'} to its end: {reason}")
     return ""
 

@@ -37,8 +37,15 @@ from autotune.workload import Inputs, Workload, load, prepare
 
 if TYPE_CHECKING:
     from autotune.store import Store
+    from autotune.sweep import Sweep
 
 __all__ = ["Request", "run"]
+
+_OF_THE_SEARCH = (
+    "searched",
+    "beside",
+    "visited",
+)  # of a study, which choosing finalists anew does not change
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,45 +252,41 @@ def _one(
             far = f"{done:,} of {total:,}" if total else f"{done:,}"
             interrupted = view.unfinished or f"what was measured is recorded ({far})"
     if sanitizer and not interrupted and not study.about.get("lost"):
-        study = _sanitized(request, study, workload, store, sanitizer, device_names(request.device)[0], err)
+        try:
+            study = _sanitized(request, sweep, study, sanitizer, err)
+        except Interrupted as stopped:
+            study, interrupted = stopped.study, True
     wall_s = time.perf_counter() - began
     print_study(study, wall_s, sweep.phases.seconds, sweep.before, device, out, request.objective)
     return study, interrupted
 
 
-def _sanitized(
-    request: Request,
-    study: Study,
-    workload: Workload,
-    store: "Store",
-    program: str,
-    device: str,
-    err: Console,
-) -> Study:
-    """The study after compute-sanitizer has seen what may win; where it does not come to its end, ``lost`` says so."""
+def _sanitized(request: Request, sweep: "Sweep", study: Study, program: str, err: Console) -> Study:
+    """The study after compute-sanitizer has seen what may win: where it finds something, finalists are chosen and timed
+    anew. Where it does not come to its end, ``lost`` says so."""
     from autotune.profiled import Task
     from autotune.sanitizer import TOOLS, findings, sanitized
 
     def check(configurations: Sequence[Configuration]) -> Mapping[str, str]:
-        err.print(
-            f"{request.family.name} on {workload.name}: {len(configurations)} configurations under {program} "
-            f"({', '.join(TOOLS)})",
-            markup=False,
-        )
+        what = f"{len(configurations)} configurations under {program} ({', '.join(TOOLS)})"
+        err.print(f"{study.family} on {study.workload}: {what}", markup=False)
         task = Task(
-            family=str(request.family.folder), workload=str(workload.path or workload.name),
-            data=str(request.data or ""), device=device, compiler=request.compiler,
+            family=str(request.family.folder), workload=str(sweep.workload.path or study.workload),
+            data=str(request.data or ""), device=device_names(request.device)[0], compiler=request.compiler,
             configurations=tuple(one.id for one in configurations), result="",
         )  # fmt: skip
         return findings(task, program)
 
+    kept = {name: study.about[name] for name in _OF_THE_SEARCH if name in study.about}
     try:
-        return sanitized(study, store, check, request.objective)
+        while (seen := sanitized(study, sweep.store, check, request.objective)).trials != study.trials:
+            tried = tuple(trial.configuration for trial in seen.trials)
+            study = replace(sweep, configurations=tried, searched=None, again=False, retime=True).run()
+            study = replace(study, about={**study.about, **kept})
     except DeviceError as problem:
-        kept = replace(study, trials=tuple(store.open(study, {}).known().values()))
-        return replace(
-            kept, about={**study.about, "lost": f"measured and recorded, but not sanitized: {problem}"}
-        )
+        about = {**study.about, "lost": f"measured and recorded, but not sanitized: {problem}"}
+        return replace(study, about=about)
+    return seen
 
 
 def _searched(request: Request, store: "Store") -> Callable[[Callable[[Configuration], str]], Search]:

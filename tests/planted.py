@@ -553,8 +553,8 @@ def families(folder: Path) -> dict[str, Path]:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a sweep said of a fault; whether it was too slow at its first run to be verified again or chosen; whether it is
-    what the policy file holds."""
+    """What a sweep said of a fault; whether it was too slow at its first run to be verified again or chosen; whether
+    it is what the policy file holds."""
 
     state: str
     reason: str

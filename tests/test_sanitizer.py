@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from fakes import sweep
+from rich.console import Console
 from test_profiling import task
 
 from autotune import sanitizer, sweeping
@@ -19,6 +20,7 @@ from autotune.errors import DeviceError
 from autotune.policyfile import parsed
 from autotune.policyfile_text import content
 from autotune.policyfile_write import merged
+from autotune.profiled import Task
 from autotune.sanitizer import TOOLS, command, find_sanitizer, findings, first_finding, sanitized
 from autotune.space import Configuration
 from autotune.store import Store
@@ -187,32 +189,70 @@ def swept(folder: Path, tmp_path: Path) -> Any:
 
 
 def test_what_is_found_makes_a_configuration_wrong(swept: Any, tmp_path: Path) -> None:
-    """Until nothing is found in the winner: what wins in its place is checked as well."""
     store, asked = Store(tmp_path / "out"), []
 
     def check(configurations: Sequence[Configuration]) -> dict[str, str]:
         asked.append([c.id for c in configurations])
-        return {c.id: "memcheck: bad" for c in configurations if c["memory"] == "readonly"}
+        return {configurations[0].id: "memcheck: bad"}
 
-    before = swept.decision.winner.configuration
-    assert before["memory"] == "readonly"
     study = sanitized(swept, store, check)
-    winner = study.decision.winner.configuration
-    assert winner["memory"] != "readonly"
-    assert before.id in asked[0]
-    assert len(asked) > 1, "the finalists were wrong, and what comes next was no finalist"
-    assert all(len(ids) == len(set(ids)) for ids in asked)
+    (ids,) = asked
+    assert len(ids) == len(set(ids)) > 2
+    assert swept.decision.winner.configuration.id in ids
     (kept,) = Store(tmp_path / "out").studies()
     for of in (study, kept):
-        (wrong,) = (t for t in of.trials if t.configuration == before)
+        (wrong,) = (t for t in of.trials if t.configuration.id == ids[0])
         assert (wrong.state, wrong.measurement) == ("wrong_result", None)
         assert wrong.reason == "right results, but compute-sanitizer memcheck: bad"
-        assert of.about["sanitized"]["by"] == "memcheck+racecheck+initcheck"
-        assert winner.id in of.about["sanitized"]["configurations"]
-        assert before.id not in of.about["sanitized"]["configurations"]
-    count = len(asked)
-    assert sanitized(kept, store, check).decision == study.decision
-    assert len(asked) == count, "what passed once has passed"
+        assert of.about["sanitized"] == {
+            "by": "memcheck+racecheck+initcheck",
+            "configurations": sorted(ids[1:]),
+        }
+    assert sanitized(kept, store, lambda configurations: {}).trials == kept.trials
+
+
+def test_what_wins_then_is_timed_and_watched_too(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until nothing is found in a finalist."""
+    made = sweep(folder, tmp_path)
+    study = made.run()
+    before = study.decision.winner.configuration
+    assert before["memory"] == "readonly"
+    asked: list[str] = []
+
+    def found(given: Task, program: str) -> dict[str, str]:
+        asked.extend(given.configurations)
+        return {one: "memcheck: bad" for one in given.configurations if "readonly" in one}
+
+    monkeypatch.setattr(sanitizer, "findings", found)
+    request = sweeping.Request(family=made.family, device="cuda")
+    err = Console(record=True, width=200)
+    study = sweeping._sanitized(request, made, study, "compute-sanitizer", err)
+    winner = study.decision.winner
+    assert winner.configuration["memory"] != "readonly"
+    assert winner.measurement.retimed_ms, "it was no finalist before"
+    assert winner.configuration.id in study.about["sanitized"]["configurations"]
+    assert len(asked) == len(set(asked)), "what passed once has passed"
+    assert study.about["searched"]["of"] == len(made.configurations)
+    (kept,) = made.store.studies()
+    assert kept.decision == study.decision
+    assert kept.about["sanitized"] == study.about["sanitized"]
+    assert "configurations under compute-sanitizer (memcheck, racecheck, initcheck)" in err.export_text()
+
+
+def test_a_sanitizer_that_fails_loses_nothing(
+    swept: Any, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found(given: Task, program: str) -> dict[str, str]:
+        raise DeviceError("memcheck did not end")
+
+    monkeypatch.setattr(sanitizer, "findings", found)
+    made = sweep(folder, tmp_path)
+    request = sweeping.Request(family=made.family, device="cuda")
+    study = sweeping._sanitized(request, made, swept, "compute-sanitizer", Console(quiet=True))
+    assert study.trials == swept.trials
+    assert study.about["lost"] == "measured and recorded, but not sanitized: memcheck did not end"
 
 
 def test_a_policy_file_says_who_looked(swept: Any, tmp_path: Path) -> None:
