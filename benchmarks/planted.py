@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -47,14 +48,17 @@ def by(seen: Seen) -> str:
 
 
 def counted(device: str, sweeps: int) -> pd.DataFrame:
-    """A row a fault: what caught it, in how many sweeps, and in how many it was in the policy file."""
+    """A row a fault: what caught it and in how many sweeps; in how many it was too slow at its first run to be verified
+    again or chosen; in how many it was in the policy file."""
     means: dict[str, Counter[str]] = {fault.name: Counter() for fault in FAULTS}
+    hopeless: Counter[str] = Counter()
     wins: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="autotune-planted-") as place:
         made = families(Path(place) / "families")
         for number in range(sweeps):
             for name, seen in sweep_all(made, device, Path(place) / f"out-{number}").items():
                 means[name][by(seen)] += 1
+                hopeless[name] += seen.is_hopeless
                 wins[name] += seen.wins
             print(f"{number + 1} of {sweeps}", file=sys.stderr, flush=True)
     rows = []
@@ -62,7 +66,8 @@ def counted(device: str, sweeps: int) -> pd.DataFrame:
         caught = {mean: count for mean, count in means[fault.name].most_common() if mean}
         rows.append({
             "fault": fault.name, "what": fault.what, "caught_by": " or ".join(caught),
-            "caught": sum(caught.values()), "sweeps": sweeps, "in_policy_file": wins[fault.name],
+            "caught": sum(caught.values()), "hopeless": hopeless[fault.name], "sweeps": sweeps,
+            "in_policy_file": wins[fault.name],
         })  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -78,9 +83,14 @@ def table() -> str:
         cells = [fault.what]
         for frame in by_name.values():
             row = frame.loc[fault.name] if fault.name in frame.index else None
-            cells += ["", ""] if row is None else [row["caught_by"] or "not caught", str(row["caught"])]
+            cells += ["", ""] if row is None else [row["caught_by"] or "not caught", _often(row)]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def _often(row: "pd.Series[Any]") -> str:
+    slow = f", {row['hopeless']} too slow" if row["hopeless"] else ""
+    return f"{row['caught']}{slow}"
 
 
 def write_page() -> None:

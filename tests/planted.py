@@ -355,10 +355,9 @@ if (t < 8) counts.store(counts.load(t) + found[t], t);"""
     ),
     Fault(
         name="narrow_index",
-        what="an index in 16 bits",
+        what="an index in 16 bits, which larger arrays than the swept one need more for",
         of="multiples",
-        cpu=("wrong_result", "right for the swept sizes"),
-        chance=True,
+        cpu=("measured", ""),
         blend=BLEND.replace("t + 1], i)", "t + 1], static_cast<unsigned short>(i))"),
     ),
     # -- a reference that proves nothing
@@ -577,8 +576,8 @@ def sweep_all(made: dict[str, Path], device: str, out: Path, which: Iterable[str
         frame = pd.read_csv(results, keep_default_na=False)
         entries = [e for path in (out / "policies" / of).glob("*.yaml") for e in read(path).entries.values()]
         winners = {entry.configuration["fault"] for entry in entries}
-        seen |= {
-            r.fault: Seen(r.state, r.reason, str(r.abandoned) == "True", r.fault in winners)
-            for r in frame.itertuples()
-        }
+        for row in frame.itertuples():
+            now = Seen(row.state, row.reason, str(row.abandoned) == "True", row.fault in winners)
+            before = seen.get(row.fault, now)  # the right kernel has a place in two families
+            seen[row.fault] = now if before.state == "measured" else before
     return seen

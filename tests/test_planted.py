@@ -33,9 +33,9 @@ def test_a_planted_fault_is_caught(fault: Fault, seen: dict[str, Seen]) -> None:
 
 def test_what_a_policy_file_takes_is_right_for_other_sizes_too(seen: dict[str, Seen]) -> None:
     """However the times fall: what wins is proved on ragged sizes before it does."""
-    winners = [fault for fault in FAULTS if seen[fault.name].wins and fault.of == "multiples"]
-    assert [fault.name for fault in winners] in ([], ["none"])
-    assert not [f.name for f in FAULTS if seen[f.name].wins and f.cpu[0] != "measured" and not f.chance]
+    winners = [fault for fault in FAULTS if seen[fault.name].wins]
+    assert winners
+    assert not [f.name for f in winners if f.cpu[0] != "measured" and (not f.chance or f.of == "multiples")]
 
 
 def test_each_fault_has_a_name_of_its_own() -> None:
