@@ -254,8 +254,8 @@ def _one(
     if sanitizer and not interrupted and not study.about.get("lost"):
         try:
             study = _sanitized(request, sweep, study, sanitizer, err)
-        except Interrupted as stopped:
-            study, interrupted = stopped.study, True
+        except engine.Interrupted as stopped:
+            study, interrupted = stopped.study, "what was measured is recorded, but not sanitized"
     wall_s = time.perf_counter() - began
     print_study(study, wall_s, sweep.phases.seconds, sweep.before, device, out, request.objective)
     return study, interrupted
