@@ -18,6 +18,7 @@ from autotune.crew import device_names
 from autotune.dispatch import Kernel, explained
 from autotune.errors import StoreError, UnknownName, UsageError
 from autotune.family import Family
+from autotune.family import load as load_family
 from autotune.spread_plan import ALLOCATIONS
 from autotune.workload import Inputs, bind, load, prepare, read_npy
 
@@ -129,10 +130,13 @@ def _apply(
 
     with _whole(output) as unfinished, ExitStack() as opened:
 
-        def open_kernel() -> "Kernel | SpreadKernel":
+        def open_kernel(name: str = "") -> "Kernel | SpreadKernel":
+            """The family's kernel, or another's of that name that it builds on: on the same devices, from the same
+            policy files."""
+            of = load_family(name, check=False) if name else family
             if len(devices) > 1:
-                return _spread(family, devices, policies, allocation, _told_by(out))
-            kernel = Kernel(family, devices[0], policies, Cache(default_root()), objective=_ONE_CALL)
+                return _spread(of, devices, policies, allocation, _told_by(out))
+            kernel = Kernel(of, devices[0], policies, Cache(default_root()), objective=_ONE_CALL)
             return opened.enter_context(kernel)
 
         if explain:

@@ -31,9 +31,10 @@ _STATES: Mapping[str, State] = {
     "correct": "measured", "constraints": "excluded", "compile": "compile_failed", "runtime": "launch_failed",
     "correctness": "wrong_result", "timeout": "timed_out",
 }  # fmt: skip
+# "miliseconds" stands so in the files of the autotuning community's benchmark hub.
 _MS = {
-    "s": 1e3, "seconds": 1e3, "ms": 1.0, "milliseconds": 1.0, "us": 1e-3, "µs": 1e-3, "microseconds": 1e-3, "ns": 1e-6,
-    "nanoseconds": 1e-6,
+    "s": 1e3, "seconds": 1e3, "ms": 1.0, "milliseconds": 1.0, "miliseconds": 1.0, "us": 1e-3, "µs": 1e-3,
+    "microseconds": 1e-3, "ns": 1e-6, "nanoseconds": 1e-6,
 }  # fmt: skip
 
 

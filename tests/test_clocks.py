@@ -1,7 +1,9 @@
 """The watch over a GPU's clocks, with an NVML that says what it is told."""
 
+import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -92,6 +94,18 @@ def test_a_description_has_clock_driver_and_mask(nvml):
     assert Watch("0000:1b:00.0").describe() == said == clocks("0000:1b:00.0")
     assert cuda_query.clocks is clocks
     assert nvml.asked == "0000:1b:00.0"
+
+
+def test_a_driver_has_its_own_version_and_never_that_of_cuda(tmp_path):
+    """Here, and in the policy files that ship."""
+    module = tmp_path / "version"
+    assert cuda_query.driver_version(13000, module) == "for CUDA 13.0"
+    said = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build\nGCC version: 12.2.0\n"
+    module.write_text(said)
+    assert cuda_query.driver_version(13000, module) == "580.159.04"
+    for path in (Path(__file__).parents[1] / "policies").glob("*/*.yaml"):
+        found = re.findall(r"^ *driver: *(.*)$", path.read_text(), re.MULTILINE)
+        assert all(re.fullmatch(r"'?(\d{3,}\.\d+(\.\d+)?)?'?", version) for version in found), path
 
 
 def test_without_nvml_nothing_is_held_down(monkeypatch):

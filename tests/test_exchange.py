@@ -224,6 +224,13 @@ def test_t4_of_another_tuner(tmp_path: Path) -> None:
         import_files([path], control="b=64")
     with pytest.raises(UsageError, match="same family, workload and device"):
         import_files([path, path])
+    for spelling in ("milliseconds", "miliseconds"):  # the second is the benchmark hub's
+        content["metadata"] = {"timeunit": spelling}
+        path.write_text(json.dumps(content))
+        (study,) = import_files([path])
+        assert study.trials[0].measurement is not None
+        assert study.trials[0].measurement.median_ms == pytest.approx(3e-3)
+    assert to_t4(study)["metadata"]["timeunit"] == "milliseconds"
     content["metadata"] = {"timeunit": "fortnights"}
     path.write_text(json.dumps(content))
     with pytest.raises(StoreError, match=r"fortnights.*not one of s, seconds"):

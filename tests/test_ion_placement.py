@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune import family as families
+from autotune import running
 from autotune import workload as workloads
 from autotune.backends.cpu import CpuBackend
 from autotune.cache import Cache, default_root
@@ -224,6 +225,24 @@ def test_ions_around_a_structure(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert np.linalg.norm(ions[:, None] - read.positions, axis=2).min() >= 5 - 2e-3
     between = np.linalg.norm(ions[:, None] - ions, axis=2)
     assert between[np.triu_indices(7, 1)].min() > 5 - 2e-3
+
+
+def test_the_map_is_made_on_the_same_device_with_the_same_policies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = []
+
+    class Noted(running.Kernel):
+        def __init__(self, family: Any, device: Any, policies: Any, *more: Any, **named: Any) -> None:
+            opened.append((family.name, device, policies))
+            super().__init__(family, "cpu", policies, *more, **named)
+
+    monkeypatch.setattr(running, "Kernel", Noted)
+    given_ = [f"structure={find_data('1a63.pqr', Path())}", "ions=SOD:1", "spacing=4"]
+    items = [word for item in given_ for word in ("-i", item)]
+    places = ["--device", "cuda:1", "--policies", str(tmp_path), "-o", str(tmp_path / "ions.pdb")]
+    assert main(["run", "ion_placement", *items, *places]) == 0
+    assert opened == [("ion_placement", "cuda:1", tmp_path), ("coulomb", "cuda:1", tmp_path)]
 
 
 @pytest.mark.parametrize(

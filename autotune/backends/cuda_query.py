@@ -1,5 +1,8 @@
 """What the driver says of a GPU: that it is there, its limits, its own occupancy (and its clocks, from NVML)."""
 
+import re
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from autotune.backends import LaunchError
@@ -16,9 +19,12 @@ __all__ = [
     "clocks",
     "describe_device",
     "devices",
+    "driver_version",
     "open_device",
     "open_driver",
 ]
+
+_KERNEL_MODULE = Path("/proc/driver/nvidia/version")
 
 
 def open_driver() -> Any:
@@ -92,9 +98,20 @@ def describe_device(driver: Any, handle: Any, ordinal: int) -> Device:
         arch=f"sm_{major}{minor}",
         ordinal=ordinal,
         multiprocessors=get(attribute.MULTIPROCESSOR_COUNT),
-        driver=str(driver.get_driver_version()),
+        driver=driver_version(driver.get_driver_version()),
         limits=limits,
     )
+
+
+def driver_version(cuda: int, module: Path = _KERNEL_MODULE) -> str:
+    """The driver's own version, as its kernel module says it. The driver API's function of that name gives the ``cuda``
+    version that the driver is for (13000 for 13.0), which is told as what it is where nothing else is known."""
+    with suppress(OSError):
+        if found := re.search(
+            r"\b\d{3,}\.\d+(\.\d+)?\b", module.read_text(encoding="utf-8", errors="replace")
+        ):
+            return found[0]
+    return f"for CUDA {cuda // 1000}.{cuda % 1000 // 10}"
 
 
 def attributes(function: Any) -> dict[str, int]:

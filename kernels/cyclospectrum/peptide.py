@@ -73,7 +73,11 @@ def parsed_masses(text: str, decimals: int) -> Masses:
     """Numbers parted by commas or spaces -> whole masses in units of 10^-``decimals``. An empty text is no mass at
     all. Raises WorkloadError."""
     scaled = []
-    for word in re.split(r"[,\s]+", text.strip()) if text.strip() else []:
+    for number, word in enumerate(re.split(r"\s*,\s*|\s+", text.strip()) if text.strip() else [], start=1):
+        if not word:
+            raise WorkloadError(
+                f"masses={text}: mass {number} is missing; give a number on either side of each comma"
+            )
         try:
             mass = Decimal(word).scaleb(decimals)
             whole = mass.is_finite() and mass == mass.to_integral_value()

@@ -119,7 +119,10 @@ reference = exact.reference
 
 
 def application(
-    given: Mapping[str, str], output: Path | None, open_kernel: Callable[[], Any], note: Callable[[str], None]
+    given: Mapping[str, str],
+    output: Path | None,
+    open_kernel: Callable[..., Any],
+    note: Callable[[str], None],
 ) -> None:
     """Ions around a structure: see placing.run."""
     from . import placing  # noqa: PLC0415  # a sweep needs none of it

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import autotune
 from autotune.dispatch import Kernel
 from autotune.errors import UnknownName, UsageError, WorkloadError
 
@@ -64,7 +63,7 @@ def _length(name: str, text: str) -> float:
 def run(
     given: Mapping[str, str],
     output: Path | None,
-    open_kernel: Callable[[], Kernel],
+    open_kernel: Callable[..., Kernel],
     note: Callable[[str], None],
 ) -> None:
     """Place what ``given`` asks for, write ``output`` as PDB and sum up through ``note``. What can be seen to be wrong
@@ -80,8 +79,7 @@ def run(
     inputs = lattice.inputs(structure)
     kernel = open_kernel()
     ready = time.perf_counter()
-    with autotune.load("coulomb", device=kernel.kind) as initial:
-        map_ = initial(**inputs, precision="float64").astype(np.float64)
+    map_ = open_kernel("coulomb")(**inputs, precision="float64").astype(np.float64)
     open_ = excluded_near(map_, inputs["atoms"], lattice.spacing, request.from_solute)
     mapped = time.perf_counter()
     places = kernel(potential=open_, charges=charges, spacing=lattice.spacing, exclusion=request.between)
