@@ -1152,3 +1152,18 @@ for _strip, _text in {
 def _(frame: pd.DataFrame) -> Sequence[float]:
     some = frame[~frame["preset"].fillna("").isin([*PRESETS])]
     return (some["operations_per_s"] >= 3.7e12).sum(), len(some)
+
+
+@figure(
+    "proof",
+    "took {7.5} s with all of this and {6.4} s before it (2026-11-22, `benchmarks/results/proof-cost-h200.csv`): {17} % more",
+    "proof-cost-h200.csv",
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    walls = frame[frame["run"] != "warm"].groupby("tree")["wall_s"].median()
+    return walls["after"], walls["before"], 100 * (walls["after"] / walls["before"] - 1)
+
+
+@figure("proof", "called no configuration wrong in all {80}", "proof-repeated.csv")
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (len(frame[frame["not_measured"] == 0]),)
