@@ -2,6 +2,7 @@
 
 import logging
 import secrets
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -219,10 +220,12 @@ def _check_name(family: Family, output: Path) -> None:
 
 def _check_place(output: Path, given: Mapping[str, str]) -> None:
     try:
-        if output.is_dir():
-            raise StoreError(f"-o {output} is a folder; name a file in it")
         if not (output.parent if str(output.parent) else Path()).is_dir():
             raise StoreError(f"-o {output}: the folder {output.parent} is not there")
+        # Not is_dir, which in newer Pythons says nothing of a name that is too long.
+        with suppress(FileNotFoundError):
+            if stat.S_ISDIR(output.stat().st_mode):
+                raise StoreError(f"-o {output} is a folder; name a file in it")
     except OSError as problem:
         raise StoreError(f"-o {output}: {problem.strerror}") from None
     for name, text in given.items():
@@ -235,11 +238,12 @@ def _check_place(output: Path, given: Mapping[str, str]) -> None:
 
 @contextmanager
 def _whole(output: Path | None) -> Iterator[Path | None]:
-    """Where to write what becomes ``output`` when the block ends well, and vanishes otherwise."""
+    """Where to write what becomes ``output`` when the block ends well, and vanishes otherwise: a name nobody can know
+    before, that ends as ``output`` does, since a family may go by that."""
     if output is None:
         yield None
         return
-    temporary = output.with_name(f".{output.name[:200]}.{secrets.token_hex(8)}.partial")
+    temporary = output.with_name(f".{output.stem[:40]}.{secrets.token_hex(8)}.partial{output.suffix}")
     try:
         temporary.touch(exist_ok=False)  # a place where nothing can be written shows before anything is done
         yield temporary

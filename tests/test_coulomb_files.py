@@ -230,7 +230,7 @@ def test_a_map_of_a_structure(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         "--device",
         "cpu",
     ]
-    for name in ("map.dx", "map.npy"):
+    for name in ("map.dx", "map.npy", f"{'m' * 250}.npy"):
         assert main([*common, "-o", str(tmp_path / name)]) == 0
     said = capsys.readouterr().out
     assert "3 atoms, net charge +1.20 e" in said

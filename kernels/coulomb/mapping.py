@@ -96,7 +96,7 @@ def potential_of(kernel: Kernel, inputs: Mapping[str, object], precision: str) -
 def _format(output: Path | None) -> str:
     if output is None:
         raise UsageError("the map goes to a file: name it with -o FILE.dx or -o FILE.npy")
-    suffix = Path(output.name.removesuffix(".partial")).suffix  # it has its own name when it is whole
+    suffix = output.suffix
     if suffix not in _FORMATS:
         raise UsageError(
             f"the name of the map ends in {suffix or 'nothing'}; it must end in {' or '.join(_FORMATS)}"

@@ -79,7 +79,7 @@ def spectrum_of(
 def write(spectrum: NDArray[np.int32], decimals: int, path: Path) -> None:
     """.npy: the array as it is, whole numbers in units of 10^-``decimals``. Any other name: a value a line."""
     with path.open("wb") as file:
-        if ".npy" in path.suffixes:
+        if path.suffix == ".npy":
             np.save(file, spectrum)
             return
         for first in range(0, spectrum.size, _LINES_AT_ONCE):
