@@ -119,9 +119,12 @@ def merged(before: PolicyFile | None, studies: Sequence[Study], objective: str =
 def entries(study: Study, objective: str = "kernel") -> list[Entry]:
     """The policy file's entries for a finished study: one for each accuracy class in which something was measured,
     the family's own class under the workload's name, others as ``workload (class)``; by another objective than the
-    kernels' time, ``workload (objective)`` and ``workload (class) (objective)``."""
-    found = decide_classes(study.trials, study.control, study.about.get("accuracy", ()), objective)
-    return [_entry(study, name, decision) for name, decision in found.items()]
+    kernels' time, ``workload (objective)`` and ``workload (class) (objective)``. A class in which only the control was
+    measured, beside the selection, has none."""
+    names = study.about.get("accuracy", ())
+    found = decide_classes(study.trials, study.control, names, objective)
+    contested = {accuracy_class(t.configuration, names) for t in study.selection if t.measurement}
+    return [_entry(study, name, decision) for name, decision in found.items() if name in contested]
 
 
 def entry_name(workload: str, accuracy: str, objective: str) -> str:

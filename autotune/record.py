@@ -44,7 +44,20 @@ class Study:
 
     @property
     def decision(self) -> Decision | None:
-        return decide(self.trials, self.control)
+        return self.decided()
+
+    def decided(self, objective: str = "kernel") -> Decision | None:
+        """The decision by that objective (see ``decision.cost_ms``); None where nothing of the selection was measured:
+        a control that was tried beside it alone has won over nothing."""
+        if not any(trial.measurement for trial in self.selection):
+            return None
+        return decide(self.trials, self.control, objective)
+
+    @property
+    def selection(self) -> tuple[Trial, ...]:
+        """The trials without what was tried beside the selection."""
+        beside = set(self.about.get("beside", ()))
+        return tuple(t for t in self.trials if t.configuration.id not in beside) if beside else self.trials
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the verdict and the configurations that have a name."""
@@ -53,9 +66,9 @@ class Study:
         return study_html(self)
 
     def states(self) -> dict[str, int]:
-        """How many trials ended in each state."""
+        """How many trials of the selection ended in each state."""
         counts: dict[str, int] = {}
-        for trial in self.trials:
+        for trial in self.selection:
             counts[trial.state] = counts.get(trial.state, 0) + 1
         return counts
 

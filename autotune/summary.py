@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from autotune.decision import Decision, Margin, close_to_winner, cost_ms, decide, margin, retime_ratio
+from autotune.decision import Decision, Margin, close_to_winner, cost_ms, margin, retime_ratio
 from autotune.device import Device
 from autotune.record import Study
 from autotune.trial import FAILED, Trial
@@ -190,7 +190,7 @@ def print_study(
         )
     if warning := study.about.get("warning"):
         out.print(f"warning: {warning}", markup=False)
-    decision = decide(study.trials, study.control, objective)
+    decision = study.decided(objective)
     if decision is None:
         return
     out.print(_ladder(study, decision))

@@ -159,7 +159,7 @@ def run(request: Request, out: Console, err: Console) -> None:
         raise DeviceError(lost)
     if not any(study.decision for study in studies):
         ended = "; ".join(states(study) or "nothing tried" for study in studies)
-        why = reasons((t.state, t.reason, t.configuration.id) for study in studies for t in study.trials)
+        why = reasons((t.state, t.reason, t.configuration.id) for study in studies for t in study.selection)
         where = f"all reasons are in {request.folder}/results.csv"
         raise NothingMeasured(f"no configuration could be measured: {ended}; {where}\n{why}".rstrip())
     if request.strict and (told := [line for study in studies for line in failures(study)]):

@@ -138,13 +138,14 @@ def kernel_tuner(asked: Asked, backend: str, folder: Path) -> Run:
 
 
 def ours(asked: Asked, folder: Path) -> Run:
-    """``autotune sweep``; its figure is the median, of the interleaved re-timing where there was one."""
+    """``autotune sweep``; its figure is the median, of the interleaved re-timing where there was one. A control that
+    the sweep times beside a selection is no configuration that the peers were given, and is not among them."""
     command = [sys.executable, "-m", "autotune", "sweep", asked.family, *asked.common]
     command += ["--device", asked.device, "--out", str(folder / "out")]
     wall_s = call([*command, *(["--samples", str(asked.samples)] if asked.samples else [])], folder)
     (study,) = Store(folder / "out").studies()
     seconds = study.about["phases_s"]
-    measured = [(t.configuration.id, t.measurement) for t in study.trials if t.measurement]
+    measured = [(t.configuration.id, t.measurement) for t in study.selection if t.measurement]
     return Run(
         f"autotune, {f'{asked.samples} samples' if asked.samples else 'full protocol'}",
         wall_s,
