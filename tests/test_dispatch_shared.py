@@ -94,10 +94,10 @@ def test_what_is_kept_ready_gives_way_when_memory_runs_out(
     held: list[int] = []
     place = type(world.gpu).place
 
-    def scarce(gpu: Any, stored: Any, module: Any = None) -> Any:
+    def scarce(gpu: Any, stored: Any, module: Any = None, guard: int = 0) -> Any:
         if len(held) >= 6:
             raise LaunchError("cannot place: out of memory")
-        made = place(gpu, stored, module)
+        made = place(gpu, stored, module, guard)
         held.append(id(made))
         made.free = lambda: held.remove(id(made))
         return made

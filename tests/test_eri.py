@@ -68,9 +68,9 @@ class Counting(CpuBackend):
 
     copied = 0
 
-    def place(self, stored: Stored, module: Any = None) -> CpuPlaced:
+    def place(self, stored: Stored, module: Any = None, guard: int = 0) -> CpuPlaced:
         self.copied += 0 if stored.buffer is None else stored.buffer.nbytes
-        return super().place(stored, module)
+        return super().place(stored, module, guard)
 
     def upload(self, placed: Placed, stored: Stored) -> None:
         assert stored.buffer is not None

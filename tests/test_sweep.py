@@ -190,17 +190,20 @@ def test_a_torn_last_line_is_mended_and_the_rest_kept(folder: Path, tmp_path: Pa
         assert len(Store(tmp_path / "out").studies()[0].trials) == 12
 
 
-def test_a_damaged_line_costs_its_trial_and_is_named(folder: Path, tmp_path: Path) -> None:
+def test_a_damaged_record_costs_its_trial_and_is_named(folder: Path, tmp_path: Path) -> None:
     sweep(folder, tmp_path).run()
     journal = tmp_path / "out" / "store.journal"
     lines = journal.read_bytes().splitlines(keepends=True)
-    lost = next(i for i, line in enumerate(lines) if b'"block_size":64' in line)
-    journal.write_bytes(b"".join([*lines[:lost], lines[lost].replace(b"64", b"32", 1), *lines[lost + 1 :]]))
-    with pytest.warns(UserWarning, match=f"line {lost + 1} is damaged and is left out"):
-        (study,) = Store(tmp_path / "out").studies()
-    assert len(study.trials) in (11, 12)  # a finalist has a second line
-    with pytest.warns(UserWarning, match="is damaged"):
-        assert len(sweep(folder, tmp_path, store=Store(tmp_path / "out")).run().trials) == 12
+    number = next(n for n, line in enumerate(lines) if b'"value":7.5,' in line)  # of a trial, and no finalist
+    journal.write_bytes(b"".join([*lines[:number], b"rubbish\n", *lines[number + 1 :]]))
+    named = rf"store\.journal: line {number + 1} is damaged and is left out"
+    with pytest.warns(UserWarning, match=named):
+        assert len(Store(tmp_path / "out").studies()[0].trials) == 11
+    backend = FakeBackend()
+    with pytest.warns(UserWarning, match=named):
+        study = sweep(folder, tmp_path, backend).run()
+    assert states(study) == {"measured": 12}
+    assert "block_size=256,memory=global" in backend.launched
 
 
 def test_a_failed_compile_is_tried_again_and_a_wrong_result_is_not(folder: Path, tmp_path: Path) -> None:
