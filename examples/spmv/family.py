@@ -22,7 +22,7 @@ def matrix_market(parameters: Mapping[str, Any], root: Path) -> Any:
     """``file``: a Matrix Market file, .mtx or .mtx.gz, as the SuiteSparse collection has them."""
     path = find_data(str(parameters["file"]), root)
     try:
-        return sparse.csr_array(io.mmread(path))
+        return sparse.csr_array(io.mmread(path, spmatrix=False))
     except ValueError as problem:
         raise WorkloadError(f"{path} is not a Matrix Market file: {problem}") from None
 

@@ -6,11 +6,10 @@ reference is cut into pages, the reads are gone through once for each, and the l
 but once, so they need one page.
 """
 
-import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from .sequences import (
     MAX_READ_LENGTH,
     ReadBlock,
     Reference,
+    followed,
     read_blocks,
     read_reference,
     reverse_complement,
@@ -76,8 +76,7 @@ def run(
         raise UsageError("matches go to a file: name it with -o FILE")
     reference = read_reference(request.reference)
     parts = _pages(request, reference)
-    blocks = _reads(request)
-    with ThreadPoolExecutor(1) as opener:
+    with closing(_reads(request)) as blocks, ThreadPoolExecutor(1) as opener:
         opened = opener.submit(open_kernel)  # while the first tree is built
         if request.page is None and len(reference.codes) > _FITS_ANYWHERE and opened.result().kind == "cuda":
             parts = _pages(request, reference, opened.result().memory_bytes)
@@ -161,10 +160,10 @@ def _comes_once(path: Path) -> bool:
     return path.exists() and not path.is_file()
 
 
-def _reads(request: Request) -> Iterator[ReadBlock]:
+def _reads(request: Request) -> Generator[ReadBlock, None, None]:
     """The blocks of reads; read up to the first that can match, so that a length beyond all reads is refused here."""
 
-    def opened() -> Iterator[ReadBlock]:
+    def opened() -> Generator[ReadBlock, None, None]:
         return read_blocks(request.queries, request.block, request.max_read_length)
 
     keeps = _comes_once(request.queries)
@@ -176,7 +175,10 @@ def _reads(request: Request) -> Iterator[ReadBlock]:
         if keeps or not number:
             kept.append(block)
         if longest >= request.min_match_length:
-            return itertools.chain(kept, blocks) if keeps or not number else opened()
+            if keeps or not number:
+                return followed(kept, blocks)
+            blocks.close()
+            return opened()
     raise WorkloadError(
         f"min_match_length {request.min_match_length} is longer than every read of {request.queries} (the longest has "
         f"{longest} bases), so nothing can match: take a smaller one"
@@ -223,11 +225,11 @@ def align(
     order of the tree, which is MUMmer's; on several by start in the read, then position."""
     tally = Tally()
     sizes: list[tuple[int, int]] = []
-    with output.open("wb") as stream, Spill(output.parent) as spill:
+    with output.open("wb") as stream, Spill(output.parent) as spill, ExitStack() as opened:
         for number, page in enumerate(parts):
             if number:
                 again = read_blocks(request.queries, request.block, request.max_read_length)
-                blocks = _unchanged(again, sizes, request.queries)
+                blocks = _unchanged(opened.enter_context(closing(again)), sizes, request.queries)
             else:
                 blocks = _noted(blocks, sizes)
 

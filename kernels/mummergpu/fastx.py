@@ -150,7 +150,7 @@ class _Whole(io.RawIOBase):
 # ---- records of a text
 
 
-def records(path: Path, max_length: int) -> Iterator[ReadBlock]:
+def records(path: Path, max_length: int) -> Generator[ReadBlock, None, None]:
     """Checked records of `path`, as many at a time as a piece of text holds."""
     done = 0
     with contextlib.closing(_pieces(path)) as pieces:
@@ -162,10 +162,11 @@ def records(path: Path, max_length: int) -> Iterator[ReadBlock]:
                 "before its first record."
             )
         split = _fasta if first[0] == _FASTA else _fastq
-        for part in _made(split(path, itertools.chain([first], pieces), max_length)):
-            _check(path, part, done, max_length)
-            done += len(part.headers)
-            yield ReadBlock(part.headers, part.codes, part.offsets)
+        with contextlib.closing(_made(split(path, itertools.chain([first], pieces), max_length))) as made:
+            for part in made:
+                _check(path, part, done, max_length)
+                done += len(part.headers)
+                yield ReadBlock(part.headers, part.codes, part.offsets)
 
 
 def _begun(path: Path, pieces: Iterator[bytes]) -> bytes:
@@ -182,7 +183,7 @@ def _begun(path: Path, pieces: Iterator[bytes]) -> bytes:
     return first
 
 
-def _made(parts: Iterator[_Part]) -> Iterator[texts.Parsed]:
+def _made(parts: Iterator[_Part]) -> Generator[texts.Parsed, None, None]:
     """What the parts give, in order and a few at a time, each in a thread."""
     texts.compiled()  # once, before the threads ask for it
     threads = min(_MOST_THREADS, len(os.sched_getaffinity(0)))

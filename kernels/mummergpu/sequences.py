@@ -1,8 +1,8 @@
 """References and reads as codes (A, C, G, T = 0..3, anything else 4), from FASTA and FASTQ, plain, gzip or xz."""
 
-import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ __all__ = [
     "OTHER",
     "ReadBlock",
     "Reference",
+    "followed",
     "read_blocks",
     "read_reference",
     "reverse_complement",
@@ -89,7 +90,7 @@ def _bounded(path: Path) -> Iterator[ReadBlock]:
 
 def read_blocks(
     path: Path, bases_per_block: int, max_read_length: int = MAX_READ_LENGTH
-) -> Iterator[ReadBlock]:
+) -> Generator[ReadBlock, None, None]:
     """The reads of `path` in order, in blocks of at most `bases_per_block` bases; a longer read is a block.
 
     The first block is read by the call itself, so that a file that is unusable from its start is refused
@@ -98,7 +99,16 @@ def read_blocks(
     more than `max_read_length` bases, a quality line of another length than its sequence.
     """
     blocks = _blocks(records(path, max_read_length), bases_per_block)
-    return itertools.chain([next(blocks)], blocks)
+    return followed([next(blocks)], blocks)
+
+
+def followed(
+    first: Iterable[ReadBlock], rest: Generator[ReadBlock, None, None]
+) -> Generator[ReadBlock, None, None]:
+    """One after the other; to close it closes ``rest``, with its file and its threads."""
+    with closing(rest):
+        yield from first
+        yield from rest
 
 
 def reverse_complement(codes: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -122,23 +132,26 @@ def reverse_complement(codes: NDArray[np.uint8], offsets: NDArray[np.int64]) -> 
 # ---- blocks of records
 
 
-def _blocks(parts: Iterator[ReadBlock], bases_per_block: int) -> Iterator[ReadBlock]:
+def _blocks(
+    parts: Generator[ReadBlock, None, None], bases_per_block: int
+) -> Generator[ReadBlock, None, None]:
     held: list[ReadBlock] = []
     bases = 0
-    for part in parts:
-        first = 0
-        while first < len(part.headers):
-            room = part.offsets[first] + bases_per_block - bases
-            last = int(np.searchsorted(part.offsets, room, side="right")) - 1
-            if last <= first and not held:
-                last = first + 1
-            if last > first:
-                held.append(_slice(part, first, last))
-                bases += int(held[-1].offsets[-1])
-                first = last
-            if first < len(part.headers):
-                yield join(held)
-                held, bases = [], 0
+    with closing(parts):
+        for part in parts:
+            first = 0
+            while first < len(part.headers):
+                room = part.offsets[first] + bases_per_block - bases
+                last = int(np.searchsorted(part.offsets, room, side="right")) - 1
+                if last <= first and not held:
+                    last = first + 1
+                if last > first:
+                    held.append(_slice(part, first, last))
+                    bases += int(held[-1].offsets[-1])
+                    first = last
+                if first < len(part.headers):
+                    yield join(held)
+                    held, bases = [], 0
     yield join(held)
 
 
