@@ -7,7 +7,7 @@ ties are broken by that time first. A margin is a ratio of two medians, with the
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -17,7 +17,7 @@ from autotune.trial import Trial
 
 __all__ = [
     "OBJECTIVES", "BreakEven", "Decision", "Margin", "Minimax", "accuracy_class", "break_even", "close_to_winner",
-    "cost_ms", "decide", "decide_classes", "margin", "minimax", "objective_ms", "ranked", "retime_ratio",
+    "compared", "cost_ms", "decide", "decide_classes", "margin", "minimax", "objective_ms", "ranked", "retime_ratio",
 ]  # fmt: skip
 
 OBJECTIVES = ("kernel", "with-transfer", "with-transform")
@@ -198,22 +198,31 @@ def accuracy_class(configuration: Mapping[str, object], names: Sequence[str]) ->
 
 
 def decide_classes(
-    trials: Sequence[Trial], control: Configuration, names: Sequence[str], objective: str = "kernel"
+    trials: Sequence[Trial],
+    control: Configuration,
+    names: Sequence[str],
+    objective: str = "kernel",
+    beside: Iterable[Trial] = (),
 ) -> dict[str, Decision]:
-    """The decision within each accuracy class that was measured, by class; margins over control hold across them."""
+    """The decision within each accuracy class that was measured, by class; margins over control hold across them. What
+    was tried ``beside`` them is compared with, and wins in no class."""
     groups: dict[str, list[Trial]] = {}
     for trial in trials:
         if trial.measurement:
             groups.setdefault(accuracy_class(trial.configuration, names), []).append(trial)
-    measured = next((t for t in trials if t.measurement and t.configuration == control), None)
     found = {}
     for name, group in sorted(groups.items()):
         decision = decide(group, control, objective)
         assert decision is not None
-        found[name] = replace(
-            decision, control=measured, margin_over_control=_ratio(measured, decision.winner, objective)
-        )
+        found[name] = compared(decision, [*trials, *beside], control)
     return found
+
+
+def compared(decision: Decision, trials: Iterable[Trial], control: Configuration) -> Decision:
+    """``decision`` with its margin over the control that is among ``trials``, wherever that was tried."""
+    measured = next((t for t in trials if t.measurement and t.configuration == control), None)
+    margin_over_control = _ratio(measured, decision.winner, decision.objective)
+    return replace(decision, control=measured, margin_over_control=margin_over_control)
 
 
 def time_ms(trial: Trial) -> float:

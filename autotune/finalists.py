@@ -43,18 +43,20 @@ class Finalists:
         accuracy: Sequence[str],
         variant: Callable[[Configuration], Variant],
         record: Callable[[Trial], None],
+        aside: frozenset[Configuration] = frozenset(),
     ) -> None:
         """Prove the nearest of ``trials`` and time those again that are right; then whatever first median is still
         ahead of the best re-timed one, together with that best; last, prove whatever wins by another objective or in
-        another accuracy class. ``record`` receives each trial anew. Raises LaunchError."""
+        another accuracy class. What is ``aside`` is no finalist: a control there is to compare with. ``record``
+        receives each trial anew. Raises LaunchError."""
         known = dict(trials)
 
         def noted(trial: Trial) -> None:
             known[trial.configuration] = trial
             record(trial)
 
-        self._time(known, control, variant, noted)
-        self._prove_winners(known, control, accuracy, noted)
+        self._time(known, control, variant, noted, aside)
+        self._prove_winners(known, control, accuracy, noted, aside)
 
     def _time(
         self,
@@ -62,12 +64,13 @@ class Finalists:
         control: Configuration,
         variant: Callable[[Configuration], Variant],
         record: Callable[[Trial], None],
+        aside: frozenset[Configuration],
     ) -> None:
-        firsts = first_of(known.values())
+        firsts = first_of(t for c, t in known.items() if c not in aside)
         pool = {
             c: t
             for c, t in known.items()
-            if t.measurement and not t.measurement.abandoned and c not in firsts
+            if t.measurement and not t.measurement.abandoned and c not in firsts and c not in aside
         }
         ranked = sorted(pool, key=lambda c: _first_ms(pool[c]))
         self.proving.near = ranked[: self.protocol.finalists]
@@ -139,10 +142,11 @@ class Finalists:
         control: Configuration,
         accuracy: Sequence[str],
         record: Callable[[Trial], None],
+        aside: frozenset[Configuration],
     ) -> None:
         """Until every winner that a policy file may get is proved: one that turns out wrong makes room for the next."""
         while True:
-            trials = list(known.values())
+            trials = [trial for c, trial in known.items() if c not in aside]
             decided = (decide_classes(trials, control, accuracy, objective) for objective in OBJECTIVES)
             winners = {d.winner.configuration: d.winner for found in decided for d in found.values()}
             due = [trial for trial in winners.values() if not self.proving.is_proved(trial)]

@@ -119,12 +119,10 @@ def merged(before: PolicyFile | None, studies: Sequence[Study], objective: str =
 def entries(study: Study, objective: str = "kernel") -> list[Entry]:
     """The policy file's entries for a finished study: one for each accuracy class in which something was measured,
     the family's own class under the workload's name, others as ``workload (class)``; by another objective than the
-    kernels' time, ``workload (objective)`` and ``workload (class) (objective)``. A class in which only the control was
-    measured, beside the selection, has none."""
+    kernels' time, ``workload (objective)`` and ``workload (class) (objective)``."""
     names = study.about.get("accuracy", ())
-    found = decide_classes(study.trials, study.control, names, objective)
-    contested = {accuracy_class(t.configuration, names) for t in study.selection if t.measurement}
-    return [_entry(study, name, decision) for name, decision in found.items() if name in contested]
+    found = decide_classes(study.selection, study.control, names, objective, study.beside)
+    return [_entry(study, name, decision) for name, decision in found.items()]
 
 
 def entry_name(workload: str, accuracy: str, objective: str) -> str:

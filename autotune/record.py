@@ -6,9 +6,10 @@ comparable. Reports read studies and nothing else: no device, no kernel source.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from autotune.decision import Decision, decide
+from autotune.decision import Decision, compared, decide
 from autotune.space import Configuration
 from autotune.trial import Trial
 
@@ -47,17 +48,24 @@ class Study:
         return self.decided()
 
     def decided(self, objective: str = "kernel") -> Decision | None:
-        """The decision by that objective (see ``decision.cost_ms``); None where nothing of the selection was measured:
-        a control that was tried beside it alone has won over nothing."""
-        if not any(trial.measurement for trial in self.selection):
-            return None
-        return decide(self.trials, self.control, objective)
+        """The decision by that objective (see ``decision.cost_ms``) over the selection, with its margin over the
+        control; None where nothing of the selection was measured."""
+        found = decide(self.selection, self.control, objective)
+        return compared(found, self.trials, self.control) if found else None
 
     @property
     def selection(self) -> tuple[Trial, ...]:
-        """The trials without what was tried beside the selection."""
-        beside = set(self.about.get("beside", ()))
-        return tuple(t for t in self.trials if t.configuration.id not in beside) if beside else self.trials
+        """The trials that may win: all but what was tried beside the selection."""
+        return tuple(t for t in self.trials if t.configuration.id not in self._ids_beside)
+
+    @property
+    def beside(self) -> tuple[Trial, ...]:
+        """The other trials: what there is to compare with."""
+        return tuple(t for t in self.trials if t.configuration.id in self._ids_beside)
+
+    @cached_property
+    def _ids_beside(self) -> frozenset[str]:
+        return frozenset(self.about.get("beside", ()))
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the verdict and the configurations that have a name."""

@@ -116,13 +116,15 @@ class Sweep:
         study = header(
             self.family, self.workload, self.inputs, worker.device, worker.toolchain.identity, self.protocol
         )
+        wanted = self._wanted()
+        control = self.family.space.control
+        self._beside = () if control in wanted else (control,)
+        study = replace(study, about={**study.about, "beside": [c.id for c in self._beside]})
         recorded = self.store.open(study, {p.name: p for p in self.family.space.policies})
         if recorded.why_new:
             self.note(recorded.why_new)
         known = recorded.known()
-        wanted = self._wanted()
-        control = self.family.space.control
-        self._beside = () if control in wanted else (control,)
+        known_before = frozenset(known)
         again = [c for c, t in known.items() if (c in wanted or c in self._beside) and self._is_due(t)]
         left = set(again)
         todo = [c for c in self._ordered(again) if c not in known or c in left]
@@ -148,8 +150,12 @@ class Sweep:
             about["lost"] = str(problem)
         visited = len(known) - tried_before if self.searched else len(todo)
         about["searched"] = self._searched(known)
-        about["beside"] = [c.id for c in self._beside]
-        about = self._about(about, recorded.about(), time.perf_counter() - began, visited)
+        before = recorded.about()
+        earlier = before.get("beside", [c.id for c in self._beside if c not in known_before])
+        about["beside"] = [
+            c.id for c in self._beside if c.id in earlier
+        ]  # of no selection that the record holds
+        about = self._about(about, before, time.perf_counter() - began, visited)
         about["interrupted"] = interrupted
         recorded.annotate(about)
         study = replace(study, about=about, trials=tuple(self._selected(known).values()))
@@ -311,8 +317,9 @@ class Sweep:
         about: dict[str, Any] = {}
         try:
             finalists.run(
-                self._selected(known), self.family.space.control, self.family.accuracy, variant, record
-            )
+                self._selected(known), self.family.space.control, self.family.accuracy, variant, record,
+                frozenset(self._beside),
+            )  # fmt: skip
             recorded.refresh()
             about["finalists"] = fingerprint(self._selected(recorded.known()).values())
         except LaunchError as problem:

@@ -24,7 +24,6 @@ from autotune import family as families
 from autotune import workload as workloads
 from autotune.cache import Cache
 from autotune.compiler import compile_batch
-from autotune.decision import decide
 from autotune.devices import open_backend
 from autotune.measure import CUDA, Samples, interleave
 from autotune.paths import data_root
@@ -48,8 +47,7 @@ class Answer:
 def ours(asked: peers.Asked, folder: Path) -> Answer:
     run = peers.ours(asked, folder)
     (study,) = Store(folder / "out").studies()
-    # Over what the peers were given: a control that was timed beside it is none of that.
-    decision = decide(study.selection, study.control)
+    decision = study.decision
     assert decision, "a sweep that measured nothing"
     ties = frozenset(trial.configuration.id for trial in decision.tie_set)
     return Answer("autotune", decision.winner.configuration.id, ties, run.times_ms)

@@ -405,6 +405,28 @@ def test_the_control_is_tried_beside_a_selection_without_it(folder: Path, tmp_pa
     backend = FakeBackend()
     whole = sweep(folder, tmp_path, backend).run()
     assert whole.about["beside"] == [] and whole.about["searched"]["tried"] == 12
+    part = sweep(folder, tmp_path, backend, configurations=configurations).run()
+    assert part.about["beside"] == []  # the record has it from a selection that it was part of
+    assert len(part.selection) == 5
+
+
+def test_a_control_beside_the_selection_wins_nothing(folder: Path, tmp_path: Path) -> None:
+    """What a person leaves out is neither the winner nor in a policy file, however fast it is."""
+
+    def costs(configuration: Mapping[str, Any]) -> float:
+        return 0.5 if dict(configuration) == {"memory": "global", "block_size": 128} else cost(configuration)
+
+    few = families.load(folder).space.configurations("full", {"memory": ["texture"]})
+    study = sweep(folder, tmp_path, FakeBackend(costs=costs), configurations=few).run()
+    (recorded,) = Store(tmp_path / "out").studies()
+    for each in (study, recorded):
+        assert each.decision is not None and each.decision.control is not None
+        assert each.decision.winner.configuration.id == "block_size=64,memory=texture"
+        assert each.decision.winner.proved and each.decision.control.configuration == each.control
+        assert each.decision.margin_over_control == 0.25 and not each.decision.is_reliable
+        (entry,) = policyfile_write.entries(each)
+        assert entry.configuration["memory"] == "texture" and entry.margin_over_control == 0.25
+        assert each.states() == {"measured": 4}
 
 
 KERNELS = {
