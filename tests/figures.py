@@ -193,7 +193,11 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
     return [100 * (two / one - 1)]
 
 
-@figure("allpairs", "one thread a pair (`cpu`), takes {297} ms there", SWEEP)
+@figure(
+    "allpairs",
+    "(`appendix`; in these rows it still has its former name, `cpu`), takes {297} ms there",
+    SWEEP,
+)
 def _(frame: pd.DataFrame) -> Sequence[float]:
     return [
         row(

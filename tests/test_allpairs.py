@@ -126,3 +126,38 @@ def test_distances_are_a_metric_and_do_not_care_for_order_or_names(genotypes: np
         shuffled = genotypes[:, np.random.default_rng(0).permutation(genotypes.shape[1])]
         np.testing.assert_array_equal(kernel(shuffled), distance)
         np.testing.assert_array_equal(kernel(3 - genotypes), distance)
+
+
+def test_a_cpu_that_is_not_tuned_counts_in_bit_planes() -> None:
+    import autotune
+
+    with pytest.warns(UserWarning, match="no usable policy file"):
+        kernel = autotune.load("allpairs", device="cpu", policies="/nowhere")
+    with kernel:
+        for sizes, options in (((1, 1), CATEGORY), ((37, 131), MASKED), ((160, 1024), CATEGORY)):
+            taken, _ = kernel.explain(kernel.bind(np.zeros(sizes, np.int8), **dict(options)))
+            assert taken.match == "preset"
+            assert taken.configuration is not None
+            assert taken.configuration["packing"] == "planes2"
+            assert taken.configuration["accumulate"] == "register_tile"
+
+
+@pytest.mark.parametrize("options", [CATEGORY, MASKED])
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 70), (33, 1), (129, 257)])
+def test_what_a_cpu_runs_that_is_not_tuned_equals_scipy(
+    sizes: tuple[int, int], options: tuple[tuple[str, str], ...]
+) -> None:
+    import autotune
+
+    genotypes = np.random.default_rng(sizes).integers(0, 4, sizes)
+    with pytest.warns(UserWarning, match="no usable policy file"):
+        kernel = autotune.load("allpairs", device="cpu", policies="/nowhere")
+    with kernel:
+        expected = scipy_distance(genotypes, options == MASKED)
+        np.testing.assert_array_equal(kernel(genotypes, **dict(options)), expected)
+
+
+def test_the_primers_loop_is_the_first_of_its_ladder() -> None:
+    first, *_ = FAMILY.space.configurations("ladder")
+    assert first == FAMILY.space.configuration("appendix")
+    assert (first["packing"], first["tile"]) == ("int32", 1)
