@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from exports import Exported, shifted_in, shipped
 from fakes import write_family
+from import_path import import_path
 from postgres_cluster import Cluster, binaries
 from pythons import OTHERS, interpreter, marker
 
@@ -98,9 +99,8 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
 
 @pytest.fixture
 def importable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that is started finds autotune, and whatever else this one found by PYTHONPATH."""
-    before = os.environ.get("PYTHONPATH", "")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (str(Path(__file__).parents[1]), before))))
+    """A process that is started finds autotune, and whatever else this one imports."""
+    monkeypatch.setenv("PYTHONPATH", import_path())
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fakes import FakeBackend, cost, sweep
+from import_path import import_path
 
 from autotune import family as families
 from autotune.backends import LaunchError
@@ -89,12 +90,11 @@ def start_sweep(
     folder: Path, out: Path, log: Path, ms: float = 1.0, isolated: bool = False
 ) -> subprocess.Popen[bytes]:
     """A sweep of ``folder`` into ``out`` in a process of its own, that may be killed."""
-    here = Path(__file__).parent
     arguments = (str(folder), str(out), str(log), ms, isolated)
     program = f"import fake_device; fake_device.sweep_here(*{arguments!r})"
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(here), str(here.parent)]),
+        "PYTHONPATH": import_path(),
         "TMPDIR": str(out),
     }
     return subprocess.Popen([sys.executable, "-W", "error", "-c", program], env=environment)

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from import_path import import_path
+
 from autotune.errors import CompilerError
 from autotune.toolchain import Batch, BuildError, Built, VariantSource
 
@@ -99,8 +101,7 @@ def run_script(tmp_path: Path, body: str, *, guard: bool) -> "subprocess.Complet
         "from fake_toolchain import Fake, batch_of\n"
         f"if {condition}:\n{text}\n"
     )
-    folders = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders), "TMPDIR": str(tmp_path)}
+    environment = {**os.environ, "PYTHONPATH": import_path(), "TMPDIR": str(tmp_path)}
     # Output goes to files: a worker that outlives its parent would hold a pipe open.
     with (tmp_path / "out").open("w+") as out, (tmp_path / "err").open("w+") as err:
         done = subprocess.run(

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from import_path import import_path
 from test_aligning import LAMBDA, aligning, fasta, run
 
 pytestmark = pytest.mark.filterwarnings("ignore:no usable policy file")
@@ -139,7 +140,7 @@ def test_a_signal_to_the_program(way: dict[str, Any], tmp_path: Path) -> None:
     ]
     with subprocess.Popen(
         [sys.executable, "-c", program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        env={**os.environ, "PYTHONPATH": import_path()},
     ) as process:  # fmt: skip
         assert process.stdout is not None
         assert process.stdout.readline() == "searching\n"

@@ -16,6 +16,7 @@ from typing import Any
 import gpu_libraries
 import numpy as np
 import pytest
+from import_path import import_path
 
 from autotune import family as families
 
@@ -214,7 +215,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     for name in WAYS:
         run = functools.partial(subprocess.run, capture_output=True, text=True, check=False, cwd=tmp_path)
         script = str(EXAMPLES / name / "compare.py")
-        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        environment = os.environ | {"PYTHONPATH": import_path()}
         told = run([sys.executable, script, "--help"], env=environment)
         assert told.returncode == 0 and "Needs a GPU, PyCUDA and cupy" in told.stdout
 

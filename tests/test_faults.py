@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from fake_device import start_sweep
 from fakes import FakeBackend, FakeToolchain, sweep
+from import_path import import_path
 
 from autotune.isolation import IN_HAND
 from autotune.store import Store
@@ -106,10 +107,9 @@ def test_a_full_disk_is_an_error_that_keeps_what_was_recorded(folder: Path, tmp_
             print(problem)
             sys.exit(7)
     """)
-    here = Path(__file__).parent
     done = subprocess.run(
         [sys.executable, "-c", program, str(folder), str(tmp_path), str(log)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(here), str(here.parent)])},
+        env={**os.environ, "PYTHONPATH": import_path()},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000)),
         capture_output=True, text=True, check=False,
     )  # fmt: skip

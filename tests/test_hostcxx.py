@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fake_toolchain import eventually
+from import_path import import_path
 
 from autotune import hostcxx
 from autotune.backends import Geometry
@@ -179,7 +180,7 @@ def test_compilers_end_with_the_sweep(tmp_path, processes, ending):
     places = {"folder": tmp_path / "doubler", "cache": tmp_path / "cache", "tests": Path(__file__).parent}
     texts = {name: str(place) for name, place in places.items()}
     script.write_text(COMPILES.format(**texts, compiler=str(compiler), processes=processes))
-    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": import_path()}
     with subprocess.Popen([sys.executable, str(script)], env=environment, stdin=subprocess.DEVNULL) as sweep:
         assert eventually(lambda: pids.exists() and len(pids.read_text().split()) >= 2 * processes, 60)
         sweep.send_signal(ending)

@@ -124,7 +124,14 @@ def test_the_tunable_kernel_differs_from_the_plain_one_as_told(place: Path) -> N
     assert steps(plain) == steps(tunable)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page != "docs/tutorial.md"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.postgresql] if DATABASE in TEXTS[page] else [])
+        for page in PAGES
+        if page != "docs/tutorial.md"
+    ],
+)
 def test_a_page_is_carried_out(
     page: str, place: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from fake_device import FakeDevice, process
 from fakes import sweep
+from import_path import import_path
 
 from autotune import jobs
 from autotune.errors import DeviceError, FamilyError
@@ -243,7 +244,7 @@ def test_no_process_outlives_a_sweep_that_is_killed(folder: Path, tmp_path: Path
     script.write_text(textwrap.dedent(program))
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+        "PYTHONPATH": import_path(),
         "TMPDIR": str(tmp_path),
     }
     running = subprocess.Popen([sys.executable, str(script)], env=environment)
@@ -285,7 +286,7 @@ with own_folder() as name:
     environment = {
         **os.environ,
         "TMPDIR": str(tmp_path),
-        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+        "PYTHONPATH": import_path(),
     }
     with subprocess.Popen(
         command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

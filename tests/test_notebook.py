@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from import_path import import_path
 
 ROOT = Path(__file__).parents[1]
 TOUR = ROOT / "examples" / "tour.ipynb"
@@ -32,7 +33,7 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tour")
     own = {name: str(folder / name) for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR")}
     own["AUTOTUNE_CACHE"] = str(tmp_path_factory.getbasetemp() / "cache")  # the other tests' compiled kernels
-    environment = os.environ | own | {"PYTHONPATH": str(ROOT), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    environment = os.environ | own | {"PYTHONPATH": import_path(), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     done = subprocess.run(
         [sys.executable, "-c", EXECUTE, str(TOUR)],
         cwd=folder,

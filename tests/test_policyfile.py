@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from fakes import FAMILY, sweep, write_family
+from import_path import import_path
 
 from autotune import family as families
 from autotune.errors import PolicyFileError
@@ -294,7 +295,7 @@ def test_eight_processes_write_one_policy_file(study: Study, tmp_path: Path) -> 
 
     studies = [of(study, workload=f"w{i}") for i in range(24)]
     (tmp_path / "studies").write_bytes(pickle.dumps(studies))
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": import_path()}
     writers = [
         subprocess.Popen(
             [sys.executable, "-c", _WRITER, str(tmp_path / "studies"), str(i), str(tmp_path / "policies")],

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import typer
+from import_path import import_path
 
 from autotune.cli import app
 
@@ -54,7 +55,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)],
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1"},
+        env=os.environ | {"PYTHONPATH": import_path(), "NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
         text=True,
         check=False,

@@ -1,6 +1,7 @@
 """The record survives what can happen to it, and sweeps share a store: on a journal and on PostgreSQL alike."""
 
 import json
+import os
 import random
 import re
 import signal
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from import_path import import_path
 from store_process import POLICIES, configurations, opened, study, trial
 
 from autotune.errors import StoreError
@@ -31,7 +33,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def started(where: str, count: int, seconds: float, log: Path, *more: str) -> subprocess.Popen[bytes]:
     arguments = [sys.executable, str(SCRIPT), where, str(count), str(seconds), str(log), *more]
-    return subprocess.Popen(arguments)
+    return subprocess.Popen(arguments, env={**os.environ, "PYTHONPATH": import_path()})
 
 
 def told(log: Path, word: str) -> list[int]:
