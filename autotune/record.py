@@ -25,9 +25,9 @@ class Study:
     ``workload_digest``, ``features`` (extent -> size), ``options``, ``operations`` and ``operation_unit``,
     ``bytes``, ``reference_ms``, ``floor_ms`` (empty-kernel time), ``clock_mhz``, ``phases_s`` (wall seconds by
     phase), ``busy_share``, ``policies`` (name -> {values, default, layout}), ``searched`` (tried, of, space, by, seed,
-    budget), ``beside`` (what was tried with the selection and is part of none that the
-    record holds), ``finalists`` (see ``finalists.fingerprint``), ``retime_ratio`` (median over the finalists of their second time over their first),
-    ``proof`` (version, ragged sizes, why there are none).
+    budget), ``beside`` (what was tried with the selection and is part of none that the record
+    holds), ``finalists`` (see ``finalists.fingerprint``), ``retime_ratio`` (median over the finalists of their second
+    time over their first), ``proof`` (version, ragged sizes, why there are none).
     ``parts`` are what ``identity`` is made of, by the words a reader knows them by: digests, or short texts that may be
     shown (compiler, device, cache). Studies from before this was kept have none.
     ``presets`` maps the names of one-configuration presets to configurations, in declared order.
