@@ -223,6 +223,94 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
     return texture, other, 100 * (other / texture - 1), plain, third
 
 
+PLINK = "allpairs-plink-cpu.csv"
+
+
+def _beside_plink(what: str, part: str) -> Callable[[pd.DataFrame], Sequence[float]]:
+    return lambda frame: [
+        row(frame, f"{which}_ms", workload=size, missing="masked", what=what, part=part)
+        for size in ("hapmap3", "hapmap3-slice")
+        for which in ("median", "minimum", "maximum")
+    ]
+
+
+for _what, _part, _text in (
+    ("plink --distance", "calculation", '"complete" | {105} ({92} to {129}) | {0.91} ({0.63} to {8.5}) |'),
+    (
+        "autotune: cpu",
+        "kernel",
+        "kernel, not tuned (`cpu`) | {40.6} ({35} to {50}) | {0.36} ({0.27} to {0.59}) |",
+    ),
+    ("autotune: tuned", "kernel", "kernel, tuned | {45.1} ({40} to {69}) | {0.36} ({0.34} to {0.72}) |"),
+    (
+        "autotune: appendix",
+        "kernel",
+        "loop (`appendix`) | {652} ({611} to {1,037}) | {1.72} ({1.5} to {2.2}) |",
+    ),
+    ("autotune: cpu", "call", "numpy, not tuned | {75.1} ({64} to {133}) | {1.22} ({1.1} to {1.7}) |"),
+    ("autotune: tuned", "call", "numpy, tuned | {86.0} ({70} to {133}) | {1.26} ({1.1} to {1.8}) |"),
+    (
+        "autotune: appendix",
+        "call",
+        "numpy, the primer's loop | {719} ({621} to {1,188}) | {2.78} ({2.1} to {6.9}) |",
+    ),
+    ("plink --distance", "command", "bin flat-missing` | {152} ({133} to {172}) | {8.5} ({7.1} to {17}) |"),
+    ("plink --genome", "command", "`plink --genome full` | {251} ({217} to {266}) | {8.8} ({7.8} to {17}) |"),
+    ("autotune: cpu", "command", "run`, not tuned | {723} ({653} to {955}) | {573} ({538} to {834}) |"),
+    ("autotune: tuned", "command", "run`, tuned | {758} ({687} to {1,127}) | {606} ({552} to {777}) |"),
+    (
+        "autotune: appendix",
+        "command",
+        "run`, the primer's loop | {1,421} ({1,321} to {1,745}) | {586} ({541} to {776}) |",
+    ),
+):
+    figure("allpairs", _text, PLINK)(_beside_plink(_what, _part))
+
+
+def _median_beside_plink(frame: pd.DataFrame, what: str, part: str, **wanted: Any) -> float:
+    return row(
+        frame, "median_ms", what=what, part=part, **{"workload": "hapmap3", "missing": "masked", **wanted}
+    )
+
+
+@figure(
+    "allpairs",
+    "the kernel is {2.6} times as fast as PLINK on `hapmap3`, whose figure has the reading of the .bed in it; a call with the "
+    "storing of 32-bit numbers as bit planes is {1.4} times as fast. - The command takes {4.7} times as long as PLINK's "
+    "(tuned {5.0}): {573} of its {723} ms are there on the slice too.",
+    PLINK,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    counting = _median_beside_plink(frame, "plink --distance", "calculation")
+    kernel, call, command = (
+        _median_beside_plink(frame, "autotune: cpu", p) for p in ("kernel", "call", "command")
+    )
+    start = _median_beside_plink(frame, "autotune: cpu", "command", workload="hapmap3-slice")
+    whole = _median_beside_plink(frame, "plink --distance", "command")
+    tuned = _median_beside_plink(frame, "autotune: tuned", "command")
+    return counting / kernel, counting / call, command / whole, tuned / whole, start, command
+
+
+@figure(
+    "allpairs",
+    "takes {6.2} times as long as PLINK between the messages, and {9.3} times as a command",
+    PLINK,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [
+        _median_beside_plink(frame, "autotune: appendix", ours)
+        / _median_beside_plink(frame, "plink --distance", theirs)
+        for ours, theirs in (("kernel", "calculation"), ("command", "command"))
+    ]
+
+
+@figure("allpairs", "the kernel takes {40.7} ms on `hapmap3`, and a call {82.8} ms", PLINK)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [
+        _median_beside_plink(frame, "autotune: cpu", part, missing="category") for part in ("kernel", "call")
+    ]
+
+
 # -- engine -----------------------------------------------------------------------------------------------
 
 ENGINE, ENGINE_2 = "engine-peers-h200-first.csv", "engine-peers-h200-second.csv"
