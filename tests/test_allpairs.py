@@ -20,10 +20,11 @@ from autotune.reference import expected_outputs
 from autotune.resident import Resident
 from autotune.toolchain import Compiled
 from autotune.variant import Variant, batch
-from autotune.verify import Verifier
+from autotune.verify import PATTERNS, Verifier
 from autotune.workload import Inputs
 
 FAMILY = families.load("allpairs")
+ONCE = PATTERNS[:1]  # a whole space; sweeps run each configuration on all of them
 CATEGORY, MASKED = (("missing", "category"),), (("missing", "masked"),)
 
 
@@ -76,7 +77,7 @@ def check(
         if variant.exclusion(names, backend.device.limits):
             assert variant.configuration["memory"] == "constant"
             continue
-        reason, _ = verifier.run(resident.execution(variant, backend.load(binary)), cold=False)
+        reason, _ = verifier.run(resident.execution(variant, backend.load(binary)), False, ONCE)
         assert not reason, f"{variant.configuration.id}: {reason}"
         ran += 1
     resident.close()

@@ -24,10 +24,11 @@ from autotune.resident import Resident
 from autotune.static import static_sweep, static_toolchain
 from autotune.toolchain import Compiled
 from autotune.variant import Variant, batch
-from autotune.verify import Verifier
+from autotune.verify import PATTERNS, Verifier
 from autotune.workload import Inputs, bind
 
 FAMILY = families.load("mummergpu")
+ONCE = PATTERNS[:1]  # a whole space; sweeps run each configuration on all of them
 MODULE: Any = FAMILY.module
 DATA = Path(__file__).parents[1] / "workloads" / "data"
 PRESETS = ("control", "mummergpu-1.0", "mummergpu-2.0")
@@ -95,7 +96,7 @@ def test_every_configuration_gives_the_mems_of_the_reference(backend: CpuBackend
     chunks = compile_many(batch(FAMILY, variants), backend.toolchain(), cache, 2, 24)
     for variant, binary in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
         assert isinstance(binary, Compiled), binary
-        reason, _ = verifier.run(resident.execution(variant, backend.load(binary)), cold=False)
+        reason, _ = verifier.run(resident.execution(variant, backend.load(binary)), False, ONCE)
         assert not reason, f"{variant.configuration.id}: {reason}"
     resident.close()
     verifier.close()

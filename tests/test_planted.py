@@ -1,11 +1,15 @@
 """What a sweep has to see: each planted fault is caught, and the right kernel is not."""
 
 import importlib.util
+import json
+import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from filelock import FileLock
 from planted import FAULTS, Fault, Seen, families, sweep_all
 
 ROOT = Path(__file__).parents[1]
@@ -13,8 +17,21 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Seen]:
-    """One sweep of each family on the cpu, with a cache of its own: a reference is looked at when it is made."""
-    place = tmp_path_factory.mktemp("planted")
+    """One sweep of each family on the cpu, with a cache of its own: a reference is looked at when it is made. Made by
+    one of the processes that tests run in, for all of them."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return swept(tmp_path_factory.mktemp("planted"))
+    place = tmp_path_factory.getbasetemp().parent / "planted"  # of this run, above what each process has
+    place.mkdir(exist_ok=True)
+    with FileLock(place / "lock"):
+        kept = place / "seen.json"
+        if not kept.exists():
+            found = {name: asdict(each) for name, each in swept(place).items()}
+            kept.write_text(json.dumps(found, default=bool), encoding="utf-8")
+        return {name: Seen(**each) for name, each in json.loads(kept.read_text(encoding="utf-8")).items()}
+
+
+def swept(place: Path) -> dict[str, Seen]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AUTOTUNE_CACHE", str(place / "cache"))
         return sweep_all(families(place / "families"), "cpu", place / "out")
