@@ -7,7 +7,6 @@ leave the clocks alone, so that nothing of the machine's settings changes.
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from autotune.counters import METRICS, MORE_METRICS, counters, parsed
 from autotune.errors import DeviceError
-from autotune.profiled import Result, Task
+from autotune.profiled import Result, Task, watched
 
 __all__ = ["Counters", "command", "find_ncu", "profile"]
 
@@ -46,7 +45,7 @@ def profile(
         given.write_text(json.dumps(asdict(task)), encoding="utf-8")
         log = Path(folder) / "ncu.csv"
         for metrics in ((*METRICS, *MORE_METRICS), METRICS):
-            done = _watched(command(ncu, metrics, kernels, log, given, cold=cold), seconds)
+            done = watched(command(ncu, metrics, kernels, log, given, cold=cold), "the profiled run", seconds)
             printed = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
             said = f"{printed}\n{done.stdout}\n{done.stderr}"
             if "ERR_NVGPUCTRPERM" in said:
@@ -76,17 +75,6 @@ def command(
         "--kernel-name", f"regex:{'|'.join(kernels)}", "--metrics", ",".join(metrics), "--log-file", str(log),
         sys.executable, "-m", "autotune.profiled", str(task),
     ]  # fmt: skip
-
-
-def _watched(arguments: list[str], seconds: float) -> subprocess.CompletedProcess[str]:
-    try:
-        return subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=seconds)
-    except subprocess.TimeoutExpired:
-        raise DeviceError(
-            f"the profiled run did not end within {seconds:.0f} s: take fewer configurations or a smaller workload"
-        ) from None
-    except OSError as problem:
-        raise DeviceError(f"cannot start {arguments[0]}: {problem.strerror or problem}") from None
 
 
 def _tail(said: str) -> str:

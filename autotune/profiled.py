@@ -4,6 +4,7 @@
 """
 
 import json
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,13 +16,13 @@ from autotune.backends import Backend, LaunchError, Module
 from autotune.cache import Cache, default_root
 from autotune.compiler import compile_batch
 from autotune.devices import open_backend
-from autotune.errors import AutotuneError
+from autotune.errors import AutotuneError, DeviceError
 from autotune.family import load
 from autotune.resident import Resident
 from autotune.toolchain import CompileFailure
 from autotune.variant import Geometry, Variant, batch
 
-__all__ = ["Result", "Task", "main", "run"]
+__all__ = ["Result", "Task", "main", "run", "watched"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +66,19 @@ class _Counting:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._backend, name)
+
+
+def watched(arguments: list[str], what: str, seconds: float) -> subprocess.CompletedProcess[str]:
+    """This process under the program that ``arguments`` begin with: what it said. Raises DeviceError, in which it is
+    called ``what``, when it cannot be started or takes longer than ``seconds``."""
+    try:
+        return subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        raise DeviceError(
+            f"{what} did not end within {seconds:.0f} s: take a smaller workload, or fewer configurations"
+        ) from None
+    except OSError as problem:
+        raise DeviceError(f"cannot start {arguments[0]}: {problem.strerror or problem}") from None
 
 
 def run(task: Task, backend: Backend) -> Result:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from autotune.decision import decide_classes
 from autotune.errors import DeviceError
-from autotune.profiled import Result, Task
+from autotune.profiled import Result, Task, watched
 from autotune.proving import failed
 from autotune.record import Study
 from autotune.space import Configuration
@@ -147,7 +147,7 @@ def _finding(tool: str, task: Task, program: str, seconds: float) -> str:
         given = Path(folder) / "task.json"
         given.write_text(json.dumps(asdict(task)), encoding="utf-8")
         log = Path(folder) / "log"
-        done = _watched(command(program, tool, log, given), tool, seconds)
+        done = watched(command(program, tool, log, given), f"{_PROGRAM} {tool}", seconds)
         printed = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
         if finding := first_finding(printed):
             return finding
@@ -161,17 +161,6 @@ def _finding(tool: str, task: Task, program: str, seconds: float) -> str:
         named, reason = next(iter(unseen.items()))
         raise DeviceError(f"{_PROGRAM} {tool} could not watch {named or 'the process'} to its end: {reason}")
     return ""
-
-
-def _watched(arguments: list[str], tool: str, seconds: float) -> subprocess.CompletedProcess[str]:
-    try:
-        return subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=seconds)
-    except subprocess.TimeoutExpired:
-        raise DeviceError(
-            f"{_PROGRAM} {tool} did not end within {seconds:.0f} s: take a smaller workload"
-        ) from None
-    except OSError as problem:
-        raise DeviceError(f"cannot start {arguments[0]}: {problem.strerror or problem}") from None
 
 
 def _tail(printed: str, done: subprocess.CompletedProcess[str]) -> str:

@@ -70,6 +70,7 @@ _NEEDS = {
         lambda: bool(binaries() and find_spec("psycopg")),
         "PostgreSQL's server programs and psycopg",
     ),
+    "root": (lambda: os.geteuid() == 0, "to be root, who alone may give a file away"),
     "sanitizer": (_has_sanitizer, "NVIDIA's program compute-sanitizer"),
     "shared": (_SHARED.is_dir, "the folder shared/ beside the checkout"),
     "zig": (lambda: find_spec("ziglang") is not None, "ziglang"),

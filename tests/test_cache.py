@@ -107,7 +107,7 @@ def test_what_others_may_write_is_a_miss_that_says_how_to_mend_it(fake, cache, m
 
 
 @pytest.mark.usefixtures("no_private_folder")
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a file away")
+@pytest.mark.root
 @pytest.mark.parametrize("place", ["root", "entry", "image"])
 def test_another_users_file_is_a_miss(fake, cache, monkeypatch, place):
     (compiled,) = compile_batch(batch_of(1), fake, cache)
