@@ -56,9 +56,11 @@ class Prepared:
         self._bound: dict[object, Bound] = {}
         self._ready: Ready | None = None
         self._closed = False
-        for name, array in kept.arrays.items() if parent is None else ():
-            if not isinstance(array, View):
-                check_links(self._family.data[name], array, known_sizes(self._family, kept.arrays))
+        if parent is None and self._family.has_links:
+            sizes = known_sizes(self._family, kept.arrays)
+            for name, array in kept.arrays.items():
+                if not isinstance(array, View):
+                    check_links(self._family.data[name], array, sizes)
         self._rest = [data.name for data in self._family.inputs if data.name not in kept.arrays]
         self._resident = self._made_resident(parent)
         self._whole: Request | None = None
