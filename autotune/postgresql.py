@@ -105,9 +105,12 @@ class PostgresClaims:
         return [json.loads(text) for text in found.values()], max(ids, default=behind)
 
     def close(self) -> None:
-        """Give everything back."""
+        """Give everything back, by the time this returns: the server ends a session some time after its connection."""
         self._closed.set()
         with self._turn:
+            if self._held and self._connection is not None:
+                with contextlib.suppress(SQLAlchemyError):  # a session that is gone has given back everything
+                    self._connection.execute(sqlalchemy.text("SELECT pg_advisory_unlock_all()"))
             self._held.clear()
             self._hang_up()
 
