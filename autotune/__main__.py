@@ -7,6 +7,7 @@ from types import FrameType
 
 __all__ = ["entry_point"]
 
+
 _INTERRUPTED = 130  # as ``errors.Interrupted`` has it, which is not imported yet
 
 
@@ -15,7 +16,9 @@ def entry_point() -> None:
     is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_ours:
         signal.signal(signal.SIGINT, _leave)
-    from autotune.cli import main  # measuring and compiling processes import this module, and need none of it
+    from autotune.cli import (
+        main,  # measuring and compiling processes import this module, and need none of it
+    )
 
     if is_ours:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -15,9 +15,13 @@ from autotune.errors import AutotuneError, suggestion
 
 __all__ = ["check", "explained", "nodes", "read", "unknown_keys"]
 
+
 _LARGEST = 4 << 20  # bytes; a hundred times any real file, small enough to parse in seconds
+
 _DEEPEST = 20
+
 _MOST_NODES = 200_000
+
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's where it is there
 

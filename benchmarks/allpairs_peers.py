@@ -16,19 +16,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from autotune import family as families
-from autotune import workload as workloads
-from autotune.backends.cuda import CudaBackend
-from autotune.cache import Cache, default_root
-from autotune.compiler import compile_batch
-from autotune.measure import median, spread
-from autotune.policyfile import file_name, read
-from autotune.reference import expected_outputs
-from autotune.resident import Resident
-from autotune.space import Configuration
-from autotune.toolchain import CompileFailure
-from autotune.variant import Variant, batch
-from autotune.verify import Verifier
+from autotune.compile import Cache, CompileFailure, Variant, batch, compile_batch, default_root
+from autotune.declaration import Configuration, load_family, load_workload, prepare
+from autotune.device import CudaBackend, Resident
+from autotune.files import bundled
+from autotune.measure import Verifier, expected_outputs, median, spread
+from autotune.policy import file_name
+from autotune.policy import read_policy_file as read
 
 
 def rank_2(genotypes: np.ndarray[Any, Any]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -68,17 +62,17 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--policies", type=Path, default=Path("policies"))
-    parser.add_argument("--data", type=Path, default=workloads.bundled("workloads") / "data")
+    parser.add_argument("--data", type=Path, default=bundled("workloads") / "data")
     parser.add_argument("--out", type=Path, default=Path("allpairs-peers.csv"))
     parser.add_argument("--workload", action="append")
     arguments = parser.parse_args()
-    family = families.load("allpairs")
+    family = load_family("allpairs")
     rows = []
     with CudaBackend(0) as backend:
         policies = read(arguments.policies / file_name(family.name, backend.device.slug))
         for name in arguments.workload or ("primer", "hapmap3", "wide"):
-            workload = workloads.load(family, name)
-            inputs = workloads.prepare(family, workload, arguments.data)
+            workload = load_workload(family, name)
+            inputs = prepare(family, workload, arguments.data)
             chosen = {"autotune: tuned": Configuration(policies.entries[name].configuration)}
             for rung in ("naive", "coalesced", "char", "register", "shared"):
                 chosen[f"autotune: {rung}"] = family.space.configuration(rung)

@@ -34,9 +34,9 @@ import numpy as np
 import yaml
 
 import autotune
-from autotune import family as families
-from autotune import workload as workloads
-from autotune.hostcxx import cpu_model
+from autotune.compile import cpu_model
+from autotune.declaration import load_family, load_workload, prepare
+from autotune.files import bundled
 
 Genotypes = np.ndarray[Any, Any]
 Timed = Callable[[], dict[str, float]]
@@ -46,7 +46,7 @@ FILTERED, COMPLETE = b"pass filters", b"matrix calculation complete"
 
 def write_fileset(folder: Path, genotypes: Genotypes) -> Path:
     """A fileset of its own, all SNPs on chromosome 1: what both commands read."""
-    plink = families.load("allpairs").module.plink  # type: ignore[union-attr]
+    plink = load_family("allpairs").module.plink  # type: ignore[union-attr]
     instances, attributes = genotypes.shape
     names = [f"I{number}" for number in range(instances)]
     rows = [f"1\trs{number}\t0\t{number + 1}\tA\tC" for number in range(attributes)]
@@ -56,7 +56,7 @@ def write_fileset(folder: Path, genotypes: Genotypes) -> Path:
 
 def family_with_the_loop(folder: Path) -> Path:
     """A copy of the family in which the primer's loop is what an untuned cpu runs."""
-    shipped = families.load("allpairs").folder
+    shipped = load_family("allpairs").folder
     copy = folder / "allpairs"
     copy.mkdir()
     for path in shipped.iterdir():
@@ -202,14 +202,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, default=workloads.bundled("workloads") / "data")
+    parser.add_argument("--data", type=Path, default=bundled("workloads") / "data")
     parser.add_argument("--policies", type=Path, default=Path("policies"))
     parser.add_argument("--workload", action="append")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of PLINK")
     parser.add_argument("--out", type=Path, default=Path("allpairs-plink-cpu.csv"))
     given = parser.parse_args()
-    family = families.load("allpairs")
+    family = load_family("allpairs")
     version = subprocess.run(
         ["plink1.9", "--version"], capture_output=True, text=True, check=True
     ).stdout.strip()
@@ -217,7 +217,7 @@ def main() -> None:
                "autotune": autotune.__version__, "date": dt.datetime.now(dt.UTC).date()}  # fmt: skip
     rows: list[dict[str, Any]] = []
     for name in given.workload or ("hapmap3-slice", "hapmap3"):
-        genotypes = workloads.prepare(family, workloads.load(family, name), given.data).arrays["genotypes"]
+        genotypes = prepare(family, load_workload(family, name), given.data).arrays["genotypes"]
         with tempfile.TemporaryDirectory() as folder:
             family_with_the_loop(Path(folder))
             bed = write_fileset(Path(folder), genotypes)

@@ -13,15 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from autotune import family as families
-from autotune import workload as workloads
-from autotune.cache import Cache, default_root
-from autotune.compiler import compile_batch
-from autotune.devices import open_backend
+from autotune.compile import Cache, Compiled, Variant, batch, compile_batch, default_root
+from autotune.declaration import load_family, load_workload, prepare
+from autotune.device import Resident, open_backend
 from autotune.measure import median
-from autotune.resident import Resident
-from autotune.toolchain import Compiled
-from autotune.variant import Variant, batch
 
 _POINTS = 2000
 _BATCHED = "slices_per_launch=all,accumulate=at_end"
@@ -42,9 +37,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("configurations", nargs="*", default=_DEFAULT)
     given = parser.parse_args()
-    family = families.load("coulomb")
+    family = load_family("coulomb")
     assert family.module is not None
-    inputs = workloads.prepare(family, workloads.load(family, given.workload), given.data)
+    inputs = prepare(family, load_workload(family, given.workload), given.data)
     shape = tuple(inputs.sizes[name] for name in ("slice", "row", "column"))
     points = np.random.default_rng(0).integers(0, shape, (_POINTS, 3))
     values, sizes = family.module.exact.potential_at(

@@ -17,14 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from autotune import family as families
-from autotune import workload as workloads
-from autotune.backends.cpu import CpuBackend
-from autotune.cache import Cache, default_root
-from autotune.compiler import compile_batch
-from autotune.resident import Resident
-from autotune.toolchain import Compiled
-from autotune.variant import Variant, batch
+from autotune.compile import Cache, Compiled, Variant, batch, compile_batch, default_root
+from autotune.declaration import load_family, load_workload, prepare
+from autotune.device import CpuBackend, Resident
 
 _ALL = "slices_per_launch=all"
 _DEEP = f"{_ALL},accumulate=at_end,precalculate=thread,rsqrt=fast,block_x=16,block_y=8"
@@ -95,9 +90,9 @@ def main() -> None:
     parser.add_argument("--workload", default="1a63-slice")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
-    family = families.load("coulomb")
+    family = load_family("coulomb")
     assert family.module is not None
-    inputs = workloads.prepare(family, workloads.load(family, given.workload), given.data)
+    inputs = prepare(family, load_workload(family, given.workload), given.data)
     counts = (int(inputs.scalars["nx"]), int(inputs.scalars["ny"]), int(inputs.scalars["nz"]))
     atoms, spacing = inputs.arrays["atoms"], float(inputs.scalars["spacing"])
     evaluations = float(np.prod(counts)) * len(atoms)

@@ -17,18 +17,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune import family as families
-from autotune import workload as workloads
-from autotune.cache import Cache, default_root
-from autotune.compiler import compile_many
-from autotune.devices import open_backend
+from autotune.compile import Cache, Compiled, Variant, batch, compile_many, default_root
+from autotune.declaration import Inputs, load_family, load_workload, prepare
+from autotune.device import Resident, open_backend
 from autotune.measure import median
-from autotune.resident import Resident
-from autotune.toolchain import Compiled
-from autotune.variant import Variant, batch
-from autotune.workload import Inputs
 
-FAMILY = families.load("ion_placement")
+FAMILY = load_family("ion_placement")
 
 LAZY = "update=lazy,launch=persistent,tile_records=soa"
 TRIED = (
@@ -52,7 +46,7 @@ def main() -> None:
     parser.add_argument("--make-reference", type=Path)
     given = parser.parse_args()
     begin = time.perf_counter()
-    inputs = workloads.prepare(FAMILY, workloads.load(FAMILY, given.workload), given.data)
+    inputs = prepare(FAMILY, load_workload(FAMILY, given.workload), given.data)
     points = inputs.sizes["slice"] * inputs.sizes["row"] * inputs.sizes["column"]
     print(
         f"{points:,} points, {inputs.sizes['ion']} ions; {time.perf_counter() - begin:.1f} s for the potential",

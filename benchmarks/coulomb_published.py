@@ -14,12 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from autotune import family as families
-from autotune import workload as workloads
-from autotune.backends.cuda import CudaBackend
+from autotune.compile import Batch, Nvrtc, VariantSource
+from autotune.declaration import Inputs, load_family, load_workload, prepare
+from autotune.device import CudaBackend
 from autotune.measure import median
-from autotune.nvrtc import Nvrtc
-from autotune.toolchain import Batch, VariantSource
 
 _SOURCE = Path(__file__).with_suffix(".cu")
 _ATOMS = 4000
@@ -80,7 +78,7 @@ def plane(published: Published, shape: tuple[int, int], side: int = 4096) -> flo
 
 
 def whole_map(
-    published: Published, inputs: workloads.Inputs, shape: tuple[int, int]
+    published: Published, inputs: Inputs, shape: tuple[int, int]
 ) -> tuple[float, np.ndarray[Any, Any]]:
     """Evaluations a second, and the map."""
     nx, ny, nz = (int(inputs.scalars[name]) for name in ("nx", "ny", "nz"))
@@ -116,8 +114,8 @@ def main() -> None:
     parser.add_argument("--workload", default="mache-half")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
-    family = families.load("coulomb")
-    inputs = workloads.prepare(family, workloads.load(family, given.workload), given.data)
+    family = load_family("coulomb")
+    inputs = prepare(family, load_workload(family, given.workload), given.data)
     rows = []
     with CudaBackend() as backend, backend.current():
         published = Published(backend)

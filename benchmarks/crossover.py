@@ -23,12 +23,10 @@ import numpy as np
 import yaml
 
 import autotune
-from autotune import family as families
-from autotune import paths
-from autotune.crossover import crossover
-from autotune.policyfile import Crossover, Entry, PolicyFile, read
-from autotune.policyfile_text import write
-from autotune.workload import Workload, prepare
+from autotune import files as paths
+from autotune.declaration import Workload, load_family, prepare
+from autotune.policy import Crossover, Entry, PolicyFile, crossover, write
+from autotune.policy import read_policy_file as read
 
 COLUMNS = ("parameters", "operations", "cuda_ms", "cpu_ms", "faster", "chosen", "lost", "reason")
 
@@ -88,7 +86,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("crossover.csv"))
     parser.add_argument("--write", action="store_true", help="into the GPU's policy file")
     asked = parser.parse_args()
-    family = families.load(asked.family)
+    family = load_family(asked.family)
     rows, times = [], {"cuda": {}, "cpu": {}}  # type: ignore[var-annotated]
     kernels = {kind: autotune.load(asked.family, kind, asked.policies) for kind in times}
     choosing = autotune.load(asked.family, None, asked.policies)

@@ -14,17 +14,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from autotune import family as families
-from autotune.backends.cpu import CpuBackend
-from autotune.cache import Cache, default_root
-from autotune.compiler import compile_many
+from autotune.compile import Cache, Compiled, Variant, batch, compile_many, default_root
+from autotune.declaration import bind, load_family
+from autotune.device import CpuBackend, Resident
 from autotune.measure import median, spread
-from autotune.resident import Resident
-from autotune.toolchain import Compiled
-from autotune.variant import Variant, batch
-from autotune.workload import bind
 
-FAMILY = families.load("cyclospectrum")
+FAMILY = load_family("cyclospectrum")
 SIZES = (5, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 SEQUENTIAL = {"sequential brute": "cyclospec", "sequential optimized": "cyclospec-opt"}
 PARALLEL = {
@@ -50,7 +45,7 @@ def main() -> None:
     programs = PARALLEL if arguments.device == "cuda" else SEQUENTIAL
     backend: Any = CpuBackend(1)
     if arguments.device == "cuda":
-        from autotune.backends.cuda import CudaBackend
+        from autotune.device import CudaBackend
 
         backend = CudaBackend(0)
     with backend, arguments.out.open("w", newline="") as file:

@@ -13,18 +13,12 @@ import sys
 import time
 from pathlib import Path
 
-from autotune import family as families
-from autotune.backends import LaunchError
-from autotune.backends.cuda import CudaBackend
-from autotune.cache import Cache, default_root
-from autotune.compiler import compile_many
-from autotune.resident import Resident
-from autotune.toolchain import CompileFailure
-from autotune.variant import Variant, batch
-from autotune.verify import Verifier
-from autotune.workload import Inputs, bind
+from autotune.compile import Cache, CompileFailure, Variant, batch, compile_many, default_root
+from autotune.declaration import Inputs, bind, load_family
+from autotune.device import CudaBackend, LaunchError, Resident
+from autotune.measure import Verifier
 
-FAMILY = families.load("cyclospectrum")
+FAMILY = load_family("cyclospectrum")
 SIZES = (1, 2, 3, 5, 10, 37, 255, 1024, 4096)
 _SEQUENTIAL = {"sequential_brute": 255, "sequential_iterated": 1024}
 

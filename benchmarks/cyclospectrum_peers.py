@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from autotune import family as families
+from autotune.declaration import bind, load_family
 from autotune.dispatch import load
 from autotune.measure import median, spread
-from autotune.workload import bind
 
-FAMILY = families.load("cyclospectrum")
+FAMILY = load_family("cyclospectrum")
 _ROUNDS = 9
 
 

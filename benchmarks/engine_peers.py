@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autotune.store import Store
+from autotune.record import Store
 
 HERE = Path(__file__).resolve().parent
 

@@ -72,13 +72,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=Path("eri-libcint.csv"))
     arguments = parser.parse_args()
-    from autotune import family as families
-    from autotune import workload as workloads
+    from autotune.declaration import load_family, load_workload, prepare
 
-    family = families.load("eri")
+    family = load_family("eri")
     rows = []
     for name in arguments.workload or ("water8",):
-        inputs = workloads.prepare(family, workloads.load(family, name), Path())
+        inputs = prepare(family, load_workload(family, name), Path())
         took, expected = seconds(mole(inputs.arrays), arguments.rounds)
         components = int(inputs.scalars["components"])
         cores = len(os.sched_getaffinity(0))
@@ -97,14 +96,11 @@ def ours(
     family: Any, workload: str, inputs: Any, expected: NDArray[np.float64], arguments: Any
 ) -> Iterator[dict[str, Any]]:
     """Configurations on the first GPU: median device time, and the largest difference to libcint."""
-    from autotune.backends.cuda import CudaBackend
-    from autotune.cache import Cache, default_root
-    from autotune.compiler import compile_batch
+    from autotune.compile import Cache, Compiled, Variant, batch, compile_batch, default_root
+    from autotune.device import CudaBackend, Resident
     from autotune.measure import median
-    from autotune.policyfile import file_name, read
-    from autotune.resident import Resident
-    from autotune.toolchain import Compiled
-    from autotune.variant import Variant, batch
+    from autotune.policy import file_name
+    from autotune.policy import read_policy_file as read
 
     with CudaBackend(0) as backend:
         texts = arguments.configuration

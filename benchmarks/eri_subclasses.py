@@ -9,18 +9,10 @@ import csv
 from pathlib import Path
 from typing import Any
 
-from autotune import family as families
-from autotune import workload as workloads
-from autotune.backends import Backend
-from autotune.cache import Cache, default_root
-from autotune.compiler import compile_batch
-from autotune.devices import open_backend
-from autotune.family import Family
+from autotune.compile import Cache, Compiled, Variant, batch, compile_batch, default_root
+from autotune.declaration import Family, Inputs, load_family, load_workload, prepare
+from autotune.device import Backend, Resident, open_backend
 from autotune.measure import median
-from autotune.resident import Resident
-from autotune.toolchain import Compiled
-from autotune.variant import Variant, batch
-from autotune.workload import Inputs
 
 BEST = (
     "granularity=block,order=place,pair_table=device,boys=loaded_rational,quotient_memory=constant,"
@@ -37,8 +29,8 @@ def main() -> None:
     parser.add_argument("--configuration", default=BEST)
     parser.add_argument("--out", type=Path, default=Path("eri-subclasses.csv"))
     arguments = parser.parse_args()
-    family = families.load("eri")
-    inputs = workloads.prepare(family, workloads.load(family, arguments.workload), Path())
+    family = load_family("eri")
+    inputs = prepare(family, load_workload(family, arguments.workload), Path())
     backend = open_backend(arguments.device)
     rows, allocations = table(family, inputs, backend, arguments.configuration)
     backend.close()

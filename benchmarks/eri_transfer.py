@@ -15,22 +15,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from autotune import family as families
-from autotune import workload as workloads
-from autotune.backends import Backend
-from autotune.backends.cpu import CpuBackend
-from autotune.cache import Cache, default_root
-from autotune.compiler import compile_batch
-from autotune.devices import open_backend
-from autotune.execution import Execution
-from autotune.family import Family
-from autotune.measure import median
-from autotune.reference import expected_outputs
-from autotune.resident import Resident
-from autotune.toolchain import Compiled
-from autotune.variant import Variant, batch
-from autotune.verify import Verifier
-from autotune.workload import Inputs
+from autotune.compile import Cache, Compiled, Variant, batch, compile_batch, default_root
+from autotune.declaration import Family, Inputs, load_family, load_workload, prepare
+from autotune.device import Backend, CpuBackend, Execution, Resident, open_backend
+from autotune.measure import Verifier, expected_outputs, median
 
 SCHEMES = ("scheme-1", "scheme-2", "scheme-3", "scheme-4", "scheme-4-pairs")
 _SECONDS = 3.0
@@ -46,8 +34,8 @@ def main() -> None:
     parser.add_argument("--best", default="", help="a configuration to put beside the schemes")
     parser.add_argument("--out", type=Path, default=Path("eri-transfer.csv"))
     arguments = parser.parse_args()
-    family = families.load("eri")
-    inputs = workloads.prepare(family, workloads.load(family, arguments.workload), Path())
+    family = load_family("eri")
+    inputs = prepare(family, load_workload(family, arguments.workload), Path())
     backend = open_backend(arguments.device)
     wanted = [*(arguments.scheme or SCHEMES), *([arguments.best] if arguments.best else [])]
     rows = table(family, inputs, backend, wanted)

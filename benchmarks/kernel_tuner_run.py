@@ -20,14 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from autotune import family as families
-from autotune import workload as workloads
-from autotune.family import Family
-from autotune.paths import data_root, include_dir
-from autotune.reference import expected_outputs
-from autotune.space import Configuration
-from autotune.variant import Variant
-from autotune.workload import Inputs
+from autotune.compile import Variant
+from autotune.declaration import Configuration, Family, Inputs, load_family, load_workload, prepare
+from autotune.files import data_root, include_dir
+from autotune.measure import expected_outputs
 
 INDEX = "configuration_index"  # the one tuned parameter beside the block size: which policy struct
 
@@ -190,9 +186,9 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, required=True)
     asked = parser.parse_args()
-    family = families.load(asked.family)
-    workload = workloads.load(family, asked.workload)
-    inputs = workloads.prepare(family, workload, data_root(asked.data))
+    family = load_family(asked.family)
+    workload = load_workload(family, asked.workload)
+    inputs = prepare(family, workload, data_root(asked.data))
     narrowed = {key: values.split(",") for key, _, values in (text.partition("=") for text in asked.set)}
     work = task(family, inputs, family.space.configurations(asked.preset, narrowed), asked.cache)
 

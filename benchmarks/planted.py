@@ -3,8 +3,8 @@
     python benchmarks/planted.py [--device cpu|cuda] [--sweeps 20] [--name cpu] [--page]
 
 Writes ``benchmarks/results/planted-NAME.csv``; with ``--page`` only the table of docs/proof.md, from the CSVs that are
-there. The exit code is 1 when the right kernel is refused in a sweep. The faults are those of ``tests/planted.py``. A
-fault that takes the device down costs its own trial.
+there. The exit code is 1 when the right kernel is refused in a sweep. The faults are those of
+``tests/support/planted.py``. A fault that takes the device down costs its own trial.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 
 from planted import FAULTS, Seen, families, sweep_all  # noqa: E402
 

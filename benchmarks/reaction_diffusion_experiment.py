@@ -34,18 +34,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune import family as families
-from autotune.backends import Backend, LaunchError, Placed
-from autotune.cache import Cache, default_root
-from autotune.compiler import compile_many
-from autotune.devices import open_backend
-from autotune.execution import Execution
-from autotune.family import Family
-from autotune.resident import Resident
-from autotune.space import Configuration
-from autotune.toolchain import CompileFailure
-from autotune.variant import Variant, batch
-from autotune.workload import Inputs, bind
+from autotune.compile import Cache, CompileFailure, Variant, batch, compile_many, default_root
+from autotune.declaration import Configuration, Family, Inputs, bind, load_family
+from autotune.device import Backend, Execution, LaunchError, Placed, Resident, open_backend
 
 ONE_STEP: dict[str, Any] = {"field_memory": "readonly", "boundary": "clamp", "vector_width": 4, "strip": 1}
 MODES = 3, 2  # half waves along x and y
@@ -85,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="of times: a CSV file")
     chosen = parser.parse_args(arguments)
     rows, columns = (int(n) for n in (chosen.grid.split("x") * 2)[:2])
-    family = families.load("reaction_diffusion")
+    family = load_family("reaction_diffusion")
     with open_backend(chosen.device) as backend:
         if chosen.part == "equal":
             return equal(backend, family, (rows, columns), chosen)

@@ -32,12 +32,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-from autotune.decision import time_ms
+from autotune.declaration import Configuration
 from autotune.errors import UsageError
-from autotune.record import Study
-from autotune.replay import read_results, replay, space
-from autotune.search import METHODS
-from autotune.space import Configuration
+from autotune.record import Study, time_ms
+from autotune.search import METHODS, read_results, replay, space
 
 WITHIN, TARGET = 0.02, 0.15
 STRATEGIES = (

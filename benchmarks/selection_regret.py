@@ -30,20 +30,25 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from autotune.crossover import volume
-from autotune.device import Device
-from autotune.family import Family
-from autotune.family import load as load_family
-from autotune.features import feature_values, grow
-from autotune.layouts_digest import layouts_digest
-from autotune.paths import bundled
-from autotune.policyfile import PolicyFile, Rule, file_name, read
-from autotune.policyfile_write import merged
-from autotune.record import Study
-from autotune.rule import weighed
-from autotune.selection import Policies, candidates, choose
-from autotune.space import Configuration
-from autotune.trial import Measurement, Trial
+from autotune.declaration import Configuration, Family, load_family
+from autotune.files import bundled
+from autotune.hardware import Device
+from autotune.layout import layouts_digest
+from autotune.policy import (
+    Policies,
+    PolicyFile,
+    Rule,
+    candidates,
+    choose,
+    feature_values,
+    file_name,
+    grow,
+    merged,
+    volume,
+    weighed,
+)
+from autotune.policy import read_policy_file as read
+from autotune.record import Measurement, Study, Trial
 
 RULES = (
     "autotune",

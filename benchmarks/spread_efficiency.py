@@ -23,14 +23,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune import family as families
-from autotune import paths
-from autotune import workload as workloads
+from autotune import files as paths
+from autotune.declaration import load_family, load_workload, prepare
+from autotune.dispatch import Chunk, Member, Report, Spread
 from autotune.measure import median, spread
-from autotune.spread import Spread
-from autotune.spread_member import Member
-from autotune.spread_plan import Chunk
-from autotune.spread_report import Report
 
 COLUMNS = (
     "family", "workload", "configuration", "devices", "device", "allocation", "batch", "worker", "units", "chunks",
@@ -41,8 +37,8 @@ COLUMNS = (
 
 def main() -> None:
     asked = arguments()
-    family = families.load(asked.family)
-    inputs = workloads.prepare(family, workloads.load(family, asked.workload), paths.data_root(asked.data))
+    family = load_family(asked.family)
+    inputs = prepare(family, load_workload(family, asked.workload), paths.data_root(asked.data))
     held = dict(item.split("=", 1) for item in asked.set.split(",")) if asked.set else None
     rows: list[dict[str, Any]] = []
     first: dict[str, NDArray[Any]] = {}

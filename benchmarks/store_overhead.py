@@ -15,10 +15,9 @@ from collections.abc import Callable
 from statistics import median, quantiles
 from typing import Any
 
-from autotune.record import Study
-from autotune.space import Configuration, Policy
-from autotune.store import Store
-from autotune.trial import KernelProfile, Measurement, Trial
+from autotune.compile import KernelProfile
+from autotune.declaration import Configuration, Policy
+from autotune.record import Measurement, Store, Study, Trial
 
 LIMITS_MS = {"journal": 5.0, "postgresql": 30.0}
 POLICIES = {name: Policy(name, tuple(range(10)), 0) for name in "abcdefg"}

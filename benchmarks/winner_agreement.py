@@ -20,18 +20,12 @@ from typing import Any
 
 import engine_peers as peers
 
-from autotune import family as families
-from autotune import workload as workloads
-from autotune.cache import Cache
-from autotune.compiler import compile_batch
-from autotune.devices import open_backend
+from autotune.compile import Cache, Compiled, Variant, batch, compile_batch
+from autotune.declaration import Configuration, load_family, load_workload, prepare
+from autotune.device import Resident, open_backend
+from autotune.files import data_root
 from autotune.measure import CUDA, Samples, interleave
-from autotune.paths import data_root
-from autotune.resident import Resident
-from autotune.space import Configuration
-from autotune.store import Store
-from autotune.toolchain import Compiled
-from autotune.variant import Variant, batch
+from autotune.record import Store
 
 
 @dataclass(frozen=True)
@@ -76,9 +70,9 @@ def contenders(answers: Sequence[Answer], within: float) -> list[str]:
 
 def reference(asked: peers.Asked, ids: Sequence[str], rounds: int) -> dict[str, Samples]:
     """Every configuration timed in turn, forwards and backwards, ``rounds`` times."""
-    family = families.load(asked.family)
-    workload = workloads.load(family, asked.workload)
-    inputs = workloads.prepare(family, workload, data_root(asked.data))
+    family = load_family(asked.family)
+    workload = load_workload(family, asked.workload)
+    inputs = prepare(family, workload, data_root(asked.data))
     by_id = {c.id: c for c in family.space.configurations()}
     variants = [Variant(family, by_id[i], tuple(inputs.options.items())) for i in ids]
     backend: Any = open_backend(asked.device)

@@ -24,15 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import autotune
-from autotune import family as families
-from autotune import workload as workloads
-from autotune.cache import default_root
-from autotune.crossover import operations
+from autotune.compile import default_root
+from autotune.declaration import Family, Inputs, load_family, load_workload, prepare
 from autotune.errors import AutotuneError
-from autotune.family import Family
-from autotune.paths import bundled
-from autotune.reference import expected_outputs
-from autotune.workload import Inputs
+from autotune.files import bundled
+from autotune.measure import expected_outputs
+from autotune.policy import operations
 
 TUNED, PLAIN = "autotune", "plain.cu"
 ROUNDS = 31  # samples of each way
@@ -219,8 +216,8 @@ def measured(
     family: Family, name: str, makes: Mapping[str, Make], allowed: float, given: argparse.Namespace
 ) -> list[dict[str, Any]]:
     """The rows of one workload."""
-    workload = workloads.load(family, name)
-    inputs = workloads.prepare(family, workload, given.data)
+    workload = load_workload(family, name)
+    inputs = prepare(family, workload, given.data)
     (expected,) = expected_outputs(family, inputs, default_root())[0].values()  # a sweep has kept it
     device = import_module("cupy").cuda.runtime.getDeviceProperties(0)["name"].decode()
     about = {
@@ -255,7 +252,7 @@ def compare(doc: str | None, folder: Path, makes: Mapping[str, Make], allowed: f
     if find_spec("cupy") is None:
         raise SystemExit("compare.py needs cupy: pip install cupy-cuda12x, or the one for your CUDA version")
     try:
-        family = families.load(str(folder))
+        family = load_family(str(folder))
         found = [
             row
             for name in given.workload or [family.default_workload]

@@ -17,7 +17,7 @@ from postgres_cluster import Cluster, binaries
 from pythons import OTHERS, interpreter, marker
 
 from autotune.errors import DeviceError
-from autotune.sanitizer import find_sanitizer
+from autotune.sweep.sanitizer import find_sanitizer
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -8,16 +8,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from autotune.acceptance import accuracy_asked, file_refusal, known_configuration, other_accuracy, stale
+from autotune.compile import Variant
+from autotune.declaration import Configuration, Family
 from autotune.errors import FamilyError, PolicyFileError
-from autotune.family import Family
-from autotune.features import feature_values
-from autotune.policyfile import Entry, PolicyFile
-from autotune.selection import of_objective
-from autotune.space import Configuration
-from autotune.variant import Variant
+from autotune.policy import (
+    Entry,
+    PolicyFile,
+    accuracy_asked,
+    feature_values,
+    file_refusal,
+    known_configuration,
+    of_objective,
+    other_accuracy,
+    stale,
+)
 
 __all__ = ["Choices", "Row", "Winner", "chosen"]
+
 
 _KEYWORDS = frozenset(
     re.findall(

@@ -10,12 +10,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
+from autotune.declaration import Expression, Value
 from autotune.errors import AutotuneError, FamilyError
-from autotune.expression import Expression, Value
 
 __all__ = ["Cpp", "translated"]
 
+
 Kind = Literal["whole", "real", "truth"]
+
 
 _FUNCTIONS: Mapping[
     str, tuple[str, int, Kind | None]
@@ -26,13 +28,17 @@ _FUNCTIONS: Mapping[
     "round_up": ("round_up", 2, None),
     "sqrt": ("std::sqrt", 1, "real"),
 }
+
 _OPERATORS: Mapping[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
+
 _CALLS: Mapping[type[ast.operator], tuple[str, Kind | None]] = {
     ast.Div: ("divide", "real"),
     ast.FloorDiv: ("floor_div", None),
     ast.Mod: ("floor_mod", None),
 }
+
 _ATOM, _PRODUCT, _SUM, _LOOSE = range(4)  # how loosely an outermost operator binds
+
 _COMPARISONS: Mapping[type[ast.cmpop], str] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
 }  # fmt: skip

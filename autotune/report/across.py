@@ -7,17 +7,17 @@ from typing import Any
 
 import pandas as pd
 
-from autotune.decision import Minimax, minimax, time_ms
-from autotune.effects import effects_frame
-from autotune.record import Study
+from autotune.declaration import Configuration
+from autotune.record import Minimax, Study, effects_frame, minimax, time_ms
+from autotune.report.blocks import CONFIGURATION, SPREAD, TIME, Block, Column, Table
+from autotune.report.charts import heat
 from autotune.report.conclusions import times_of
-from autotune.report.lines import heat
-from autotune.report.table import CONFIGURATION, SPREAD, TIME, Block, Column, Table
-from autotune.space import Configuration
 
 __all__ = ["Across", "across", "spearman"]
 
+
 TOP = 4  # configurations of each workload that the choice across workloads shows
+
 MOST_COLUMNS = 400  # of the heat map
 
 

@@ -7,12 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from autotune.decision import Decision, margin, minimax, time_ms
-from autotune.effects import COLUMNS as FIGURES
-from autotune.effects import Timed, every_effect, importance
-from autotune.record import Study
-from autotune.report.results import clean, csv_text, write_text
-from autotune.space import Configuration
+from autotune.declaration import Configuration
+from autotune.files import clean, csv_text, write_text
+from autotune.record import COLUMNS as FIGURES
+from autotune.record import Decision, Study, Timed, every_effect, importance, margin, minimax, time_ms
 
 __all__ = [
     "EFFECTS",
@@ -23,6 +21,7 @@ __all__ = [
     "write_effects",
     "write_summary",
 ]
+
 
 SUMMARY: Mapping[str, str] = MappingProxyType(
     {
@@ -47,6 +46,7 @@ SUMMARY: Mapping[str, str] = MappingProxyType(
         "identity": "as in results.csv",
     }
 )  # fmt: skip
+
 EFFECTS: Mapping[str, str] = MappingProxyType(
     {
         "family": "kernel family",

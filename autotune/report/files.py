@@ -6,25 +6,24 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from autotune import policyfile
+from autotune.compile import Variant
+from autotune.declaration import Configuration, Family, families
+from autotune.declaration import load_family as load
 from autotune.errors import AutotuneError, PolicyFileError
-from autotune.family import Family, families, load
-from autotune.paths import policy_folders
-from autotune.policyfile import file_name
-from autotune.record import Study
+from autotune.files import policy_folders
+from autotune.policy import file_name, read_policy_file
+from autotune.record import Study, read_limits, write_results
 from autotune.report.conclusions import write_effects, write_summary
-from autotune.report.limits import read_limits
 from autotune.report.page import write_report
-from autotune.report.results import write_results
-from autotune.report.static import read_static
+from autotune.report.static_pass import read_static
 from autotune.report.trials import Code
 from autotune.report.verdict import Use
-from autotune.space import Configuration
-from autotune.variant import Variant
 
 __all__ = ["LIMITS", "STATIC", "generated", "write_all", "write_static_report"]
 
+
 LIMITS = "limits.json"  # the device's measured ceilings, where they lie beside the record
+
 STATIC = "static.csv"  # a static pass of the family, where one lies there
 
 
@@ -66,7 +65,7 @@ def used(study: Study, policies: Sequence[Path], known: Mapping[str, Family]) ->
     for folder in policies if decision else ():
         path = folder / file_name(study.family, study.device)
         try:
-            entries = policyfile.read(path).entries if path.is_file() else {}
+            entries = read_policy_file(path).entries if path.is_file() else {}
         except PolicyFileError:
             continue  # whoever needs it will be told
         entry = entries.get(study.workload)

@@ -4,20 +4,21 @@ from html import escape
 
 import pandas as pd
 
-from autotune.effects import Timed, effects_frame
-from autotune.record import Study
-from autotune.report import units
+from autotune import figures as units
+from autotune.files import clean
+from autotune.record import Study, Timed, effects_frame
 from autotune.report.conclusions import summary_frame
-from autotune.report.results import clean
 from autotune.report.verdict import verdict
 
 __all__ = ["study_html"]
+
 
 _SHOWN = {
     "role": "role", "time_ms": "time", "spread_relative": "±", "time_over_winner": "× winner", "in_tie_set": "tied",
     "registers": "registers", "occupancy": "occupancy", "footprint_bytes": "footprint",
     "configuration": "configuration",
 }  # fmt: skip
+
 _AS_READ = {
     "time_ms": units.time, "spread_relative": units.spread, "time_over_winner": units.ratio,
     "occupancy": units.share, "footprint_bytes": units.size, "registers": units.count,

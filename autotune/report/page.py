@@ -12,27 +12,38 @@ import jinja2
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from autotune.decision import minimax
-from autotune.effects import Timed, effects_frame
-from autotune.record import Study
-from autotune.report import units
+from autotune import figures as units
+from autotune.declaration import Configuration, PolicyValue
+from autotune.files import clean, write_text
+from autotune.record import Study, Timed, effects_frame, minimax
 from autotune.report.across import Across, across
-from autotune.report.choice import choice_blocks
+from autotune.report.blocks import Block, Table
 from autotune.report.conclusions import groups, times_of
 from autotune.report.effects import effects_blocks
-from autotune.report.ranking import configurations, untied
-from autotune.report.results import clean, write_text
-from autotune.report.search import search_blocks
-from autotune.report.static import Static
-from autotune.report.table import Block, Table
+from autotune.report.progress import search_blocks
+from autotune.report.static_pass import Static
+from autotune.report.trade_offs import choice_blocks
 from autotune.report.trials import Code, as_script, every_trial, rows
-from autotune.report.verdict import Answer, Use, Verdict, answer, facts, ladder, roles_of, tie_table, verdict
+from autotune.report.verdict import (
+    Answer,
+    Use,
+    Verdict,
+    answer,
+    configurations,
+    facts,
+    ladder,
+    roles_of,
+    tie_table,
+    untied,
+    verdict,
+)
 from autotune.report.why import why_blocks
-from autotune.space import Configuration, PolicyValue
 
 __all__ = ["write_report"]
 
+
 MOST_TRIALS = 20_000  # in the page's table, over all studies, to keep the file under 8 MB
+
 _FOLDER = Path(__file__).parent
 
 

@@ -6,24 +6,25 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from autotune.decision import Decision, ranked
-from autotune.effects import policy_values
-from autotune.record import Study
-from autotune.report.limits import of_ceiling
-from autotune.report.results import clean
+from autotune.declaration import Configuration
+from autotune.files import clean
+from autotune.record import Decision, Study, Trial, policy_values, ranked
+from autotune.report.ceilings import of_ceiling
 from autotune.report.verdict import Roles
-from autotune.space import Configuration
-from autotune.trial import Trial
 
 __all__ = ["Code", "as_script", "every_trial", "rows"]
+
 
 Code = Callable[
     [Study, Configuration], str
 ]  # what is generated for a configuration; empty when it is not known
+
 MOST_CODE = 300  # configurations of a study whose generated code is in the page, those with a name first
+
 MOST_DETAILED = (
     4000  # trials of a study with more kernels than one whose kernels have figures of their own in the page
 )
+
 _TEXT_BUDGET = 1_200_000  # characters of reasons and notes in one page; results.csv always has them whole
 
 

@@ -3,18 +3,33 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from autotune.decision import MOST, TIE, Decision, Margin, close_to_winner, time_ms
-from autotune.effects import Timed, contributions
-from autotune.record import Study
-from autotune.report import units
-from autotune.report.charts import Bar, Chart, bars
-from autotune.report.table import (
+from autotune import figures as units
+from autotune.declaration import Configuration, PolicyValue
+from autotune.record import (
+    FAILED,
+    MOST,
+    STATES,
+    TIE,
+    Decision,
+    Margin,
+    Study,
+    Timed,
+    Trial,
+    close_to_winner,
+    contributions,
+    coverage,
+    moved,
+    ranked,
+    time_ms,
+    unbeaten,
+)
+from autotune.report.blocks import (
     CONFIGURATION,
     OCCUPANCY,
     OVER_WINNER,
@@ -23,10 +38,8 @@ from autotune.report.table import (
     Column,
     Table,
     without_empty,
-)  # fmt: skip
-from autotune.space import Configuration
-from autotune.summary import coverage, moved, unbeaten
-from autotune.trial import FAILED, STATES, Trial
+)
+from autotune.report.charts import Bar, Chart, bars
 
 __all__ = [
     "Answer",
@@ -35,15 +48,20 @@ __all__ = [
     "Use",
     "Verdict",
     "answer",
+    "configurations",
     "facts",
     "ladder",
     "roles_of",
     "tie_table",
+    "untied",
     "verdict",
 ]
 
+
 Roles = Mapping[Configuration, tuple[str, ...]]
+
 _WIDE = 0.05  # a 95 % interval wider than this deserves a word
+
 _ELSEWHERE = (
     "title",
     "policies",
@@ -54,12 +72,17 @@ _ELSEWHERE = (
     "retime_ratio",
     "searched",
 )  # or of no use here
+
 _NAMES = {"floor_ms": "empty kernel", "phases_s": "wall time", "features": "workload sizes"}
+
 _HELD_DOWN = (
     0x4 | 0x8 | 0x20 | 0x40 | 0x80
 )  # NVML's clock event reasons: power cap, slowdown, heat, power brake
+
 _NOTES = 6  # kinds of remark shown; the table of trials has them all
+
 _MOSTLY = 0.8  # of the winner's lead, on a logarithmic scale, is laid to the policies that are named
+
 _MOST_NAMED = 3
 
 
@@ -402,3 +425,101 @@ def _flat(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(map(_flat, value))
     return f"{value:,}" if type(value) is int else str(value)
+
+
+BEST, WORST = 20, 5
+
+LONGEST = 70  # characters of a label beside a bar
+
+
+def configurations(study: Study, decision: Decision, roles: Roles) -> tuple[Table, Chart]:
+    """The fastest and the slowest configurations with their part in the verdict."""
+    order = ranked(study.trials, decision)
+    ranks = [i for i in range(len(order)) if i < BEST or i >= len(order) - WORST]
+    is_mixed = len({bool(t.measurement and t.measurement.retimed_ms) for t in order}) > 1
+    rank, registers = Column("rank", "rank", "count"), Column("registers", "registers", "count")
+    again = Column("timed_again", "timed again")
+    columns = (
+        rank,
+        TIME,
+        again,
+        SPREAD,
+        OVER_WINNER,
+        registers,
+        OCCUPANCY,
+        Column("role", "role"),
+        CONFIGURATION,
+    )
+    best = time_ms(decision.winner)
+    shown = [order[i].configuration for i in ranks]
+    varying = [name for name in study.control if len({configuration[name] for configuration in shown}) > 1]
+    told = {one: one.changes(study.control) for one in shown}
+    shared: Mapping[str, PolicyValue] = {}
+    if max(map(len, told.values())) > LONGEST:
+        shared = _shared(shown[:BEST], study.control)
+        told = {one: _short(one, varying, shared, study.control) for one in shown}
+    rows, entries = [], []
+    for i in ranks:
+        trial, ms = order[i], time_ms(order[i])
+        named = roles.get(trial.configuration, ())
+        spread = trial.measurement.spread if trial.measurement else None
+        is_again = trial.measurement is not None and trial.measurement.retimed_ms > 0
+        figures = (i + 1, ms, "yes" if is_again and is_mixed else None, spread, ms / best, *_profile(trial))
+        rows.append((*figures, ", ".join(named), trial.configuration))
+        role = next((r for r in ("winner", "tied", "control") if r in named), "preset" if named else "other")
+        if role == "other" and i >= BEST:
+            role = "slow"
+        text = units.time(ms) + (f"  {', '.join(named)}" if named else "")
+        entries.append(Bar(f"{told[trial.configuration]}  #{i + 1}", f"#{i + 1}", ms, role, text))
+    caption = f"The {BEST} fastest and {WORST} slowest of {len(order):,} timed configurations, best first"
+    if len(order) <= BEST + WORST:
+        caption = f"All {len(order):,} timed configurations, best first"
+    table = without_empty(Table("configurations", caption, columns, tuple(rows)))
+    alt = f"{caption}; the table has the figures"
+    if shared:
+        alt += f"; … is {', '.join(f'{name}={value}' for name, value in shared.items())}"
+    return table, bars("configurations", alt, entries)
+
+
+def untied(study: Study, decision: Decision) -> str:
+    """Why some that are faster than members of the tie set are not in it; empty where there are none."""
+    slowest = max(map(time_ms, decision.tie_set))
+    faster = [t for t in study.trials if t not in decision.tie_set and time_ms(t) < slowest]
+    if not faster:
+        return ""
+    return (
+        f"{len(faster):,} that are not in the tie set have a shorter time than one that is: they were not among the "
+        "finalists, which were timed again side by side, and a time from before does not compare with those."
+    )
+
+
+def _profile(trial: Trial) -> tuple[int | None, float | None]:
+    """Most registers and least occupancy of the trial's kernels; None on a cpu."""
+    used = [p for p in trial.profiles if p.registers]
+    return max((p.registers for p in used), default=None), min((p.occupancy for p in used), default=None)
+
+
+def _shared(best: Sequence[Configuration], control: Configuration) -> dict[str, PolicyValue]:
+    """What all of ``best`` change of the control alike."""
+    first = best[0]
+    return {
+        name: value
+        for name, value in first.items()
+        if value != control[name] and all(one[name] == value for one in best)
+    }
+
+
+def _short(
+    configuration: Configuration,
+    names: Sequence[str],
+    shared: Mapping[str, PolicyValue],
+    control: Configuration,
+) -> str:
+    """As ``Configuration.changes``, of the policies ``names`` alone, those in which shown configurations differ, with
+    "…" for all of ``shared`` where it has them all. Cut at ``LONGEST`` characters; the table has it whole."""
+    has_all = bool(shared) and all(configuration[name] == value for name, value in shared.items())
+    left = [name for name in names if not (has_all and name in shared)]
+    own = Configuration({name: configuration[name] for name in left}).changes(control)
+    if has_all:
+        own = "…" if own == "control" else f"…, {own}"
+    return own if len(own) <= LONGEST else f"{own[: LONGEST - 1].rstrip(' ,')}…"

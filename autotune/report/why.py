@@ -7,24 +7,27 @@ from typing import Any
 
 import pandas as pd
 
-from autotune.decision import Decision, time_ms
-from autotune.occupancy import LIMITS, occupancy
-from autotune.record import Study
-from autotune.report import units
+from autotune import figures as units
+from autotune.compile import LIMITS, KernelProfile, occupancy
+from autotune.record import Decision, Study, Trial, time_ms
+from autotune.report.blocks import OCCUPANCY, TIME, Block, Column, Table
+from autotune.report.ceilings import ceilings
 from autotune.report.charts import Point, scatter
-from autotune.report.limits import ceilings
-from autotune.report.table import OCCUPANCY, TIME, Block, Column, Table
 from autotune.report.verdict import Roles
-from autotune.trial import KernelProfile, Trial
 
 __all__ = ["why_blocks"]
 
+
 MOST_POINTS = 3000  # of a scatter chart; more SVG marks make a browser stutter
+
 MINOR = 0.05  # a kernel with less of the winner's time than this is folded away
+
 MOST_FOOTPRINTS = 12
+
 MOST_BESIDE = (
     4  # rows of a table beside a chart; a longer one is folded away, and the chart as wide as the page
 )
+
 _TIMES = (
     Column("configurations", "how many", "count"), Column("best_ms", "best time", "time"),
     Column("median_ms", "median time", "time"),

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import io, sparse, spatial
 
+from autotune.declaration import find_data
 from autotune.errors import UnknownName, WorkloadError
-from autotune.workload import find_data
 
 from .formats import arrays_of
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from autotune.compile import library
 from autotune.errors import CompilerError
-from autotune.host_library import library
 
 __all__ = ["SOFTENING", "potential", "potential_at"]
 

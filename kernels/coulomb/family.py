@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.execution import Execution
+from autotune.device import Execution
 
 from . import exact
 from .inputs import inputs_of

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from autotune.execution import Execution
-from autotune.spread_plan import Units
+from autotune.device import Execution
+from autotune.dispatch import Units
 
 __all__ = ["units_of"]
 

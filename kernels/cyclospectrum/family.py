@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from autotune.device import Execution
 from autotune.errors import WorkloadError
-from autotune.execution import Execution
 
 from .peptide import MASSES, checked_masses, masses_of
 from .radix_sort import radix_sort

@@ -9,11 +9,18 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from autotune.cache import Cache, default_root
-from autotune.compiler import compile_batch
+from autotune.compile import (
+    Batch,
+    BuildError,
+    Built,
+    Cache,
+    CompileFailure,
+    VariantSource,
+    compile_batch,
+    default_root,
+    find_nvcc,
+)
 from autotune.errors import CompilerError
-from autotune.nvcc import find_nvcc
-from autotune.toolchain import Batch, BuildError, Built, CompileFailure, VariantSource
 
 __all__ = ["SharedNvcc", "radix_sort"]
 

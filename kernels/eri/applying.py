@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from autotune.declaration import read_npy
 from autotune.errors import UnknownName, UsageError
-from autotune.workload import read_npy
 
 from . import basis, molecules
 from .arrays import arrays_of

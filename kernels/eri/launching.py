@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.execution import Execution
-from autotune.stored import Stored
-from autotune.variant import scalar_bytes
+from autotune.compile import scalar_bytes
+from autotune.device import Execution
+from autotune.layout import Stored
 
 from . import expansion
 

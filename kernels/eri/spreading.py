@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from autotune.device import Execution
 from autotune.errors import UsageError
-from autotune.execution import Execution
 
 from .cost_model import CostModel, Share
 from .expansion import SORTED, Run, orders, runs_of
@@ -88,8 +88,8 @@ def _all(steps: Sequence[Step]) -> Callable[[], None]:
 
 
 def units(arrays: Mapping[str, NDArray[Any]], names: Mapping[str, Any]) -> Any:
-    """The pieces of one call, for ``autotune.spread``. Raises UsageError for what cannot be spread."""
-    from autotune.spread_plan import Units  # noqa: PLC0415  # only where several devices are
+    """The pieces of one call, for ``autotune.dispatch.Spread``. Raises UsageError for what cannot be spread."""
+    from autotune.dispatch import Units  # noqa: PLC0415  # only where several devices are
 
     _check(names)
     counts = arrays["pairs"]["count"][orders[names["order"]](dict(arrays))]

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from autotune.compile import scalar_bytes
+from autotune.device import Execution
 from autotune.errors import WorkloadError
-from autotune.execution import Execution
-from autotune.variant import scalar_bytes
 
 from . import exact
 from .neighbour import coulomb

@@ -3,7 +3,7 @@
 from importlib import import_module
 from types import ModuleType
 
-from autotune.family import load
+from autotune.declaration import load_family as load
 
 __all__ = ["coulomb"]
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydivsufsort import divsufsort  # type: ignore[import-untyped]
 
-from autotune.host_library import library
+from autotune.compile import library
 
 from .fastx import OTHER
 from .mums import Mems

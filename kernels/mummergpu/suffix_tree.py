@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydivsufsort import divsufsort  # type: ignore[import-untyped]
 
+from autotune.compile import library
 from autotune.errors import WorkloadError
-from autotune.host_library import library
 
 __all__ = [
     "MAX_CHARACTERS",

@@ -14,7 +14,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.host_library import library
+from autotune.compile import library
 
 __all__ = [
     "Headers",

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from autotune.declaration import find_data
+from autotune.device import Execution
 from autotune.errors import WorkloadError
-from autotune.execution import Execution
-from autotune.workload import find_data
 
 from .experiment import Experiment
 from .outline import EAST, NORTH, SOUTH, WEST, read_outline

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from autotune.declaration import MalformedNpy
 from autotune.errors import WorkloadError
-from autotune.workload import MalformedNpy
 
 __all__ = ["open_sides", "read_outline"]
 

@@ -1,0 +1,296 @@
+"""The command line: a thin skin over the modules, one function a command.
+
+``main`` turns every AutotuneError into one message and its exit code; the commands themselves only raise.
+"""
+
+import errno
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autotune import __version__
+from autotune.cli import family as cli_family
+from autotune.cli import records as cli_records
+from autotune.cli.options import (
+    Allocation,
+    Data,
+    DeviceOption,
+    Devices,
+    FamilyArgument,
+    Objective,
+    Policies,
+    Preset,
+    Samples,
+    Sanitize,
+    Search,
+    Seconds,
+    Seed,
+    Set,
+    Trials,
+    TrialSeconds,
+    Workload,
+    err,
+    narrowed,
+    out,
+)
+from autotune.cli.policies import check_command, explain_command, export_command, regret_command
+from autotune.cli.show import doctor_command, families_command, list_command, show_command
+from autotune.declaration import load_family
+from autotune.errors import AutotuneError, Interrupted, UsageError
+
+__all__ = ["app", "main"]
+
+
+_INTERRUPTED = Interrupted.exit_code
+
+
+app = typer.Typer(
+    name="autotune",
+    help="Tune how a CUDA kernel's data is laid out: compile every policy combination, prove it right, time it, "
+    "keep the winner in a policy file that programs use at run time.",
+    epilog="Exit codes: 0 done, 1 unexpected failure, 2 usage or unknown name, 3 family, 4 workload or input, "
+    "5 device, 6 compiler, 7 store or output folder, 8 policy file, 9 nothing could be measured, "
+    "10 a comparison found a regression, 11 a configuration failed under sweep --strict, 130 interrupted.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+app.command("families")(families_command)
+
+app.command("list")(list_command)
+
+app.command("show")(show_command)
+
+cli_family.add(app)
+
+
+@app.callback(invoke_without_command=True)
+def _version(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+) -> None:
+    if version:
+        out.print(f"autotune {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        raise UsageError("name a command; autotune --help lists them")
+
+
+@app.command("sweep")
+def sweep_command(
+    family: FamilyArgument,
+    workload: Workload = None,
+    device: Devices = "auto",
+    preset: Preset = "full",
+    set_: Set = None,
+    static: Annotated[
+        bool,
+        typer.Option(
+            "--static", help="Only compile: registers, spills, shared memory, occupancy. Needs no GPU."
+        ),
+    ] = False,
+    arch: Annotated[
+        list[str] | None, typer.Option("--arch", metavar="sm_XX", help="Target of --static; again for more.")
+    ] = None,
+    out_: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Results and record; default ./autotune-results/FAMILY."
+        ),
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            "--store",
+            metavar="URL|DIR",
+            help="Keep the record there and not in --out: postgresql://…, or another folder.",
+        ),
+    ] = None,
+    policies: Policies = None,
+    data: Data = None,
+    compiler: Annotated[str, typer.Option("--compiler", metavar="nvrtc|nvcc", help="CUDA compiler.")] = "",
+    processes: Annotated[
+        int, typer.Option("--processes", metavar="N", min=0, help="Compiler processes; 0 is one a core.")
+    ] = 0,
+    trial_seconds: TrialSeconds = 120,
+    samples: Samples = 0,
+    objective: Objective = "kernel",
+    search: Search = "exhaustive",
+    trials: Trials = None,
+    seconds: Seconds = None,
+    seed: Seed = 0,
+    sanitize: Sanitize = False,
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="Try everything anew, what is recorded too; the record keeps both."),
+    ] = False,
+    retime: Annotated[
+        bool, typer.Option("--retime", help="Time the finalists again, on a machine that is idle now.")
+    ] = False,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Exit code 11 when a configuration failed, after all is recorded."),
+    ] = False,
+) -> None:
+    """Compile, verify and time configurations; keep the winner. Writes results.csv, report.html and the policy file."""
+    from autotune.cli import sweep as sweeping
+
+    request = sweeping.Request(
+        family=load_family(family),
+        workloads=tuple(workload or ()),
+        device=device,
+        preset=preset,
+        narrowed=narrowed(set_),
+        out=out_,
+        store=store,
+        policies=policies,
+        data=data,
+        compiler=compiler,
+        processes=processes,
+        trial_seconds=trial_seconds,
+        samples=samples,
+        objective=objective,
+        search=search,
+        trials=trials,
+        seconds=seconds,
+        seed=seed,
+        sanitize=sanitize,
+        again=again,
+        retime=retime,
+        strict=strict,
+    )
+    if static and sanitize:
+        raise UsageError("--sanitize watches kernels run, and --static runs none: leave one of them out")
+    if static:
+        from autotune.cli.static_pass import run_static
+
+        run_static(request, tuple(arch or ("sm_90",)), out, err)
+    elif arch:
+        raise UsageError("--arch goes with --static: a measured sweep compiles for the device it runs on")
+    else:
+        sweeping.run(request, out, err)
+
+
+@app.command("report")
+def report_command(
+    records: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DIR|FILE.csv…", help="A sweep's --out folder or --store URL, or results.csv files."
+        ),
+    ],
+    out_: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Where the files go; default DIR itself."),
+    ] = None,
+) -> None:
+    """Make the report and the tables of a record anew. report.html and the .csv files beside it; needs no device."""
+    from autotune.cli.report import report
+
+    report(records, out_, out)
+
+
+@app.command("run")
+def run_command(
+    family: FamilyArgument,
+    workload: Annotated[
+        str,
+        typer.Option(
+            "--workload",
+            "-w",
+            metavar="NAME|PATH",
+            help="Input from a workload; default the family's own when no -i is given.",
+        ),
+    ] = "",
+    input_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input",
+            "-i",
+            metavar="NAME=VALUE",
+            help="An input (a file), a scalar or an option; again for more.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Where the result goes: .npy, .npz or the family's own.",
+        ),
+    ] = None,
+    device: DeviceOption = "auto",
+    policies: Policies = None,
+    data: Data = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Print why this configuration was taken.")
+    ] = False,
+    allocation: Allocation = "",
+) -> None:
+    """Run the tuned kernel once on given data."""
+    from autotune.cli.run import run
+
+    run(load_family(family, check=False), workload, input_ or [], output, device, policies, data, explain, out,
+        allocation)  # fmt: skip
+
+
+app.command("explain")(explain_command)
+
+app.command("check")(check_command)
+
+app.command("regret")(regret_command)
+
+app.command("export")(export_command)
+
+cli_records.add(app)
+
+app.command("doctor")(doctor_command)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    warnings.showwarning = lambda message, *_args, **_kwargs: err.print(f"warning: {message}", markup=False)
+    try:
+        result = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+        code = int(result) if isinstance(result, int) else 0
+        return _interrupted() if code == _INTERRUPTED else code
+    except Interrupted as told:
+        err.print(str(told), markup=False)
+        return told.exit_code
+    except AutotuneError as problem:
+        err.print(f"error: {problem}", markup=False)
+        return problem.exit_code
+    except OSError as problem:
+        if problem.errno != errno.ENAMETOOLONG:
+            raise
+        err.print(f"error: a name that is too long for a file: {str(problem.filename)[:60]}…", markup=False)
+        return UsageError.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        return _interrupted()
+    except typer.Exit as leaving:
+        return _interrupted() if leaving.exit_code == _INTERRUPTED else leaving.exit_code
+    except _click_exception() as problem:
+        problem.show()  # type: ignore[attr-defined]
+        return int(problem.exit_code)  # type: ignore[attr-defined]
+
+
+def _interrupted() -> int:
+    """typer makes an exit of a KeyboardInterrupt, or an abort, as its version has it: neither says a word."""
+    err.print("interrupted")
+    return _INTERRUPTED
+
+
+def _click_exception() -> type[Exception]:
+    """typer raises click's usage errors; where click lives differs between its versions."""
+    name = "typer._click" if find_spec("typer._click") else "click"
+    found: type[Exception] = import_module(f"{name}.exceptions").ClickException
+    return found

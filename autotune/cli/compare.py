@@ -1,0 +1,128 @@
+"""``autotune compare``: what moved, as text and as a table; a regression is an error."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+from autotune.declaration import Configuration
+from autotune.errors import Regression, StoreError
+from autotune.figures import duration
+from autotune.files import clean, csv_text, write_text
+from autotune.policy import Comparison, Moved, compare, read_side
+
+__all__ = ["compare_records"]
+
+
+_SHOWN = 10
+
+
+def compare_records(
+    a: str, b: str, threshold: float, *, every: bool, table: Path | None, out: Console
+) -> None:
+    """Print what moved between two records or policy files, and write it to ``table``. ``threshold`` is relative (0.05:
+    5 %). Raises Regression when the winner (with ``every``: any configuration) became slower by more; StoreError,
+    PolicyFileError."""
+    if table is not None and table.suffix != ".csv":
+        raise StoreError(f"--out {table}: the name must end in .csv")
+    found = compare(read_side(a), read_side(b))
+    for one in found:
+        _print(one, out)
+    if table is not None:
+        out.print(f"comparison   {_written(found, table)}")
+    worse = [(one, row) for one in found for row in one.regressions(threshold, every=every)]
+    if worse:
+        named = "; ".join(f"{one.family} on {one.workload}: {_said(row)}" for one, row in worse[:_SHOWN])
+        more = f"; and {len(worse) - _SHOWN} more" if len(worse) > _SHOWN else ""
+        raise Regression(f"B is slower than A by more than {100 * threshold:g} %: {named}{more}")
+
+
+def _print(one: Comparison, out: Console) -> None:
+    where = one.a if one.a == one.b else f"{one.a} and {one.b}"
+    out.print(f"{one.family} on {one.workload}, {where}")
+    table = Table("", "A", "B", "change", "noise", "", box=None)
+    control = next((row.a or row.b for row in one.named if row.role == "control"), "")
+    heading = "as it differs from control" if control else "configuration"
+    table.add_column(f"in A, {heading}", overflow="fold", min_width=40)
+    table.add_column("in B", overflow="fold", min_width=16)
+    for row in one.named:
+        table.add_row(row.role, *_figures(row), _short(row.a, control) or "-", _other(row, control))
+    out.print(table)
+    moved = [row for row in one.every if row.verdict != "same"]
+    if one.every:
+        slower = sum(row.verdict == "slower" for row in moved)
+        typical = f", typically {100 * one.typical:+.1f} %" if one.typical is not None else ""
+        out.print(
+            f"{len(one.every)} configurations timed in both{typical}: {slower} slower, {len(moved) - slower} faster, "
+            f"{len(one.every) - len(moved)} within noise; only in A {one.only_a}, only in B {one.only_b}"
+        )
+    if one.winner.a != one.winner.b:
+        for text, over in (("A's winner in B", one.transfer), ("B's winner in A", one.back)):
+            if over is not None:
+                out.print(f"{text} takes {100 * over:.1f} % more than the best there")
+    if moved:
+        table = Table("moved most", "A", "B", "change", "noise", box=None)
+        table.add_column(heading, overflow="fold", min_width=40)
+        for row in moved[:_SHOWN]:
+            *figures, verdict = _figures(row)
+            table.add_row(verdict, *figures, _short(row.role, control))
+        out.print(table)
+    out.print("")
+
+
+def _values(one: str) -> dict[str, str]:
+    return dict(pair.partition("=")[::2] for pair in one.split(","))
+
+
+def _short(one: str, control: str) -> str:
+    """The configuration ``one`` by what tells it from ``control``, whose id it is too; whole where nobody knows."""
+    if not one or not control or set(_values(one)) != set(_values(control)):
+        return one.replace(",", ", ")
+    return Configuration(_values(one)).changes(_values(control))
+
+
+def _other(row: Moved, control: str) -> str:
+    """B's configuration: what is other than in A, where both are known."""
+    if row.a == row.b:
+        return "the same"
+    a, b = _values(row.a), _values(row.b)
+    if not row.a or set(a) != set(b):
+        return _short(row.b, control) or "-"
+    return ", ".join(f"{name}={value}" for name, value in b.items() if a[name] != value)
+
+
+def _figures(row: Moved) -> tuple[str, ...]:
+    times = (duration(ms) if ms is not None else "-" for ms in (row.a_ms, row.b_ms))
+    change = f"{100 * row.change:+.1f} %" if row.change is not None else ""
+    noise = f"{100 * row.noise:.1f} %" if row.noise is not None else ""
+    return (
+        *times,
+        change,
+        noise,
+        row.verdict if row.a_ms is not None or row.b_ms is not None else "not timed",
+    )
+
+
+def _said(row: Moved) -> str:
+    if row.change is None:
+        return f"{row.role} was timed in A alone"
+    return f"{row.role} {100 * row.change:+.1f} %"
+
+
+def _written(found: Sequence[Comparison], path: Path) -> Path:
+    rows = []
+    for one in found:
+        for kind, moved in (("named", one.named), ("configuration", one.every)):
+            rows += [
+                {
+                    "family": clean(one.family), "workload": clean(one.workload), "device_a": one.a,
+                    "device_b": one.b, "kind": kind, "role": clean(row.role), "configuration_a": clean(row.a),
+                    "configuration_b": clean(row.b), "time_a_ms": row.a_ms, "time_b_ms": row.b_ms,
+                    "change_percent": None if row.change is None else 100 * row.change,
+                    "noise_percent": None if row.noise is None else 100 * row.noise, "verdict": row.verdict,
+                }
+                for row in moved
+            ]  # fmt: skip
+    return write_text(path, csv_text(pd.DataFrame(rows)))

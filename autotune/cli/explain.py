@@ -1,0 +1,169 @@
+"""``autotune explain``: every candidate for an input, why it was taken or refused, and the time it should take."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from autotune import files as paths
+from autotune.cli.terminal import pays
+from autotune.compile import Variant
+from autotune.declaration import Configuration, Family, Inputs, prepare
+from autotune.declaration import load_workload as load
+from autotune.device import open_backend
+from autotune.errors import AutotuneError, UnknownName
+from autotune.figures import duration
+from autotune.hardware import Device
+from autotune.policy import Candidate, Policies, candidates, choose, feature_values, file_name, find
+from autotune.policy import read_policy_file as read
+
+__all__ = ["device_named", "explain", "print_chain"]
+
+
+_HERE = ("auto", "cpu", "cuda")  # devices that are no policy file's name
+
+
+def explain(
+    family: Family, workload: str, device: str, policies: Path | None, data: Path | None, out: Console,
+    objective: str = "kernel", resized: Mapping[str, int] | None = None,
+) -> None:  # fmt: skip
+    """Print the chain for a workload of ``family``, by ``objective`` (see ``decision.cost_ms``). ``device`` is cpu,
+    cuda, cuda:N, auto, or the name of a policy file (nvidia-h200) for a device that is not here; ``resized`` are
+    extents that are other than the workload's. Raises what reading the workload and opening the device raise."""
+    asked = load(family, workload)
+    inputs = _resized(family, prepare(family, asked, paths.data_root(data)), resized or {})
+    folders = paths.policy_folders(policies, family.folder)
+    found = device_named(family, device, folders)
+    known, passed = find(family, found, folders)
+    name = f"{asked.name} resized" if resized else asked.name
+    print_chain(family, name, found, inputs, known, passed, out, objective)
+
+
+def _resized(family: Family, inputs: Inputs, given: Mapping[str, int]) -> Inputs:
+    """``inputs`` as if they had the sizes ``given``, with the extents and scalars that are computed from them. Raises
+    UnknownName, and UsageError for an extent that is computed."""
+    free = [name for name in inputs.sizes if family.extents.get(name) is None]
+    for name in given:
+        if name not in free:
+            raise UnknownName("extent", name, free, f"family {family.name}")
+    if not given:
+        return inputs
+    sizes, scalars = {**inputs.sizes, **given}, dict(inputs.scalars)
+    for name, value in family.extents.items():
+        if value is not None:
+            sizes[name] = value.integer({**scalars, **sizes})
+    for name, scalar in family.scalars.items():
+        if scalar.value is not None:
+            scalars[name] = scalar.value.evaluate({**sizes, **inputs.options, **scalars})
+    return replace(inputs, sizes=sizes, scalars=scalars)
+
+
+def device_named(family: Family, name: str, folders: list[Path]) -> Device:
+    """The device of that name, or as the policy file of that name describes it (with the limits of its compute
+    capability as far as they are known). Raises DeviceError, UnknownName, PolicyFileError."""
+    if name.partition(":")[0] not in _HERE:
+        files = [path for folder in folders for path in sorted((folder / family.name).glob("*.yaml"))]
+        if name not in {path.stem for path in files}:
+            looked = ", ".join(str(folder / family.name) for folder in folders)
+            known = dict.fromkeys([*_HERE, "cuda:N", *(path.stem for path in files)])
+            raise UnknownName("device or policy file", name, known, f"{looked}")
+    for folder in folders:
+        path = folder / file_name(family.name, name)
+        if name not in ("auto", "cpu", "cuda") and path.is_file():
+            told = read(path).device
+            digits = str(told.get("compute_capability", "")).replace(".", "")
+            kind = "cpu" if told["kind"] == "cpu" else "cuda"
+            return Device(kind=kind, name=str(told["name"]), arch=f"sm_{digits}" if digits else "unknown")  # type: ignore[arg-type]
+    with closing(open_backend(name)) as backend:
+        return backend.device
+
+
+def print_chain(
+    family: Family, workload: str, device: Device, inputs: Inputs, known: Policies | None,
+    passed: list[Candidate], out: Console, objective: str = "kernel",
+) -> None:  # fmt: skip
+    listed = candidates(
+        family, known, inputs.sizes, inputs.options, device.kind, scalars=inputs.scalars, objective=objective
+    )
+
+    def exclusion(configuration: Configuration) -> str:
+        names = family.names(configuration, inputs.sizes, inputs.options, inputs.scalars)
+        return Variant(family, configuration, tuple(inputs.options.items())).exclusion(names, device.limits)
+
+    chosen, refused = choose(listed, exclusion)
+    values = feature_values(family.features, {**inputs.sizes, **inputs.scalars})
+    said = ", ".join(f"{name} {value:.6g}" for name, value in values.items())
+    out.print(f"{family.name} on {workload} ({said}), {device.kind}: {device.name}", markup=False)
+    table = Table("", "rule", "from", "expected", box=None, pad_edge=False)
+    table.add_column("differs from control in, or reason", overflow="fold")
+
+    recorded = _recorded(family, known, listed)
+
+    def row(verdict: str, item: Candidate, text: str) -> None:
+        # An estimate is not of a configuration: it holds for the one that is taken, where this input was not measured.
+        is_its_own = item.match == "exact" or (verdict == "taken" and not recorded)
+        expected_ms = item.expected_ms if is_its_own else 0.0
+        if not is_its_own and item.configuration is not None:
+            expected_ms = recorded.get(item.configuration, 0.0)
+        table.add_row(verdict, item.match, item.origin, duration(expected_ms) if expected_ms else "", text)
+
+    for item in (*passed, *refused):
+        row("refused", item, item.refusal)
+    assert chosen.configuration is not None
+    row("taken", chosen, chosen.configuration.changes(family.space.control))
+    for item in listed[len(refused) + 1 :]:
+        text = item.refusal or (exclusion(item.configuration) if item.configuration else "")
+        told = item.configuration.changes(family.space.control) if item.configuration else ""
+        row("refused" if text else "next", item, text or told)
+    out.print(table)
+    if known:
+        _say_objective(known, chosen, objective, out)
+    if known and known.own:
+        for cpu, where in sorted(known.own.crossovers.items()):
+            out.print(
+                f"a single call of fewer than {where.below:.4g} operations is faster on {cpu}, transforms and "
+                "transfers included",
+                markup=False,
+            )
+
+
+def _recorded(
+    family: Family, known: Policies | None, listed: Sequence[Candidate]
+) -> dict[Configuration, float]:
+    """Configuration -> milliseconds on this very input, as far as its entry in the device's own file says: the winner,
+    the winners of other entries, the runner-up, control. Empty where it was not measured, or is tuned for another
+    objective than the kernels' time, whose ratios are of other sums."""
+    exact = [item.origin for item in listed if item.match == "exact" and not item.refusal]
+    if not exact or known is None or known.own is None:
+        return {}
+    entries = known.own.entries
+    own = next((item for item in entries.values() if f"{known.own.path}: {item.workload}" == exact[0]), None)
+    if own is None or own.objective != "kernel":
+        return {}
+    found = {family.space.control: own.median_ms * own.margin_over_control}
+    for name, regret in own.regret_with.items():
+        if name in entries:
+            found[Configuration(entries[name].configuration)] = own.median_ms * (1 + regret)
+    with suppress(AutotuneError):  # there need not be one
+        found[family.space.configuration(own.runner_up)] = own.runner_up_ms
+    return {**found, Configuration(own.configuration): own.median_ms}
+
+
+def _say_objective(known: Policies, chosen: Candidate, objective: str, out: Console) -> None:
+    """What the entry that is taken is best in, and from how many launches on that matters."""
+    for file in known.files:
+        for item in file.entries.values():
+            if f"{file.path}: {item.workload}" != chosen.origin:
+                continue
+            other = f"; none is tuned for {objective}" if item.objective != objective else ""
+            if other or objective != "kernel":
+                out.print(f"tuned for {item.objective}: {duration(item.cost_ms)}{other}", markup=False)
+            if item.break_even:
+                own = Configuration(item.configuration).id
+                is_lasting = item.objective == "kernel"
+                lasting, single = (own, item.break_even_with) if is_lasting else (item.break_even_with, own)
+                told = pays("it" if is_lasting else lasting, item.break_even, single if is_lasting else "it")
+                out.print(f"break-even: {told}", markup=False)

@@ -1,0 +1,1 @@
+"""What ``autotune lint`` looks at."""

@@ -1,0 +1,185 @@
+"""What a lint says, and where: one finding is one mistake at one line.
+
+``Declared`` is what the rules read: the mapping in family.yaml with the line of each key, the C++ sources without
+their comments, and the names that family.py defines. Nothing of a family is imported or compiled.
+"""
+
+import ast
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from autotune import yamlfile
+
+__all__ = ["Declared", "Finding", "Lines", "Source", "blanked", "lines_of"]
+
+
+Lines = Mapping[tuple[str | int, ...], int]
+
+
+_NOT_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """``rule`` is the mistake's name. An ``error`` keeps the family from working or makes a sweep pointless; a
+    ``warning`` may be meant. ``message`` says what, which value and what to do; ``line`` counts from 1."""
+
+    rule: str
+    path: Path
+    line: int
+    message: str
+    is_error: bool = True
+
+    def __str__(self) -> str:
+        severity = "error" if self.is_error else "warning"
+        return f"{self.path}:{self.line}: {severity}: {self.message} [{self.rule}]"
+
+
+def blanked(text: str) -> str:
+    """C++ with comments and strings as blanks, so that every place stays where it was. Raw strings are not known."""
+    return _NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A C++ file of the family. ``code`` is its text with comments and strings blanked out, line by line the same."""
+
+    path: Path
+    code: str
+
+    @classmethod
+    def read(cls, path: Path) -> "Source":
+        text = path.read_text(encoding="utf-8", errors="replace")
+        return cls(path, blanked(text))
+
+    def line(self, position: int) -> int:
+        """The line, from 1, of a position in ``code``."""
+        return self.code.count("\n", 0, position) + 1
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A family folder whose family.yaml has the shape of its schema."""
+
+    folder: Path
+    content: Mapping[str, Any]
+    lines: Lines
+
+    @property
+    def file(self) -> Path:
+        return self.folder / "family.yaml"
+
+    @property
+    def data(self) -> Mapping[str, Mapping[str, Any]]:
+        found: Mapping[str, Mapping[str, Any]] = self.content["data"]
+        return found
+
+    @property
+    def kernels(self) -> Mapping[str, Mapping[str, Any]]:
+        found: Mapping[str, Mapping[str, Any]] = self.content["kernels"]
+        return found
+
+    @property
+    def policies(self) -> Mapping[str, Mapping[str, Any]]:
+        found: Mapping[str, Mapping[str, Any]] = self.content["policies"]
+        return found
+
+    @cached_property
+    def taken(self) -> frozenset[str]:
+        """Every argument of every kernel."""
+        return frozenset(name for kernel in self.kernels.values() for name in kernel["arguments"])
+
+    @cached_property
+    def sources(self) -> tuple[Source, ...]:
+        """The kernel source and the headers of the folder that it includes, but for ``default.cuh``, which is made from
+        family.yaml. Other files may lie beside them: the kernel as it was before, say."""
+        paths = [self.folder / self.content["source"]]
+        for path in paths:  # grows while it is walked
+            text = path.read_text(encoding="utf-8", errors="replace")
+            for included in re.findall(r"^\s*#\s*include\s+\"([^\"\n]+)\"", text, re.MULTILINE):
+                header = Path(os.path.normpath(path.parent / included))  # a/../a/x.h is one file
+                if header.name != "default.cuh" and header not in paths and header.is_file():
+                    paths.append(header)
+        return tuple(map(Source.read, paths))
+
+    @cached_property
+    def python(self) -> str:
+        """The text of all Python in the folder."""
+        return "\n".join(
+            p.read_text(encoding="utf-8", errors="replace") for p in sorted(self.folder.glob("*.py"))
+        )
+
+    @cached_property
+    def defined(self) -> frozenset[str]:
+        """The names that family.py binds at its top level; none without one. Raises SyntaxError."""
+        file = self.folder / "family.py"
+        if not file.is_file():
+            return frozenset()
+        return frozenset(_bound(ast.parse(file.read_bytes(), str(file)).body))
+
+    @cached_property
+    def orders(self) -> frozenset[str] | None:
+        """The names in ``orders`` of family.py; None where that is not a plain dictionary. Raises SyntaxError."""
+        if "orders" not in self.defined:
+            return frozenset()
+        file = self.folder / "family.py"
+        for item in ast.parse(file.read_bytes(), str(file)).body:
+            match item:
+                case (
+                    ast.Assign(targets=[ast.Name(id="orders")], value=ast.Dict(keys=keys))
+                    | ast.AnnAssign(target=ast.Name(id="orders"), value=ast.Dict(keys=keys))
+                ):
+                    constants = [key.value for key in keys if isinstance(key, ast.Constant)]
+                    names = [name for name in constants if isinstance(name, str)]
+                    return frozenset(names) if len(names) == len(keys) else None
+        return None
+
+    def line(self, *place: str | int) -> int:
+        """The line of a key of family.yaml, or of the nearest one around it."""
+        while place and place not in self.lines:
+            place = place[:-1]
+        return self.lines.get(place, 1)
+
+    def found(self, rule: str, message: str, *place: str | int, is_error: bool = True) -> Finding:
+        """A finding at a key of family.yaml."""
+        return Finding(rule, self.file, self.line(*place), message, is_error)
+
+
+def lines_of(path: Path) -> dict[tuple[str | int, ...], int]:
+    """The line, from 1, of every key and list item of a YAML file that ``yamlfile.read`` has accepted."""
+    lines: dict[tuple[str | int, ...], int] = {}
+
+    def walk(node: yaml.Node, place: tuple[str | int, ...]) -> None:
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                lines[*place, key.value] = key.start_mark.line + 1
+                walk(value, (*place, key.value))
+        elif isinstance(node, yaml.SequenceNode):
+            for i, value in enumerate(node.value):
+                lines[*place, i] = value.start_mark.line + 1
+                walk(value, (*place, i))
+
+    walk(yamlfile.nodes(path), ())
+    return lines
+
+
+def _bound(body: list[ast.stmt]) -> Iterator[str]:
+    for item in body:
+        match item:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                yield from (alias.asname or alias.name for alias in names)
+            case ast.Assign(targets=targets):
+                yield from (target.id for target in targets if isinstance(target, ast.Name))
+            case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is not None:
+                yield name
+            case _:
+                pass

@@ -1,0 +1,82 @@
+"""``autotune new``: a family folder that works at once.
+
+The template, ``new_family/`` beside this file, is itself a working family: its files open in an editor, compile and
+are linted like any other. Its name is the placeholder: the word ``new_family`` becomes the new family's name in
+file names and texts, and nothing else is changed.
+"""
+
+import re
+import shlex
+from pathlib import Path
+
+from rich.console import Console
+
+from autotune.declaration import families
+from autotune.errors import StoreError, UsageError
+
+__all__ = ["PLACEHOLDER", "TEMPLATE", "new_family", "print_made"]
+
+
+PLACEHOLDER = "new_family"
+
+TEMPLATE = Path(__file__).resolve().parent / PLACEHOLDER
+
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")  # as in schemas/family.json
+
+_FILES = {".cu", ".cuh", ".py", ".yaml"}  # __pycache__ and what editors leave do not travel
+
+
+def new_family(name: str, parent: Path) -> tuple[Path, list[Path]]:
+    """Write ``parent/name``; returns the folder and the files in it. Raises UsageError for a name that cannot be a
+    family's or a folder that exists, and StoreError when a file cannot be written."""
+    _check(name)
+    folder = parent / name
+    if folder.exists() or folder.is_symlink():
+        raise UsageError(
+            f"{folder} is there already, and nothing is overwritten: take another name, or --out DIR"
+        )
+    made = []
+    try:
+        for source in sorted(path for path in TEMPLATE.rglob("*") if path.suffix in _FILES):
+            path = folder / named(source.relative_to(TEMPLATE).as_posix(), name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(named(source.read_text(encoding="utf-8"), name), encoding="utf-8")
+            made.append(path)
+    except OSError as problem:
+        raise StoreError(
+            f"cannot write {folder}: {problem.strerror or problem}; name another folder with --out DIR"
+        ) from None
+    return folder, made
+
+
+def named(text: str, name: str) -> str:
+    """``text`` with the placeholder, as a whole word, replaced by ``name``."""
+    return re.sub(rf"\b{PLACEHOLDER}\b", name, text)
+
+
+def _check(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        close = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+        hint = f"; did you mean {close!r}?" if _NAME.fullmatch(close) else ""
+        raise UsageError(
+            f"{name!r} cannot be a family's name{hint} (allowed: small letters, digits and _, a letter first)"
+        )
+    if name in families():
+        raise UsageError(
+            f"a family named {name!r} ships with autotune, and workloads and policy files go by that name: take "
+            "another one (autotune families lists them)"
+        )
+
+
+def print_made(folder: Path, made: list[Path], out: Console) -> None:
+    """What was written, and the commands that come next."""
+    shown = shlex.quote(str(folder if folder.is_absolute() else f"./{folder}"))
+    out.print(f"made         {shown}: {', '.join(path.relative_to(folder).as_posix() for path in made)}")
+    for what, command in {
+        "check it": f"autotune lint {shown}",
+        "compile it": f"autotune sweep {shown} --static",
+        "tune it": f"autotune sweep {shown}",
+        "run it": f"autotune run {shown} --explain",
+    }.items():
+        out.print(f"{what:12} {command}")

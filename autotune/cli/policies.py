@@ -1,0 +1,166 @@
+"""The commands about policy files and records: explain, check, regret."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autotune.cli.options import Data, FamilyArgument, Objective, Policies, TrialSeconds, Workload, out, sized
+from autotune.declaration import load_family
+
+__all__ = ["check_command", "explain_command", "export_command", "regret_command"]
+
+
+def explain_command(
+    family: FamilyArgument,
+    workload: Annotated[
+        str,
+        typer.Option("--workload", "-w", metavar="NAME|PATH", help="The input; default the family's own."),
+    ] = "",
+    device: Annotated[
+        str,
+        typer.Option(
+            "--device",
+            metavar="auto|cpu|cuda|cuda:N|NAME",
+            help="What would run it; the name of a policy file, as nvidia-h200, stands for a device that is not here.",
+        ),
+    ] = "auto",
+    size: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--size",
+            metavar="EXTENT=N",
+            help="As if the input had this size in place of the workload's; again for more.",
+        ),
+    ] = None,
+    objective: Objective = "kernel",
+    policies: Policies = None,
+    data: Data = None,
+) -> None:
+    """Which configuration an input would get, and why not the others. Runs nothing."""
+    from autotune.cli.explain import explain
+
+    explain(load_family(family), workload, device, policies, data, out, objective, sized(size))
+
+
+def check_command(
+    policy: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[POLICY]...", help="Policy files; default all where they are looked for."),
+    ] = None,
+    measure: Annotated[
+        bool,
+        typer.Option(
+            "--measure",
+            help="Also time each winner against control and runner-up; fail when a claim is broken.",
+        ),
+    ] = False,
+    renew: Annotated[
+        bool,
+        typer.Option(
+            "--renew",
+            help="With --measure: write entries that only an edit of sources made stale anew, when their claim holds.",
+        ),
+    ] = False,
+    workload: Workload = None,
+    tolerance: Annotated[
+        float,
+        typer.Option("--tolerance", metavar="T", min=0.0, help="How much worse a time may be: 0.1 is 10 %."),
+    ] = 0.1,
+    family: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--family",
+            metavar="DIR",
+            help="The folder of a family that does not ship; again for more families.",
+        ),
+    ] = None,
+    device: Annotated[
+        str, typer.Option("--device", metavar="auto|cpu|cuda|cuda:N", help="What measures.")
+    ] = "auto",
+    policies: Policies = None,
+    data: Data = None,
+    trial_seconds: TrialSeconds = 120,
+) -> None:
+    """Whether these policy files would be accepted here. Exit code 8 when anything in them is refused."""
+    from autotune.cli.check import Request, check, policy_files
+
+    check(
+        Request(
+            files=policy or policy_files(policies),
+            families=tuple(family or ()),
+            device=device,
+            measure=measure,
+            renew=renew,
+            workloads=tuple(workload or ()),
+            tolerance=tolerance,
+            trial_seconds=trial_seconds,
+            data=data,
+        ),
+        out,
+    )
+
+
+def regret_command(
+    record: Annotated[
+        str,
+        typer.Argument(
+            metavar="RECORD", help="A results.csv, a sweep's --out folder, or the URL of its --store."
+        ),
+    ],
+    out_: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Write the whole matrix as a CSV, a row a configuration."
+        ),
+    ] = None,
+) -> None:
+    """What each workload loses with the others' winners. And what one configuration for all of them costs."""
+    from autotune.record import print_regrets, read, write_matrix
+
+    found = read(record)
+    for regrets in found:
+        print_regrets(regrets, out)
+    if out_:
+        write_matrix(found, out_)
+        out.print(f"matrix       {out_}")
+
+
+def export_command(
+    family: FamilyArgument,
+    device: Annotated[
+        list[str],
+        typer.Option(
+            "--device",
+            metavar="NAME",
+            help="Whose policy file, as nvidia-h200; again for more in one dispatch table.",
+        ),
+    ],
+    folder: Annotated[
+        Path, typer.Option("--output", "--out", "-o", metavar="DIR", help="Where the files go.")
+    ],
+    workload: Annotated[
+        str,
+        typer.Option(
+            "--workload", "-w", metavar="NAME|PATH", help="The example's input; default the family's own."
+        ),
+    ] = "",
+    objective: Objective = "kernel",
+    policies: Policies = None,
+    data: Data = None,
+) -> None:
+    """The winners as CUDA C++ for programs without Python. C++17: kernels, layouts, dispatch table, an example."""
+    from autotune.export import Request, export
+
+    export(
+        Request(
+            family=load_family(family),
+            devices=tuple(device),
+            folder=folder,
+            workload=workload,
+            objective=objective,
+            policies=policies,
+            data=data,
+        ),
+        out,
+    )

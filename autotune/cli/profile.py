@@ -1,0 +1,139 @@
+"""``autotune profile``: hardware counters of chosen configurations, printed and kept in the record."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from autotune.declaration import Configuration, Family, load_workload
+from autotune.declaration import load_family as load
+from autotune.errors import DeviceError, StoreError, UsageError
+from autotune.figures import number
+from autotune.measure import COUNTERS, Result, Task, find_ncu, profile
+from autotune.record import Store, Study, time_ms
+
+__all__ = ["Asked", "chosen", "keep", "profile_into", "recorded"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """As on the command line."""
+
+    family: str
+    configurations: tuple[str, ...]
+    top: int | None
+    workload: str
+    record: str
+    device: str
+    data: Path | None
+    compiler: str
+
+
+def profile_into(asked: Asked, out: Console) -> None:
+    """Profile, keep the counters in the record, make its report anew where it is a folder. Raises DeviceError without
+    ncu or a GPU, StoreError without a record."""
+    if not asked.device.startswith("cuda"):
+        raise DeviceError(
+            f"hardware counters are a GPU's: --device {asked.device} has none, name cuda or cuda:N"
+        )
+    family = load(asked.family)
+    record = asked.record or str(Path("autotune-results") / family.name)
+    ncu = find_ncu()
+    if "://" not in record and not (Path(record) / "store.journal").is_file():
+        raise StoreError(
+            f"{record} holds no record (store.journal) to keep counters in: run autotune sweep first"
+        )
+    store = Store(record)
+    named = load_workload(family, asked.workload) if asked.workload else None
+    study = recorded(store, family, named.name if named else "", record)
+    workload = named or load_workload(family, study.workload)
+    which = chosen(study, family, asked.configurations, asked.top)
+    task = Task(
+        family=str(family.folder), workload=str(asked.workload or study.workload),
+        data=str(asked.data or ""), device=asked.device, compiler=asked.compiler,
+        configurations=tuple(one.id for one in which), result="",
+    )  # fmt: skip
+    out.print(f"{family.name} on {study.workload}: {len(which)} configurations under {ncu}")
+    found, result = profile(task, tuple(family.kernels), ncu, cold=workload.cold)
+    for one, reason in result.failed.items():
+        out.print(f"not profiled {one}: {reason}")
+    if not found:
+        raise DeviceError("ncu counted no kernel of the family; nothing was kept")
+    keep(store, study, found, result)
+    print_counters(found, out)
+    if "://" not in record:
+        from autotune.cli.report import report
+
+        report([record], None, out)
+
+
+def recorded(store: Store, family: Family, workload: str, record: str) -> Study:
+    """The newest study of ``family`` on a GPU in ``store``, on ``workload`` where one is named. Raises StoreError."""
+    found = [
+        s for s in store.studies()
+        if s.family == family.name and (not workload or s.workload == workload)
+        and s.about.get("device_kind") == "cuda"
+    ]  # fmt: skip
+    if not found:
+        what = f"{family.name} on {workload}" if workload else family.name
+        raise StoreError(
+            f"{record} has no study of {what} on a GPU to keep counters in: run autotune sweep first, or name its "
+            "record with --record"
+        )
+    return max(found, key=lambda study: str(study.about.get("date", "")))
+
+
+def chosen(study: Study, family: Family, named: Sequence[str], top: int | None) -> list[Configuration]:
+    """The configurations that are named, or the ``top`` fastest of ``study`` with its control. Raises UsageError,
+    UnknownName."""
+    if named and top is not None:
+        raise UsageError("name configurations, or ask for --top N, not both")
+    if named:
+        return list(dict.fromkeys(family.space.configuration(one) for one in named))
+    ranked = sorted(
+        (t for t in study.trials if t.measurement), key=lambda t: (time_ms(t), t.configuration.id)
+    )
+    if not ranked:
+        raise UsageError(f"the study of {study.family} on {study.workload} has no measured configuration")
+    return list(dict.fromkeys([*(t.configuration for t in ranked[: top or 1]), study.control]))
+
+
+def keep(
+    store: Store, study: Study, found: Mapping[str, Mapping[str, Mapping[str, float]]], result: Result
+) -> Study:
+    """Put counters into the record beside those that are there, and return the study with them. Raises StoreError when
+    what ran is not what was recorded."""
+    for name, now in (
+        ("source_digest", result.source_digest), ("space_digest", result.space_digest),
+        ("workload_digest", result.workload_digest),
+    ):  # fmt: skip
+        if study.about.get(name) != now:
+            raise StoreError(
+                f"the {name.split('_')[0]} of {study.family} has changed since it was recorded, so the counters would "
+                "not be those of the recorded times: run autotune sweep again"
+            )
+    if study.device != result.device:
+        raise StoreError(
+            f"the record is of {study.device}, and this is {result.device}: profile on the same device"
+        )
+    opened = store.open(study, {})
+    about = opened.about()
+    kept = {one: {k: dict(v) for k, v in of.items()} for one, of in about.get("counters", {}).items()}
+    for one, of in found.items():
+        kept.setdefault(one, {}).update({kernel: dict(values) for kernel, values in of.items()})
+    about["counters"] = kept
+    opened.annotate(about)
+    return replace(study, about=about)
+
+
+def print_counters(found: Mapping[str, Mapping[str, Mapping[str, float]]], out: Console) -> None:
+    """A table for each configuration: a row a counter, a column a kernel."""
+    for one, of in found.items():
+        table = Table("counter", *of, "what", title=one, title_justify="left", box=None)
+        for name, (_, what) in COUNTERS.items():
+            if any(name in values for values in of.values()):
+                figures = (number(values[name]) if name in values else "" for values in of.values())
+                table.add_row(name, *figures, what)
+        out.print(table)

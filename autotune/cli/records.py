@@ -1,0 +1,158 @@
+"""The commands on records: compare, convert, import, profile, limits. ``add`` puts them on the command line."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autotune.cli.options import Data, DeviceOption, FamilyArgument, out
+from autotune.errors import UnknownName, UsageError
+
+__all__ = ["add"]
+
+
+_FORMATS = ("kernel-tuner", "t4", "csv")
+
+
+Record = Annotated[
+    str,
+    typer.Argument(
+        metavar="RECORD",
+        help="A sweep's --out folder, its --store URL, a results.csv, or another tuner's .json.",
+    ),
+]
+
+OutFolder = Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where the files go.")]
+
+
+def add(app: typer.Typer) -> None:
+    """Register the commands on ``app``."""
+    for command in (compare, convert, import_, profile, limits):
+        app.command(command.__name__.rstrip("_"))(command)
+
+
+def compare(
+    a: Annotated[str, typer.Argument(metavar="A", help="A record or a policy file (.yaml): before.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The same of another version or device: after.")],
+    threshold: Annotated[
+        float,
+        typer.Option(
+            "--threshold", metavar="PERCENT", min=0.0, help="A slower winner is a regression above this."
+        ),
+    ] = 5.0,
+    every: Annotated[
+        bool, typer.Option("--every", help="Any configuration that became slower is a regression.")
+    ] = False,
+    out_: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE.csv", help="Write every row there too.")
+    ] = None,
+) -> None:
+    """What moved beyond noise between two records or policy files. Exit code 10 on a regression."""
+    from autotune.cli.compare import compare_records
+
+    compare_records(a, b, threshold / 100, every=every, table=out_, out=out)
+
+
+def convert(
+    record: Record,
+    to: Annotated[
+        str, typer.Option("--to", metavar="kernel-tuner|t4|csv", help="The form of the files.")
+    ] = "kernel-tuner",
+    out_: OutFolder = None,
+) -> None:
+    """Write a record in the form of other tuners. Each study as a Kernel Tuner cache file or T4 results, or all of
+    them as one results.csv."""
+    from autotune.record import read_record, write_cache, write_results, write_t4
+
+    if to not in _FORMATS:
+        raise UnknownName("format", to, _FORMATS)
+    studies = read_record(record)
+    if out_ is None and not Path(record).is_dir():
+        raise UsageError("name the folder for the files with --out DIR")
+    folder = out_ or Path(record)
+    if to == "csv":
+        out.print(f"written      {write_results(studies, folder / 'results.csv')}")
+        return
+    for study in studies:
+        name = "-".join(
+            re.sub(r"[^\w.]+", "_", part) for part in (study.family, study.workload, study.device)
+        )
+        write, ending = (write_cache, "cache.json") if to == "kernel-tuner" else (write_t4, "t4.json")
+        out.print(f"written      {write(study, folder / f'{name}.{ending}')}")
+
+
+def import_(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE.json…", help="Kernel Tuner cache files or T4 results.")
+    ],
+    out_: Annotated[Path, typer.Option("--out", "-o", metavar="FILE.csv", help="The table to write.")] = Path(
+        "results.csv"
+    ),
+    family: Annotated[str, typer.Option("--family", metavar="NAME", help="In place of the file's.")] = "",
+    workload: Annotated[str, typer.Option("--workload", metavar="NAME", help="In place of the file's.")] = "",
+    device: Annotated[str, typer.Option("--device", metavar="NAME", help="In place of the file's.")] = "",
+    control: Annotated[
+        str, typer.Option("--control", metavar="policy=value,…", help="What all others are compared to.")
+    ] = "",
+) -> None:
+    """Bring other tuners' files into the form of results.csv. Every command on records reads that."""
+    from autotune.record import import_files, write_results
+
+    studies = import_files(files, family=family, workload=workload, device=device, control=control)
+    out.print(f"written      {write_results(studies, out_)}")
+
+
+def profile(
+    family: FamilyArgument,
+    configurations: Annotated[
+        list[str] | None, typer.Argument(metavar="CONFIG…", help="Presets or policy=value,…")
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option("--top", metavar="N", min=1, help="The N fastest of the record, and its control."),
+    ] = None,
+    workload: Annotated[
+        str,
+        typer.Option("--workload", "-w", metavar="NAME|PATH", help="Default: the newest in the record."),
+    ] = "",
+    record: Annotated[
+        str, typer.Option("--record", metavar="DIR|URL", help="Default ./autotune-results/FAMILY.")
+    ] = "",
+    device: Annotated[str, typer.Option("--device", metavar="cuda|cuda:N", help="The GPU.")] = "cuda",
+    data: Data = None,
+    compiler: Annotated[
+        str, typer.Option("--compiler", metavar="nvrtc|nvcc", help="As the sweep had it.")
+    ] = "",
+) -> None:
+    """Hardware counters of configurations, by Nsight Compute. They are kept as columns of the record."""
+    from autotune.cli.profile import Asked, profile_into
+
+    profile_into(
+        Asked(family, tuple(configurations or ()), top, workload, record, device, data, compiler), out
+    )
+
+
+def limits(
+    device: DeviceOption = "cuda",
+    out_: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Write limits.json there, for the report of that record."
+        ),
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Measure anew what is cached.")] = False,
+) -> None:
+    """The measured ceilings of a GPU: bandwidths and rates. Times are held against them."""
+    from autotune.cli.limits import device_limits, print_limits, write
+    from autotune.compile import Cache, default_root
+    from autotune.device import open_backend
+
+    backend = open_backend(device)
+    try:
+        found = device_limits(backend, Cache(default_root()), again=again)
+    finally:
+        backend.close()
+    print_limits(found, out)
+    if out_ is not None:
+        out.print(f"limits       {write(found, out_ / 'limits.json')}")

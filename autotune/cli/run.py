@@ -1,0 +1,268 @@
+"""``autotune run``: the tuned kernel once, on data from files, or what a family makes of it (``application``)."""
+
+import logging
+import secrets
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from autotune import files as paths
+from autotune.compile import Cache, default_root
+from autotune.declaration import Family, Inputs, bind, load_family, prepare, read_npy
+from autotune.declaration import load_workload as load
+from autotune.device import device_names
+from autotune.dispatch import ALLOCATIONS, Kernel, explained
+from autotune.errors import StoreError, UnknownName, UsageError
+
+if TYPE_CHECKING:
+    from autotune.dispatch import Report, Spread, SpreadKernel
+
+    Told = Callable[[Spread, Report], None]
+
+__all__ = ["run"]
+
+
+_ONE_CALL = "with-transform"  # the objective of a program that makes one
+
+
+def run(
+    family: Family, workload: str, given: Sequence[str], output: Path | None, device: str, policies: Path | None,
+    data: Path | None, explain: bool, out: Console, allocation: str = "",
+) -> None:  # fmt: skip
+    """Inputs from ``given`` (name=value) or a workload -> outputs in ``output``. Bad input is refused before the
+    device is opened; the output appears whole or not at all. Several devices (``cuda:0,1``) share the work of a family
+    that has units, as ``allocation`` says.
+
+    A family's ``application`` takes what is given, unless that is every input array of the kernels by name."""
+    if given and workload:
+        raise UsageError("give the input with -i or with --workload, not both")
+    texts = _texts(given)
+    if output is not None:
+        _check_place(output, texts)
+    devices = _devices(family, device, allocation)
+    logging.getLogger("autotune").setLevel(logging.INFO)
+    application = getattr(family.module, "application", None) if given else None
+    if application is not None and not {data.name for data in family.inputs} <= texts.keys():
+        _apply(family, application, texts, output, devices, policies, explain, out, allocation)
+        return
+    if output is not None:
+        _check_name(family, output)
+    inputs = (
+        _given(family, texts) if given else prepare(family, load(family, workload), paths.data_root(data))
+    )
+    if len(devices) > 1:
+        with _spread(family, devices, policies, allocation, _told_by(out)) as several:
+            _written(family, several.run(inputs), output, out)
+        return
+    with Kernel(family, device, policies, Cache(default_root()), objective=_ONE_CALL) as kernel:
+        chosen, passed = kernel.explain(inputs)
+        begin = time.perf_counter()
+        outputs = kernel.run(inputs)
+        elapsed = time.perf_counter() - begin
+        if explain:
+            out.print(explained(chosen, passed))
+        assert chosen.configuration is not None
+        device, configuration = kernel.device_for(inputs), chosen.configuration.id
+        out.print(
+            f"{family.name} on {device}: {configuration} ({chosen.match}), {elapsed:.3f} s", markup=False
+        )
+    _written(family, outputs, output, out)
+
+
+def _written(family: Family, outputs: Mapping[str, NDArray[Any]], output: Path | None, out: Console) -> None:
+    for name, array in outputs.items():
+        out.print(f"{name}: {array.dtype} {array.shape}")
+    if output is not None:
+        _write(family, outputs, output)
+        out.print(f"written      {output}")
+
+
+def _devices(family: Family, text: str, allocation: str) -> list[str]:
+    """The devices named. Raises UsageError and UnknownName for what cannot be spread."""
+    names = device_names(text) if "," in text else [text]
+    if allocation and len(names) == 1:
+        raise UsageError(f"--allocation {allocation} goes with several devices (--device cuda:0,1)")
+    if allocation not in ("", *ALLOCATIONS):
+        raise UnknownName("allocation", allocation, ALLOCATIONS)
+    if len(names) > 1:
+        from autotune.dispatch import Spread
+
+        Spread.check(family, names)
+    return names
+
+
+def _spread(
+    family: Family, devices: Sequence[str], policies: Path | None, allocation: str, told: "Told"
+) -> "SpreadKernel":
+    from autotune.dispatch import SpreadKernel
+
+    return SpreadKernel(family, devices, policies, allocation or "auto", told)
+
+
+def _told_by(out: Console) -> "Told":
+    def told(spread: "Spread", report: "Report") -> None:
+        out.print(
+            f"{spread.family.name} on {', '.join(spread.devices)}: {report.configuration} ({spread.match}), "
+            f"{report.elapsed_s:.3f} s",
+            markup=False,
+        )
+        for line in report.lines():
+            out.print(f"  {line}", markup=False)
+
+    return told
+
+
+def _apply(
+    family: Family, application: Callable[..., None], given: Mapping[str, str], output: Path | None,
+    devices: Sequence[str], policies: Path | None, explain: bool, out: Console, allocation: str,
+) -> None:  # fmt: skip
+    def note(line: str) -> None:
+        out.print(line, markup=False)
+
+    with _whole(output) as unfinished, ExitStack() as opened:
+
+        def open_kernel(name: str = "") -> "Kernel | SpreadKernel":
+            """The family's kernel, or another's of that name that it builds on: on the same devices, from the same
+            policy files."""
+            of = load_family(name, check=False) if name else family
+            if len(devices) > 1:
+                return _spread(of, devices, policies, allocation, _told_by(out))
+            kernel = Kernel(of, devices[0], policies, Cache(default_root()), objective=_ONE_CALL)
+            return opened.enter_context(kernel)
+
+        if explain:
+            opened.enter_context(_told(note))
+        application(given, unfinished, open_kernel, note)
+    if output is not None:
+        note(f"written      {output}")
+
+
+@contextmanager
+def _told(note: Callable[[str], None]) -> Iterator[None]:
+    """What the dispatcher logs goes to ``note``, each line once however often it chooses."""
+    told: set[str] = set()
+
+    class Teller(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if (line := record.getMessage()) not in told:
+                told.add(line)
+                note(line)
+
+    teller = Teller()
+    logger = logging.getLogger("autotune")
+    logger.addHandler(teller)
+    try:
+        yield
+    finally:
+        logger.removeHandler(teller)
+
+
+def _texts(items: Sequence[str]) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for item in items:
+        name, separator, text = item.partition("=")
+        if not separator:
+            raise UsageError(f"cannot read -i {item!r}: write -i name=value")
+        if name in texts:
+            raise UsageError(f"-i {name} is given twice: {texts[name]!r} and {text!r}")
+        texts[name] = text
+    return texts
+
+
+def _given(family: Family, texts: Mapping[str, str]) -> Inputs:
+    names = [data.name for data in family.inputs]
+    arrays: dict[str, Any] = {}
+    options: dict[str, str] = {}
+    for name, text in texts.items():
+        if name in family.options:
+            options[name] = text
+        elif name in family.scalars:
+            arrays[name] = _number(name, text)
+        elif name in names:
+            arrays[name] = _array(family, name, text)
+        else:
+            raise UnknownName(
+                "input", name, [*names, *family.scalars, *family.options], f"family {family.name}"
+            )
+    return bind(family, arrays, options, {})
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"-i {name}={text!r}: a number is needed") from None
+
+
+def _array(family: Family, name: str, text: str) -> NDArray[Any]:
+    reader = getattr(family.module, "read", None)
+    array = reader(name, text) if reader else None
+    if array is not None:
+        return np.asarray(array)
+    return read_npy(Path(text), f"-i {name}")
+
+
+def _check_name(family: Family, output: Path) -> None:
+    allowed = (".npy",) if len(family.outputs) == 1 else (".npz",)
+    if getattr(family.module, "write", None) is None and output.suffix not in allowed:
+        raise UsageError(f"-o {output}: the name must end in {allowed[0]}")
+
+
+def _check_place(output: Path, given: Mapping[str, str]) -> None:
+    try:
+        if not (output.parent if str(output.parent) else Path()).is_dir():
+            raise StoreError(f"-o {output}: the folder {output.parent} is not there")
+        # Not is_dir, which in newer Pythons says nothing of a name that is too long.
+        with suppress(FileNotFoundError):
+            if stat.S_ISDIR(output.stat().st_mode):
+                raise StoreError(f"-o {output} is a folder; name a file in it")
+    except OSError as problem:
+        raise StoreError(f"-o {output}: {problem.strerror}") from None
+    for name, text in given.items():
+        with suppress(OSError, ValueError):  # what is not there, or no path, cannot be replaced
+            if output.samefile(text):
+                raise UsageError(
+                    f"-o {output} is -i {name}={text}: the output would replace it; name another file"
+                )
+
+
+@contextmanager
+def _whole(output: Path | None) -> Iterator[Path | None]:
+    """Where to write what becomes ``output`` when the block ends well, and vanishes otherwise: a name nobody can know
+    before, that ends as ``output`` does, since a family may go by that."""
+    if output is None:
+        yield None
+        return
+    temporary = output.with_name(f".{output.stem[:40]}.{secrets.token_hex(8)}.partial{output.suffix}")
+    try:
+        temporary.touch(exist_ok=False)  # a place where nothing can be written shows before anything is done
+        yield temporary
+        temporary.replace(output)
+    except OSError as problem:
+        known = problem.filename in (None, str(temporary))
+        what = problem.strerror or str(problem)
+        raise StoreError(f"cannot write {output}: {what if known else problem}") from None
+    finally:
+        with suppress(OSError):  # what went wrong before counts
+            temporary.unlink()
+
+
+def _write(family: Family, outputs: Mapping[str, NDArray[Any]], output: Path) -> None:
+    writer = getattr(family.module, "write", None)
+    with _whole(output) as temporary:
+        assert temporary is not None
+        if writer is not None:
+            writer(outputs, temporary)
+            return
+        with temporary.open("wb") as file:
+            if len(outputs) == 1:
+                np.save(file, next(iter(outputs.values())))
+            else:
+                np.savez(file, **outputs)  # type: ignore[arg-type]

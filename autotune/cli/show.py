@@ -1,0 +1,235 @@
+"""The commands that only show: families, list, show, doctor."""
+
+from collections.abc import Callable
+from importlib import metadata
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.syntax import Syntax
+from rich.table import Table
+
+from autotune.cli.options import Data, FamilyArgument, Preset, Set, err, narrowed, out
+from autotune.compile import (
+    OF_THE_BLOCK,
+    Cache,
+    CompileFailure,
+    Known,
+    Variant,
+    batch,
+    compile_batch,
+    default_root,
+    profiles,
+    static_toolchain,
+)
+from autotune.declaration import Configuration, Family, load_family
+from autotune.declaration import families as known_families
+from autotune.errors import AutotuneError, CompilerError
+from autotune.files import bundled, data_root, pip_install, policy_folders
+from autotune.hardware import Device
+
+__all__ = ["doctor", "doctor_command", "families_command", "list_command", "show", "show_command"]
+
+
+_TOOLKIT = "install a CUDA toolkit"
+
+
+def doctor(out: Console) -> None:
+    """Print one row per part: here or missing, which version, and what to do. Never fails."""
+    table = Table("part", "", "what", "how to get it", box=None)
+    has_toolkit = _is_here(_nvcc)
+    for part, look, remedy in _PARTS:
+        try:
+            found, advice = look(), remedy.removeprefix(f"{_TOOLKIT}, then ") if has_toolkit else remedy
+        except AutotuneError as problem:
+            found, advice = "", str(problem)
+        table.add_row(part, "ok" if found else "missing", found, "" if found else advice)
+    out.print(table)
+    out.print(f"\nkernels   {bundled('kernels')}")
+    out.print(f"data      {data_root()}")
+    out.print(f"cache     {default_root()}")
+    out.print("policies  " + ", ".join(str(folder) for folder in policy_folders()))
+
+
+def _is_here(look: Callable[[], str]) -> bool:
+    try:
+        return bool(look())
+    except AutotuneError:
+        return False
+
+
+def _compiler() -> str:
+    from autotune.compile import HostCxx, find_compiler
+
+    return _without_options(HostCxx(find_compiler()).identity)
+
+
+def _nvrtc() -> str:
+    from autotune.compile import Nvrtc
+
+    has_nvrtc = find_spec("cuda") and find_spec("cuda.bindings")
+    return _without_options(Nvrtc("sm_90").identity) if has_nvrtc else ""
+
+
+def _nvcc() -> str:
+    from autotune.compile import Nvcc
+
+    return _without_options(Nvcc("sm_90").identity)
+
+
+def _without_options(identity: str) -> str:
+    """Compiler and version, which an identity begins with."""
+    return identity.partition(" -")[0]
+
+
+def _gpu() -> str:
+    from autotune.device import devices
+
+    return ", ".join(devices())
+
+
+def _ncu() -> str:
+    from autotune.measure import find_ncu
+
+    return find_ncu()
+
+
+def _package(name: str) -> Callable[[], str]:
+    def look() -> str:
+        try:
+            return f"{name} {metadata.version(name)}"
+        except metadata.PackageNotFoundError:
+            return ""
+
+    return look
+
+
+_PARTS: tuple[tuple[str, Callable[[], str], str], ...] = (
+    ("C++ compiler (cpu device)", _compiler, "apt install g++, or pip install ziglang"),
+    ("NVRTC (compiles for CUDA)", _nvrtc, f"{pip_install('static')}; nvcc is enough, too"),
+    ("nvcc (the other CUDA compiler)", _nvcc, "install a CUDA toolkit; NVRTC is enough, too"),
+    ("PyCUDA (runs on CUDA)", _package("pycuda"), f"{_TOOLKIT}, then {pip_install('cuda')}"),
+    ("GPU", _gpu, "needs an NVIDIA GPU with its driver"),
+    ("NVML (clocks, throttling)", _package("nvidia-ml-py"), pip_install("cuda")),
+    ("Nsight Compute (autotune profile)", _ncu, _TOOLKIT),
+    ("Optuna (the record)", _package("optuna"), pip_install()),
+    ("pandas (reports)", _package("pandas"), pip_install()),
+    ("Plotly (reports)", _package("plotly"), pip_install()),
+)
+
+
+def show(family: Family, configuration: Configuration, arch: str, known: Known, out: Console) -> None:
+    """Print the policy struct, each array's layout and, where a CUDA compiler is installed, the static profile."""
+    variant = Variant(family, configuration, tuple(known.options.items()))
+    out.print(f"{family.name}: {configuration.id}")
+    out.print(f"kernel source {family.source}\n")
+    struct = variant.source.struct.replace(">, autotune::", ">,\n      autotune::")
+    out.print(Syntax(struct, "cpp", background_color="default"))
+    table = Table(
+        "data", "role", "memory", "dims", "axes", "packing", "vector", "records", "texel bytes", box=None
+    )
+    for name, layout in variant.layouts.items():
+        data = family.data[name]
+        axes = ", ".join(data.shape[axis] for axis in layout.axes)
+        packing = layout.packing.name if layout.packing else "-"
+        table.add_row(
+            name, data.role, layout.memory, layout.dims, axes, packing, str(layout.vector), layout.records,
+            str(layout.texel_bytes),
+        )  # fmt: skip
+    out.print(table)
+    out.print("")
+    try:
+        (compiled,) = compile_batch(batch(family, (variant,)), static_toolchain(arch), Cache(default_root()))
+    except CompilerError as problem:
+        out.print(f"no static profile: {problem}")
+        return
+    if isinstance(compiled, CompileFailure):
+        out.print(compiled.message)
+        return
+    static = profiles(
+        variant, compiled, known.names(configuration), Device(kind="cuda", name=arch, arch=arch)
+    )
+    if known.note:
+        out.print(known.note, markup=False)
+    figures = Table("kernel", arch, box=None)
+    for profile in static:
+        for name in profile.__dataclass_fields__:
+            if name != "kernel" and (profile.limited_by or name not in OF_THE_BLOCK):
+                figures.add_row(profile.kernel, f"{name} {getattr(profile, name)}")
+    out.print(figures)
+
+
+def families_command() -> None:
+    """The kernel families that ship with autotune."""
+    from autotune.declaration import MOST_LISTED, listed
+
+    table = Table("family", "about", "configurations", "presets", box=None)
+    for name in known_families():
+        family = load_family(name)
+        presets = ", ".join(family.space.preset_names)
+        every = listed(family.space)
+        count = f"over {MOST_LISTED:,}" if every is None else str(len(every))
+        table.add_row(name, family.title, count, presets)
+    out.print(table)
+
+
+def list_command(
+    family: FamilyArgument,
+    preset: Preset = "full",
+    set_: Set = None,
+    count: Annotated[bool, typer.Option("--count", help="Only the number.")] = False,
+) -> None:
+    """The ids of the configurations a sweep would visit. Runs nothing."""
+    loaded = load_family(family)
+    found = loaded.space.configurations(preset, narrowed(set_))
+    if not count:
+        for configuration in found:
+            print(configuration.id)
+    err.print(
+        f"{len(found)} configurations of {loaded.name}; presets: {', '.join(loaded.space.preset_names)}"
+    )
+
+
+def show_command(
+    family: FamilyArgument,
+    configuration: Annotated[
+        str,
+        typer.Argument(
+            metavar="CONFIG",
+            help="A preset of one configuration, or policy=value,… (the rest take their defaults).",
+        ),
+    ],
+    arch: Annotated[
+        str, typer.Option("--arch", metavar="sm_XX", help="Target of the static profile.")
+    ] = "sm_90",
+    workload: Annotated[
+        str,
+        typer.Option(
+            "-w",
+            "--workload",
+            metavar="NAME",
+            help="Whose sizes and options; else the default one's, where needed.",
+        ),
+    ] = "",
+    data: Data = None,
+    header: Annotated[
+        bool, typer.Option("--header", help="Only print the family's default.cuh, for its folder.")
+    ] = False,
+) -> None:
+    """One configuration: generated code, layouts, static profile."""
+    from autotune.compile import Known, default_header
+    from autotune.files import data_root
+
+    loaded = load_family(family)
+    if header:
+        print(default_header(loaded), end="")
+        return
+    known = Known.of(loaded, workload, data_root(data))
+    show(loaded, loaded.space.configuration(configuration), arch, known, out)
+
+
+def doctor_command() -> None:
+    """What is here, what is missing, and how to get it."""
+
+    doctor(out)

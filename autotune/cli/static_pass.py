@@ -1,0 +1,154 @@
+"""``autotune sweep --static``: the static pass over part of a space for one or more architectures, and its files."""
+
+from collections.abc import Mapping, Sequence
+from statistics import median_low
+
+from rich.console import Console
+from rich.table import Table
+
+from autotune.cli.sweep import Request
+from autotune.cli.terminal import pace, reasons
+from autotune.compile import (
+    Cache,
+    KernelProfile,
+    Known,
+    StaticProfile,
+    default_root,
+    static_sweep,
+    static_toolchain,
+)
+from autotune.declaration import Configuration, Policy
+from autotune.errors import CompilerError, UsageError
+from autotune.files import data_root, writable
+from autotune.record import read_record
+from autotune.report import write_static, write_static_report
+
+__all__ = ["run_static"]
+
+
+BEST, WORST = 10, 5  # of each architecture and kernel; static.csv has all
+
+
+def run_static(request: Request, archs: Sequence[str], out: Console, err: Console) -> None:
+    """The static pass for each architecture: what the policies change and the configurations with most occupancy, and
+    static.csv in the output folder. Raises CompilerError when nothing compiles for one of them."""
+    if request.device != "auto" or request.store or request.strict:
+        raise UsageError(
+            "--static runs nothing and records nothing: leave --device, --store and --strict out"
+        )
+    if len(request.workloads) > 1:
+        raise UsageError("--static takes sizes from one --workload at most")
+    configurations = request.configurations
+    if configurations is None:
+        raise UsageError(
+            "this space is too large for a static pass of all of it: narrow it with --preset or --set"
+        )
+    writable(request.folder)
+    known = Known.of(request.family, "".join(request.workloads), data_root(request.data))
+    if known.note:
+        err.print(f"note: {known.note}", markup=False)
+    rows: list[StaticProfile] = []
+    for arch in archs:
+        toolchain = static_toolchain(arch, request.compiler)
+        with pace(f"{request.family.name} {arch}", len(configurations), err) as steps:
+            found = static_sweep(
+                request.family, configurations, toolchain, arch, Cache(default_root()),
+                request.compiler_processes("cpu"), known,
+            )  # fmt: skip
+            failed = 0
+            for done, row in enumerate(found, 1):
+                rows.append(row)
+                failed += bool(row.message)
+                steps.step(done, f"{failed} compile_failed" if failed else "")
+    _print_tables(rows, request.space.policies, request.family.space.control, out)
+    path = request.folder / "static.csv"
+    write_static(request.family, rows, path)
+    failures = [("compile_failed", row.message, row.configuration.id) for row in rows if row.message]
+    lost = f", {len(failures)} of them compile_failed" if failures else ""
+    out.print(f"static pass  {len(rows)} configurations in {path}{lost}", markup=False)
+    has_record = (request.folder / "store.journal").is_file()
+    beside = read_record(str(request.folder)) if has_record else ()
+    report = write_static_report(request.folder, beside, {request.family.name: request.family})
+    out.print(f"report       {report}")
+    without = [arch for arch in archs if not any(row.kernels for row in rows if row.arch == arch)]
+    if without:
+        raise CompilerError(
+            f"no configuration compiles for {', '.join(without)}; all reasons are in {path}\n{reasons(failures)}"
+        )
+    if failures:
+        err.print(f"warning: some do not compile\n{reasons(failures)}", markup=False)
+
+
+def _print_tables(
+    rows: Sequence[StaticProfile], policies: Sequence[Policy], control: Configuration, out: Console
+) -> None:
+    """Of each architecture and kernel: what values of policies change, then the best and the worst configurations."""
+    found: dict[tuple[str, str], list[tuple[Configuration, KernelProfile]]] = {}
+    for row in rows:
+        for p in row.kernels:
+            found.setdefault((row.arch, p.kernel), []).append((row.configuration, p))
+    if not found:
+        return
+    out.print(_by_value(found, policies))
+    table = Table("arch", "kernel", "registers", "spills B", "shared B", "occupancy", "limited by", box=None)
+    table.add_column("differs from control in", overflow="fold", min_width=40)
+    for (arch, kernel), of in found.items():
+        of.sort(key=lambda one: (-one[1].occupancy, _spilled(one[1]), one[1].registers))
+        left = len(of) - BEST - WORST
+        for rank, (configuration, p) in enumerate(of):
+            if left > 0 and rank == BEST:
+                table.add_row(*["…"] * 7, f"{left:,} between are in static.csv")
+            if left <= 0 or rank < BEST or rank >= BEST + left:
+                table.add_row(
+                    arch, kernel, str(p.registers), str(_spilled(p)),
+                    *_of_the_block(p), configuration.changes(control),
+                )  # fmt: skip
+    out.print(table)
+
+
+def _by_value(
+    found: Mapping[tuple[str, str], Sequence[tuple[Configuration, KernelProfile]]], policies: Sequence[Policy]
+) -> Table:
+    """The figures of each kernel over all configurations and over those with each value of a policy, without the
+    policies whose values all have the same."""
+    table = Table(
+        "arch", "kernel", "policy", "configurations", "registers", "spilling", "occupancy", box=None
+    )
+    for (arch, kernel), of in found.items():
+        table.add_row(arch, kernel, "all", *_figures([p for _, p in of]))
+        for policy in policies:
+            groups = {value: [p for c, p in of if c[policy.name] == value] for value in policy.values}
+            told = {value: _figures(group) for value, group in groups.items() if group}
+            if len({figures[1:] for figures in told.values()}) > 1:
+                for value, figures in told.items():
+                    table.add_row(arch, kernel, f"{policy.name}={value}", *figures)
+    return table
+
+
+def _figures(profiles: Sequence[KernelProfile]) -> tuple[str, ...]:
+    """How many, fewest to most registers and their median, how many spill, least to most occupancy."""
+    registers = [p.registers for p in profiles]
+    occupied = [p.occupancy for p in profiles if p.limited_by]
+    spread = _range(str(min(registers)), str(max(registers)))
+    return (
+        str(len(profiles)),
+        f"{spread}, median {median_low(registers)}" if " to " in spread else spread,
+        str(sum(_spilled(p) > 0 for p in profiles)),
+        _range(f"{min(occupied):.0%}", f"{max(occupied):.0%}") if occupied else "-",
+    )
+
+
+def _of_the_block(profile: KernelProfile) -> tuple[str, str, str]:
+    """Shared memory, occupancy and what limits it; dashes where sizes that a block depends on are not known."""
+    if not profile.limited_by:
+        return "-", "-", "-"
+    shared = profile.static_shared_bytes + profile.dynamic_shared_bytes
+    return str(shared), f"{profile.occupancy:.0%}", profile.limited_by
+
+
+def _range(least: str, most: str) -> str:
+    return least if least == most else f"{least} to {most}"
+
+
+def _spilled(profile: KernelProfile) -> int:
+    return profile.spill_store_bytes + profile.spill_load_bytes

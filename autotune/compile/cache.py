@@ -1,0 +1,228 @@
+"""Compiled variants on disk: images by the hash of their bytes, entries by variant and toolchain.
+
+Any number of processes may share one cache. Files are replaced whole, and an entry whose image is not exactly
+the one it was written for is a miss, so a crash or a damaged file costs a compilation and nothing else.
+
+What lies there is run, so it is taken only from this user or root, and only from where nobody else may write. Several
+users share a cache when they ask for it with AUTOTUNE_CACHE_SHARED: each then runs what any of them puts there.
+"""
+
+import atexit
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import stat
+import tempfile
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from autotune.compile.toolchain import Batch, Built, Compiled, Toolchain
+from autotune.errors import CompilerError
+
+__all__ = ["Cache", "default_root", "is_trusted", "put_file"]
+
+
+_SCHEMA = 2
+
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+# The private folder of this process, once a cache could not be written.
+_private: list[Path] = []
+
+_warned: set[Path] = set()  # the roots of which this process has said that they are not trusted
+
+
+@dataclass(frozen=True)
+class Cache:
+    """An image is ``<root>/<2 hex>/<sha256 of its bytes><suffix>``; a variant's entry, which names its image,
+    is ``<root>/<2 hex>/<sha256 of its key and the toolchain's identity>.json``."""
+
+    root: Path
+
+    def get(self, key: str, toolchain: Toolchain) -> Compiled | None:
+        """The variant as compiled by this toolchain, or None. A torn or missing file is a miss, and so is, with a
+        warning the first time, one that another user could have written."""
+        for root in (self.root, *_private):
+            # KeyError, TypeError, AttributeError: an entry of another shape. ValueError: no JSON, or no text.
+            with suppress(OSError, KeyError, TypeError, AttributeError, ValueError, RecursionError):
+                if found := _read(root, key, toolchain):
+                    return found
+        return None
+
+    def put(self, built: Built, batch: Batch, toolchain: Toolchain) -> list[Compiled]:
+        """Write the image and an entry per variant of the batch. When the root cannot be written they go to a
+        private folder that lasts as long as this process, with a warning the first time. Raises CompilerError when
+        that cannot be written either."""
+        try:
+            return _write(self.root, built, batch, toolchain)
+        except OSError as error:
+            first = not _private
+            try:
+                compiled = _write(_private_root(), built, batch, toolchain)
+            except OSError as second:
+                raise CompilerError(
+                    f"a compiled binary can be kept neither in the cache {self.root} ({error}) nor in "
+                    f"{tempfile.gettempdir()} ({second}); free some space, or name other folders with "
+                    "AUTOTUNE_CACHE and TMPDIR. What was recorded is kept"
+                ) from second
+            if first and not isinstance(error, _NotTrusted):  # which was said already
+                message = (
+                    f"the compile cache {self.root} cannot be written ({error}); this process keeps its "
+                    f"binaries in {_private[0]} until it ends. AUTOTUNE_CACHE names another folder to use."
+                )
+                warnings.warn(message, stacklevel=2)
+            return compiled
+
+
+def default_root() -> Path:
+    """The folder in AUTOTUNE_CACHE, else the user's cache folder."""
+    if chosen := os.environ.get("AUTOTUNE_CACHE"):
+        return Path(chosen)
+    import platformdirs  # only here: the run time is often given a root
+
+    return Path(platformdirs.user_cache_dir("autotune"))
+
+
+class _NotTrusted(OSError):
+    """Another user could have written what lies in the cache."""
+
+
+def is_trusted(path: Path, *folders: Path) -> bool:
+    """Whether nobody but this user and root can have written ``path``, which lies in ``folders``, the cache's root
+    first; said once for each root where it is not. Raises OSError where one of them is not there."""
+    if _is_shared():
+        return True
+    for place in (*folders, path):
+        status = place.stat()
+        if status.st_uid in (os.geteuid(), 0) and not status.st_mode & _OTHERS_WRITE:
+            continue
+        root = folders[0] if folders else path
+        if root not in _warned:
+            _warned.add(root)
+            warnings.warn(_distrust(root, place, status.st_uid), stacklevel=2)
+        return False
+    return True
+
+
+def put_file(path: Path, content: bytes, *folders: Path) -> None:
+    """Write a file of the cache whole, readable by this user alone unless the cache is shared. ``folders`` hold it, the
+    cache's root first; they are made. Raises OSError."""
+    for folder in folders or (path.parent,):
+        _make(folder)
+    if not is_trusted(path.parent, *folders):
+        raise _NotTrusted(f"{path.parent} is not this user's alone")
+    _replace(path, content)
+
+
+def _is_shared() -> bool:
+    return os.environ.get("AUTOTUNE_CACHE_SHARED", "") not in ("", "0")
+
+
+def _distrust(root: Path, place: Path, owner: int) -> str:
+    mine = owner in (os.geteuid(), 0)
+    why = "may be written by others" if mine else f"belongs to another user (number {owner})"
+    mend = (
+        f"`chmod -R go-w {root}` when nobody else has written there"
+        if mine
+        else "name a folder of your own in "
+    )
+    mend += "" if mine else "AUTOTUNE_CACHE"
+    return (
+        f"the compile cache {root} is not used: {place} {why}, and what lies there would be run as you; {mend}, or set "
+        "AUTOTUNE_CACHE_SHARED=1 to run what any of its users puts there"
+    )
+
+
+def _make(folder: Path) -> None:
+    """Make a folder of the cache: this user's alone, unless the cache is shared."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o777 if _is_shared() else 0o700, exist_ok=True)
+
+
+def _read(root: Path, key: str, toolchain: Toolchain) -> Compiled | None:
+    """Raises OSError, KeyError, TypeError, AttributeError or ValueError for what is not a whole entry of this cache."""
+    path = _entry_path(root, key, toolchain)
+    if not path.is_file() or not is_trusted(path, root, path.parent):
+        return None
+    entry: Any = json.loads(path.read_text(encoding="utf-8"))
+    if entry.pop("checksum") != _checksum(entry):
+        return None
+    if (entry["schema"], entry["key"], entry["toolchain"]) != (_SCHEMA, key, toolchain.identity):
+        return None
+    image = _folder(root, entry["image"]) / entry["image"]
+    if not is_trusted(image, root, image.parent):
+        return None
+    status = image.stat()
+    if _sha256(image, status.st_mtime_ns, status.st_size) + toolchain.suffix != entry["image"]:
+        return None
+    return Compiled(key, image, dict(entry["symbols"]), dict(entry["figures"]), cached=True)
+
+
+def _write(root: Path, built: Built, batch: Batch, toolchain: Toolchain) -> list[Compiled]:
+    name = hashlib.sha256(built.image).hexdigest() + toolchain.suffix
+    image = _folder(root, name) / name
+    put_file(image, built.image, root, image.parent)
+    compiled = []
+    for variant in batch.variants:
+        symbols, figures = built.symbols[variant.key], built.figures.get(variant.key, {})
+        entry = {
+            "schema": _SCHEMA,
+            "key": variant.key,
+            "toolchain": toolchain.identity,
+            "image": name,
+            "symbols": dict(symbols),
+            "figures": {kernel: dict(values) for kernel, values in figures.items()},
+        }
+        content = json.dumps({**entry, "checksum": _checksum(entry)}, sort_keys=True)
+        # After the image, so that an entry never names a file that is not there yet.
+        path = _entry_path(root, variant.key, toolchain)
+        put_file(path, content.encode(), root, path.parent)
+        compiled.append(Compiled(variant.key, image, symbols, figures))
+    return compiled
+
+
+def _checksum(entry: Any) -> str:
+    return hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()
+
+
+def _replace(path: Path, content: bytes) -> None:
+    temporary = path.with_name(f".{path.name[:16]}-{secrets.token_hex(8)}.tmp")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644 if _is_shared() else 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _entry_path(root: Path, key: str, toolchain: Toolchain) -> Path:
+    name = hashlib.sha256(f"{key}\n{toolchain.identity}".encode()).hexdigest() + ".json"
+    return _folder(root, name) / name
+
+
+def _folder(root: Path, name: str) -> Path:
+    return root / name[:2]
+
+
+@lru_cache(maxsize=4096)
+def _sha256(path: Path, modified_ns: int, size: int) -> str:  # noqa: ARG001 - part of the memory's key
+    """Of the file's bytes; time and size only tell whether it was hashed before."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _private_root() -> Path:
+    if not _private:
+        folder = Path(tempfile.mkdtemp(prefix="autotune-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        _private.append(folder)
+    return _private[0]

@@ -1,0 +1,120 @@
+"""The CUDA compiler as a library: NVRTC through cuda-bindings. It needs neither a GPU nor a driver."""
+
+import importlib
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from autotune.compile.ptxas import check_target, complaints, figures
+from autotune.compile.toolchain import Batch, BuildError, Built, translation_unit
+from autotune.errors import CompilerError
+from autotune.files import pip_install
+
+__all__ = ["Nvrtc"]
+
+
+_OPTIONS = ("--std=c++17", "--ptxas-options=-v")
+
+_INVALID_OPTION = 5  # nvrtcResult.NVRTC_ERROR_INVALID_OPTION
+
+
+@dataclass(frozen=True)
+class Nvrtc:
+    """``arch`` is the target, ``sm_90``. The result is a cubin: no just-in-time compilation is left to do."""
+
+    arch: str
+
+    @property
+    def identity(self) -> str:
+        """Raises CompilerError when NVRTC is not installed."""
+        major, minor = _version()
+        return f"nvrtc {major}.{minor} {self.arch} {' '.join(_OPTIONS)}"
+
+    @property
+    def suffix(self) -> str:
+        return ".cubin"
+
+    def build(self, batch: Batch) -> Built:
+        """Raises BuildError with the program log, and CompilerError when no source at all would compile."""
+        nvrtc = _library()
+        major, minor = _version()
+        check_target(self.arch, _targets(), f"nvrtc {major}.{minor}")
+        options = [f"-arch={self.arch}", *_OPTIONS, *(f"-I{folder}" for folder in batch.include_dirs)]
+        if _version() >= (12, 9):
+            # A hit in the driver's compute cache would come without ptxas's figures.
+            options.append("--no-cache")
+        options += batch.options
+        source = translation_unit(batch).encode()
+        program = _value(nvrtc.nvrtcCreateProgram(source, b"autotune.cu", 0, [], []))
+        try:
+            return _build(nvrtc, program, batch, [option.encode() for option in options])
+        finally:
+            nvrtc.nvrtcDestroyProgram(program)
+
+
+def _build(nvrtc: Any, program: Any, batch: Batch, options: list[bytes]) -> Built:
+    pairs = [(variant, kernel) for variant in batch.variants for kernel in variant.kernels]
+    for variant, kernel in pairs:
+        _value(nvrtc.nvrtcAddNameExpression(program, _expression(kernel, variant.name)))
+    status = int(nvrtc.nvrtcCompileProgram(program, len(options), options)[0])
+    log = _bytes(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).decode(errors="replace")
+    if status == _INVALID_OPTION:
+        raise CompilerError(complaints(log))
+    if status:
+        raise BuildError(complaints(log) or f"NVRTC error {status}")
+
+    counted = figures(log)
+    symbols: dict[str, dict[str, str]] = {}
+    static: dict[str, dict[str, dict[str, int]]] = {}
+    for variant, kernel in pairs:
+        lowered = _value(nvrtc.nvrtcGetLoweredName(program, _expression(kernel, variant.name)))
+        symbol = lowered.decode()
+        if symbol not in counted:
+            raise CompilerError(f"nvrtc's log has no register count for kernel {kernel!r} ({symbol})")
+        symbols.setdefault(variant.key, {})[kernel] = symbol
+        static.setdefault(variant.key, {})[kernel] = counted[symbol]
+    image = _bytes(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
+    return Built(image, symbols, static)
+
+
+def _expression(kernel: str, struct: str) -> bytes:
+    return f"{kernel}<{struct}>".encode()
+
+
+def _library() -> Any:
+    """The binding; raises CompilerError when it or the library behind it is not there."""
+    try:
+        nvrtc = importlib.import_module("cuda.bindings.nvrtc")
+        nvrtc.nvrtcVersion()
+    except (ImportError, OSError, RuntimeError) as error:
+        message = (
+            f"NVRTC cannot be used ({error}); {pip_install('static')}, or install a CUDA toolkit and "
+            "use --compiler nvcc"
+        )
+        raise CompilerError(message) from error
+    return nvrtc
+
+
+@lru_cache(maxsize=1)
+def _version() -> tuple[int, int]:
+    _, major, minor = _library().nvrtcVersion()
+    return major, minor
+
+
+@lru_cache(maxsize=1)
+def _targets() -> list[str]:
+    return [f"sm_{number}" for number in _value(_library().nvrtcGetSupportedArchs())]
+
+
+def _value(result: tuple[Any, ...]) -> Any:
+    """A call's value; raises CompilerError when its status is not success."""
+    if int(result[0]):
+        raise CompilerError(f"NVRTC failed: {result[0].name}")
+    return result[1] if len(result) > 1 else None
+
+
+def _bytes(size: Any, fill: Any, program: Any) -> bytes:
+    """NVRTC writes into a buffer of the caller's."""
+    buffer: bytes = b" " * _value(size(program))
+    _value(fill(program, buffer))
+    return buffer

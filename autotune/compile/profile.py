@@ -1,0 +1,65 @@
+"""The static profile of a variant: what the compiler says, and the theoretical occupancy that follows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from autotune.compile.occupancy_model import occupancy
+from autotune.compile.toolchain import Compiled
+from autotune.compile.variant import Variant
+from autotune.hardware import Device
+
+__all__ = ["KernelProfile", "profiles"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelProfile:
+    """What the compiler says of one kernel of a variant, and the theoretical occupancy that follows.
+
+    Per thread: ``registers``, ``local_bytes`` (stack frame), ``spill_store_bytes``, ``spill_load_bytes``.
+    Per block: ``static_shared_bytes``, ``dynamic_shared_bytes``, ``block_size`` threads. ``blocks_per_sm`` and
+    ``occupancy`` (0..1, active warps over the maximum) are the documented limits' (see ``occupancy``);
+    ``limited_by`` names what binds. A cpu has no such figures: all zero, ``limited_by`` empty; so it is where a static
+    pass does not know the sizes that a block depends on.
+    """
+
+    kernel: str
+    block_size: int = 0
+    registers: int = 0
+    local_bytes: int = 0
+    spill_store_bytes: int = 0
+    spill_load_bytes: int = 0
+    static_shared_bytes: int = 0
+    dynamic_shared_bytes: int = 0
+    constant_bytes: int = 0
+    blocks_per_sm: int = 0
+    occupancy: float = 0.0
+    limited_by: str = ""
+
+
+def profiles(
+    variant: Variant, compiled: Compiled, names: Mapping[str, Any], device: Device
+) -> tuple[KernelProfile, ...]:
+    """One profile per kernel. On a cpu there are no registers to count and the figures are zero. What reads a name that
+    is not in ``names``, as a static pass without sizes has it, is left at zero, and occupancy with it."""
+    found = []
+    for kernel in variant.family.kernels.values():
+        figures: dict[str, Any] = dict(compiled.figures.get(kernel.name, {}))
+        if not kernel.block_names <= names.keys():
+            found.append(KernelProfile(kernel=kernel.name, **figures))
+            continue
+        block, shared_bytes = variant.block(kernel, names)
+        profile = KernelProfile(
+            kernel=kernel.name,
+            block_size=block[0] * block[1] * block[2],
+            dynamic_shared_bytes=shared_bytes,
+            **figures,
+        )
+        if device.kind == "cuda" and figures:
+            shared = profile.static_shared_bytes + profile.dynamic_shared_bytes
+            at = occupancy(device.arch, profile.block_size, profile.registers, shared)
+            profile = replace(
+                profile, blocks_per_sm=at.blocks_per_sm, occupancy=at.occupancy, limited_by=at.limited_by
+            )
+        found.append(profile)
+    return tuple(found)

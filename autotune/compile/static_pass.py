@@ -1,0 +1,196 @@
+"""The static pass: registers, spills, shared memory and theoretical occupancy of every configuration, for any
+architecture, with no GPU and no driver."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from autotune.compile.batches import compile_many
+from autotune.compile.cache import Cache
+from autotune.compile.nvcc import Nvcc
+from autotune.compile.nvrtc import Nvrtc
+from autotune.compile.occupancy_model import next_step, occupancy
+from autotune.compile.profile import KernelProfile, profiles
+from autotune.compile.toolchain import CompileFailure, Toolchain
+from autotune.compile.variant import Variant, batch
+from autotune.declaration import Configuration, Family, PolicyValue, prepare
+from autotune.declaration import load_workload as load
+from autotune.errors import AutotuneError, UnknownName
+from autotune.hardware import Device
+
+__all__ = [
+    "BLOCK_SIZES",
+    "OF_THE_BLOCK",
+    "Better",
+    "Known",
+    "StaticProfile",
+    "better_neighbours",
+    "occupancy_curve",
+    "registers_to_next_block",
+    "static_sweep",
+    "static_toolchain",
+]
+
+
+BLOCK_SIZES = tuple(range(32, 1025, 32))
+
+
+@dataclass(frozen=True)
+class Better:
+    """``configuration`` differs in ``policy`` alone and is nowhere worse: ``why`` names where it is better."""
+
+    configuration: Configuration
+    policy: str
+    why: str
+
+
+def registers_to_next_block(arch: str, profile: KernelProfile) -> int | None:
+    """How many registers fewer a thread must use for one more block to fit a multiprocessor; None where registers
+    are not what binds. Raises DeviceError for an architecture without known limits."""
+    shared = profile.static_shared_bytes + profile.dynamic_shared_bytes
+    return next_step(arch, profile.block_size, profile.registers, shared) if profile.registers else None
+
+
+def occupancy_curve(
+    arch: str, registers: int, shared_bytes: int, block_sizes: Sequence[int] = BLOCK_SIZES
+) -> list[float]:
+    """Theoretical occupancy (0..1) at each of ``block_sizes`` threads for a kernel of so many registers a thread and
+    bytes of shared memory a block, were those the same at every size. Raises DeviceError."""
+    return [occupancy(arch, size, registers, shared_bytes).occupancy for size in block_sizes]
+
+
+def better_neighbours(
+    profiles: Mapping[Configuration, Sequence[KernelProfile]],
+) -> dict[Configuration, Better]:
+    """Configurations that another one dominates: it differs in a single policy, no kernel of it has lower occupancy
+    or more spilled bytes, and some kernel has higher occupancy or fewer spilled bytes. Of several, the one that
+    spills least, then has the highest occupancy. ``profiles`` are of one architecture."""
+    rest: dict[tuple[str, tuple[tuple[str, PolicyValue], ...]], list[Configuration]] = {}
+    for one in profiles:
+        for policy in one:
+            others = tuple((name, value) for name, value in one.items() if name != policy)
+            rest.setdefault((policy, others), []).append(one)
+    found: dict[Configuration, tuple[tuple[float, float, str], Better]] = {}
+    for (policy, _), group in rest.items():
+        for one in group:
+            for other in group:
+                if other is one or not (why := _better(profiles[one], profiles[other])):
+                    continue
+                rank = (_spilled(profiles[other]), -_occupancy(profiles[other]), other.id)
+                if one not in found or rank < found[one][0]:
+                    found[one] = (rank, Better(other, policy, why))
+    return {one: better for one, (_, better) in found.items()}
+
+
+def _better(one: Sequence[KernelProfile], other: Sequence[KernelProfile]) -> str:
+    """Where ``other`` is better than ``one``; empty when it is worse anywhere, or better nowhere."""
+    kernels = {p.kernel: p for p in other}
+    if {p.kernel for p in one} != set(kernels):
+        return ""
+    gains = []
+    for p in one:
+        q = kernels[p.kernel]
+        if q.occupancy < p.occupancy or _bytes(q) > _bytes(p):
+            return ""
+        if q.occupancy > p.occupancy:
+            gains.append(f"{p.kernel}: occupancy {p.occupancy:.0%} to {q.occupancy:.0%}")
+        if _bytes(q) < _bytes(p):
+            gains.append(f"{p.kernel}: {_bytes(p)} spilled bytes to {_bytes(q)}")
+    return ", ".join(gains)
+
+
+def _bytes(profile: KernelProfile) -> int:
+    return profile.spill_store_bytes + profile.spill_load_bytes
+
+
+def _spilled(profiles: Iterable[KernelProfile]) -> float:
+    return float(sum(_bytes(p) for p in profiles))
+
+
+def _occupancy(profiles: Iterable[KernelProfile]) -> float:
+    return min((p.occupancy for p in profiles), default=0.0)
+
+
+_COMPILERS = ("nvrtc", "nvcc")
+
+_BATCH_SIZE = 24
+
+OF_THE_BLOCK = ("block_size", "dynamic_shared_bytes", "blocks_per_sm", "occupancy", "limited_by")
+
+_HINTS = ("registers_to_next_block", "dominated_by", "dominated_because")
+
+
+@dataclass(frozen=True)
+class StaticProfile:
+    """What the compiler says of one configuration for one architecture: a profile a kernel, or why it does not
+    compile."""
+
+    arch: str
+    configuration: Configuration
+    kernels: tuple[KernelProfile, ...] = ()
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a static pass knows besides the policies: the options, and sizes and scalars as far as they are known.
+    ``note`` says what is unknown for want of an input."""
+
+    options: Mapping[str, str | int]
+    numbers: Mapping[str, float]
+    note: str = ""
+
+    def names(self, configuration: Configuration) -> dict[str, Any]:
+        return {**self.options, **self.numbers, **configuration}
+
+    @classmethod
+    def of(cls, family: Family, workload: str, root: Path) -> "Known":
+        """By the inputs of the workload, or of the default one where blocks depend on sizes: arrays are made only then.
+        Raises UnknownName, WorkloadError for a ``workload`` that is named and cannot be read."""
+        options, policies = family.chosen_options({}), {p.name for p in family.space.policies}
+        wanted = frozenset().union(*(kernel.block_names for kernel in family.kernels.values()))
+        wanted -= {*options, *policies, *family.fixed_sizes}
+        if not wanted and not workload:
+            return cls(options, family.fixed_sizes)
+        try:
+            inputs = prepare(family, load(family, workload), root)
+        except AutotuneError as problem:
+            if workload:
+                raise
+            note = f"blocks depend on {', '.join(sorted(wanted))}, which no input gives here, so shared memory and "
+            note += f"occupancy are left blank; name a workload with --workload ({problem})"
+            return cls(options, family.fixed_sizes, note)
+        return cls(inputs.options, {**inputs.sizes, **inputs.scalars})
+
+
+def static_toolchain(arch: str, compiler: str = "") -> Toolchain:
+    """NVRTC where it is installed, else nvcc. Raises UnknownName, CompilerError."""
+    if compiler not in ("", *_COMPILERS):
+        raise UnknownName("compiler", compiler, _COMPILERS)
+    has_nvrtc = find_spec("cuda") is not None and find_spec("cuda.bindings") is not None
+    return Nvcc(arch) if compiler == "nvcc" or (not compiler and not has_nvrtc) else Nvrtc(arch)
+
+
+def static_sweep(
+    family: Family, configurations: Sequence[Configuration], toolchain: Toolchain, arch: str, cache: Cache,
+    processes: int, known: Known | None = None,
+) -> Iterator[StaticProfile]:  # fmt: skip
+    """Compile everything, run nothing. Raises CompilerError."""
+    known = known or Known(family.chosen_options({}), {})
+    variants = tuple(Variant(family, c, tuple(known.options.items())) for c in configurations)
+    device = Device(kind="cuda", name=arch, arch=arch)
+    chunks = compile_many(batch(family, variants), toolchain, cache, processes, _BATCH_SIZE)
+    for variant, compiled in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
+        if isinstance(compiled, CompileFailure):
+            yield StaticProfile(arch, variant.configuration, message=compiled.message)
+            continue
+        found = profiles(variant, compiled, known.names(variant.configuration), device)
+        yield StaticProfile(arch, variant.configuration, found)
+
+
+def _figures(profile: KernelProfile) -> dict[str, Any]:
+    """Its columns; what depends on a block that is not known is blank."""
+    found = asdict(profile)
+    return found if profile.limited_by else found | dict.fromkeys(OF_THE_BLOCK)

@@ -1,0 +1,186 @@
+"""What a compiler is given and gives: variants as a batch, a binary with its symbols, the protocol between, and the
+process that a compiler is."""
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from autotune.errors import CompilerError, FamilyError
+
+__all__ = [
+    "Batch",
+    "BuildError",
+    "Built",
+    "CompileFailure",
+    "Compiled",
+    "Toolchain",
+    "VariantSource",
+    "include",
+    "listed_in",
+    "run_compiler",
+    "translation_unit",
+]
+
+
+# Runs its arguments as they are, and ends them, and all that they started, when the process that asked is gone: then
+# its end of the pipe on standard input closes. "$@" is not read as shell text.
+_GUARD = """exec 3<&0 0</dev/null
+{ read -r gone <&3; kill -KILL 0; } >/dev/null 2>&1 &
+exec 3<&-
+"$@"
+status=$?
+kill -KILL $! 2>/dev/null
+exit $status
+"""
+
+_NOT_RUN = (126, 127)  # a shell's statuses for a command that it cannot start
+
+
+@dataclass(frozen=True)
+class VariantSource:
+    """What a compiler needs of one variant. ``struct`` is C++ text that defines ``struct <name> {...};``;
+    ``kernels`` are the templates to instantiate with it. ``key`` is a sha256 over all that decides the
+    machine code except the toolchain (struct, kernels, kernel source with every header). ``checks`` is C++
+    text that goes ahead of the struct and makes no code."""
+
+    key: str
+    name: str
+    struct: str
+    kernels: tuple[str, ...]
+    checks: str = ""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Variants of one family for one compiler call. ``source`` is the family's .cu, ``include_dirs`` the
+    layout library's folders, ``options`` what the family adds to the compiler's command line. ``sources`` are the files
+    that the variants' keys were made from, each with the sha256 of its bytes; empty where nobody needs to know."""
+
+    source: Path
+    include_dirs: tuple[Path, ...]
+    variants: tuple[VariantSource, ...]
+    options: tuple[str, ...] = ()
+    sources: tuple[tuple[Path, str], ...] = ()
+
+    def of(self, variants: Sequence[VariantSource]) -> "Batch":
+        return replace(self, variants=tuple(variants))
+
+
+class BuildError(Exception):
+    """A batch did not compile; the text is the compiler's message."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """One compiler call's result: the binary, and per variant key and kernel the symbol to look up and the
+    static figures (the fields of trial.KernelProfile that the compiler knows). ``read`` are the files that the compiler
+    says it read, without those that belong to it; empty where it does not say."""
+
+    image: bytes
+    symbols: Mapping[str, Mapping[str, str]]
+    figures: Mapping[str, Mapping[str, Mapping[str, int]]]
+    read: tuple[Path, ...] = ()
+
+
+class Toolchain(Protocol):
+    """A compiler for one target. ``identity`` names compiler, version, target and fixed options."""
+
+    @property
+    def identity(self) -> str: ...
+
+    @property
+    def suffix(self) -> str: ...
+
+    def build(self, batch: Batch) -> Built: ...
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """One variant in the cache. ``image`` is a file (cubin or shared library) that may hold other variants
+    too."""
+
+    key: str
+    image: Path
+    symbols: Mapping[str, str]
+    figures: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    cached: bool = False
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class CompileFailure:
+    key: str
+    message: str
+
+
+def translation_unit(batch: Batch) -> str:
+    """A batch as CUDA source: the family's .cu with AUTOTUNE_VARIANTS defined, then the variants' structs."""
+    structs = "\n".join(f"{variant.checks}{variant.struct}" for variant in batch.variants)
+    return f"#define AUTOTUNE_VARIANTS\n{include(batch.source.resolve())}{structs}\n"
+
+
+def include(source: Path) -> str:
+    """The directive that includes a file. Raises FamilyError for a path that C++ cannot write."""
+    text = source.as_posix()
+    if any(character in text for character in '"\n\r'):
+        raise FamilyError(
+            f"the source path {text!r} holds a quote or a line's end, which no #include can name: rename that folder"
+        )
+    return f'#include "{text}"\n'
+
+
+def listed_in(dependencies: Path, own: Iterable[Path] = ()) -> tuple[Path, ...]:
+    """The files in a compiler's list of dependencies (-MMD), but for those at or below ``own``, and those that the
+    environment gives the compiler (CPATH). None where there is no list."""
+    try:
+        rule = dependencies.read_text(errors="surrogateescape")
+    except OSError:
+        return ()
+    given = [os.environ.get(name, "") for name in ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH")]
+    folders = [*own, *(Path(place) for text in given for place in text.split(os.pathsep) if place)]
+    left_out = [place.resolve() for place in folders]
+    words = shlex.split(rule.replace("\\\n", " ").replace("$$", "$").replace("'", r"\'"))
+    files = [(dependencies.parent / word).resolve() for word in words if not word.endswith(":")]
+    return tuple(file for file in files if not any(file.is_relative_to(place) for place in left_out))
+
+
+def run_compiler(command: Sequence[str], folder: str | None = None) -> tuple[int, str, str]:
+    """Exit status, output and messages. A compiler starts further processes: they are a process group of their own,
+    which ends with this call, and with this process, however either ends. Raises CompilerError for a command that
+    cannot be run."""
+    program = shutil.which(command[0])
+    if not program:
+        raise CompilerError(f"cannot run {shlex.join(command[:1])}: No such file, or not an executable one")
+    reads, writes = os.pipe()  # no other process has the end that writes
+    try:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", _GUARD, "sh", program, *command[1:]],
+            cwd=folder,
+            env={**os.environ, "LC_ALL": "C"},  # messages are kept and searched
+            stdin=reads,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            process_group=0,
+        )
+        with process:
+            try:
+                answer, complaint = process.communicate()
+            except BaseException:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+    except OSError as error:
+        raise CompilerError(f"cannot run {shlex.join(command[:1])}: {error.strerror or error}") from error
+    finally:
+        os.close(reads)
+        os.close(writes)
+    if process.returncode in _NOT_RUN:
+        raise CompilerError(f"cannot run {shlex.join(command[:1])}: {complaint.strip()}")
+    return process.returncode, answer, complaint

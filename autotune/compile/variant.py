@@ -1,0 +1,259 @@
+"""A configuration of a family made concrete: its layouts, its policy struct, its launch geometry.
+
+The struct is all that is generated per configuration; the kernel templates themselves are never touched.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from autotune.compile.toolchain import Batch, VariantSource
+from autotune.declaration import Configuration, Family, Kernel, Policy
+from autotune.files import include_dir
+from autotune.hardware import Limits
+from autotune.layout import (
+    SCALAR_TYPES,
+    Data,
+    Layout,
+    constant_places,
+    packing,
+    shape_at_once,
+    view_refusal,
+    view_room,
+)
+
+__all__ = ["Geometry", "Variant", "batch", "default_header", "scalar_bytes"]
+
+
+# NVRTC 13.0 has no offsetof, neither as a builtin nor in a header; its front end's own intrinsic is what makes one.
+_OFFSET = """\
+#ifndef CHECKED_OFFSET
+#ifdef __CUDACC_RTC__
+#define CHECKED_OFFSET(R, field) ((unsigned long long)__INTADDR__(&(((R*)0)->field)))
+#else
+#define CHECKED_OFFSET(R, field) __builtin_offsetof(R, field)
+#endif
+#endif
+"""
+
+_FIELD_CHECK = """\
+template <class R, class = decltype(sizeof(0))> struct {trait} {{ static constexpr bool is_right = true; }};
+template <class R> struct {trait}<R, decltype(sizeof(R::{name}))> {{
+  static constexpr bool is_right = CHECKED_OFFSET(R, {name}) == {offset} && sizeof(R::{name}) == {size};
+}};
+static_assert({trait}<{record}>::is_right, "{told}");
+"""
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Blocks in the grid, threads in a block, dynamic shared memory in bytes."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int = 0
+
+    @property
+    def block_size(self) -> int:
+        return self.block[0] * self.block[1] * self.block[2]
+
+    def refusal(self, limits: Limits) -> str:
+        """Why a device with ``limits`` cannot launch this; empty when it can."""
+        for axis, blocks, most in zip(
+            "xyz", self.grid, (limits.grid_x, limits.grid_y, limits.grid_z), strict=True
+        ):
+            if not 0 < blocks <= most:
+                return f"a grid of {blocks} blocks in {axis} is outside 1..{most}"
+        if not 0 < self.block_size <= limits.threads_per_block:
+            return f"a block of {self.block_size} threads is outside 1..{limits.threads_per_block}"
+        if self.shared_bytes < 0:
+            return f"{self.shared_bytes} bytes of shared memory a block are less than none"
+        if self.shared_bytes > limits.shared_bytes_per_block:
+            return f"{self.shared_bytes} bytes of shared memory a block pass {limits.shared_bytes_per_block}"
+        return ""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """``options`` are the family's options as chosen (see Family.chosen_options): part of the machine code, never
+    tuned."""
+
+    family: Family
+    configuration: Configuration
+    options: tuple[tuple[str, str | int], ...] = ()
+
+    @cached_property
+    def layouts(self) -> Mapping[str, Layout]:
+        """The layout of every declared array."""
+        choices: dict[str, dict[str, Any]] = {name: dict(d.fixed) for name, d in self.family.data.items()}
+        for policy in self.family.space.policies:
+            if policy.layout not in ("", "order", "grouping"):
+                for name in policy.data:
+                    choices[name][policy.layout] = self._meaning(policy)
+        groups = {name: group for group in self.groups for name in group}
+        layouts = {
+            name: _layout(data, choices[name], groups.get(name, ()))
+            for name, data in self.family.data.items()
+        }
+        for name, (offset, part) in constant_places(layouts, self.family.fixed_sizes).items():
+            data = replace(layouts[name].data, constant_bytes=part)
+            layouts[name] = replace(layouts[name], data=data, constant_offset=offset)
+        return layouts
+
+    @cached_property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """The arrays that a grouping policy merges, a tuple for each buffer."""
+        grouping = [p for p in self.family.space.policies if p.layout == "grouping"]
+        return tuple(p.data for p in grouping if self._meaning(p) == "merged")
+
+    def _meaning(self, policy: Policy) -> Any:
+        """What the policy's value stands for in the layout library."""
+        value = self.configuration[policy.name]
+        return self.family.means.get(policy.name, {}).get(str(value), value)
+
+    @cached_property
+    def members(self) -> str:
+        """The policy struct's members as C++ text."""
+        lines = []
+        for policy in self.family.space.policies:
+            if policy.is_constant:
+                lines.append(_constant(policy.name, self.configuration[policy.name]))
+        lines += [_constant(name, value) for name, value in self.options]
+        lines += [f"  using {name} = {layout.cpp};" for name, layout in self.layouts.items()]
+        return "\n".join(lines)
+
+    @cached_property
+    def source(self) -> VariantSource:
+        kernels, checks = tuple(self.family.kernels), _record_checks(self.family.data.values())
+        content = "\0".join(
+            [self.members, checks, *kernels, *self.family.compile_options, self.family.source_digest]
+        )
+        key = hashlib.sha256(content.encode()).hexdigest()
+        name = f"V{key[:16]}"
+        return VariantSource(key, name, f"struct {name} {{\n{self.members}\n}};\n", kernels, checks)
+
+    def geometry(self, kernel: Kernel, names: Mapping[str, Any]) -> Geometry:
+        """Launch geometry with ``names`` (extents, policies, options, scalars) bound."""
+        block, shared_bytes = self.block(kernel, names)
+        return Geometry(_three([item.integer(names) for item in kernel.grid]), block, shared_bytes)
+
+    def block(self, kernel: Kernel, names: Mapping[str, Any]) -> tuple[tuple[int, int, int], int]:
+        """Threads of a block and its dynamic shared memory in bytes; often known without the extents."""
+        return _three([item.integer(names) for item in kernel.block]), kernel.shared_bytes.integer(names)
+
+    def exclusion(self, names: Mapping[str, Any], limits: Limits) -> str:
+        """Why this variant cannot run at the sizes in ``names`` on a device with ``limits``; empty when it can."""
+        if reason := self.family.space.exclusion(names):
+            return reason
+        for name, layout in self.layouts.items():
+            if reason := self._array_refusal(name, layout, names, limits):
+                return reason
+        for kernel in self.family.kernels.values():
+            if reason := self.geometry(kernel, names).refusal(limits):
+                return f"kernel {kernel.name}: {reason}"
+        return ""
+
+    def _array_refusal(self, name: str, layout: Layout, names: Mapping[str, Any], limits: Limits) -> str:
+        if layout.data.of:
+            owner = self.layouts[layout.data.of]
+            whole = owner.room(tuple(int(names[extent]) for extent in owner.data.shape))
+            return view_refusal(layout, view_room(layout, names), whole, limits)
+        shape = tuple(int(names[extent]) for extent in layout.data.shape)
+        shape = shape_at_once(layout, self.family.windowed.get(name, ""), shape, limits)
+        return layout.room(shape).refusal(layout.data, limits)
+
+
+def batch(family: Family, variants: tuple[Variant, ...]) -> Batch:
+    """The variants as one compiler request."""
+    return Batch(
+        family.source,
+        (include_dir(), family.folder),
+        tuple(v.source for v in variants),
+        family.compile_options,
+        tuple(family.sources.values()),
+    )
+
+
+def _layout(data: Data, choice: Mapping[str, Any], group: tuple[str, ...]) -> Layout:
+    named = {
+        key: value for key, value in choice.items() if key not in ("packing", "axes", "vector", "padding")
+    }
+    return Layout(
+        data=data,
+        axes=tuple(data.shape.index(name) for name in choice.get("axes", ())),
+        packing=packing(choice["packing"]) if "packing" in choice else None,
+        vector=int(choice.get("vector", 1)),
+        padding=int(choice.get("padding", 1)),
+        group=(len(group), group.index(data.name)) if group else (1, 0),
+        **named,
+    )
+
+
+def _constant(name: str, value: str | int) -> str:
+    """A compile-time member: an int, or a value of the enum class that the kernel source declares for it."""
+    if isinstance(value, int):
+        return f"  static constexpr int {name} = {value};"
+    enumeration = "".join(word.capitalize() for word in name.split("_"))
+    return f"  static constexpr {enumeration} {name} = {enumeration}::{value};"
+
+
+def _record_checks(arrays: Iterable[Data]) -> str:
+    """C++ text that holds the kernel source's records against the declared fields: the host writes these, and a kernel
+    that reads others would run on nonsense. A field counts where the struct has a member of that name: it may gather
+    several in an array."""
+    checks: dict[str, None] = {}
+    for data in arrays:
+        if not data.record:
+            continue
+        size, fields = data.dtype.itemsize, ", ".join(f"{f.type} {f.name}" for f in data.fields)
+        told = f"record {data.record}: family.yaml declares {size} bytes ({fields})"
+        checks[f'static_assert(sizeof({data.record}) == {size}, "{told}");\n'] = None
+        for name, (kind, offset) in ((n, found[:2]) for n, found in (data.dtype.fields or {}).items()):
+            told = f"record {data.record}: family.yaml has its field {name} ({kind}) at byte {offset}"
+            text = _FIELD_CHECK.format(
+                trait=f"Checked_{data.record.replace('::', '_')}_{name}_{offset}_{kind}", record=data.record, name=name,
+                offset=offset, size=kind.itemsize, told=told,
+            )  # fmt: skip
+            checks[text] = None
+    if not checks:
+        return ""
+    text = _OFFSET + "".join(checks)
+    guard = (
+        f"CHECKED_RECORDS_{hashlib.sha256(text.encode()).hexdigest()[:16]}"  # once for a batch of variants
+    )
+    return f"#ifndef {guard}\n#define {guard}\n{text}#endif\n"
+
+
+def _three(items: list[int]) -> tuple[int, int, int]:
+    x, y, z, *_ = [*items, 1, 1]
+    return x, y, z
+
+
+def scalar_bytes(type_name: str, value: Any) -> bytes:
+    """A scalar kernel argument's bytes."""
+    return bytes(np.dtype(type_name).type(value).tobytes())
+
+
+def default_header(family: Family) -> str:
+    """``default.cuh``: the control configuration, so that the family's .cu opens in an editor and compiles alone."""
+    options = family.chosen_options({})
+    members = Variant(family, family.space.control, tuple(options.items())).members
+    lines = [
+        "// Made by `autotune show FAMILY control --header`: the default configuration, for editors and for compiling",
+        "// the kernel source on its own.",
+        "// clang-format off",
+        "#pragma once",
+        "",
+        f"struct Default {{\n{members}\n}};",
+    ]
+    for kernel in family.kernels.values():
+        types = [
+            SCALAR_TYPES[family.scalars[name].type] if name in family.scalars else f"Default::{name}"
+            for name in kernel.arguments
+        ]
+        lines.append(f"template __global__ void {kernel.name}<Default>({', '.join(types)});")
+    return "\n".join(lines) + "\n"

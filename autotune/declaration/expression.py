@@ -1,0 +1,241 @@
+"""Safe expressions over named values: launch geometry, constraints, byte counts.
+
+An expression is a small subset of Python, parsed once and turned into nested functions once; nothing is ever
+handed to the interpreter's own evaluation. Names are checked when a family is read, so a misspelt policy is found
+before any work starts.
+"""
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+
+from autotune.errors import FamilyError, suggestion
+
+__all__ = ["FUNCTIONS", "Expression", "Value", "parsed"]
+
+
+Value = int | float | str | bool
+
+Evaluate = Callable[[Mapping[str, Value]], Any]
+
+
+_LONGEST = 500
+
+_MOST = 1 << 256  # in size of a whole number
+
+_DEEPEST = 40
+
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "abs": abs,
+    "bit_length": lambda n: int(n).bit_length(),
+    "ceil_div": lambda a, b: -(-a // b),
+    "log2": math.log2,
+    "max": max,
+    "min": min,
+    "round_up": lambda a, b: -(-a // b) * b,
+    "sqrt": math.sqrt,
+}
+
+
+_BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+
+_COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+}
+
+_UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Not: operator.not_,
+}
+
+
+@dataclass(frozen=True)
+class Expression:
+    """One parsed expression.
+
+    ``where`` names the place it came from, for messages. Raises FamilyError at construction when the text
+    is not in the subset: numbers, strings, names, ``+ - * / // %``, comparisons, ``and or not``,
+    ``a if c else b``, tuples after ``in``, and the functions in FUNCTIONS.
+    """
+
+    text: str
+    where: str = field(default="expression", compare=False)
+
+    def __post_init__(self) -> None:
+        self._check(self._tree, 0)
+
+    @cached_property
+    def _tree(self) -> ast.expr:
+        if len(self.text) > _LONGEST:
+            raise FamilyError(
+                f"{self.where}: an expression may have {_LONGEST} characters, this has {len(self.text)}"
+            )
+        try:
+            return ast.parse(self.text.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            raise FamilyError(f"{self.where}: cannot read {self.text!r} as an expression: {error}") from None
+
+    def _check(self, node: ast.AST, depth: int) -> None:
+        if depth > _DEEPEST:
+            raise FamilyError(f"{self.where}: {self.text!r} is nested more than {_DEEPEST} deep")
+        known = (
+            (isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str, bool)))
+            or isinstance(node, (ast.Name, ast.BoolOp, ast.IfExp, ast.Tuple))
+            or (isinstance(node, ast.BinOp) and type(node.op) in _BINARY)
+            or (isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY)
+            or (isinstance(node, ast.Compare) and all(type(op) in _COMPARE for op in node.ops))
+            or (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in FUNCTIONS
+                and not node.keywords
+            )
+        )
+        if not known:
+            what = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
+            raise FamilyError(
+                f"{self.where}: {what!r} is not allowed in {self.text!r}; allowed are numbers, strings, names, "
+                f"+ - * / // %, comparisons, and/or/not, a if c else b, and {', '.join(sorted(FUNCTIONS))}"
+            )
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr) and not (isinstance(node, ast.Call) and child is node.func):
+                self._check(child, depth + 1)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The free names the expression reads."""
+        called = {id(n.func) for n in ast.walk(self._tree) if isinstance(n, ast.Call)}
+        return frozenset(
+            n.id for n in ast.walk(self._tree) if isinstance(n, ast.Name) and id(n) not in called
+        )
+
+    def require(self, known: Collection[str]) -> "Expression":
+        """Return self; raise FamilyError naming the first free name that is not in ``known``."""
+        for name in sorted(self.names - set(known)):
+            raise FamilyError(
+                f"{self.where}: unknown name {name!r} in {self.text!r}{suggestion(name, known)} "
+                f"(allowed: {', '.join(sorted(known))})"
+            )
+        return self
+
+    def evaluate(self, names: Mapping[str, Value]) -> Any:
+        """The value with ``names`` bound. Raises FamilyError on arithmetic that has no answer."""
+        try:
+            return _function(self.text)(names)
+        except (ArithmeticError, TypeError, ValueError, KeyError) as error:
+            raise FamilyError(f"{self.where}: {self.text!r} has no value here: {error}") from None
+
+    def integer(self, names: Mapping[str, Value]) -> int:
+        """As ``evaluate``, and FamilyError unless the value is a whole number."""
+        value = self.evaluate(names)
+        if (
+            isinstance(value, bool) or not isinstance(value, (int, float)) or value % 1
+        ):  # inf % 1 and nan % 1 are nan
+            raise FamilyError(f"{self.where}: {self.text!r} gives {value!r}, a whole number is needed")
+        return int(value)
+
+
+@lru_cache(maxsize=1024)
+def parsed(text: str, where: str = "expression") -> Expression:
+    """The expression of ``text``, made once in a process. Raises FamilyError as Expression does."""
+    return Expression(text, where)
+
+
+@lru_cache(maxsize=4096)
+def _function(text: str) -> Evaluate:
+    """What ``text``, which was checked, computes from names. Kept here and not in the expression, which is pickled."""
+    return _compiled(ast.parse(text.strip(), mode="eval").body)
+
+
+def _compiled(node: ast.expr) -> Evaluate:
+    match node:
+        case ast.Constant(value=value):
+            return lambda names: value
+        case ast.Name(id=name):
+            return lambda names: names[name]
+        case ast.Tuple():
+            items = tuple(map(_compiled, node.elts))
+            return lambda names: tuple(item(names) for item in items)
+        case ast.BinOp():
+            return _arithmetic(_BINARY[type(node.op)], _compiled(node.left), _compiled(node.right))
+        case ast.UnaryOp():
+            unary, operand = _UNARY[type(node.op)], _compiled(node.operand)
+            return lambda names: unary(operand(names))
+        case ast.IfExp():
+            test, body, other = _compiled(node.test), _compiled(node.body), _compiled(node.orelse)
+            return lambda names: body(names) if test(names) else other(names)
+        case ast.BoolOp():
+            return _boolean(isinstance(node.op, ast.Or), tuple(map(_compiled, node.values)))
+        case ast.Compare():
+            pairs = zip(node.ops, node.comparators, strict=True)
+            steps = tuple((_COMPARE[type(op)], _compiled(item)) for op, item in pairs)
+            return _comparison(_compiled(node.left), steps)
+        case ast.Call(func=ast.Name(id=name)):
+            function, arguments = FUNCTIONS[name], tuple(map(_compiled, node.args))
+            return lambda names: _bounded(function(*(item(names) for item in arguments)))
+    raise AssertionError(f"unchecked node {type(node).__name__}")
+
+
+def _arithmetic(operation: Callable[[Any, Any], Any], left: Evaluate, right: Evaluate) -> Evaluate:
+    def evaluate(names: Mapping[str, Value]) -> Any:
+        first, second = left(names), right(names)
+        if not (isinstance(first, (int, float)) and isinstance(second, (int, float))):
+            raise TypeError("arithmetic needs numbers")  # a string times a number could fill the memory
+        return _bounded(operation(first, second))
+
+    return evaluate
+
+
+def _bounded(value: Any) -> Any:
+    """Refuse a whole number that no size or count can have, before the next product makes it longer: chained products
+    would fill the memory."""
+    if isinstance(value, int) and not -_MOST <= value <= _MOST:
+        raise OverflowError(f"a whole number beyond 2^{_MOST.bit_length() - 1}")
+    return value
+
+
+def _boolean(stop: bool, items: tuple[Evaluate, ...]) -> Evaluate:
+    """``and`` ends at the first value that is false, ``or`` at the first that is true: that value is the result."""
+
+    def evaluate(names: Mapping[str, Value]) -> Any:
+        value: Any = not stop
+        for item in items:
+            value = item(names)
+            if bool(value) is stop:
+                return value
+        return value
+
+    return evaluate
+
+
+def _comparison(first: Evaluate, steps: tuple[tuple[Callable[[Any, Any], Any], Evaluate], ...]) -> Evaluate:
+    def evaluate(names: Mapping[str, Value]) -> Any:
+        left = first(names)
+        for compare, item in steps:
+            right = item(names)
+            if not compare(left, right):
+                return False
+            left = right
+        return True
+
+    return evaluate

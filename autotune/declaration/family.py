@@ -1,0 +1,249 @@
+"""A kernel family: the folder that declares data, kernels and policies, read into frozen values.
+
+``load`` is the only way in. What a family says is checked here once, so that nothing later meets a
+misspelt name.
+"""
+
+import hashlib
+import importlib.util
+import json
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from autotune import yamlfile
+from autotune.declaration.expression import Expression, Value
+from autotune.declaration.host_code import host_code
+from autotune.declaration.parse import Kernel, Option, Scalar, parse
+from autotune.declaration.source_files import hashed, sources, together
+from autotune.declaration.space import AS_GIVEN, Space
+from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
+from autotune.files import bundled, include_dir
+from autotune.layout import Data
+
+__all__ = ["Family", "families"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    name: str
+    folder: Path
+    source: Path
+    title: str = ""
+    doc: str = ""
+    default_workload: str = ""
+    compile_options: tuple[str, ...] = ()
+    extents: Mapping[str, Expression | None]
+    scalars: Mapping[str, Scalar]
+    options: Mapping[str, Option]
+    features: Mapping[str, Expression] = field(default_factory=dict)
+    accuracy: tuple[str, ...] = ()
+    data: Mapping[str, Data]
+    windowed: Mapping[str, str] = field(default_factory=dict)
+    kernels: Mapping[str, Kernel]
+    space: Space
+    means: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    reference: str = ""
+    relative: Expression | None = None
+    absolute: Expression | None = None
+    bytes: Expression | None = None
+    needs: Mapping[str, Expression] = field(default_factory=dict)
+    operations: Expression | None = None
+    operation_unit: str = ""
+    space_digest: str = ""
+
+    @property
+    def inputs(self) -> tuple[Data, ...]:
+        return tuple(d for d in self.data.values() if d.role == "input")
+
+    @property
+    def outputs(self) -> tuple[Data, ...]:
+        return tuple(d for d in self.data.values() if d.role == "output")
+
+    @cached_property
+    def orders(self) -> Mapping[str, Any]:
+        """What makes the orders of order policies: functions of the inputs by policy value, from family.py. Raises
+        FamilyError for a value that stands for no order."""
+        policies = self.space.order_policies
+        found: Mapping[str, Any] = getattr(self.module, "orders", {}) if policies else {}
+        for policy in policies:
+            for value in policy.values:
+                if not policy.is_order(value, found):
+                    raise FamilyError(
+                        f"family {self.name}: policy {policy.name}: {UnknownName('order', value, found)}: write it in "
+                        f"orders of family.py, or call the value {AS_GIVEN} if it stands for no order"
+                    )
+        return found
+
+    @property
+    def constants(self) -> frozenset[str]:
+        """The extents that are the same for every input: their value reads nothing."""
+        return frozenset(
+            name for name, value in self.extents.items() if value is not None and not value.names
+        )
+
+    @property
+    def has_links(self) -> bool:
+        """Whether an input holds indices of another array."""
+        return any(field.link for data in self.inputs for field in data.fields)
+
+    @property
+    def fixed_sizes(self) -> Mapping[str, int]:
+        """The sizes of ``constants``."""
+        return {name: value.integer({}) for name, value in self.extents.items() if value and not value.names}
+
+    def tolerance(self, names: Mapping[str, Any]) -> tuple[float, float]:
+        """(relative, absolute) that a floating point output may be off; ``names`` binds options, policies, extents and
+        scalars. Raises FamilyError."""
+        relative, absolute = (
+            0.0 if e is None else float(e.evaluate(names)) for e in (self.relative, self.absolute)
+        )
+        for key, value in (("relative", relative), ("absolute", absolute)):
+            if not 0 <= value < math.inf:
+                raise FamilyError(
+                    f"family {self.name}: the {key} tolerance is {value} here; it has to be finite and not negative"
+                )
+        return relative, absolute
+
+    @cached_property
+    def module(self) -> ModuleType | None:
+        """``family.py`` of the folder, loaded as a package so that it can import its neighbours; None when the
+        family has no Python."""
+        file = self.folder / "family.py"
+        if not file.is_file():
+            return None
+        name = f"autotune_family_{self.name}_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]}"
+        if name in sys.modules:
+            return sys.modules[name]
+        spec = importlib.util.spec_from_file_location(
+            name, file, submodule_search_locations=[str(self.folder)]
+        )
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except Exception as problem:
+            del sys.modules[name]
+            raise FamilyError(f"{file} cannot be imported: {type(problem).__name__}: {problem}") from problem
+        return module
+
+    @cached_property
+    def sources(self) -> Mapping[str, tuple[Path, str]]:
+        """The C++ files that decide the binaries (see ``sources``) with the sha256 of each, by name. Raises
+        FamilyError."""
+        return hashed(sources(self.folder, include_dir()))
+
+    @cached_property
+    def source_digest(self) -> str:
+        """sha256 over names and contents of ``sources``."""
+        return together(self.sources)
+
+    @cached_property
+    def host_code(self) -> Mapping[str, tuple[Path, str]]:
+        """The files behind ``family.py`` (see ``host_code``) with the sha256 of each, by name. Loads it. Raises
+        FamilyError."""
+        return hashed(host_code(self.folder, self.module))
+
+    @cached_property
+    def host_digest(self) -> str:
+        """sha256 over names and contents of ``host_code``."""
+        return together(self.host_code)
+
+    def chosen_options(self, given: Mapping[str, Any]) -> dict[str, str | int]:
+        """Every option's value: ``given`` where named, else the default. Raises UnknownName."""
+        for name in given:
+            if name not in self.options:
+                raise UnknownName("option", name, self.options, f"family {self.name}")
+        chosen: dict[str, str | int] = {}
+        for name, option in self.options.items():
+            value = given.get(name, option.default)
+            match = [v for v in option.values if str(v) == str(value)]
+            if not match:
+                raise UnknownName(f"value of option {name}", value, option.values)
+            chosen[name] = match[0]
+        return chosen
+
+    def sizes(
+        self, shapes: Mapping[str, tuple[int, ...]], given: Mapping[str, Value] | None = None
+    ) -> dict[str, int]:
+        """Every extent's value from the shapes of the inputs and what is ``given``: options, and scalars that are not
+        computed. Raises WorkloadError when two inputs disagree."""
+        known = {**{name: option.default for name, option in self.options.items()}, **(given or {})}
+        bound: dict[str, int] = {}
+        giver: dict[str, str] = {}  # the first input that has the extent
+        for data in self.inputs:
+            for name, size in zip(data.shape, shapes[data.name], strict=True):
+                giver.setdefault(name, data.name)
+                if bound.setdefault(name, size) != size:
+                    raise WorkloadError(
+                        f"extent {name}: {data.name} gives {size}, another input gives {bound[name]}; they must agree"
+                    )
+        for name, value in self.extents.items():
+            if (
+                value is not None
+                and bound.setdefault(name, computed := value.integer({**known, **bound})) != computed
+            ):
+                needed = str(computed) if name in self.constants else f"{value.text}, which is {computed}"
+                raise WorkloadError(f"{giver[name]}: {name} is {bound[name]}, and must be {needed}")
+        return bound
+
+    def names(self, configuration: Mapping[str, Any], sizes: Mapping[str, int], options: Mapping[str, Any],
+              scalars: Mapping[str, Any]) -> dict[str, Value]:  # fmt: skip
+        """What expressions may read: extents, policies, options and scalars."""
+        return {**sizes, **options, **scalars, **configuration}
+
+
+def families(extra: Path | None = None) -> dict[str, Path]:
+    """Folders of the known families by name: those shipped, then ``extra``'s."""
+    roots = [bundled("kernels"), *([extra] if extra else [])]
+    return {file.parent.name: file.parent for root in roots for file in sorted(root.glob("*/family.yaml"))}
+
+
+def load_family(name_or_folder: str | Path, check: bool = True) -> Family:
+    """The family of that name, or in that folder (or the folder of that family.yaml). With ``check`` off the
+    declaration's schema is only consulted when it cannot be read without (run-time dispatch: files that a sweep has
+    accepted). Raises UnknownName, FamilyError."""
+    known = families()
+    text = str(name_or_folder)
+    if Path(text).name == "family.yaml" and Path(text).is_file():  # its folder is meant
+        text = str(Path(text).parent)
+    folder = known.get(text) or Path(text)
+    if text not in known and not (folder / "family.yaml").is_file():
+        if "/" in text or folder.is_dir():
+            raise FamilyError(
+                f"{folder} holds no family.yaml: name a family ({', '.join(known)}) or a folder with one"
+            )
+        raise UnknownName("family", text, known)
+    file = folder / "family.yaml"
+    content = yamlfile.read(file, FamilyError)
+    if check:
+        yamlfile.check(content, "family", file, FamilyError)
+    try:
+        declared = parse(content, folder.resolve())
+    except (AutotuneError, KeyError, TypeError, AttributeError, ValueError):
+        yamlfile.check(content, "family", file, FamilyError)
+        raise
+    return Family(**declared, space_digest=_space_digest(content))
+
+
+_NOT_MEASURED = ("title", "presets", "default_workload", "features", "accuracy", "needs")
+
+
+def _space_digest(content: Mapping[str, Any]) -> str:
+    """sha256 over what decides a measurement: data, geometry, policies, constraints. Not over what only explains or
+    names (docs, titles, presets, the default workload), nor over what only chooses among measurements (features,
+    accuracy) or is held against them (needs)."""
+
+    def kept(item: Any) -> Any:
+        if isinstance(item, dict):
+            return {str(key): kept(value) for key, value in item.items() if key != "doc"}
+        return [kept(value) for value in item] if isinstance(item, list) else item
+
+    told = {key: value for key, value in content.items() if key not in _NOT_MEASURED}
+    return hashlib.sha256(json.dumps(kept(told), sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,237 @@
+"""Which configurations a search may still visit: a list of them, or a space too large to list.
+
+Both say what is near a configuration, in one measure: a policy whose values are words differs (1) or not
+(0); between two numbers it is how many declared values lie between them, as a share of all.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.declaration.space import Configuration, Policy, PolicyValue, Space
+
+__all__ = ["Listed", "Members", "Unlisted", "encode", "listed", "narrowed"]
+
+
+MOST_LISTED = 50_000  # more are searched without a list; so many take a second and some megabytes
+
+POOL = 2000  # candidates that a model is asked about at once
+
+_DRAWS = 64  # attempts at chance before a method that always ends
+
+
+class Members(Protocol):
+    """What is left of a space. ``random``, ``nearest`` and ``pool`` give only members that were not taken."""
+
+    policies: tuple[Policy, ...]
+
+    def __contains__(self, configuration: object) -> bool: ...
+
+    def take(self, configuration: Configuration) -> None:
+        """``configuration`` is not given again."""
+
+    def random(self, rng: np.random.Generator) -> Configuration | None:
+        """One at random; None when nothing is left."""
+
+    def nearest(self, wanted: Configuration, rng: np.random.Generator) -> Configuration | None:
+        """``wanted`` itself when it may be visited, else one close to it; None when nothing is left."""
+
+    def pool(
+        self, best: Sequence[Configuration], rng: np.random.Generator
+    ) -> tuple[Sequence[Configuration], NDArray[np.float64]]:
+        """Candidates for a model, with their rows of ``encode``: all that is left when that is little, else a
+        random part and what differs little from ``best``."""
+
+
+class Listed:
+    """A space as a list. ``random`` is uniform, ``nearest`` exact."""
+
+    def __init__(self, policies: tuple[Policy, ...], configurations: Iterable[Configuration]) -> None:
+        self.policies = policies
+        self.all = tuple(dict.fromkeys(configurations))
+        self._index = {configuration: i for i, configuration in enumerate(self.all)}
+        self._codes = encode(policies, self.all)
+        self._left = np.ones(len(self.all), dtype=bool)
+
+    def __contains__(self, configuration: object) -> bool:
+        return configuration in self._index
+
+    def take(self, configuration: Configuration) -> None:
+        if configuration in self._index:
+            self._left[self._index[configuration]] = False
+
+    def random(self, rng: np.random.Generator) -> Configuration | None:
+        left = np.flatnonzero(self._left)
+        return self.all[int(rng.choice(left))] if len(left) else None
+
+    def nearest(self, wanted: Configuration, rng: np.random.Generator) -> Configuration | None:
+        left = np.flatnonzero(self._left)
+        if not len(left):
+            return None
+        away = self._distance(wanted, left)
+        return self.all[int(rng.choice(left[away <= away.min() + 1e-6]))]
+
+    def pool(
+        self, best: Sequence[Configuration], rng: np.random.Generator
+    ) -> tuple[Sequence[Configuration], NDArray[np.float64]]:
+        left = np.flatnonzero(self._left)
+        if len(left) > POOL:
+            chosen = [rng.choice(left, POOL // 2, replace=False)]
+            share = POOL // 2 // max(1, len(best))
+            for configuration in best:
+                chosen.append(left[np.argsort(self._distance(configuration, left), kind="stable")[:share]])
+            left = np.unique(np.concatenate(chosen))
+        return [self.all[i] for i in left], self._codes[left]
+
+    def _distance(self, configuration: Configuration, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        away: NDArray[np.float64] = ((self._codes[rows] - encode(self.policies, [configuration])) ** 2).sum(
+            axis=1
+        )
+        return away
+
+
+class Unlisted:
+    """A space that is never listed: members are drawn and checked one by one.
+
+    ``random`` is uniform as long as a draw of ``_DRAWS`` keeps the constraints; where they leave less, it walks
+    down the policies in order with values by chance, which favours members with few siblings. The walk visits
+    every member in the end, so None means that none is left.
+    """
+
+    def __init__(self, space: Space) -> None:
+        self.policies = space.policies
+        self._space = space
+        self._taken: set[Configuration] = set()
+
+    def __contains__(self, configuration: object) -> bool:
+        if not isinstance(configuration, Configuration) or len(configuration) != len(self.policies):
+            return False
+        declared = all(configuration.get(p.name) in p.values for p in self.policies)
+        return declared and not self._space.exclusion(configuration)
+
+    def take(self, configuration: Configuration) -> None:
+        self._taken.add(configuration)
+
+    def random(self, rng: np.random.Generator) -> Configuration | None:
+        for drawn in self._draws(_DRAWS, rng):
+            if self._free(drawn):
+                return drawn
+        return next((found for found in _walk(self._space, rng) if found not in self._taken), None)
+
+    def nearest(self, wanted: Configuration, rng: np.random.Generator) -> Configuration | None:
+        if wanted in self and self._free(wanted):
+            return wanted
+        for count in range(1, len(self.policies) + 1):
+            for changed in self._changes(wanted, count, _DRAWS, rng):
+                if self._free(changed):
+                    return changed
+        return self.random(rng)
+
+    def pool(
+        self, best: Sequence[Configuration], rng: np.random.Generator
+    ) -> tuple[Sequence[Configuration], NDArray[np.float64]]:
+        found: dict[Configuration, None] = {}
+        for configuration in best:
+            for policy in self.policies:
+                for value in policy.values:
+                    found[Configuration({**configuration, policy.name: value})] = None
+            found.update(dict.fromkeys(self._changes(configuration, 2, _DRAWS // 4, rng)))
+        found.update(dict.fromkeys(self._draws(2 * _DRAWS, rng)))
+        if (drawn := self.random(rng)) is not None:
+            found[drawn] = None
+        free = [configuration for configuration in found if self._free(configuration)][:POOL]
+        return free, encode(self.policies, free)
+
+    def _free(self, configuration: Configuration) -> bool:
+        return configuration not in self._taken and not self._space.exclusion(configuration)
+
+    def _draws(self, count: int, rng: np.random.Generator) -> Iterator[Configuration]:
+        """So many at random, inside the space or not."""
+        numbers = rng.integers(0, [len(p.values) for p in self.policies], (count, len(self.policies)))
+        for row in numbers.tolist():
+            yield Configuration({p.name: p.values[i] for p, i in zip(self.policies, row, strict=True)})
+
+    def _changes(
+        self, configuration: Configuration, count: int, tries: int, rng: np.random.Generator
+    ) -> Iterator[Configuration]:
+        """``configuration`` with ``count`` policies changed at random, so many times, inside the space or not."""
+        which = rng.random((tries, len(self.policies))).argsort(axis=1)[:, :count].tolist()
+        numbers = rng.integers(0, 2**31, (tries, count)).tolist()
+        for chosen, row in zip(which, numbers, strict=True):
+            values = dict(configuration)
+            for i, number in zip(chosen, row, strict=True):
+                policy = self.policies[i]
+                others = [v for v in policy.values if v != configuration[policy.name]] or list(policy.values)
+                values[policy.name] = others[number % len(others)]
+            yield Configuration(values)
+
+
+def listed(space: Space, most: int = MOST_LISTED) -> tuple[Configuration, ...] | None:
+    """``space.configurations()``, or None when there are more than ``most`` or they are too rare to list."""
+    steps = [20 * most]
+    found = tuple(islice(_walk(space, None, steps), most + 1))
+    return None if len(found) > most or steps[0] < 0 else found
+
+
+def narrowed(space: Space, held: dict[str, Sequence[Any]]) -> Space:
+    """``space`` with the policies in ``held`` limited to the given values (values or their text): what
+    ``configurations(narrowed=...)`` lists, without listing it. Raises UnknownName."""
+    values = {name: tuple(space.policy(name).value(v) for v in vs) for name, vs in held.items()}
+    return replace(
+        space, policies=tuple(replace(p, values=values.get(p.name, p.values)) for p in space.policies)
+    )
+
+
+def encode(policies: Sequence[Policy], configurations: Sequence[Configuration]) -> NDArray[np.float64]:
+    """A row for each configuration, such that the squared distance of two rows is the sum over policies of how far
+    apart their values are, 0..1 each (see the module): one column a word, and one a step between numbers."""
+    blocks = []
+    for policy in policies:
+        table = _table(policy)
+        blocks.append([table[configuration[policy.name]] for configuration in configurations])
+    if not configurations:
+        return np.zeros((0, sum(len(_table(p)[p.values[0]]) for p in policies)))
+    return np.hstack([np.array(block, dtype=float).reshape(len(configurations), -1) for block in blocks])
+
+
+def columns(policies: Sequence[Policy]) -> NDArray[np.intp]:
+    """The number of the policy behind each column of ``encode``."""
+    return np.repeat(np.arange(len(policies)), [len(_table(p)[p.values[0]]) for p in policies])
+
+
+def _table(policy: Policy) -> dict[PolicyValue, tuple[float, ...]]:
+    count = len(policy.values)
+    if all(isinstance(value, int) for value in policy.values):
+        step = max(1, count - 1) ** -0.5
+        ordered = sorted(policy.values, key=int)
+        return {v: (step,) * i + (0.0,) * (count - 1 - i) for i, v in enumerate(ordered)}
+    return {v: tuple(0.5**0.5 * (i == j) for j in range(count)) for i, v in enumerate(policy.values)}
+
+
+def _walk(
+    space: Space, rng: np.random.Generator | None, steps: list[int] | None = None
+) -> Iterator[Configuration]:
+    """Every member, value by value in declared order or by chance, leaving a branch as soon as a constraint fails;
+    ``steps[0]`` counts down, and below 0 the walk ends."""
+    chosen: dict[str, PolicyValue] = {}
+
+    def descend() -> Iterator[Configuration]:
+        if len(chosen) == len(space.policies):
+            yield Configuration(chosen)
+            return
+        policy = space.policies[len(chosen)]
+        for i in range(len(policy.values)) if rng is None else rng.permutation(len(policy.values)):
+            if steps is not None:
+                steps[0] -= 1
+                if steps[0] < 0:
+                    return
+            chosen[policy.name] = policy.values[i]
+            if not space.exclusion(chosen):
+                yield from descend()
+            del chosen[policy.name]
+
+    yield from descend()

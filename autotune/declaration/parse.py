@@ -1,0 +1,496 @@
+"""From the mapping in ``family.yaml`` to frozen values, every name checked against what is declared."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autotune.declaration.expression import Expression
+from autotune.declaration.space import Constraint, Policy, PolicyValue, Preset, Space
+from autotune.errors import AutotuneError, FamilyError, UnknownName
+from autotune.layout import DIMS, MEMORIES, PACKINGS, Data, Field
+
+__all__ = [
+    "GROUPINGS",
+    "Kernel",
+    "Option",
+    "Scalar",
+    "check_choice",
+    "check_views",
+    "data_of",
+    "one_choice_each",
+    "parse",
+    "windowed_of",
+]
+
+
+GROUPINGS = ("split", "merged")
+
+
+def check_choice(place: str, data: Data, layout: str, choice: Any) -> None:
+    """Raise when ``choice`` is no value of the layout dimension, or none that ``data`` can take."""
+    allowed = {"memory": MEMORIES, "dims": DIMS, "grouping": GROUPINGS, "packing": tuple(PACKINGS)}.get(
+        layout
+    )
+    if allowed and choice not in allowed:
+        raise UnknownName(f"{layout} layout", choice, allowed, place)
+    if layout == "records" and not re.fullmatch(r"aos|soa|aosoa[1-9][0-9]*", str(choice)):
+        raise UnknownName("records layout", choice, ("aos", "soa", "aosoa<lanes>"), place)
+    if layout in ("vector", "padding") and not (isinstance(choice, int) and choice >= 1):
+        raise FamilyError(f"{place}: {layout} {choice!r} is not a whole number of at least 1")
+    if data.of and (layout != "memory" or choice == "constant"):
+        raise FamilyError(
+            f"{place}: {data.name} is a view of {data.of}, whose elements stay where they are: only its memory can be "
+            "chosen, global, readonly or texture"
+        )
+    if data.of and choice == "texture" and len(data.shape) > 2:
+        raise FamilyError(
+            f"{place}: {data.name} has {len(data.shape)} extents, and the texture of a view has one or two"
+        )
+    if layout == "memory" and choice != "global" and data.role not in ("input", "view"):
+        raise FamilyError(
+            f"{place}: {choice} memory cannot be written, and {data.name} has role {data.role}; only global can"
+        )
+    if layout == "axes" and not (
+        isinstance(choice, list) and sorted(map(str, choice)) == sorted(set(data.shape))
+    ):
+        raise UnknownName("axes layout", choice, [list(data.shape), "in any order"], place)
+    if layout == "axes" and len(set(data.shape)) < len(data.shape):
+        raise FamilyError(
+            f"{place}: the extents of {data.name} repeat, so their names give its axes no order"
+        )
+    if layout in ("packing", "vector"):
+        if not data.packed:
+            raise FamilyError(f"{place}: data {data.name} names no packed extent to join elements along")
+        if data.dtype.kind not in "iu":
+            raise FamilyError(
+                f"{place}: data {data.name} holds {data.dtype}, and only whole numbers can be packed"
+            )
+
+
+def check_views(data: Mapping[str, Data], policies: tuple[Policy, ...], where: str) -> None:
+    """Raise for a view of what is no scratch array, or of one whose elements a layout moves: a view finds them by its
+    own shape, in canonical order."""
+    scratch = [array.name for array in data.values() if array.role == "scratch"]
+    for array in data.values():
+        if not array.of:
+            continue
+        place = f"{where}: data {array.name}"
+        if array.of not in scratch:
+            raise UnknownName("scratch array", array.of, scratch, f"{place}: of")
+        drivers = [f"its own layout ({name})" for name in data[array.of].fixed if name != "memory"]
+        drivers += [f"policy {p.name}" for p in policies if array.of in p.data and p.layout != "memory"]
+        if drivers:
+            raise FamilyError(
+                f"{place}: {drivers[0]} moves the elements of {array.of}, and a view has to find them in order; take "
+                "it away"
+            )
+
+
+def one_choice_each(data: Mapping[str, Data], policies: tuple[Policy, ...], where: str) -> None:
+    """A layout dimension of an array has one driver; a vector width joins words, so it needs a packing."""
+    drivers = {(layout, name): "its own layout" for name, array in data.items() for layout in array.fixed}
+    for policy in policies:
+        for name in policy.data:
+            driver = drivers.setdefault((policy.layout, name), f"policy {policy.name}")
+            if driver != f"policy {policy.name}":
+                raise FamilyError(
+                    f"{where}: policy {policy.name} and {driver} both choose the {policy.layout} of {name}"
+                )
+    for (layout, name), driver in drivers.items():
+        if layout == "vector" and ("packing", name) not in drivers:
+            raise FamilyError(f"{where}: {driver} sets the vector width of {name}, which has no packing")
+
+
+def data_of(name: str, value: Mapping[str, Any], where: str) -> Data:
+    place = f"{where}: data {name}"
+    if ("type" in value) == ("record" in value) or ("record" in value) != ("fields" in value):
+        raise FamilyError(f"{place}: give either type, or record with fields")
+    if "record" in value:
+        members = {key: {"type": f} if isinstance(f, str) else f for key, f in value["fields"].items()}
+        fields = tuple(_field(key, member, place) for key, member in members.items())
+    else:
+        fields = (_field("", value, place),)
+    low, high = value.get("range", (None, None))
+    if value.get("packed", "") not in ("", *value["shape"]):
+        raise UnknownName("extent", value["packed"], value["shape"], f"{place}: packed")
+    if "record" in value and ("range" in value or "packed" in value):
+        raise FamilyError(f"{place}: range and packed are for plain elements, and this one holds records")
+    _check_view(value, place)
+    plane = value.get("plane", {})
+    data = Data(
+        name=name,
+        role=value["role"],
+        fields=fields,
+        shape=tuple(value["shape"]),
+        record=value.get("record", ""),
+        packed=value.get("packed", ""),
+        low=low,
+        high=high,
+        index_bits=value.get("index_bits", 32),
+        constant_bytes=value.get("constant_bytes", 65536),
+        plane=(plane.get("width", 4096), plane.get("rows", 1)),
+        fixed=dict(value.get("layout", {})),
+        zero=str(value.get("zero", "")),
+        used=str(value.get("used", "")),
+        of=value.get("of", ""),
+        pitch=value.get("pitch", ""),
+        doc=value.get("doc", ""),
+    )
+    if data.record and np.dtype([(f.name, f.type) for f in fields], align=True) != data.dtype:
+        raise FamilyError(
+            f"{place}: a C++ compiler would pad this record; order its fields by size and fill it up"
+        )
+    for layout, choice in data.fixed.items():
+        check_choice(place, data, layout, choice)
+    return data
+
+
+def _field(name: str, value: Mapping[str, Any], place: str) -> Field:
+    field = Field(name, value["type"], value.get("link", ""), value.get("none"))
+    if field.link and np.dtype(field.type).kind not in "iu":
+        raise FamilyError(f"{place}: a link is a whole number, and {name or 'this one'} is {field.type}")
+    if field.none is not None:
+        if not field.link:
+            raise FamilyError(f"{place}: none is for links: it is the number that stands for none")
+        limits = np.iinfo(field.type)
+        if not limits.min <= field.none <= limits.max:
+            raise FamilyError(f"{place}: none {field.none} is outside the range of {field.type}")
+    return field
+
+
+_NOT_OF_A_VIEW = ("record", "range", "packed", "link", "none", "constant_bytes", "plane", "zero", "windowed")
+
+
+def _check_view(value: Mapping[str, Any], place: str) -> None:
+    """Raise FamilyError when what makes a view is there without the rest of it."""
+    if (value["role"] == "view") != ("of" in value):
+        raise FamilyError(f"{place}: role view and of go together: of names the scratch array that is viewed")
+    if "pitch" in value and not ("of" in value and len(value["shape"]) > 1):
+        raise FamilyError(f"{place}: pitch says how far apart the rows of a view of two or more extents lie")
+    if "of" in value and (wrong := [key for key in _NOT_OF_A_VIEW if key in value]):
+        raise FamilyError(f"{place}: {wrong[0]} is not for views, which have no content of their own")
+
+
+def windowed_of(data: Mapping[str, Any], policies: tuple[Policy, ...], where: str) -> dict[str, str]:
+    """The extent along which each array that says so may be cut, by the array's name."""
+    found = {name: value["windowed"] for name, value in data.items() if "windowed" in value}
+    for name, extent in found.items():
+        place = f"{where}: data {name}"
+        if extent not in data[name]["shape"]:
+            raise UnknownName("extent", extent, data[name]["shape"], f"{place}: windowed")
+        if data[name]["role"] != "input":
+            raise FamilyError(f"{place}: windowed is for inputs, and this one has role {data[name]['role']}")
+    for policy in policies:
+        for name in found.keys() & set(policy.data) if policy.layout == "grouping" else ():
+            raise FamilyError(
+                f"{where}: policy {policy.name}: {name} is windowed, and what is cut into windows cannot be merged"
+            )
+    return found
+
+
+_WORD = r"[\w.+-]+"  # what goes into C++ text
+
+# As a message names them, and as they are recognised.
+_COMPILE_OPTIONS = {
+    "-DNAME": r"-D[A-Za-z_]\w*",
+    "-DNAME=VALUE (letters, digits, _ . + -)": r"-D[A-Za-z_]\w*=[\w.+-]*",
+    "-UNAME": r"-U[A-Za-z_]\w*",
+    "-O0 to -O3": r"-O[0-3]",
+    "-std=c++N": r"--?std=(c|gnu)\+\+\w\w",
+    "-use_fast_math": r"--?use_fast_math",
+    "--fmad, --ftz, --prec-div, --prec-sqrt, --restrict, --extra-device-vectorization, each also =true or =false": (
+        r"--?(fmad|ftz|prec-div|prec-sqrt|restrict|extra-device-vectorization)(=(true|false))?"
+    ),
+    "-maxrregcount=N": r"--?maxrregcount=\d+",
+    "-Xptxas=-ON, -Xptxas=-dlcm=…, -Xptxas=-dscm=…, -Xptxas=--allow-expensive-optimizations=…": (
+        r"(-Xptxas|--ptxas-options)="
+        r"(-O\d|-d[ls]cm=\w\w|--def-(load|store)-cache=\w\w|--allow-expensive-optimizations=(true|false)|-v)"
+    ),
+    "-lineinfo": r"-lineinfo|--generate-line-info",
+    "-extended-lambda": r"--?extended-lambda",
+    "--expt-relaxed-constexpr": r"--?expt-relaxed-constexpr",
+    "-default-device": r"-default-device|--device-as-default-execution-space",
+    "-diag-suppress=N": r"--?diag-suppress=\d+(,\d+)*",
+    "-w": r"-w|--disable-warnings",
+}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel template: its arguments in order and its launch geometry (blocks; threads; bytes)."""
+
+    name: str
+    arguments: tuple[str, ...]
+    grid: tuple[Expression, ...]
+    block: tuple[Expression, ...]
+    shared_bytes: Expression
+
+    @property
+    def block_names(self) -> frozenset[str]:
+        """What the threads of a block and its shared memory depend on."""
+        return frozenset().union(*(item.names for item in (*self.block, self.shared_bytes)))
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A plain kernel argument of numpy type ``type``; computed by ``value`` unless the workload gives it."""
+
+    name: str
+    type: str
+    value: Expression | None = None
+    default: float | None = None
+
+
+@dataclass(frozen=True)
+class Option:
+    """A choice that changes the result: made by the workload or the caller, never by the tuner."""
+
+    name: str
+    values: tuple[str | int, ...]
+    default: str | int
+    doc: str = ""
+
+
+def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The fields of ``family.Family``. ``content`` has the shape of schemas/family.json."""
+    name = content["family"]
+    where = f"family {name}"
+    source = folder / content["source"]
+    if not source.is_file():
+        raise FamilyError(f"{where}: its source {source} is not there")
+    data = {key: data_of(key, value, where) for key, value in content["data"].items()}
+    policies = tuple(_policy(key, value, data, where) for key, value in content["policies"].items())
+    one_choice_each(data, policies, where)
+    check_views(data, policies, where)
+    windowed = windowed_of(content["data"], policies, where)
+    given = [key for key, value in content.get("scalars", {}).items() if "value" not in value]
+    options = {key: _option(key, value, where) for key, value in content.get("options", {}).items()}
+    extents = _extents(content, data, {*given, *options}, where)
+    scalars: dict[str, Scalar] = {}
+    for key, value in content.get("scalars", {}).items():
+        scalars[key] = _scalar(key, value, {*extents, *options, *scalars}, where)
+    names = {*extents, *options, *scalars, *(p.name for p in policies)}
+    _distinct([extents, options, scalars, data, {p.name: p for p in policies}], where)
+    kernels = {
+        key: _kernel(key, value, (*data, *scalars), names, where) for key, value in content["kernels"].items()
+    }
+    for array in data.values():
+        if array.zero:
+            Expression(array.zero, f"{where}: data {array.name}: zero").require(names)
+        if array.used:
+            Expression(array.used, f"{where}: data {array.name}: used").require(names)
+            if array.role != "input":
+                raise FamilyError(f"{where}: data {array.name}: used is for inputs, and this is {array.role}")
+    varying = [name for name, value in extents.items() if value is None or value.names] or [*extents]
+    features = {
+        key: Expression(str(value), f"{where}: feature {key}").require({*extents, *scalars})
+        for key, value in content.get("features", {name: name for name in varying}).items()
+    }
+    space = Space(
+        policies,
+        tuple(
+            Constraint(Expression(str(c["require"]), f"{where}: constraint").require(names), c["reason"])
+            for c in content.get("constraints", [])
+        ),
+        _presets(content.get("presets", {}), policies, where),
+    )
+    try:
+        space.check()
+        if reference := content.get("reference", ""):
+            space.configuration(reference)
+    except AutotuneError as problem:
+        raise FamilyError(f"{where}: {problem}") from None
+    operations = content.get("operations", {})
+    tolerance = content.get("tolerance", {})
+    return {
+        "name": name,
+        "folder": folder,
+        "source": source,
+        "title": content.get("title", ""),
+        "doc": content.get("doc", ""),
+        "default_workload": content.get("default_workload", ""),
+        "compile_options": _compile_options(content.get("compile_options", ()), where),
+        "extents": extents,
+        "scalars": scalars,
+        "options": options,
+        "features": features,
+        "accuracy": tuple(Space(policies).policy(key).name for key in content.get("accuracy", ())),
+        "data": data,
+        "windowed": windowed,
+        "kernels": kernels,
+        "space": space,
+        "means": {key: _means(value) for key, value in content["policies"].items()},
+        "reference": content.get("reference", ""),
+        "relative": _optional(tolerance.get("relative"), f"{where}: tolerance", names),
+        "absolute": _optional(tolerance.get("absolute"), f"{where}: tolerance", names),
+        "bytes": _optional(content.get("bytes"), f"{where}: bytes", names),
+        "needs": {
+            unit: Expression(str(text), f"{where}: needs {unit}").require(names)
+            for unit, text in content.get("needs", {}).items()
+        },
+        "operations": _optional(operations.get("count"), f"{where}: operations", names),
+        "operation_unit": operations.get("unit", ""),
+    }
+
+
+def _optional(text: Any, where: str, names: Collection[str]) -> Expression | None:
+    return None if text is None else Expression(str(text), where).require(names)
+
+
+def _distinct(groups: list[Any], where: str) -> None:
+    seen: set[str] = set()
+    for group in groups:
+        for name in group:
+            if name in seen:
+                raise FamilyError(
+                    f"{where}: the name {name!r} is used twice; extents, options, scalars, data and policies "
+                    "share one namespace"
+                )
+            seen.add(name)
+
+
+def _policy(name: str, value: Mapping[str, Any], data: Mapping[str, Data], where: str) -> Policy:
+    place = f"{where}: policy {name}"
+    values: tuple[PolicyValue, ...] = tuple(value["values"])
+    layout, applies = value.get("layout", ""), tuple(value.get("data", ()))
+    texts = [str(item) for item in values]
+    if len(set(texts)) < len(texts) or not all(re.fullmatch(_WORD, text) for text in texts):
+        raise FamilyError(f"{place}: values {texts} must be distinct words (letters, digits, _ . + -)")
+    if value["default"] not in values:
+        raise UnknownName("default", value["default"], values, place)
+    if bool(layout) != bool(applies):
+        raise FamilyError(f"{place}: layout and data go together: which layout dimension, of which arrays")
+    spaces = sorted({extent for d in data.values() for extent in d.shape})
+    for target in applies:
+        if target not in (spaces if layout == "order" else data):
+            raise UnknownName(
+                "extent" if layout == "order" else "data",
+                target,
+                spaces if layout == "order" else data,
+                place,
+            )
+    if layout == "grouping" and (len(applies) < 2 or any(data[name].role != "input" for name in applies)):
+        raise FamilyError(f"{place}: grouping merges two or more inputs; data names {', '.join(applies)}")
+    means = _means(value)
+    for text in means:
+        if text not in texts:
+            raise UnknownName("value", text, values, f"{place}: means")
+    for item in values:
+        for target in applies if layout != "order" else ():
+            check_choice(place, data[target], layout, means.get(str(item), item))
+    if (
+        layout == "grouping"
+        and len({(data[target].shape, data[target].dtype.itemsize) for target in applies}) > 1
+    ):
+        raise FamilyError(
+            f"{place}: {', '.join(applies)} differ in shape or element size, so they cannot be merged"
+        )
+    constant = bool(value.get("constant", False))
+    if constant and not layout:
+        raise FamilyError(f"{place}: constant is for layout policies; any other is a constant anyway")
+    return Policy(name, values, value["default"], layout, applies, value.get("doc", ""), constant)
+
+
+def _means(policy: Mapping[str, Any]) -> dict[str, Any]:
+    """What each value stands for, by its text: a YAML key may be a number."""
+    return {str(value): meaning for value, meaning in policy.get("means", {}).items()}
+
+
+def _extents(
+    content: Mapping[str, Any], data: Mapping[str, Data], given: Collection[str], where: str
+) -> dict[str, Expression | None]:
+    """``given`` names the options and the scalars that are not computed: an extent may be made of them."""
+    inputs = {name for d in data.values() if d.role == "input" for name in d.shape}
+    extents: dict[str, Expression | None] = dict.fromkeys(sorted(inputs))
+    for name, value in content.get("extents", {}).items():
+        if isinstance(value, Mapping):
+            extents[name] = Expression(str(value["value"]), f"{where}: extent {name}").require(
+                {*extents, *given}
+            )
+        elif name not in inputs:
+            raise FamilyError(f"{where}: extent {name} is in no input's shape: give it a value expression")
+    for array in data.values():
+        links = [f.link for f in array.fields if f.link]
+        for name in (*array.shape, *links, *([array.pitch] if array.pitch else [])):
+            if name not in extents:
+                raise UnknownName("extent", name, extents, f"{where}: data {array.name}")
+    return extents
+
+
+def _compile_options(options: Sequence[str], where: str) -> tuple[str, ...]:
+    """Options that say how a kernel is compiled, and nothing else: others name programs to run and files to read or
+    write, and nvcc hands its arguments on through a shell."""
+    for option in options:
+        if not any(re.fullmatch(pattern, option) for pattern in _COMPILE_OPTIONS.values()):
+            raise FamilyError(
+                f"{where}: compile_options: {option!r} is not allowed; allowed are, each as one text: "
+                f"{', '.join(_COMPILE_OPTIONS)}"
+            )
+    return tuple(options)
+
+
+def _option(name: str, value: Mapping[str, Any], where: str) -> Option:
+    texts = [str(item) for item in value["values"]]
+    if len(set(texts)) < len(texts) or not all(re.fullmatch(_WORD, text) for text in texts):
+        raise FamilyError(
+            f"{where}: option {name}: values {texts} must be distinct words (letters, digits, _ . + -)"
+        )
+    if value["default"] not in value["values"]:
+        raise UnknownName("default", value["default"], value["values"], f"{where}: option {name}")
+    return Option(name, tuple(value["values"]), value["default"], value.get("doc", ""))
+
+
+def _scalar(name: str, value: Mapping[str, Any], known: Collection[str], where: str) -> Scalar:
+    parsed = _optional(value.get("value"), f"{where}: scalar {name}", known)
+    return Scalar(name, value["type"], parsed, value.get("default"))
+
+
+def _kernel(
+    name: str, value: Mapping[str, Any], known: Collection[str], names: Collection[str], where: str
+) -> Kernel:
+    place = f"{where}: kernel {name}"
+    for argument in value["arguments"]:
+        if argument not in known:
+            raise UnknownName("argument", argument, known, place)
+
+    def parsed(items: Any, what: str) -> tuple[Expression, ...]:
+        return tuple(Expression(str(item), f"{place}: {what}").require(names) for item in items)
+
+    return Kernel(
+        name,
+        tuple(value["arguments"]),
+        parsed(value["grid"], "grid"),
+        parsed(value["block"], "block"),
+        parsed([value.get("shared_bytes", 0)], "shared_bytes")[0],
+    )
+
+
+def _presets(content: Mapping[str, Any], policies: tuple[Policy, ...], where: str) -> dict[str, Preset]:
+    space = Space(policies)
+    presets: dict[str, Preset] = {}
+    for name, value in content.items():
+        place = f"{where}: preset {name}"
+        if name in ("control", "full"):
+            raise FamilyError(
+                f"{place}: every family has one of that name (all defaults; everything); take another name"
+            )
+        if value.get("presets") and ("set" in value or "all" in value):
+            raise FamilyError(f"{place}: give either presets, or set and all")
+        for other in value.get("presets", ()):
+            if other not in content or other == name or content[other].get("presets"):
+                raise UnknownName(
+                    "preset", other, [n for n in content if not content[n].get("presets")], place
+                )
+        try:
+            values = {policy: space.policy(policy).values for policy in value.get("all", ())}
+            for policy, chosen in value.get("set", {}).items():
+                listed = chosen if isinstance(chosen, list) else [chosen]
+                values[policy] = tuple(space.policy(policy).value(v) for v in listed)
+        except UnknownName as problem:
+            raise FamilyError(f"{place}: {problem}") from None
+        presets[name] = Preset(name, values, tuple(value.get("presets", ())), value.get("doc", ""))
+    return presets

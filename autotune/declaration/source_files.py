@@ -1,0 +1,112 @@
+"""The C++ files that decide a family's binaries: its folder's, and all that one of them includes, wherever it lies.
+
+A family's identity must be known before anything is compiled, so the includes are followed as text, in the order in
+which a compiler looks for them and whether a condition leaves them out or not. After each call the compiler's own list
+of what it read is held against it (see ``compiler``). Headers that are found neither beside the file that includes
+them, nor in the layout library, nor in the family's folder are the compiler's, whose version is in its identity.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from autotune.errors import FamilyError
+
+__all__ = ["EDITORS_HEADER", "SUFFIXES", "hashed", "included_names", "reached", "sources", "together"]
+
+
+SUFFIXES = frozenset({".cu", ".cuh", ".h"})  # of a folder's files that count whether they are included or not
+
+EDITORS_HEADER = "default.cuh"  # made by `autotune show … --header`; no compiler reads it (AUTOTUNE_VARIANTS)
+
+_SHIM = ".hpp"  # in the library: the cpu device's stand-in for CUDA, part of its toolchain's identity
+
+_DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)\b[ \t]*(.*)$", re.MULTILINE)
+
+_NAMED = re.compile(r'"([^"\n]+)"|<([^>\n]+)>')
+
+
+def included_names(path: Path) -> list[str]:
+    """What a file includes by name in quotes, whether a condition leaves it out or not."""
+    return [name for name, is_quoted in _includes(path) if is_quoted]
+
+
+def sources(folder: Path, library: Path) -> dict[str, Path]:
+    """Every C++ file of ``folder`` but the editors' header, and every file that one of them reaches, by its name below
+    the folder or the library (or as seen from the folder).
+
+    A header of the library that no file reaches decides nothing: a new one there leaves what was measured valid. Raises
+    FamilyError for an include whose file is only known to a preprocessor."""
+    own = (path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
+    return reached(sorted(path for path in own if path != folder / EDITORS_HEADER), folder, library)
+
+
+def reached(roots: Iterable[Path], folder: Path, library: Path | None = None) -> dict[str, Path]:
+    """``roots`` and all that they include, by name. Raises FamilyError as ``sources`` does."""
+    folders = [place for place in (library, folder) if place]
+    left_out = {folder / EDITORS_HEADER}
+    todo = list(roots)
+    found = set(todo)
+    while todo:
+        path = todo.pop()
+        for name, is_quoted in _includes(path):
+            target = _target(name, [*([path.parent] if is_quoted else []), *folders])
+            is_shim = target and library and target.suffix == _SHIM and target.is_relative_to(library)
+            if target and not is_shim and target not in found | left_out:
+                found.add(target)
+                todo.append(target)
+    return dict(sorted((_name(path, folder, library), path) for path in found))
+
+
+def hashed(files: Mapping[str, Path]) -> dict[str, tuple[Path, str]]:
+    """Each file with the sha256 of its bytes. Raises FamilyError."""
+    try:
+        return {name: (path, hashlib.sha256(path.read_bytes()).hexdigest()) for name, path in files.items()}
+    except OSError as problem:
+        raise FamilyError(f"{problem.filename} cannot be read: {problem.strerror or problem}") from None
+
+
+def together(files: Mapping[str, tuple[Path, str]]) -> str:
+    """sha256 over names and contents of what ``hashed`` gives."""
+    lines = "".join(f"{digest} {name}\n" for name, (_, digest) in files.items())
+    return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _includes(path: Path) -> list[tuple[str, bool]]:
+    """The names that a file includes, and whether in quotes. Raises FamilyError."""
+    try:
+        content = path.read_bytes()
+    except OSError as problem:
+        raise FamilyError(f"{path} cannot be read: {problem.strerror or problem}") from None
+    text = os.fsdecode(content).replace("\r\n", "\n").replace("\\\n", "")
+    found = []
+    for directive in _DIRECTIVE.finditer(text):
+        if named := _NAMED.match(directive[1]):
+            found.append((named[1] or named[2], bool(named[1])))
+        elif re.match(r"[A-Za-z_]", directive[1]):
+            raise FamilyError(
+                f"{path} has `{directive[0].strip()}`: which file that is, only a preprocessor knows, so that nobody "
+                "could tell when what was measured with it is out of date; write the file's name, under #if for each "
+                "case where there are several"
+            )
+    return found
+
+
+def _target(name: str, places: Iterable[Path]) -> Path | None:
+    """The file that a compiler takes; None for one that it has of its own."""
+    for place in places:
+        path = Path(os.path.normpath(place / name))
+        if path.is_file():
+            return path
+    return None
+
+
+def _name(path: Path, folder: Path, library: Path | None) -> str:
+    if path.is_relative_to(folder):
+        return path.relative_to(folder).as_posix()
+    if library and path.is_relative_to(library):
+        name = path.relative_to(library).as_posix()
+        return name if not (folder / name).is_file() else f"library/{name}"
+    return Path(os.path.relpath(path, folder)).as_posix()

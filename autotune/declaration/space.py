@@ -1,0 +1,286 @@
+"""Policies, configurations and the space they span.
+
+A policy is one axis of choice; a configuration gives every policy one value; the search space is every
+configuration that no constraint excludes. Enumeration tests each constraint as soon as its names are
+bound, so a space of a million combinations with few survivors is cheap.
+"""
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from autotune.declaration.expression import Expression
+from autotune.errors import FamilyError, UnknownName, UsageError
+
+__all__ = [
+    "AS_GIVEN",
+    "Configuration",
+    "Constraint",
+    "Policy",
+    "PolicyValue",
+    "Preset",
+    "Space",
+    "single_presets",
+]
+
+
+PolicyValue = int | str
+
+AS_GIVEN = "given"  # the value of an order policy that leaves the order as it is; its default may be called otherwise
+
+_MOST_MEMBERS = 200_000  # of a list: some ten megabytes
+
+_MOST_STEPS = 1_000_000  # values tried for one: some seconds
+
+
+@dataclass(frozen=True)
+class Policy:
+    """One axis. ``layout`` names the layout dimension it drives and ``data`` the arrays it applies to; both are
+    empty for a plain policy, which reaches the kernel as a compile-time constant. A layout policy does so too when it
+    is ``constant``."""
+
+    name: str
+    values: tuple[PolicyValue, ...]
+    default: PolicyValue
+    layout: str = ""
+    data: tuple[str, ...] = ()
+    doc: str = ""
+    constant: bool = False
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the kernel source knows its value."""
+        return self.constant or not self.layout
+
+    def is_order(self, value: PolicyValue, orders: Container[PolicyValue]) -> bool:
+        """Whether ``value`` may stand in an order policy: one of ``orders``, or what leaves the order as it is."""
+        return value in orders or value in (self.default, AS_GIVEN)
+
+    def value(self, text: object) -> PolicyValue:
+        """The declared value that prints as ``text``. Raises UnknownName."""
+        for value in self.values:
+            if str(value) == str(text):
+                return value
+        raise UnknownName(f"value of policy {self.name}", text, self.values)
+
+
+class Configuration(Mapping[str, PolicyValue]):
+    """One value for every policy; immutable, hashable, ordered by policy name.
+
+    ``id`` is ``k=v`` pairs sorted by key and joined by commas: the same text in CSV, YAML, messages and URLs.
+    """
+
+    __slots__ = ("_values", "id")
+
+    def __init__(self, values: Mapping[str, PolicyValue]) -> None:
+        self._values = MappingProxyType(dict(sorted(values.items())))
+        self.id = ",".join(f"{key}={value}" for key, value in self._values.items())
+
+    def changes(self, control: Mapping[str, PolicyValue]) -> str:
+        """What tells it from ``control``, short enough to read: ``policy=value`` pairs, which name it as the id does
+        (see ``Space.configuration``); ``control`` where nothing does."""
+        pairs = [f"{name}={value}" for name, value in self.items() if control.get(name) != value]
+        return ", ".join(pairs) or "control"
+
+    def __getitem__(self, name: str) -> PolicyValue:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Configuration) and self.id == other.id
+
+    def __repr__(self) -> str:
+        return f"Configuration({self.id})"
+
+    def __reduce__(self) -> tuple[type["Configuration"], tuple[dict[str, PolicyValue]]]:
+        return Configuration, (dict(self._values),)
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """``require`` must hold for a configuration to belong to the space; ``reason`` says why."""
+
+    require: Expression
+    reason: str
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A named configuration or sub-space: the union of ``presets`` when given, else the product of ``values``
+    (a policy that is not named takes its default)."""
+
+    name: str
+    values: Mapping[str, tuple[PolicyValue, ...]]
+    presets: tuple[str, ...] = ()
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Space:
+    """The policies of one family with its constraints and presets.
+
+    ``control`` (every default) and ``full`` (everything) exist for every family.
+    """
+
+    policies: tuple[Policy, ...]
+    constraints: tuple[Constraint, ...] = ()
+    presets: Mapping[str, Preset] = field(default_factory=dict)
+
+    def policy(self, name: str) -> Policy:
+        for policy in self.policies:
+            if policy.name == name:
+                return policy
+        raise UnknownName("policy", name, [p.name for p in self.policies])
+
+    @property
+    def order_policies(self) -> tuple[Policy, ...]:
+        return tuple(policy for policy in self.policies if policy.layout == "order")
+
+    @property
+    def control(self) -> Configuration:
+        """Every policy at its default."""
+        return Configuration({p.name: p.default for p in self.policies})
+
+    @property
+    def preset_names(self) -> tuple[str, ...]:
+        return ("control", "full", *(n for n in self.presets if n not in ("control", "full")))
+
+    def exclusion(self, configuration: Mapping[str, PolicyValue]) -> str:
+        """Why ``configuration`` is outside the space: the first failing constraint's reason, else empty."""
+        for constraint in self.constraints:
+            if constraint.require.names <= configuration.keys() and not constraint.require.evaluate(
+                configuration
+            ):
+                return constraint.reason
+        return ""
+
+    def configurations(
+        self, preset: str = "full", narrowed: Mapping[str, Sequence[PolicyValue]] | None = None
+    ) -> tuple[Configuration, ...]:
+        """Every configuration of ``preset`` with the policies in ``narrowed`` held to the given values, in a
+        stable order and without repeats. Raises UnknownName, and UsageError when nothing is left."""
+        held_to = {
+            name: tuple(self.policy(name).value(v) for v in vs) for name, vs in (narrowed or {}).items()
+        }
+        steps = [_MOST_STEPS]
+        found: dict[Configuration, None] = {}
+        for configuration in self._members(preset, held_to, steps):
+            found[configuration] = None
+            if len(found) > _MOST_MEMBERS:
+                break
+        if steps[0] < 0 or len(found) > _MOST_MEMBERS:
+            raise UsageError(
+                f"preset {preset!r} has too many combinations to list (over {_MOST_MEMBERS:,} configurations, or too "
+                "few among too many); narrow it with --set, or sweep with --search"
+            )
+        if not found:
+            held = "; ".join(f"{k}={','.join(map(str, v))}" for k, v in held_to.items()) or "nothing set"
+            reasons = sorted({c.reason for c in self.constraints})
+            raise UsageError(
+                f"no configuration is left of preset {preset!r} with {held}: every combination breaks a constraint "
+                f"({' | '.join(reasons)}); widen --set or take another preset"
+            )
+        return tuple(found)
+
+    def single(self, preset: str) -> Configuration | None:
+        """The configuration of a preset that has one; None when it has more, without listing them."""
+        steps = [_MOST_STEPS]
+        members = self._members(preset, {}, steps)
+        first = next(members, None)
+        is_only = all(other == first for other in members)  # ends at the first other one
+        return first if is_only and steps[0] >= 0 else None
+
+    def _members(
+        self, preset: str, held_to: Mapping[str, tuple[PolicyValue, ...]], steps: list[int]
+    ) -> Iterator[Configuration]:
+        """Of the preset, in order; ``steps[0]`` counts down with each value that is tried, and below 0 it ends."""
+        for values in self._products(preset):
+            yield from self._enumerate({**values, **held_to}, steps)
+
+    def _products(self, preset: str) -> list[dict[str, tuple[PolicyValue, ...]]]:
+        if preset == "full":
+            return [{p.name: p.values for p in self.policies}]
+        if preset == "control":
+            return [{p.name: (p.default,) for p in self.policies}]
+        if preset not in self.presets:
+            raise UnknownName("preset", preset, self.preset_names)
+        chosen = self.presets[preset]
+        if chosen.presets:
+            return [product for name in chosen.presets for product in self._products(name)]
+        return [{p.name: chosen.values.get(p.name, (p.default,)) for p in self.policies}]
+
+    def _enumerate(
+        self, values: Mapping[str, tuple[PolicyValue, ...]], steps: list[int]
+    ) -> Iterator[Configuration]:
+        order = [p.name for p in self.policies]
+        known = [c.require for c in self.constraints if c.require.names <= set(order)]
+        due = [
+            [r for r in known if max(map(order.index, r.names), default=0) == i] for i in range(len(order))
+        ]
+        chosen: dict[str, PolicyValue] = {}
+
+        def descend(depth: int) -> Iterator[Configuration]:
+            if depth == len(order):
+                yield Configuration(chosen)
+                return
+            for value in values[order[depth]]:
+                steps[0] -= 1
+                if steps[0] < 0:
+                    return
+                chosen[order[depth]] = value
+                if all(require.evaluate(chosen) for require in due[depth]):
+                    yield from descend(depth + 1)
+            chosen.pop(order[depth], None)
+
+        yield from descend(0)
+
+    def configuration(self, text: str) -> Configuration:
+        """The configuration that ``text`` names: a preset of one configuration, or ``k=v,k=v`` with defaults for
+        what is not named. Raises UnknownName, and UsageError when it is outside the space."""
+        if "=" not in text:
+            found = self.configurations(text)
+            if len(found) != 1:
+                raise UsageError(
+                    f"preset {text!r} holds {len(found)} configurations; name one as policy=value,…"
+                )
+            return found[0]
+        named: dict[str, PolicyValue] = {}
+        for pair in text.split(","):
+            name, separator, value = (part.strip() for part in pair.partition("="))
+            if not separator or name in named:
+                raise UsageError(
+                    f"cannot read {pair!r} in {text!r}; write each policy=value once, joined by commas"
+                )
+            named[name] = self.policy(name).value(value)
+        chosen = Configuration({**self.control, **named})
+        if reason := self.exclusion(chosen):
+            raise UsageError(f"{chosen.id} is outside the space: {reason}")
+        return chosen
+
+    def check(self) -> None:
+        """Raise FamilyError when the control configuration or a preset is excluded by the constraints."""
+        if reason := self.exclusion(self.control):
+            raise FamilyError(
+                f"the defaults ({self.control.id}) break a constraint: {reason}; change a default"
+            )
+        for name in self.presets:
+            steps = [_MOST_STEPS]
+            if next(self._members(name, {}, steps), None) is None and steps[0] >= 0:
+                reasons = " | ".join(sorted({c.reason for c in self.constraints}))
+                raise FamilyError(
+                    f"preset {name!r}: no configuration is left: every combination breaks a constraint ({reasons})"
+                )
+
+
+def single_presets(space: Space) -> dict[str, Configuration]:
+    """The presets that hold one configuration, in declared order."""
+    found = {name: space.single(name) for name in space.preset_names if name != "full"}
+    return {name: configuration for name, configuration in found.items() if configuration is not None}

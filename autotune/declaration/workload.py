@@ -1,0 +1,258 @@
+"""A workload: the input that a family is tuned on, read from YAML and turned into canonical arrays."""
+
+import hashlib
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from tokenize import TokenError
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune import yamlfile
+from autotune.declaration.family import Family
+from autotune.declaration.parse import Scalar
+from autotune.errors import AutotuneError, UnknownName, UsageError, WorkloadError
+from autotune.files import bundled
+from autotune.layout import canonical, check_links, check_numbers
+
+__all__ = ["Inputs", "MalformedNpy", "Workload", "bind", "find_data", "prepare", "read_npy", "workloads"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """A workload file. ``parameters`` go to the family's ``inputs`` function, ``arrays`` need none of it. ``files``
+    has ``sha256`` and ``from`` (where it can be had) of data files by name. ``cold`` asks for a flushed last-level
+    cache before each sample."""
+
+    name: str
+    family: str
+    path: Path | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    arrays: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    scalars: Mapping[str, float] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    cold: bool = True
+    doc: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inputs:
+    """Canonical input arrays with everything an expression may read: ``sizes`` (extents), ``options``,
+    ``scalars``."""
+
+    arrays: Mapping[str, NDArray[Any]]
+    sizes: Mapping[str, int]
+    options: Mapping[str, str | int]
+    scalars: Mapping[str, float]
+
+    @cached_property
+    def digest(self) -> str:
+        """sha256 over names, dtypes, shapes and bytes of the arrays, and the options and scalars."""
+        digest = hashlib.sha256(repr((sorted(self.options.items()), sorted(self.scalars.items()))).encode())
+        for name, array in sorted(self.arrays.items()):
+            digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+        return digest.hexdigest()
+
+
+def workloads(family: Family) -> dict[str, Path]:
+    """Workload files by name: those shipped for the family, then those in its own ``workloads`` folder."""
+    folders = [bundled("workloads") / family.name, family.folder / "workloads"]
+    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.yaml"))}
+
+
+def load_workload(family: Family, name_or_path: str | Path = "") -> Workload:
+    """The named workload of ``family``, the one in that file, or the family's default. Raises UnknownName,
+    UsageError, WorkloadError."""
+    known = workloads(family)
+    text = str(name_or_path) or family.default_workload or (next(iter(known)) if len(known) == 1 else "")
+    if not text:
+        raise UsageError(
+            f"family {family.name} has no default workload: name one of {', '.join(known) or '(none)'}"
+        )
+    path = known.get(text) or Path(text)
+    if text not in known and not path.is_file():
+        if path.suffix in (".yaml", ".yml"):
+            raise WorkloadError(f"workload file {path} is not there")
+        raise UnknownName("workload", text, known, f"family {family.name}")
+    content = yamlfile.read(path, WorkloadError)
+    yamlfile.check(content, "workload", path, WorkloadError)
+    if content["family"] != family.name:
+        raise WorkloadError(f"{path} is a workload of family {content['family']!r}, not of {family.name!r}")
+    return Workload(
+        name=content["workload"],
+        family=content["family"],
+        path=path,
+        parameters=content.get("parameters", {}),
+        arrays=content.get("arrays", {}),
+        scalars=content.get("scalars", {}),
+        options=content.get("options", {}),
+        files=content.get("files", {}),
+        cold=content.get("cache", "cold") == "cold",
+        doc=content.get("doc", ""),
+    )
+
+
+def find_data(name: str, root: Path, beside: Path | None = None) -> Path:
+    """The data file ``name``: absolute, under the data root, beside the workload file, or shipped. Raises
+    WorkloadError that says where it was looked for."""
+    shipped = bundled("workloads") / "data"
+    near = [beside.parent] if beside else []
+    places = (
+        [Path(name)] if Path(name).is_absolute() else [folder / name for folder in (root, *near, shipped)]
+    )
+    for place in places:
+        if place.is_file():
+            return place
+    looked = " and ".join(dict.fromkeys(str(place) for place in places))
+    raise WorkloadError(
+        f"data file {name!r} is not there (looked for {looked}); put it there, or name the folder that holds it "
+        "with --data or AUTOTUNE_DATA"
+    )
+
+
+def _check_file(name: str, known: Mapping[str, str], workload: Workload, root: Path) -> None:
+    try:
+        path = find_data(name, root, workload.path)
+    except WorkloadError as problem:
+        raise WorkloadError(
+            f"workload {workload.name}: {problem}. It comes from: {known['from']} (sha256 {known['sha256']})"
+        ) from None
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != known["sha256"]:
+        warnings.warn(
+            f"workload {workload.name}: {path} has sha256 {found}, not {known['sha256']}: what is measured on it does "
+            f"not compare with what others measured unless the data are the same; they come from: {known['from']}",
+            stacklevel=3,
+        )
+
+
+def prepare(family: Family, workload: Workload, root: Path) -> Inputs:
+    """Read or generate the workload's arrays. Raises WorkloadError for anything that is not as declared; a data file
+    with another checksum is a warning, since it may be the same data compressed anew."""
+    for name, known in workload.files.items():
+        _check_file(name, known, workload, root)
+    given: dict[str, Any] = {
+        name: _array(name, spec, workload, root) for name, spec in workload.arrays.items()
+    }
+    scalars = dict(workload.scalars)
+    maker = getattr(family.module, "inputs", None)
+    if maker is not None and not workload.arrays:
+        try:
+            given = dict(maker(workload.parameters, root))
+        except AutotuneError:
+            raise
+        except Exception as problem:
+            what = f"{type(problem).__name__}: {problem}"
+            raise WorkloadError(
+                f"workload {workload.name}: family.py's inputs function failed: {what}"
+            ) from problem
+    elif workload.parameters:
+        what = f"workload {workload.name}: parameters {sorted(workload.parameters)}"
+        if maker is not None:
+            raise WorkloadError(
+                f"{what} go to inputs in family.py, which then makes every array: delete parameters, or arrays"
+            )
+        raise WorkloadError(
+            f"{what} need an inputs function in the family's family.py; without one, declare arrays"
+        )
+    return bind(family, given, workload.options, scalars)
+
+
+def bind(
+    family: Family, given: Mapping[str, Any], options: Mapping[str, Any], scalars: Mapping[str, float]
+) -> Inputs:
+    """Arrays (and scalars) from anywhere -> Inputs, checked against the declaration. Raises WorkloadError."""
+    names = [data.name for data in family.inputs]
+    for name in given:
+        if name not in names and name not in family.scalars:
+            raise UnknownName("input", name, [*names, *family.scalars], f"family {family.name}")
+    for name in scalars:
+        if name not in family.scalars:
+            raise UnknownName("scalar", name, family.scalars, f"family {family.name}")
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise WorkloadError(
+            f"input {missing[0]!r} of family {family.name} is not given (needed: {', '.join(names)})"
+        )
+    arrays = {data.name: canonical(data, given[data.name]) for data in family.inputs}
+    chosen = family.chosen_options(options)
+    values: dict[str, float] = {}
+    for name, scalar in family.scalars.items():
+        number = scalars.get(name, given.get(name, scalar.default if scalar.value is None else None))
+        if number is not None:
+            values[name] = _scalar(scalar, number)
+        elif scalar.value is None:
+            raise WorkloadError(f"scalar {name!r} of family {family.name} is not given and has no default")
+    sizes = family.sizes({name: array.shape for name, array in arrays.items()}, {**chosen, **values})
+    for name, array in arrays.items():
+        check_links(family.data[name], array, sizes)
+    for name, scalar in family.scalars.items():
+        if name not in values:
+            assert scalar.value is not None
+            values[name] = _scalar(scalar, scalar.value.evaluate({**sizes, **chosen, **values}))
+    return Inputs(arrays=arrays, sizes=sizes, options=chosen, scalars=values)
+
+
+def _scalar(scalar: Scalar, value: Any) -> float:
+    number = np.asarray(value)
+    check_numbers(f"scalar {scalar.name}", number, np.dtype(scalar.type))
+    return float(number) if "float" in scalar.type else int(number)
+
+
+def _array(name: str, spec: Mapping[str, Any], workload: Workload, root: Path) -> NDArray[Any]:
+    place = f"workload {workload.name}: array {name}"
+    if "npy" in spec:
+        return read_npy(find_data(spec["npy"], root, workload.path), place)
+    if "random" not in spec or "shape" not in spec:
+        raise WorkloadError(f"{place}: give npy: FILE, or random: integers|uniform|normal with a shape")
+    try:
+        return _random(spec, place)
+    except (TypeError, ValueError, OverflowError, MemoryError) as problem:
+        raise WorkloadError(f"{place}: numpy cannot make it: {problem}") from None
+
+
+# What numpy raises for bytes that are no .npy file: its header is Python, tokenized and parsed.
+MalformedNpy = (
+    ValueError,
+    EOFError,
+    MemoryError,
+    OverflowError,
+    SyntaxError,
+    TypeError,
+    RecursionError,
+    TokenError,
+)
+
+
+def read_npy(path: Path, place: str) -> NDArray[Any]:
+    """The array in a .npy file. Raises WorkloadError, naming ``place``, when it cannot be read or is none."""
+    try:
+        with path.open("rb") as file:
+            return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+    except OSError as problem:
+        raise WorkloadError(f"{place}: {path} cannot be read: {problem.strerror or problem}") from None
+    except MalformedNpy as problem:
+        raise WorkloadError(
+            f"{place}: {path} is not a .npy array: {problem or type(problem).__name__}"
+        ) from None
+
+
+def _random(spec: Mapping[str, Any], place: str) -> NDArray[Any]:
+    generator = np.random.default_rng(int(spec.get("seed", 0)))
+    low, high, shape = spec.get("low", 0), spec.get("high", 1), tuple(int(n) for n in spec["shape"])
+    match spec["random"]:
+        case "integers":
+            if int(high) <= int(low):
+                raise WorkloadError(f"{place}: high ({high}, exclusive) must be above low ({low})")
+            return generator.integers(int(low), int(high), shape)
+        case "uniform":
+            return generator.uniform(low, high, shape)
+        case _:
+            return generator.normal(size=shape)

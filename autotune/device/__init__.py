@@ -1,0 +1,75 @@
+"""Memory, launches and events on one device, and layouts applied there: cuda and cpu behind one protocol."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from autotune.device import foreign
+from autotune.device.backend import Backend, Call, Constant, LaunchError, Lender, Module, Placed
+from autotune.device.clocks import Watch, watch
+from autotune.device.cpu.backend import CpuBackend
+from autotune.device.cpu.native import Launch, runtime
+from autotune.device.execution import Execution
+from autotune.device.foreign import View
+from autotune.device.kept import Kept, linear
+from autotune.device.open import device_names, open_backend
+from autotune.device.ordering import order_policies
+from autotune.device.outlet import Copy, Outlet
+from autotune.device.resident import Resident, can_be_staged, is_cut
+from autotune.device.single_run import compiled_module, run_once
+from autotune.device.transform import Mover, alignment, is_as_stored, is_canonical, raw, refusal, staged
+from autotune.device.windows import Shared
+
+if TYPE_CHECKING:
+    from autotune.device.cuda.backend import CudaBackend as CudaBackend
+    from autotune.device.cuda.driver import devices as devices
+
+__all__ = [
+    "Backend",
+    "Call",
+    "Constant",
+    "Copy",
+    "CpuBackend",
+    "CudaBackend",
+    "Execution",
+    "Kept",
+    "Launch",
+    "LaunchError",
+    "Lender",
+    "Module",
+    "Mover",
+    "Outlet",
+    "Placed",
+    "Resident",
+    "Shared",
+    "View",
+    "Watch",
+    "alignment",
+    "can_be_staged",
+    "compiled_module",
+    "device_names",
+    "devices",
+    "foreign",
+    "is_as_stored",
+    "is_canonical",
+    "is_cut",
+    "linear",
+    "open_backend",
+    "order_policies",
+    "raw",
+    "refusal",
+    "run_once",
+    "runtime",
+    "staged",
+    "watch",
+]
+
+_ON_DEMAND = {
+    "CudaBackend": "cuda.backend",
+    "devices": "cuda.driver",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ON_DEMAND:
+        return getattr(import_module(f"{__name__}.{_ON_DEMAND[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

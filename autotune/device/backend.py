@@ -1,0 +1,218 @@
+"""What a device backend does. Two plain modules follow the protocol: ``cuda`` and ``cpu``."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.compile import Compiled, Geometry, Toolchain
+from autotune.errors import DeviceError
+from autotune.hardware import Device
+from autotune.layout import Stored
+
+if TYPE_CHECKING:
+    from autotune.device.outlet import Outlet
+
+__all__ = ["Backend", "Call", "Constant", "Launch", "LaunchError", "Lender", "Module", "Placed"]
+
+
+class LaunchError(DeviceError):
+    """A launch or a copy that the device refused; the text is the driver's."""
+
+
+class Placed(Protocol):
+    """Data resident on a device. ``argument`` is the accessor's bytes, passed by value at each launch."""
+
+    @property
+    def argument(self) -> bytes: ...
+
+    @property
+    def stored(self) -> Stored: ...
+
+    def free(self) -> None: ...
+
+
+class Module(Protocol):
+    """A loaded binary of one variant."""
+
+    def unload(self) -> None: ...
+
+
+class Backend(Protocol):
+    """Memory, launch and timing on one device.
+
+    ``launch``, ``fill`` and ``upload`` are asynchronous on a cuda device; ``download`` and ``synchronize`` wait.
+    ``sample`` runs ``plan`` ``count`` times and returns each run's time in milliseconds; with ``cold`` the
+    last-level cache is flushed before each run.
+    """
+
+    device: Device
+
+    def current(self) -> AbstractContextManager[None]:
+        """Make the device the calling thread's for a block; nests at no cost."""
+        ...
+
+    def stream(self) -> AbstractContextManager[None]:
+        """Give the calling thread an order of execution of its own for a block: what it launches, fills, uploads,
+        downloads and waits for there runs beside other threads' work."""
+        ...
+
+    def shuffled(self, seed: int) -> AbstractContextManager[None]:
+        """Launches in the block run their blocks and threads in an order drawn from ``seed``, where the device lets us
+        choose; elsewhere nothing changes. What is right in one order only is wrong in others."""
+        ...
+
+    def toolchain(self, compiler: str = "") -> Toolchain: ...
+
+    def load(self, compiled: Compiled) -> Module: ...
+
+    def place(self, stored: Stored, module: Module | None = None, guard: int = 0) -> Placed:
+        """``stored`` in the memory that it asks for. ``guard`` bytes (a multiple of 512) before and behind it are its
+        own as well, for what a kernel writes or reads outside of it; planes and constant memory have none."""
+        ...
+
+    def view(self, stored: Stored, of: Placed) -> Placed:
+        """What ``place`` made, read as ``stored`` says (see ``view_room``): the same memory at the same address, and a
+        texture over it where ``stored`` asks for one. To be freed before ``of``. Raises LaunchError."""
+        ...
+
+    def fill(self, placed: Placed, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
+        """Set every byte, or ``nbytes`` of them from ``begin``."""
+        ...
+
+    def fill_guards(self, placed: Placed, byte: int) -> None:
+        """Set every byte of the guards around what ``place`` made."""
+        ...
+
+    def guards(self, placed: Placed) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """What the guards before and behind it hold: empty where it has none, and to be read at once."""
+        ...
+
+    def strays(self, placed: Placed, byte: int) -> int:
+        """How many bytes of the guards do not hold ``byte``."""
+        ...
+
+    def fill_constants(self, module: Module, byte: int) -> None:
+        """Set every byte of the binary's constant memory; see ``Execution.prepare``."""
+        ...
+
+    def checksum(self, placed: Placed) -> int:
+        """A number that another content would hardly give; 0 for a texture's plane, which no kernel can write."""
+        ...
+
+    def upload(self, placed: Placed, stored: Stored) -> None:
+        """New content for what ``place`` made of a ``stored`` of the same layout and size."""
+        ...
+
+    def outlet(self) -> "Outlet":
+        """For results that leave chunk by chunk."""
+        ...
+
+    def fill_window(self, module: Module, resident: Placed, begin: int, window: Stored) -> None:
+        """Copy the bytes of ``window`` from ``begin`` in ``resident``, linear memory of this device, to its place in
+        the module's constant memory: asynchronous, and in order with launches, on a cuda device."""
+        ...
+
+    def download(self, placed: Placed, nbytes: int | None = None) -> NDArray[np.uint8]:
+        """The buffer, or its first ``nbytes``; not of a 2D texture."""
+        ...
+
+    def mismatches(self, placed: Placed, expected: Placed) -> int: ...
+
+    def launch(self, module: Module, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None: ...
+
+    def launch_cooperative(
+        self, module: Module, kernel: str, geometry: Geometry, arguments: Sequence[bytes]
+    ) -> None:
+        """A launch whose blocks all run at the same time, so that they may wait for each other: of a grid in x as
+        many blocks as the device holds at once. The kernel learns their number from gridDim."""
+        ...
+
+    def stage(self, name: str, work: Callable[[int], None]) -> None:
+        """Work that is no kernel of the family: a library's on the device, queued on the stream whose handle ``work``
+        is given (0 for the default one), or the host's. ``kernel_times`` counts it under ``name``."""
+        ...
+
+    def record(self, steps: Callable[[], None]) -> Callable[[], None]:
+        """What ``steps`` launches and fills as one graph, recorded now and run by each call of the result, in the
+        calling thread's order of execution. ``steps`` waits for nothing and moves no data to or from the host."""
+        ...
+
+    def synchronize(self) -> None: ...
+
+    def sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]: ...
+
+    def kernel_times(self, plan: Callable[[], None]) -> dict[str, float]:
+        """Run ``plan`` once: milliseconds by kernel, a kernel's launches added up."""
+        ...
+
+    def describe(self) -> dict[str, Any]: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch with its arguments' bytes. ``names`` says whose address each argument begins with, and is empty for
+    one that has none."""
+
+    module: Module
+    kernel: str
+    geometry: Geometry
+    arguments: tuple[bytes, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Constant:
+    """What launches of ``module`` find in its constant memory, where ``window`` says: a copy of ``resident``, linear
+    memory of the device. ``stays`` is False for content that changes without the backend's knowing, other than by
+    ``upload``."""
+
+    name: str
+    module: Module
+    window: Stored
+    resident: Placed
+    stays: bool
+
+
+class Call(Protocol):
+    """Fills and launches that were made ready once, to be queued again and again; by one thread at a time."""
+
+    def point(self, name: str, address: int) -> None:
+        """From now on ``name`` is at ``address``; for a texture, that is its handle."""
+        ...
+
+    def __call__(self) -> None:
+        """Queue it all on the calling thread's stream. Raises LaunchError."""
+        ...
+
+
+class Lender(Backend, Protocol):
+    """A backend whose kernels can work on arrays and streams of other libraries: ``cuda``."""
+
+    def borrow(self, stored: Stored, address: int) -> Placed:
+        """What lies at ``address`` already, as ``stored`` says, with a texture over it where that asks for one. Freeing
+        it leaves the memory as it is."""
+        ...
+
+    def on(self, stream: int) -> AbstractContextManager[None]:
+        """What the calling thread queues in the block runs in the order of the stream with that handle, which
+        another library made; 0 changes nothing."""
+        ...
+
+    def wait_for(self, stream: int) -> None:
+        """Until the stream with that handle has nothing left to do."""
+        ...
+
+    def bound(
+        self, fills: Mapping[str, Placed], launches: Sequence[Launch],
+        constants: Sequence[Constant] = (), moves: Sequence[Launch] = (),
+    ) -> Call:  # fmt: skip
+        """``fills`` are cleared, ``moves`` launched, ``constants`` copied to their module's constant memory unless it
+        holds them, then the launches follow in order. Calls of one module with other constants may be queued by other
+        threads and on other streams."""
+        ...

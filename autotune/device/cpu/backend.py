@@ -1,0 +1,347 @@
+"""cpu: the same kernels on all cores of the host, compiled by its C++ compiler.
+
+Proves every configuration right without a GPU, and is what runs where there is none. Launches are
+synchronous. AUTOTUNE_CPU_THREADS limits the threads; without it, all that this process may run on are used.
+"""
+
+import ctypes
+import platform
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from itertools import count, repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.compile import Compiled, Geometry, HostCxx, cpu_model, default_root, find_compiler
+from autotune.device.backend import LaunchError, Placed
+from autotune.device.cpu import host as cpu_host
+from autotune.device.cpu.native import ASCENDING, DESCENDING, DRAWN, Launch, Texture, images, runtime
+from autotune.device.outlet import Copy
+from autotune.errors import CompilerError
+from autotune.hardware import Device
+from autotune.layout import Bytes, Stored
+
+__all__ = ["CpuBackend", "CpuModule", "CpuPlaced", "HostOutlet"]
+
+
+class HostOutlet:
+    """The cpu's: a launch returns when it has run, so a copy is made at once."""
+
+    def pin(self, host: NDArray[np.uint8]) -> bool:  # noqa: ARG002
+        return True
+
+    def start(self) -> float:
+        return time.perf_counter()
+
+    def finish(self, started: float, copies: Sequence[Copy]) -> tuple[float, float]:
+        computed = time.perf_counter()
+        for copy in copies:
+            room = copy.placed.buffer[copy.begin :]  # type: ignore[attr-defined]  # a CpuPlaced
+            rows = np.lib.stride_tricks.as_strided(room, (copy.rows, copy.width), (copy.pitch, 1))
+            copy.target.reshape(copy.rows, copy.width)[...] = rows
+        return computed - started, time.perf_counter() - computed
+
+    def wait(self, chunk: tuple[float, float]) -> tuple[float, float]:
+        return chunk
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+_ALIGNMENT = 64
+
+_NO_GUARDS = np.empty(0, np.uint8), np.empty(0, np.uint8)
+
+_MOST_FLUSHED = 32 << 20
+
+_STEP = 0x9E3779B97F4A7C15  # an odd number without a pattern: its multiples, by 64 bits, lie far apart
+
+# kernels/include/autotune/cpu/abi.hpp: Status.
+_REASONS = {
+    1: "threads of a block wait at a barrier or a warp operation that others never reach",
+    2: "the grid is empty, or a block has no threads or more than 1024",
+    3: "the arguments are not as many, or not of the sizes, as the kernel's parameters",
+    4: "no memory for the stacks or the shared memory of a block",
+    5: "the kernel trapped",
+}
+
+
+@dataclass
+class CpuPlaced:
+    """Data in the host's memory; ``buffer`` is empty for constant memory."""
+
+    stored: Stored
+    argument: bytes
+    buffer: Bytes
+    _texture: Texture | None = None
+    guards: tuple[Bytes, Bytes] = _NO_GUARDS
+
+    def free(self) -> None:
+        self.buffer, self.guards = np.empty(0, np.uint8), _NO_GUARDS
+        self._texture = None
+
+
+@dataclass
+class CpuModule:
+    """One variant's functions, and its image until ``unload``. ``elapsed_ns`` is of its latest launch."""
+
+    functions: dict[str, Any]
+    window: Bytes
+    _unload: Callable[[], None]
+    elapsed_ns: int = 0
+
+    def unload(self) -> None:
+        """May be called more than once; the last module of a library takes the library with it."""
+        self.functions = {}
+        self.window = np.empty(0, np.uint8)
+        unload, self._unload = self._unload, lambda: None
+        unload()
+
+
+class CpuBackend:
+    """The host. ``threads`` at most work on a launch; 0 stands for AUTOTUNE_CPU_THREADS, else every core this
+    process may use. Raises DeviceError for a number of threads that is none."""
+
+    def __init__(self, threads: int = 0) -> None:
+        self.threads = threads or cpu_host.threads()
+        self._compiler = ""
+        self._runtime = 0
+        self._flush: Bytes | None = None
+        self._kernel_ms: dict[str, float] = {}
+        self._orders: Iterator[tuple[int, int]] = repeat((ASCENDING, 0))  # of each launch, with its seed
+        self.device = Device(
+            kind="cpu",
+            name=cpu_model(),
+            arch=platform.machine(),
+            multiprocessors=self.threads,
+            limits=cpu_host.limits(),
+        )
+
+    def __enter__(self) -> "CpuBackend":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def current(self) -> AbstractContextManager[None]:
+        """Nothing to do: the host is every thread's."""
+        return nullcontext()
+
+    def stream(self) -> AbstractContextManager[None]:
+        """Nothing to do: a launch returns when it has run."""
+        return nullcontext()
+
+    def toolchain(self, compiler: str = "") -> HostCxx:
+        """``compiler`` is a command; see ``find_compiler``. Raises CompilerError."""
+        self._compiler = compiler or self._compiler
+        return HostCxx(find_compiler(compiler))
+
+    # -- modules and data -------------------------------------------------------------------------------
+
+    def load(self, compiled: Compiled) -> CpuModule:
+        """Raises LaunchError when the library cannot be loaded."""
+        path = compiled.image.resolve()
+        try:
+            image = images.acquire(path)
+        except (OSError, AttributeError) as problem:
+            raise LaunchError(f"cannot load the binary {path}: {problem}") from None
+        functions = {kernel: getattr(image.library, symbol) for kernel, symbol in compiled.symbols.items()}
+        for function in functions.values():
+            function.argtypes = (ctypes.POINTER(Launch),)
+        return CpuModule(functions, image.window, lambda: images.release(path))
+
+    def place(self, stored: Stored, module: Any = None, guard: int = 0) -> CpuPlaced:
+        kept = replace(stored, buffer=None)
+        if stored.memory == "constant":
+            assert isinstance(module, CpuModule), "constant data needs its module"
+            assert stored.buffer is not None
+            end = stored.constant_offset + stored.nbytes
+            if end > module.window.size:
+                raise LaunchError(f"constant data end at byte {end} of a window of {module.window.size}")
+            module.window[stored.constant_offset : end] = stored.buffer
+            return CpuPlaced(kept, stored.argument(0), np.empty(0, np.uint8))
+        try:
+            room = _aligned(stored.nbytes + 2 * guard)
+        except MemoryError:
+            raise LaunchError(f"cannot place {stored.nbytes} bytes: the host has no memory left") from None
+        buffer = room[guard : guard + stored.nbytes]
+        guards = room[:guard], room[guard + stored.nbytes :]
+        if stored.buffer is not None:
+            buffer[:] = stored.buffer
+        if stored.memory != "texture":
+            return CpuPlaced(kept, stored.argument(buffer.ctypes.data), buffer, guards=guards)
+        texture = _texture(stored, buffer, stored.plane[0] if stored.plane else 0)
+        return CpuPlaced(kept, stored.argument(ctypes.addressof(texture)), buffer, texture, guards)
+
+    def view(self, stored: Stored, of: Placed) -> CpuPlaced:
+        assert isinstance(of, CpuPlaced) and stored.nbytes <= of.buffer.nbytes, "a view lies in its array"
+        buffer = of.buffer[: stored.nbytes]
+        if stored.memory != "texture":
+            return CpuPlaced(stored, stored.argument(buffer.ctypes.data), buffer)
+        texture = _texture(stored, buffer, stored.strides[0])
+        return CpuPlaced(stored, stored.argument(ctypes.addressof(texture)), buffer, texture)
+
+    def fill(self, placed: Placed, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
+        assert isinstance(placed, CpuPlaced)
+        placed.buffer[begin : None if nbytes is None else begin + nbytes].fill(byte)
+
+    def fill_guards(self, placed: Placed, byte: int) -> None:
+        assert isinstance(placed, CpuPlaced)
+        for guard in placed.guards:
+            guard.fill(byte)
+
+    def guards(self, placed: Placed) -> tuple[Bytes, Bytes]:
+        assert isinstance(placed, CpuPlaced)
+        return placed.guards
+
+    def strays(self, placed: Placed, byte: int) -> int:
+        assert isinstance(placed, CpuPlaced)
+        return sum(int(np.count_nonzero(guard != byte)) for guard in placed.guards)
+
+    def fill_constants(self, module: Any, byte: int) -> None:
+        module.window.fill(byte)
+
+    def checksum(self, placed: Placed) -> int:
+        assert isinstance(placed, CpuPlaced)
+        return zlib.crc32(placed.buffer.data)
+
+    def upload(self, placed: Placed, stored: Stored) -> None:
+        assert isinstance(placed, CpuPlaced) and stored.buffer is not None
+        placed.buffer[:] = stored.buffer
+
+    def outlet(self) -> HostOutlet:
+        """For results that leave chunk by chunk."""
+        return HostOutlet()
+
+    def fill_window(self, module: Any, resident: Placed, begin: int, window: Stored) -> None:
+        assert isinstance(resident, CpuPlaced)
+        offset = window.constant_offset
+        module.window[offset : offset + window.nbytes] = resident.buffer[begin : begin + window.nbytes]
+
+    def download(self, placed: Placed, nbytes: int | None = None) -> Bytes:
+        assert isinstance(placed, CpuPlaced)
+        return placed.buffer[:nbytes].copy()
+
+    def mismatches(self, placed: Placed, expected: Placed) -> int:
+        """How many 4-byte words of two buffers differ; bytes, when the size is no multiple of 4."""
+        assert isinstance(placed, CpuPlaced) and isinstance(expected, CpuPlaced)
+        nbytes = min(placed.stored.nbytes, expected.stored.nbytes)
+        word = np.uint8 if nbytes % 4 else np.uint32
+        return int(np.count_nonzero(placed.buffer[:nbytes].view(word) != expected.buffer[:nbytes].view(word)))
+
+    # -- launching and timing ---------------------------------------------------------------------------
+
+    @contextmanager
+    def shuffled(self, seed: int) -> Iterator[None]:
+        """An even seed has every launch in the block begin with its last block and each block with its last thread; an
+        odd one draws both orders anew for each launch, and with the same seed the same ones. Blocks run side by side
+        on all threads even where that is not worth it; with one thread a launch is the same from time to time."""
+        before = self._orders
+        order = DRAWN if seed % 2 else DESCENDING
+        self._orders = ((order, (seed + number) * _STEP % 2**64) for number in count(1))
+        try:
+            yield
+        finally:
+            self._orders = before
+
+    def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
+        """Returns when the kernel has run. Raises LaunchError when it did not, or not to its end; the first
+        launch in a process raises CompilerError when the runtime library cannot be compiled."""
+        number = len(arguments)
+        pointers = (ctypes.c_char_p * number)(*arguments)
+        sizes = (ctypes.c_ulonglong * number)(*map(len, arguments))
+        order, seed = next(self._orders)
+        request = Launch(
+            self._runtime or self._load_runtime(),
+            geometry.grid,
+            geometry.block,
+            self.threads,
+            number,
+            geometry.shared_bytes,
+            ctypes.addressof(pointers),
+            ctypes.addressof(sizes),
+            order,
+            seed,
+        )
+        status = module.functions[kernel](request)
+        module.elapsed_ns = request.elapsed_ns
+        self._kernel_ms[kernel] = self._kernel_ms.get(kernel, 0.0) + request.elapsed_ns * 1e-6
+        if status:
+            raise LaunchError(f"{kernel}: {_REASONS.get(status, f'status {status}')} ({geometry})")
+
+    def launch_cooperative(
+        self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]
+    ) -> None:
+        """One block: only its own threads are certain to run at the same time here."""
+        self.launch(module, kernel, replace(geometry, grid=(1, 1, 1)), arguments)
+
+    def stage(self, name: str, work: Callable[[int], None]) -> None:
+        begin = time.perf_counter_ns()
+        work(0)
+        elapsed_ms = (time.perf_counter_ns() - begin) * 1e-6
+        self._kernel_ms[name] = self._kernel_ms.get(name, 0.0) + elapsed_ms
+
+    def record(self, steps: Callable[[], None]) -> Callable[[], None]:
+        """``steps`` themselves: a launch here costs little more than its kernel."""
+        return steps
+
+    def synchronize(self) -> None:
+        """Nothing is ever under way."""
+
+    def sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]:
+        """Wall time of each run in milliseconds."""
+        times = []
+        for _ in range(count):
+            if cold:
+                self._flush_cache()
+            begin = time.perf_counter_ns()
+            plan()
+            times.append((time.perf_counter_ns() - begin) * 1e-6)
+        return times
+
+    def kernel_times(self, plan: Callable[[], None]) -> dict[str, float]:
+        """Milliseconds inside each kernel during one run of ``plan``."""
+        self._kernel_ms = {}
+        plan()
+        return dict(self._kernel_ms)
+
+    def describe(self) -> dict[str, Any]:
+        """Processor, threads and compiler."""
+        try:
+            compiler = self.toolchain(self._compiler).identity
+        except CompilerError as problem:
+            compiler = f"not available: {problem}"
+        return {"cpu": self.device.name, "threads": self.threads, "compiler": compiler}
+
+    def close(self) -> None:
+        """Free what this backend holds. Safe to call twice."""
+        self._flush = None
+
+    def _flush_cache(self) -> None:
+        """Write more than the caches hold, but never more than _MOST_FLUSHED: a server's shared last level takes
+        longer to fill than the kernels that are timed, and other programs keep most of it anyway."""
+        if self._flush is None:
+            self._flush = np.zeros(min(cpu_host.last_level_cache_bytes() * 5 // 4, _MOST_FLUSHED), np.uint8)
+        self._flush += 1
+
+    def _load_runtime(self) -> int:
+        self._runtime = runtime.table(find_compiler(self._compiler), default_root())
+        return self._runtime
+
+
+def _texture(stored: Stored, buffer: Bytes, pitch: int) -> Texture:
+    """Over ``buffer``; the rows of a plane are ``pitch`` texels apart."""
+    width, height = stored.plane or (stored.texels, 1)
+    return Texture(buffer.ctypes.data, width, height, pitch)
+
+
+def _aligned(nbytes: int) -> Bytes:
+    """Zeroed room for ``nbytes`` that begins with a cache line. Raises MemoryError."""
+    room = np.zeros(nbytes + _ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % _ALIGNMENT
+    return room[start : start + nbytes]

@@ -1,0 +1,126 @@
+"""The compiled side of the cpu backend: its structs, the libraries of kernels, the one runtime library."""
+
+import _ctypes
+import ctypes
+import shlex
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.compile import Cache, CompileFailure, RuntimeCxx, compile_batch, runtime_batch
+from autotune.errors import CompilerError
+
+__all__ = [
+    "ASCENDING",
+    "CONSTANT_BYTES",
+    "DESCENDING",
+    "DRAWN",
+    "Image",
+    "Launch",
+    "Texture",
+    "images",
+    "runtime",
+]
+
+
+CONSTANT_BYTES = 65536
+
+ASCENDING, DESCENDING, DRAWN = range(3)  # kernels/include/autotune/cpu/abi.hpp: Order
+
+
+class Launch(ctypes.Structure):
+    """kernels/include/autotune/cpu/abi.hpp: Launch."""
+
+    _fields_ = (
+        ("runtime", ctypes.c_void_p),
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("workers", ctypes.c_uint),
+        ("arguments_count", ctypes.c_uint),
+        ("shared_bytes", ctypes.c_ulonglong),
+        ("arguments", ctypes.c_void_p),
+        ("argument_bytes", ctypes.c_void_p),
+        ("order", ctypes.c_uint),
+        ("seed", ctypes.c_ulonglong),
+        ("elapsed_ns", ctypes.c_longlong),
+    )
+
+
+class Texture(ctypes.Structure):
+    """kernels/include/autotune/cpu/texture.hpp: autotune_texture."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("width", ctypes.c_ulonglong),
+        ("height", ctypes.c_ulonglong),
+        ("pitch", ctypes.c_ulonglong),
+    )
+
+
+@dataclass
+class Image:
+    """A loaded library, its constant window, and how many modules use them."""
+
+    handle: int
+    library: ctypes.CDLL
+    window: NDArray[np.uint8]
+    users: int = 0
+
+
+@dataclass
+class _Images:
+    """Libraries by path: a library is one for all variants in it and has one constant window."""
+
+    loaded: dict[Path, Image] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def acquire(self, path: Path) -> Image:
+        with self.lock:
+            if path not in self.loaded:
+                handle = _ctypes.dlopen(str(path), ctypes.DEFAULT_MODE)
+                library = ctypes.CDLL(str(path), handle=handle)
+                library.autotune_constant_window.restype = ctypes.c_void_p
+                address = library.autotune_constant_window()
+                raw = (ctypes.c_ubyte * CONSTANT_BYTES).from_address(address)
+                self.loaded[path] = Image(handle, library, np.frombuffer(memoryview(raw), np.uint8))
+            image = self.loaded[path]
+            image.users += 1
+            return image
+
+    def release(self, path: Path) -> None:
+        with self.lock:
+            image = self.loaded[path]
+            image.users -= 1
+            if image.users == 0:
+                del self.loaded[path]
+                _ctypes.dlclose(image.handle)
+
+
+images = _Images()
+
+
+class _Runtime:
+    """The library with the pool of threads: one in a process, whichever compiler made it, to its end."""
+
+    def __init__(self) -> None:
+        self._table = 0
+        self._lock = threading.Lock()
+
+    def table(self, command: tuple[str, ...], root: Path) -> int:
+        """The address of its functions; compiled by ``command`` and cached in ``root`` when it is first wanted."""
+        with self._lock:
+            if not self._table:
+                (built,) = compile_batch(runtime_batch(), RuntimeCxx(command), Cache(root))
+                if isinstance(built, CompileFailure):
+                    message = f"{shlex.join(command)} does not compile the cpu runtime: {built.message}"
+                    raise CompilerError(message)
+                library = ctypes.CDLL(str(built.image))
+                library.autotune_runtime.restype = ctypes.c_void_p
+                self._table = int(library.autotune_runtime())
+            return self._table
+
+
+runtime = _Runtime()

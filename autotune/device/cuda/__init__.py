@@ -1,0 +1,1 @@
+"""One NVIDIA GPU, by PyCUDA and NVIDIA's bindings."""

@@ -1,0 +1,399 @@
+"""cuda: PyCUDA owns context, memory, modules, launches and events.
+
+The device's primary context is used, so cupy and torch in the same process share its memory. Every entry
+point makes that context current and restores what was current before: nothing is ever left pushed.
+"""
+
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.compile import Compiled, Geometry, Nvcc, Nvrtc, Toolchain
+from autotune.device.backend import Constant, Launch, LaunchError, Placed
+from autotune.device.clocks import clocks
+from autotune.device.cuda.calls import CudaCall, Joints
+from autotune.device.cuda.driver import (
+    active_blocks,
+    attributes,
+    describe_device,
+    open_device,
+    open_driver,
+)
+from autotune.device.cuda.graph import Graph, capture, captured_function, launch_cooperative, resident_blocks
+from autotune.device.cuda.memory import (
+    CONSTANT_BYTES,
+    CudaModule,
+    CudaPlaced,
+    borrow,
+    loaded,
+    packed,
+    place,
+    view,
+)
+from autotune.device.cuda.outlet import CudaOutlet
+from autotune.device.cuda.timing import Probe, Timer
+from autotune.errors import DeviceError, UnknownName
+from autotune.layout import Stored
+
+__all__ = ["COMPILERS", "CudaBackend"]
+
+
+COMPILERS = ("nvrtc", "nvcc")
+
+_TRACE_DELAY_NS = 200_000  # a plan of a few launches is queued by then
+
+_NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
+
+
+class CudaBackend:
+    """One GPU. Use as a context manager, or call ``close``. Raises DeviceError when it is not there."""
+
+    def __init__(self, ordinal: int = 0) -> None:
+        self._driver = open_driver()
+        self.driver_error: type[Exception] = self._driver.Error
+        self._handle, self._context = open_device(self._driver, ordinal)
+        self._local = threading.local()  # depth: how often current() is nested; stream, captures: see below
+        self._images: dict[Path, Any] = {}
+        self._joints = Joints(self._driver)
+        self._traced: list[tuple[str, Any, Any]] | None = None
+        self._graphs: weakref.WeakSet[Graph] = weakref.WeakSet()
+        self.device = describe_device(self._driver, self._handle, ordinal)
+        self._probe = Probe(self._driver, self.toolchain, self.load, self.launch)
+        l2_bytes = self._handle.get_attribute(self._driver.device_attribute.L2_CACHE_SIZE)
+        self._timer = Timer(self._driver, self._probe, l2_bytes)
+
+    def __enter__(self) -> "CudaBackend":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Make this device's context current in the block; nests at no cost."""
+        depth = getattr(self._local, "depth", 0)
+        if self._context is None:
+            raise DeviceError(f"{self.device.name} was closed; load the kernel again")
+        if depth == 0:
+            self._context.push()
+        self._local.depth = depth + 1
+        try:
+            yield
+        finally:
+            self._local.depth = depth
+            if depth == 0:
+                self._driver.Context.pop()
+
+    @contextmanager
+    def _driving(self, what: str = "") -> Iterator[None]:
+        """The context is current, and what the driver refuses is a LaunchError that begins with ``what``."""
+        with self.current():
+            try:
+                yield
+            except self._driver.Error as problem:
+                raise LaunchError(f"{what}{problem}") from None
+
+    @contextmanager
+    def stream(self) -> Iterator[None]:
+        """The calling thread's work in the block goes to a stream of its own; none waits for the default one."""
+        with self.current():
+            self._local.stream = self._driver.Stream(_NON_BLOCKING)
+            try:
+                yield
+                self.synchronize()
+            finally:
+                self._local.stream = None
+
+    def shuffled(self, seed: int) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Nothing changes: the GPU takes blocks and warps as it likes."""
+        return nullcontext()
+
+    @contextmanager
+    def on(self, stream: int) -> Iterator[None]:
+        """The calling thread's work in the block runs in the order of another library's stream, by its handle."""
+        if not stream:
+            yield
+            return
+        with self.current():
+            before = self._stream
+            try:
+                with self._joints.joined(stream) as self._local.stream:
+                    yield
+            finally:
+                self._local.stream = before
+
+    def wait_for(self, stream: int) -> None:
+        with self.current():
+            self._joints.wait_for(stream)
+
+    @property
+    def _stream(self) -> Any:
+        return getattr(self._local, "stream", None)
+
+    def toolchain(self, compiler: str = "") -> Toolchain:
+        if compiler not in ("", *COMPILERS):
+            raise UnknownName("compiler", compiler, COMPILERS)
+        return Nvcc(self.device.arch) if compiler == "nvcc" else Nvrtc(self.device.arch)
+
+    # -- modules and data -------------------------------------------------------------------------------
+
+    def load(self, compiled: Compiled) -> CudaModule:
+        with self._driving("cannot load the binary: "):
+            return loaded(self._driver, self._images, compiled)
+
+    def place(self, stored: Stored, module: Any = None, guard: int = 0) -> CudaPlaced:
+        with self._driving(f"cannot place {stored.nbytes} bytes in {stored.memory} memory: "):
+            return place(self._driver, self, stored, module, guard)
+
+    def view(self, stored: Stored, of: Placed) -> CudaPlaced:
+        assert isinstance(of, CudaPlaced)
+        with self._driving():
+            return view(self, stored, of)
+
+    def borrow(self, stored: Stored, address: int) -> CudaPlaced:
+        if stored.memory != "texture":
+            return borrow(self, stored, address)
+        with self._driving("cannot make a texture: "):
+            return borrow(self, stored, address)
+
+    def fill(self, placed: Placed, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
+        assert isinstance(placed, CudaPlaced)
+        many = placed.stored.nbytes - begin if nbytes is None else nbytes
+        with self.current():
+            self._driver.memset_d8_async(placed.address + begin, byte, many, self._stream)
+
+    def fill_guards(self, placed: Placed, byte: int) -> None:
+        assert isinstance(placed, CudaPlaced)
+        with self._driving():
+            for begin in _guards(placed):
+                self._driver.memset_d8_async(begin, byte, placed.guard, self._stream)
+
+    def guards(self, placed: Placed) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        assert isinstance(placed, CudaPlaced)
+        found = np.empty((2, placed.guard), np.uint8)
+        with self._driving():
+            for guard, begin in zip(found, _guards(placed), strict=False):
+                self._driver.memcpy_dtoh_async(guard, begin, self._stream)
+            self.synchronize()
+        return found[0], found[1]
+
+    def strays(self, placed: Placed, byte: int) -> int:
+        assert isinstance(placed, CudaPlaced)
+        if not placed.guard:
+            return 0
+        with self._driving():
+            blocks = self.device.multiprocessors
+            return self._probe.strays(placed.address, placed.stored.nbytes, placed.guard, byte, blocks)
+
+    def fill_constants(self, module: Any, byte: int) -> None:
+        with self._driving("cannot fill constant memory: "), module.window.lock:
+            if (constants := module.window.address) is not None:
+                module.window.claim(0)
+                self._driver.memcpy_htod(constants, np.full(CONSTANT_BYTES, byte, np.uint8))
+
+    def checksum(self, placed: Placed) -> int:
+        assert isinstance(placed, CudaPlaced)
+        if not placed.address:
+            return 0
+        with self._driving():
+            blocks = self.device.multiprocessors * 8
+            return self._probe.checksum(placed.address, placed.stored.nbytes, blocks)
+
+    def upload(self, placed: Placed, stored: Stored) -> None:
+        assert isinstance(placed, CudaPlaced) and stored.buffer is not None
+        assert placed.address and stored.nbytes == placed.stored.nbytes, "linear memory of the same size"
+        with self._driving():
+            self._driver.memcpy_htod_async(placed.address, stored.buffer, self._stream)
+        placed.uploads += 1
+
+    def outlet(self) -> CudaOutlet:
+        """For results that leave chunk by chunk."""
+        return CudaOutlet(self._driver, self.current)
+
+    def fill_window(self, module: Any, resident: Placed, begin: int, window: Stored) -> None:
+        assert isinstance(resident, CudaPlaced)
+        with self._driving("cannot fill constant memory: "), module.window.lock:
+            if (constants := module.window.address) is not None:
+                if getattr(self._local, "captures", False):
+                    module.window.forget()
+                else:
+                    module.window.claim(self._stream_handle)
+                target, source = constants + window.constant_offset, resident.address + begin
+                self._driver.memcpy_dtod_async(target, source, window.nbytes, self._stream)
+
+    def download(self, placed: Placed, nbytes: int | None = None) -> NDArray[np.uint8]:
+        assert isinstance(placed, CudaPlaced)
+        buffer = np.empty(placed.stored.nbytes if nbytes is None else nbytes, np.uint8)
+        with self._driving():
+            self._driver.memcpy_dtoh_async(buffer, placed.address, self._stream)
+            self.synchronize()
+        return buffer
+
+    def mismatches(self, placed: Placed, expected: Placed) -> int:
+        """How many 4-byte words (or tail bytes) of two buffers of one size differ, counted on the device."""
+        assert isinstance(placed, CudaPlaced) and isinstance(expected, CudaPlaced)
+        nbytes = min(placed.stored.nbytes, expected.stored.nbytes)
+        with self._driving():
+            blocks = self.device.multiprocessors * 8
+            return self._probe.mismatches(placed.address, expected.address, nbytes, blocks)
+
+    # -- launching and timing ---------------------------------------------------------------------------
+
+    def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
+        function = module.functions[kernel]
+        with self._launching(kernel):
+            self._consent(function, geometry)
+            function._launch_kernel(  # noqa: SLF001 - the path PyCUDA's prepared calls take
+                geometry.grid, geometry.block, packed(arguments), geometry.shared_bytes, self._stream
+            )
+
+    def launch_cooperative(
+        self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]
+    ) -> None:
+        with self._launching(kernel):
+            self._consent(module.functions[kernel], geometry)
+            if kernel not in module.handles:
+                module.handles[kernel] = captured_function(
+                    self._captured(lambda: self.launch(module, kernel, geometry, arguments))
+                )
+            handle = module.handles[kernel]
+            most = resident_blocks(handle, self.device.multiprocessors, geometry)
+            if geometry.grid[1:] != (1, 1) or not most:
+                raise LaunchError(
+                    f"{kernel}: a grid of {geometry.grid} blocks cannot be launched cooperatively: it has one "
+                    f"dimension, and {most} blocks of {geometry.block_size} threads with {geometry.shared_bytes} "
+                    "bytes of shared memory run at a time"
+                )
+            blocks = min(geometry.grid[0], most)
+            launch_cooperative(handle, blocks, geometry, arguments, self._stream_handle)
+
+    @contextmanager
+    def _launching(self, kernel: str) -> Iterator[None]:
+        """One launch: on this device, between events when launches are traced, its failure as LaunchError."""
+        with self._driving(f"{kernel}: "):
+            start = self._driver.Event().record() if self._traced is not None else None
+            yield
+            if self._traced is not None:
+                self._traced.append((kernel, start, self._driver.Event().record()))
+
+    def _consent(self, function: Any, geometry: Geometry) -> None:
+        if geometry.shared_bytes > 48 << 10:  # more needs the kernel's consent
+            attribute = self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+            function.set_attribute(attribute, geometry.shared_bytes)
+
+    def stage(self, name: str, work: Callable[[int], None]) -> None:
+        with self._launching(name):
+            work(self._stream_handle)
+
+    def record(self, steps: Callable[[], None]) -> Callable[[], None]:
+        with self.current():
+            graph = Graph(self._captured(steps), self.current)
+        self._graphs.add(graph)
+
+        def replay() -> None:
+            if self._traced is not None:
+                steps()  # so that each of its launches has its own events
+                return
+            with self.current():
+                graph.launch(self._stream_handle)
+
+        return replay
+
+    def _captured(self, steps: Callable[[], None]) -> Any:
+        """The graph of what ``steps`` launches, on a stream of its own: the default one cannot be captured."""
+        before = self._stream, self._traced
+        try:
+            self._local.stream, self._traced = self._driver.Stream(_NON_BLOCKING), None
+            self._local.captures = True
+            return capture(self._stream_handle, steps)
+        except self._driver.Error as problem:
+            raise LaunchError(str(problem)) from None
+        finally:
+            self._local.stream, self._traced = before
+            self._local.captures = False
+
+    @property
+    def _stream_handle(self) -> int:
+        return int(self._stream.handle) if self._stream else 0
+
+    def bound(
+        self, fills: Mapping[str, Placed], launches: Sequence[Launch],
+        constants: Sequence[Constant] = (), moves: Sequence[Launch] = (),
+    ) -> CudaCall:  # fmt: skip
+        with self.current():
+            return CudaCall(self._driver, self._context, self._local, fills, launches, constants, moves)
+
+    def kernel_times(self, plan: Callable[[], None]) -> dict[str, float]:
+        """Run ``plan`` once, queued behind a delay, with events around each launch: milliseconds by kernel."""
+        with self.current():
+            self._probe.delay(_TRACE_DELAY_NS)
+        self._traced = []
+        try:
+            with self.current():
+                plan()
+                self.synchronize()
+                times: dict[str, float] = {}
+                for kernel, start, end in self._traced:
+                    times[kernel] = times.get(kernel, 0.0) + end.time_since(start)
+                return times
+        except self._driver.Error as problem:
+            raise LaunchError(str(problem)) from None
+        finally:
+            self._traced = None
+
+    def synchronize(self) -> None:
+        with self._driving():
+            (self._stream or self._driver.Context).synchronize()
+
+    def sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]:
+        with self._driving():
+            return self._timer.sample(plan, count, cold)
+
+    def floor_ms(self, count: int = 50) -> float:
+        """The median time of an empty kernel under the same protocol: nothing can measure less."""
+        with self._driving():
+            return self._timer.floor_ms(count)
+
+    def active_blocks(self, compiled: Compiled, kernel: str, block_size: int, shared_bytes: int) -> int:
+        """How many blocks the driver keeps on a multiprocessor: its word, to check ``occupancy`` against."""
+        with self.current():
+            return active_blocks(compiled, kernel, block_size, shared_bytes)
+
+    def attributes(self, module: Any, kernel: str) -> dict[str, int]:
+        """The driver's static figures of a loaded kernel: registers, local and shared bytes."""
+        with self.current():
+            return attributes(module.functions[kernel])
+
+    def describe(self) -> dict[str, Any]:
+        """Clocks in MHz and the reasons that hold them down, where NVML is there; versions."""
+        import pycuda
+
+        about: dict[str, Any] = {"pycuda": pycuda.VERSION_TEXT, "driver": self.device.driver}
+        about |= clocks(self._handle.pci_bus_id())
+        return about
+
+    def close(self) -> None:
+        """Free what this backend holds and release the primary context. Safe to call twice."""
+        if self._context is None:
+            return
+        with suppress(LaunchError, self._driver.Error):  # a lost context has nothing left to free
+            with self.current():
+                for graph in list(self._graphs):
+                    graph.free()
+                self._timer.free()
+                self._joints.close()
+                self._probe.forget()
+                self._images.clear()
+            self._context.detach()
+        self._context = None
+
+
+def _guards(placed: CudaPlaced) -> tuple[int, ...]:
+    """Where the guards before and behind it begin; nowhere without guards."""
+    return (placed.address - placed.guard, placed.address + placed.stored.nbytes) if placed.guard else ()

@@ -1,0 +1,198 @@
+"""What the run time asks of cuda beside the tuner: calls that are made ready once, and streams that others made."""
+
+import struct
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from autotune.device.backend import Constant, Launch, LaunchError, Placed
+from autotune.device.cuda.driver import call
+
+__all__ = ["ConstantWindow", "CudaCall", "Joints", "Key", "parameters"]
+
+
+# Where each array begins in the window, and the array on the device that it is a copy of, which counts its ``uploads``.
+Key = tuple[tuple[int, Any], ...]
+
+
+class ConstantWindow:
+    """``find`` gives the window's address, None when no kernel in the binary reads it. ``lock`` is held from ``hold``
+    to the last launch that reads the content. The context is current in every call."""
+
+    def __init__(self, driver: Any, find: Callable[[], int | None]) -> None:
+        self.lock = threading.RLock()
+        self._copy, self._synchronize = driver.memcpy_dtod_async, driver.Context.synchronize
+        self._find = find
+        self._address: int | None = None
+        self._is_found = False
+        self._key: Key | None = None  # what it holds, where that is known
+        self._uploads: list[int] = []  # of each array, when it was copied
+        self._streams: set[int] = set()  # which may read it
+
+    @property
+    def address(self) -> int | None:
+        """Asked for once."""
+        if not self._is_found:
+            self._address, self._is_found = self._find(), True
+        return self._address
+
+    def hold(self, copies: Iterable[Sequence[int]], key: Key | None, stream: Any) -> None:
+        """What is queued on ``stream`` from now on finds ``copies`` (offset, source address, bytes), which are those
+        of ``key``; without a key they may have changed since."""
+        handle = int(stream.handle) if stream else 0
+        if key is not None and self._holds(key):
+            if handle not in self._streams:
+                self._synchronize()  # the copies were queued on another stream
+                self._streams.add(handle)
+            return
+        self.claim(handle)
+        if (address := self.address) is not None:
+            for offset, source, nbytes in copies:
+                self._copy(address + offset, source, nbytes, stream)
+        self._key, self._uploads = key, [placed.uploads for _, placed in key or ()]
+
+    def _holds(self, key: Key) -> bool:
+        held = self._key
+        if held is None or len(held) != len(key):
+            return False
+        for (offset, placed), (at, source), uploads in zip(held, key, self._uploads, strict=True):
+            if offset != at or placed is not source or source.uploads != uploads:
+                return False
+        return True
+
+    def claim(self, handle: int) -> None:
+        """For a change in the order of the stream of that handle: nobody else reads it any more, and what it holds is
+        not known."""
+        if self._streams - {handle}:
+            self._synchronize()
+        self._key, self._streams = None, {handle}
+
+    def forget(self) -> None:
+        """For a change that is recorded in a graph, which nothing can wait for now: what it holds is not known."""
+        self._key = None
+
+
+_ADDRESS = struct.Struct("<Q")
+
+_FREELY_SHARED = 48 << 10  # bytes of dynamic shared memory; more needs the kernel's consent
+
+
+def parameters(arguments: Sequence[bytes]) -> tuple[bytearray, list[int]]:
+    """The parameter buffer of a launch and where each argument begins: at its natural alignment (its size up to 8;
+    accessors are 8-aligned)."""
+    buffer, offsets = bytearray(), []
+    for argument in arguments:
+        alignment = len(argument) if len(argument) in (1, 2, 4) else 8
+        buffer += b"\0" * (-len(buffer) % alignment)
+        offsets.append(len(buffer))
+        buffer += argument
+    return buffer, offsets
+
+
+class CudaCall:
+    """``context`` is PyCUDA's, ``driver`` is pycuda.driver, ``local`` has the calling thread's stream."""
+
+    def __init__(
+        self, driver: Any, context: Any, local: Any, fills: Mapping[str, Placed], launches: Sequence[Launch],
+        constants: Sequence[Constant] = (), moves: Sequence[Launch] = (),
+    ) -> None:  # fmt: skip
+        self._error, self._memset = driver.Error, driver.memset_d8_async
+        self._push, self._pop = context.push, driver.Context.pop
+        self._local = local
+        self._fills = {name: [placed.address, placed.stored.nbytes] for name, placed in fills.items()}  # type: ignore[attr-defined]
+        self._places: dict[str, list[tuple[bytearray, int]]] = {}
+        self._moves, self._steps = self._ready(driver, moves), self._ready(driver, launches)
+        self._window: ConstantWindow | None = None
+        self._key: Key | None = None
+        self._copies: dict[str, list[int]] = {}  # by name: offset, source address, bytes
+        for constant in constants:
+            self._window = constant.module.window  # type: ignore[attr-defined]  # one for all, a CudaModule's
+            source: int = constant.resident.address  # type: ignore[attr-defined]
+            self._copies[constant.name] = [constant.window.constant_offset, source, constant.window.nbytes]
+        if constants and all(constant.stays for constant in constants):
+            self._key = tuple((each.window.constant_offset, each.resident) for each in constants)
+
+    def _ready(self, driver: Any, launches: Sequence[Launch]) -> list[tuple[Any, ...]]:
+        steps = []
+        for launch in launches:
+            function, geometry = launch.module.functions[launch.kernel], launch.geometry  # type: ignore[attr-defined]
+            if geometry.shared_bytes > _FREELY_SHARED:
+                attribute = driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+                function.set_attribute(attribute, geometry.shared_bytes)
+            packed, offsets = parameters(launch.arguments)
+            for name, offset in zip(launch.names, offsets, strict=True):
+                if name:
+                    self._places.setdefault(name, []).append((packed, offset))
+            run = function._launch_kernel  # noqa: SLF001 - the path PyCUDA's prepared calls take
+            steps.append((run, geometry.grid, geometry.block, packed, geometry.shared_bytes))
+        return steps
+
+    def point(self, name: str, address: int) -> None:
+        for packed, offset in self._places.get(name, ()):
+            _ADDRESS.pack_into(packed, offset, address)
+        if name in self._fills:
+            self._fills[name][0] = address
+        if name in self._copies:
+            self._copies[name][1] = address
+
+    def __call__(self) -> None:
+        stream = getattr(self._local, "stream", None)
+        self._push()
+        try:
+            if self._fills:
+                for address, nbytes in self._fills.values():
+                    self._memset(address, 0, nbytes, stream)
+            for run, grid, block, packed, shared_bytes in self._moves:
+                run(grid, block, packed, shared_bytes, stream)
+            if self._window is None:
+                for run, grid, block, packed, shared_bytes in self._steps:
+                    run(grid, block, packed, shared_bytes, stream)
+                return
+            with self._window.lock:  # until the launches are queued, no other call may replace what they read
+                self._window.hold(self._copies.values(), self._key, stream)
+                for run, grid, block, packed, shared_bytes in self._steps:
+                    run(grid, block, packed, shared_bytes, stream)
+        except self._error as problem:
+            raise LaunchError(str(problem)) from None
+        finally:
+            self._pop()
+
+
+class Joints:
+    """Streams of ours that take the place of other libraries' streams. PyCUDA cannot launch on a stream that it did
+    not make, so what is queued on ours waits for theirs by an event, and theirs for ours."""
+
+    def __init__(self, driver: Any) -> None:
+        self._driver = driver
+        self._idle: list[tuple[Any, Any]] = []  # a stream with an event, each in use by one block at a time
+
+    @contextmanager
+    def joined(self, stream: int) -> Iterator[Any]:
+        """A stream of ours whose work in the block comes after what is queued on ``stream`` and before what follows
+        there. The context is current. Raises LaunchError."""
+        ours, event = self._idle.pop() if self._idle else self._made()
+        handle = int(ours.handle)
+        call("cuEventRecord", event, stream)
+        call("cuStreamWaitEvent", handle, event, 0)
+        try:
+            yield ours
+        finally:
+            call("cuEventRecord", event, handle)
+            call("cuStreamWaitEvent", stream, event, 0)
+            self._idle.append((ours, event))
+
+    def wait_for(self, stream: int) -> None:
+        """Until another library's stream has nothing left to do. The context is current. Raises LaunchError."""
+        call("cuStreamSynchronize", stream)
+
+    def _made(self) -> tuple[Any, Any]:
+        return self._driver.Stream(1), call(
+            "cuEventCreate", 2
+        )  # CU_STREAM_NON_BLOCKING, CU_EVENT_DISABLE_TIMING
+
+    def close(self) -> None:
+        """The context is current."""
+        for _, event in self._idle:
+            call("cuEventDestroy", event)
+        self._idle.clear()

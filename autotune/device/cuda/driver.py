@@ -1,0 +1,137 @@
+"""What the driver says of a GPU: that it is there, its limits, its own occupancy (and its clocks, from NVML)."""
+
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from autotune.compile import Compiled
+from autotune.device.backend import LaunchError
+from autotune.errors import DeviceError
+from autotune.files import pip_install
+from autotune.hardware import Device, Limits
+
+__all__ = [
+    "active_blocks",
+    "attributes",
+    "call",
+    "describe_device",
+    "devices",
+    "driver_version",
+    "open_device",
+    "open_driver",
+]
+
+
+_KERNEL_MODULE = Path("/proc/driver/nvidia/version")
+
+
+def open_driver() -> Any:
+    """pycuda.driver, ready for use. Raises DeviceError, which says what is missing."""
+    try:
+        from pycuda import driver
+    except ImportError as problem:
+        raise DeviceError(
+            f"PyCUDA is not usable here ({problem}): install a CUDA toolkit, then "
+            f"{pip_install('cuda')}; or run on --device cpu"
+        ) from None
+    try:
+        driver.init()
+    except driver.Error as problem:
+        raise DeviceError(f"no usable GPU: {problem}; check nvidia-smi, or run on --device cpu") from None
+    return driver
+
+
+def devices() -> list[str]:
+    """Names of the GPUs of this machine. Raises DeviceError when there can be none."""
+    driver = open_driver()
+    return [driver.Device(i).name() for i in range(driver.Device.count())]
+
+
+def open_device(driver: Any, ordinal: int) -> tuple[Any, Any]:
+    """The GPU of that number and its primary context, retained. Raises DeviceError when either is not to be had."""
+    count = driver.Device.count()
+    if not 0 <= ordinal < count:
+        raise DeviceError(f"cuda:{ordinal} is not there: this machine has {count} GPUs (cuda:0 …)")
+    try:
+        handle = driver.Device(ordinal)
+        return handle, handle.retain_primary_context()
+    except driver.Error as problem:
+        raise DeviceError(
+            f"cuda:{ordinal} cannot be used: {problem}; check nvidia-smi, or run on --device cpu"
+        ) from None
+
+
+def call(function: str, *arguments: Any) -> Any:
+    """A driver function through cuda-bindings: its result, or LaunchError with the driver's status."""
+    from cuda.bindings import driver as bindings
+
+    status, *result = getattr(bindings, function)(*arguments)
+    if int(status):
+        raise LaunchError(f"{function}: {status}")
+    return result[0] if result else None
+
+
+def describe_device(driver: Any, handle: Any, ordinal: int) -> Device:
+    """``driver`` is pycuda.driver, ``handle`` one of its devices."""
+    attribute, get = driver.device_attribute, handle.get_attribute
+    major, minor = handle.compute_capability()
+    limits = Limits(
+        grid_x=get(attribute.MAX_GRID_DIM_X),
+        grid_y=get(attribute.MAX_GRID_DIM_Y),
+        grid_z=get(attribute.MAX_GRID_DIM_Z),
+        threads_per_block=get(attribute.MAX_THREADS_PER_BLOCK),
+        shared_bytes_per_block=get(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+        constant_bytes=get(attribute.TOTAL_CONSTANT_MEMORY),
+        texture_1d_texels=get(attribute.MAXIMUM_TEXTURE1D_LINEAR_WIDTH),
+        texture_2d_width=get(attribute.MAXIMUM_TEXTURE2D_WIDTH),
+        texture_2d_height=get(attribute.MAXIMUM_TEXTURE2D_HEIGHT),
+        texture_pitched_width=get(attribute.MAXIMUM_TEXTURE2D_LINEAR_WIDTH),
+        texture_pitched_height=get(attribute.MAXIMUM_TEXTURE2D_LINEAR_HEIGHT),
+        texture_pitch_bytes=get(attribute.TEXTURE_PITCH_ALIGNMENT),
+        memory_bytes=handle.total_memory(),
+    )
+    return Device(
+        kind="cuda",
+        name=handle.name(),
+        arch=f"sm_{major}{minor}",
+        ordinal=ordinal,
+        multiprocessors=get(attribute.MULTIPROCESSOR_COUNT),
+        driver=driver_version(driver.get_driver_version()),
+        limits=limits,
+    )
+
+
+def driver_version(cuda: int, module: Path = _KERNEL_MODULE) -> str:
+    """The driver's own version, as its kernel module says it. The driver API's function of that name gives the ``cuda``
+    version that the driver is for (13000 for 13.0), which is told as what it is where nothing else is known."""
+    with suppress(OSError):
+        if found := re.search(
+            r"\b\d{3,}\.\d+(\.\d+)?\b", module.read_text(encoding="utf-8", errors="replace")
+        ):
+            return found[0]
+    return f"for CUDA {cuda // 1000}.{cuda % 1000 // 10}"
+
+
+def attributes(function: Any) -> dict[str, int]:
+    """The static figures of a loaded kernel of PyCUDA's: registers, local and shared bytes."""
+    return {
+        "registers": int(function.num_regs),
+        "local_bytes": int(function.local_size_bytes),
+        "static_shared_bytes": int(function.shared_size_bytes),
+    }
+
+
+def active_blocks(compiled: Compiled, kernel: str, block_size: int, shared_bytes: int) -> int:
+    """cuOccupancyMaxActiveBlocksPerMultiprocessor in the current context. PyCUDA shows no function handle, so the
+    binary is loaded a second time."""
+    from cuda.bindings import driver as bindings
+
+    module = call("cuModuleLoadData", compiled.image.read_bytes())
+    function = call("cuModuleGetFunction", module, compiled.symbols[kernel].encode())
+    if shared_bytes > 48 << 10:
+        attribute = bindings.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        call("cuFuncSetAttribute", function, attribute, shared_bytes)
+    blocks = call("cuOccupancyMaxActiveBlocksPerMultiprocessor", function, block_size, shared_bytes)
+    call("cuModuleUnload", module)
+    return int(blocks)

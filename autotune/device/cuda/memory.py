@@ -1,0 +1,149 @@
+"""What a cuda device holds for a caller: placed data, loaded modules; and the bytes of a launch's parameters."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from autotune.compile import Compiled
+from autotune.device.backend import LaunchError
+from autotune.device.cuda.calls import ConstantWindow, parameters
+from autotune.device.cuda.texture import Texture
+from autotune.layout import Stored
+
+__all__ = [
+    "CONSTANT_BYTES",
+    "CudaModule",
+    "CudaPlaced",
+    "borrow",
+    "constant_window",
+    "loaded",
+    "packed",
+    "place",
+    "view",
+]
+
+
+# The one symbol behind every constant layout: memory.cuh's constant_window<65536>.
+CONSTANT_BYTES = 65536
+
+CONSTANT_WINDOW = f"_ZN8autotune15constant_windowILi{CONSTANT_BYTES}EEE"
+
+_MOST_IMAGES = 16  # a sweep walks through images in order
+
+
+class _Owner(Protocol):
+    """The backend that placed the data."""
+
+    driver_error: type[Exception]
+
+    def current(self) -> AbstractContextManager[None]: ...
+
+
+@dataclass
+class CudaPlaced:
+    """Data on the GPU. ``address`` is 0 for constant memory. ``uploads`` counts how often the content was replaced."""
+
+    stored: Stored
+    argument: bytes
+    address: int
+    _backend: _Owner
+    _owned: list[Any]
+    uploads: int = 0
+    guard: int = 0  # bytes on either side that are its own
+
+    def free(self) -> None:
+        """Safe after a lost context: the driver has freed everything with it."""
+        with suppress(LaunchError, self._backend.driver_error), self._backend.current():
+            for item in self._owned:
+                item.free()
+        self._owned.clear()
+
+
+@dataclass
+class CudaModule:
+    """``window`` is the binary's, whose variants share it; ``handles`` are the driver's, of the functions that were
+    launched cooperatively."""
+
+    image: Path
+    module: Any
+    window: ConstantWindow
+    functions: dict[str, Any]
+    handles: dict[str, int] = field(default_factory=dict)
+
+    def unload(self) -> None:
+        """Dropped with the backend's table of images; a cubin is shared by the variants in it."""
+
+
+def loaded(driver: Any, images: dict[Path, Any], compiled: Compiled) -> CudaModule:
+    """A variant's functions; ``images`` holds the latest binaries. ``driver`` is pycuda.driver, the context current."""
+    if compiled.image not in images:
+        while len(images) >= _MOST_IMAGES:
+            images.pop(next(iter(images)))
+        made = driver.module_from_buffer(compiled.image.read_bytes())
+        images[compiled.image] = made, ConstantWindow(driver, partial(constant_window, driver, made))
+    module, window = images[compiled.image]
+    functions = {kernel: module.get_function(symbol) for kernel, symbol in compiled.symbols.items()}
+    return CudaModule(compiled.image, module, window, functions)
+
+
+def constant_window(driver: Any, module: Any) -> int | None:
+    """Where the constant window of a binary of PyCUDA's begins; None when no kernel in it reads one, and the compiler
+    left it out."""
+    try:
+        symbol, _ = module.get_global(CONSTANT_WINDOW)
+    except driver.Error as problem:
+        if "not found" in str(problem):
+            return None
+        raise
+    return int(symbol)
+
+
+def place(
+    driver: Any, owner: _Owner, stored: Stored, module: CudaModule | None, guard: int = 0
+) -> CudaPlaced:
+    """``stored`` in the memory that it asks for, linear memory with a guard; the context is current."""
+    kept = replace(stored, buffer=None)
+    if stored.memory == "constant":
+        assert module is not None and stored.buffer is not None
+        with module.window.lock:
+            if (address := module.window.address) is not None:
+                module.window.claim(0)
+                driver.memcpy_htod(address + stored.constant_offset, stored.buffer)
+        return CudaPlaced(kept, stored.argument(0), 0, owner, [])
+    if stored.memory == "texture" and stored.plane is not None:
+        texture = Texture.plane(driver, stored)
+        return CudaPlaced(kept, stored.argument(texture.handle), 0, owner, [texture])
+    memory = driver.mem_alloc(max(stored.nbytes, 16) + 2 * guard)
+    address = int(memory) + guard
+    if stored.buffer is not None:
+        driver.memcpy_htod(address, stored.buffer)
+    if stored.memory == "texture":
+        texture = Texture.linear(address, stored)
+        owned = [texture, memory]
+        return CudaPlaced(kept, stored.argument(texture.handle), address, owner, owned, guard=guard)
+    return CudaPlaced(kept, stored.argument(address), address, owner, [memory], guard=guard)
+
+
+def borrow(owner: _Owner, stored: Stored, address: int) -> CudaPlaced:
+    """What lies at ``address``, as ``stored`` says; for a texture of one extent the context is current."""
+    kept = replace(stored, buffer=None)
+    if stored.memory != "texture":
+        return CudaPlaced(kept, stored.argument(address), address, owner, [])
+    texture = Texture.linear(address, stored)
+    return CudaPlaced(kept, stored.argument(texture.handle), address, owner, [texture])
+
+
+def view(owner: _Owner, stored: Stored, of: CudaPlaced) -> CudaPlaced:
+    """``of``, read as ``stored`` says; the context is current."""
+    if stored.memory != "texture":
+        return CudaPlaced(stored, stored.argument(of.address), of.address, owner, [])
+    texture = (Texture.linear if stored.plane is None else Texture.pitched)(of.address, stored)
+    return CudaPlaced(stored, stored.argument(texture.handle), of.address, owner, [texture])
+
+
+def packed(arguments: Sequence[bytes]) -> bytes:
+    """The parameter buffer of a launch."""
+    return bytes(parameters(arguments)[0])

@@ -1,0 +1,283 @@
+"""One variant bound to resident data: what a call does on a device, ready to be run again and again.
+
+The default plan clears the outputs that ask for it and launches every kernel once. A family whose
+``family.py`` has a ``plan(execution)`` function drives the launches itself.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.compile import Geometry, Variant, scalar_bytes
+from autotune.declaration import parsed
+from autotune.device.backend import Backend, Launch, Module, Placed
+from autotune.device.kept import Kept, linear
+from autotune.device.windows import Shared, Windowed
+from autotune.errors import FamilyError, UnknownName
+from autotune.layout import Order, Stored, handle, restored
+
+__all__ = ["Execution"]
+
+
+@dataclass
+class Execution:
+    """``names`` binds every extent, policy, option and scalar. ``run`` is asynchronous where the backend is."""
+
+    backend: Backend
+    variant: Variant
+    module: Module
+    placed: MutableMapping[str, Placed]
+    names: Mapping[str, Any]
+    constants: Mapping[str, Stored] = field(default_factory=dict)
+    orders: Mapping[str, Order] = field(default_factory=dict)
+    transform_ms: float = 0.0
+    transfer_ms: float = 0.0
+    input_bytes: int = 0  # copied from the host for the inputs, as they are stored
+    inputs: tuple[Kept, ...] = ()
+    _launches: list[tuple[str, Geometry, list[bytes]]] = field(default_factory=list)
+    _zeroed: list[str] = field(default_factory=list)
+    _at: dict[str, int] = field(default_factory=dict)  # the windowed extents a plan is in: which window
+    _graphs: dict[str, tuple[tuple[bytes, ...], Callable[[], None]]] = field(default_factory=dict)
+    _bound: dict[tuple[Any, ...], tuple[Geometry, dict[str, bytes]]] = field(default_factory=dict)
+    _sent_bytes: int = 0  # by the latest run's plan
+
+    def __post_init__(self) -> None:
+        family = self.variant.family
+        for data in family.data.values():
+            if data.zero and parsed(data.zero).evaluate(self.names):
+                self._zeroed.append(data.name)
+        for kernel in family.kernels.values():
+            geometry = self.variant.geometry(kernel, self.names)
+            self._launches.append((kernel.name, geometry, self._arguments(kernel.arguments, self.names)))
+        self._plan = getattr(family.module, "plan", None)
+        self._windowed = {name: p for name, p in self.placed.items() if isinstance(p, Windowed)}
+        self._fill_single_windows()
+
+    def _arguments(self, arguments: tuple[str, ...], names: Mapping[str, Any]) -> list[bytes]:
+        scalars = self.variant.family.scalars
+        return [
+            scalar_bytes(scalars[name].type, names[name]) if name in scalars else self._argument(name)
+            for name in arguments
+        ]
+
+    def _argument(self, name: str) -> bytes:
+        placed = self.placed[name]
+        if isinstance(placed, Windowed) and placed.extent in self._at:
+            return placed.windows[self._at[placed.extent]].stored.argument(0)
+        return placed.argument
+
+    def _refuse_partial(self, kernel: str) -> None:
+        """Raise FamilyError for a launch that would see one of several windows and take it for the whole."""
+        for name, placed in self._windowed.items():
+            takes = name in self.variant.family.kernels[kernel].arguments
+            if takes and len(placed.windows) > 1 and placed.extent not in self._at:
+                raise FamilyError(
+                    f"family {self.variant.family.name}: kernel {kernel} is launched with {name}, which is in "
+                    f"{len(placed.windows)} windows: the plan in family.py has to walk through "
+                    f'execution.windows("{placed.extent}")'
+                )
+
+    @property
+    def has_own_plan(self) -> bool:
+        """Whether the family drives the launches itself."""
+        return self._plan is not None
+
+    def run(self) -> None:
+        """One call: the family's own plan, or every kernel once."""
+        if self._plan is not None:
+            self._sent_bytes = 0
+            self._plan(self)
+            return
+        for name in self._zeroed:
+            self.backend.fill(self.placed[name], 0)
+        for kernel, geometry, arguments in self._launches:
+            self._refuse_partial(kernel)
+            self.backend.launch(self.module, kernel, geometry, arguments)
+
+    @property
+    def whole_windows(self) -> dict[str, Windowed] | None:
+        """What is in constant memory before the launches and stays there, from memory of the device; None where some of
+        it is cut or comes from the host."""
+        if self.constants or any(len(placed.windows) > 1 for placed in self._windowed.values()):
+            return None
+        return self._windowed
+
+    def lend(self, name: str, placed: Placed) -> None:
+        """The array ``name`` is ``placed`` from now on; in constant memory, what its window is filled from."""
+        held = self.placed[name]
+        if isinstance(held, Windowed):
+            placed = self._windowed[name] = replace(held, resident=placed)
+        self.placed[name] = placed
+
+    @property
+    def fills(self) -> dict[str, Placed]:
+        """What the default plan clears before its launches."""
+        return {name: self.placed[name] for name in self._zeroed}
+
+    @property
+    def launches(self) -> list[Launch]:
+        """The default plan's launches, each argument with the name of its array; what is in constant memory has no
+        address to be named for."""
+        family = self.variant.family
+        unnamed = {*family.scalars, *self._windowed}
+        return [
+            Launch(
+                self.module,
+                kernel,
+                geometry,
+                tuple(arguments),
+                tuple("" if name in unnamed else name for name in family.kernels[kernel].arguments),
+            )
+            for kernel, geometry, arguments in self._launches
+        ]
+
+    @property
+    def footprint_bytes(self) -> int:
+        """Device memory the call's arrays take."""
+        family = self.variant.family
+        return sum(
+            p.stored.nbytes
+            for name, p in self.placed.items()
+            if not isinstance(p, Shared) and not family.data[name].of
+        )
+
+    @property
+    def transfer_bytes(self) -> int:
+        """Copied from the host for one call: the inputs, and what the plan sent in the latest run."""
+        return self.input_bytes + self._sent_bytes
+
+    def restore(self, name: str, shape: Sequence[int]) -> NDArray[Any]:
+        """The canonical content of one array as the device has it now: layout and order undone. Not of an input in a
+        texture's plane or in several windows. Raises FamilyError for a view."""
+        placed = self.placed[name]
+        if of := self.variant.family.data[name].of:
+            raise FamilyError(f"{name} is a view of {of}: restore that")
+        owner = placed.owner if isinstance(placed, Shared) else linear(placed)
+        stored = replace(self._stored(placed), buffer=self.backend.download(owner))
+        array = self.variant.layouts[name].restore(stored, shape)
+        return restored(self.variant.family.data[name], array, self.orders)
+
+    @staticmethod
+    def _stored(placed: Placed) -> Stored:
+        return placed.windows[0].stored if isinstance(placed, Windowed) else placed.stored
+
+    def head(self, name: str, count: int) -> NDArray[Any]:
+        """The first ``count`` elements of a one-dimensional array as the device has them now, links as they are; only
+        those are fetched. The array must lie plainly: 1d, aos, not packed, padded or merged."""
+        placed, data = self.placed[name], self.variant.family.data[name]
+        return self.backend.download(placed, count * data.dtype.itemsize).view(data.dtype)
+
+    @property
+    def uses_constant(self) -> bool:
+        """Whether ``prepare`` has something to do, and no other variant of the binary may run meanwhile."""
+        return bool(self.constants or self._windowed)
+
+    def prepare(self) -> None:
+        """Fill the constant windows again: another variant in the same binary may have used them since."""
+        for stored in self.constants.values():
+            self.backend.place(stored, self.module)
+        self._fill_single_windows()
+
+    def _fill_single_windows(self) -> None:
+        """An array that fits is there before the plan, as any other array in constant memory."""
+        for placed in self._windowed.values():
+            if len(placed.windows) == 1:
+                self.backend.fill_window(self.module, placed.resident, 0, placed.windows[0].stored)
+
+    def windows(self, extent: str) -> Iterator[tuple[int, int]]:
+        """For a family's own plan: (first, count) of each window over ``extent``, along which arrays are declared
+        ``windowed``. In the loop's body those in constant memory hold that window, at index 0, and their extent is
+        ``count``; the copies are queued on the device like launches. In any other memory everything is one window.
+        Raises UnknownName when no array is windowed along ``extent``."""
+        declared = set(self.variant.family.windowed.values())
+        if extent not in declared:
+            raise UnknownName("windowed extent", extent, declared, f"family {self.variant.family.name}")
+        cut = [placed for placed in self._windowed.values() if placed.extent == extent]
+        if not cut:
+            yield 0, int(self.names[extent])
+            return
+        try:
+            for number, window in enumerate(cut[0].windows):
+                self._at[extent] = number
+                for placed in cut if len(cut[0].windows) > 1 else ():
+                    part = placed.windows[number]
+                    self.backend.fill_window(self.module, placed.resident, part.begin, part.stored)
+                yield window.first, window.count
+        finally:
+            self._at.pop(extent, None)
+
+    def launch(self, kernel: str, **scalars: Any) -> None:
+        """For a family's own plan: one launch with the given scalars in place of the workload's."""
+        self._refuse_partial(kernel)
+        self.backend.launch(self.module, kernel, *self._launch_of(kernel, scalars))
+
+    def launch_cooperative(self, kernel: str, **scalars: Any) -> None:
+        """For a family's own plan: one launch whose blocks all run at the same time, so that they may wait for each
+        other (on the cpu device, one block). The kernel's declared grid, in x alone, is the most blocks there will
+        be; how many there are is in gridDim.x. Raises LaunchError."""
+        self._refuse_partial(kernel)
+        self.backend.launch_cooperative(self.module, kernel, *self._launch_of(kernel, scalars))
+
+    def _launch_of(self, kernel: str, scalars: Mapping[str, Any]) -> tuple[Geometry, list[bytes]]:
+        """Geometry and arguments. What the scalars decide is worked out once, since a plan may launch many thousand
+        times; the arrays may be others at each launch."""
+        key = kernel, *scalars.items()
+        declared = self.variant.family.kernels[kernel]
+        if key not in self._bound:
+            names = {**self.names, **scalars}
+            types = self.variant.family.scalars
+            given = {
+                name: scalar_bytes(types[name].type, names[name])
+                for name in declared.arguments
+                if name in types
+            }
+            self._bound[key] = self.variant.geometry(declared, names), given
+        geometry, given = self._bound[key]
+        return geometry, [
+            given[name] if name in given else self._argument(name) for name in declared.arguments
+        ]
+
+    def graph(self, name: str, steps: Callable[[], None]) -> None:
+        """For a family's own plan: what ``steps`` launches and clears, as one graph where the device has graphs. It is
+        recorded the first time and only launched afterwards, so ``name`` must always stand for the very same steps,
+        and ``steps`` may neither fetch nor upload. Arrays that lie elsewhere than the last time are recorded anew."""
+        places = tuple(placed.argument for placed in self.placed.values())
+        if name not in self._graphs or self._graphs[name][0] != places:
+            self._graphs[name] = places, self.backend.record(steps)
+        self._graphs[name][1]()
+
+    def stage(self, name: str, work: Callable[[int], None]) -> None:
+        """For a family's own plan: work that is no kernel of its own (see Backend.stage); ``name`` is no kernel's.
+        Not inside a graph."""
+        self.backend.stage(name, work)
+
+    def refill(self, data: str, buffer: NDArray[np.uint8]) -> None:
+        """For a family's own plan: new bytes, as many as there are, for an array as it lies on the device."""
+        placed = self.placed[data]
+        self.backend.upload(placed, replace(placed.stored, buffer=buffer))
+        self._sent_bytes += buffer.nbytes
+
+    def address(self, data: str) -> int:
+        """For a library: where a scratch or output array begins on the device."""
+        return handle(self.placed[data].argument)
+
+    @property
+    def graphs(self) -> int:
+        """How many graphs have been recorded."""
+        return len(self._graphs)
+
+    def zero(self, data: str, first: int = 0, count: int | None = None) -> None:
+        """For a family's own plan: clear one array, or ``count`` indices of its first extent from ``first``, which has
+        to be the slowest in memory. Raises FamilyError."""
+        placed, layout = self.placed[data], self.variant.layouts[data]
+        if count is None:
+            self.backend.fill(placed, 0)
+            return
+        apart = layout.lanes != 1 and layout.parts > 1
+        if layout.axes[0] != 0 or layout.dims != "1d" or layout.group[0] > 1 or layout.packing or apart:
+            raise FamilyError(f"{data}: a part of it cannot be cleared, since its layout scatters it")
+        step = placed.stored.strides[0] * layout.value_bytes
+        self.backend.fill(placed, 0, first * step, count * step)

@@ -1,0 +1,309 @@
+"""Arrays of other libraries: where they are, and new ones of their kind.
+
+What lies on a GPU is known by ``__cuda_array_interface__`` (cupy, torch, numba, PyCUDA: the CUDA Array Interface,
+version 3) or by DLPack (``__dlpack__`` with a CUDA device). Everything else is the host's and goes through numpy.
+"""
+
+import ctypes
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.errors import UsageError, WorkloadError
+
+__all__ = [
+    "View",
+    "allocator",
+    "as_host",
+    "current_stream",
+    "like",
+    "reader",
+    "stream_asker",
+    "stream_handle",
+    "tensor",
+    "view",
+]
+
+
+_KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}  # DLDataTypeCode
+
+
+class _DLDataType(ctypes.Structure):
+    _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
+
+
+class _DLTensor(ctypes.Structure):
+    """The first member of DLManagedTensor."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("dtype", _DLDataType),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+
+_pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+
+
+def tensor(capsule: Any) -> tuple[int, tuple[int, ...], tuple[int, ...] | None, np.dtype[Any]]:
+    """(address, shape, strides in elements or None for none, elements). The capsule is not marked as used, so that its
+    own end gives the memory back: keep it as long as the array. Raises WorkloadError for elements without a name in
+    numpy."""
+    found = _DLTensor.from_address(_pointer(capsule, b"dltensor"))
+    kind, bits = _KINDS.get(found.dtype.code), found.dtype.bits
+    if kind is None or found.dtype.lanes != 1 or bits % 8:
+        raise WorkloadError(
+            f"DLPack elements of code {found.dtype.code}, {bits} bits and {found.dtype.lanes} lanes have no name "
+            "in numpy; convert them first"
+        )
+    axes = range(found.ndim)
+    strides = tuple(found.strides[axis] for axis in axes) if found.strides else None
+    shape = tuple(found.shape[axis] for axis in axes)
+    return (found.data or 0) + found.byte_offset, shape, strides, np.dtype(f"{kind}{bits // 8}")
+
+
+_CUDA, _CUDA_MANAGED = 2, 13  # DLDeviceType
+
+_LEGACY_STREAM = 1  # CU_STREAM_LEGACY, the default stream by another name
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """An array on a GPU that its owner keeps (and ``hold``, where it is not None). ``strides`` are in bytes.
+    ``ordinal`` is the GPU's number, -1 where the array does not say. ``stream`` is the handle of the stream on which
+    its content may still be made (0 is the default one), None when there is nothing to wait for."""
+
+    owner: Any
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype[Any]
+    ordinal: int = -1
+    stream: int | None = None
+    hold: Any = None
+
+    @property
+    def nbytes(self) -> int:
+        """Of the elements alone."""
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the last index is the contiguous one, with no gaps."""
+        return self.strides == _packed_strides(self.shape, self.dtype.itemsize)
+
+    @property
+    def can_be_fetched(self) -> bool:
+        """Whether the owner's library can copy it to the host."""
+        return any(hasattr(self.owner, name) for name, _ in _TO_HOST)
+
+    def to_host(self) -> NDArray[Any]:
+        """A copy in the host's memory, made by the owner's library. Raises WorkloadError where it knows no way."""
+        owner = self.owner
+        for name, finish in _TO_HOST:
+            if hasattr(owner, name):
+                return np.asarray(finish(getattr(owner, name)()))
+        raise WorkloadError(
+            f"an array of {_kind(owner)} on a GPU has to be copied here, and has none of "
+            f"{', '.join(name for name, _ in _TO_HOST)}: copy it to a numpy array first"
+        )
+
+
+_TO_HOST: tuple[tuple[str, Callable[[Any], Any]], ...] = (
+    ("cpu", lambda moved: moved.detach().numpy()),  # torch
+    ("get", lambda moved: moved),  # cupy, PyCUDA
+    ("copy_to_host", lambda moved: moved),  # numba
+)
+
+
+def view(array: Any, stream: int = 0) -> View | None:
+    """``array`` as what lies on a GPU, or None when it is the host's; ``stream`` is the handle of the stream that will
+    use it. Raises WorkloadError for one that cannot be used where it is."""
+    if isinstance(array, (np.ndarray, np.generic, list, tuple, int, float)):
+        return None
+    described = getattr(array, "__cuda_array_interface__", None)
+    if described is not None:
+        return _of_interface(array, described)
+    place = getattr(array, "__dlpack_device__", None)
+    if place is not None and int(place()[0]) in (_CUDA, _CUDA_MANAGED):
+        return _of_dlpack(array, int(place()[1]), stream)
+    return None
+
+
+def as_host(array: Any) -> Any:
+    """What numpy can take: a GPU's array is copied, one that only knows DLPack is wrapped, the rest is left alone."""
+    if isinstance(array, View):
+        return array.to_host()
+    if hasattr(array, "__dlpack__") and not hasattr(array, "__array__"):
+        return np.from_dlpack(array)
+    return array
+
+
+def _of_interface(array: Any, described: dict[str, Any]) -> View:
+    if described.get("mask") is not None:
+        raise WorkloadError("an array with a mask is given; fill the masked elements first")
+    if described["typestr"].startswith("|V") and described.get("descr"):
+        dtype = np.dtype([tuple(member) for member in described["descr"]])
+    else:
+        dtype = np.dtype(described["typestr"])
+    shape = tuple(int(n) for n in described["shape"])
+    strides = described.get("strides")
+    packed = _packed_strides(shape, dtype.itemsize)
+    stream = described.get("stream")
+    return View(
+        owner=array,
+        address=int(described["data"][0] or 0),
+        shape=shape,
+        strides=packed if strides is None else _normal(shape, tuple(map(int, strides)), packed),
+        dtype=dtype,
+        ordinal=_ordinal(array),
+        stream=None if stream is None else stream_handle(int(stream)),
+    )
+
+
+def _of_dlpack(array: Any, ordinal: int, stream: int) -> View:
+    """The producer makes the content ready for ``stream``."""
+
+    capsule = array.__dlpack__(stream=stream or _LEGACY_STREAM)
+    address, shape, steps, dtype = tensor(capsule)
+    packed = _packed_strides(shape, dtype.itemsize)
+    strides = packed if steps is None else tuple(step * dtype.itemsize for step in steps)
+    return View(array, address, shape, _normal(shape, strides, packed), dtype, ordinal, hold=capsule)
+
+
+def _normal(shape: Sequence[int], strides: tuple[int, ...], packed: tuple[int, ...]) -> tuple[int, ...]:
+    """A stride of an extent of 1 is never used, and libraries differ in what they say for it."""
+    return tuple(p if n == 1 else s for n, s, p in zip(shape, strides, packed, strict=True))
+
+
+def _packed_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    strides, step = [], itemsize
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent
+    return tuple(reversed(strides))
+
+
+def _ordinal(array: Any) -> int:
+    """The number of the GPU an array is on: torch has device.index, cupy device.id."""
+    device = getattr(array, "device", None)
+    for name in ("index", "id"):
+        number = getattr(device, name, None)
+        if isinstance(number, int):
+            return number
+    return -1
+
+
+# -- streams ------------------------------------------------------------------------------------------------
+
+
+def stream_handle(stream: Any) -> int:
+    """The driver's handle of a stream: an int, anything with ``__cuda_stream__``, a stream of torch, cupy or PyCUDA;
+    0 is the default stream. Raises UsageError for anything else."""
+    if stream is None or (isinstance(stream, int) and not isinstance(stream, bool)):
+        handle = stream or 0
+    elif (protocol := getattr(stream, "__cuda_stream__", None)) is not None:
+        handle = (protocol() if callable(protocol) else protocol)[1]
+    else:
+        named = [getattr(stream, name, None) for name in ("cuda_stream", "ptr", "handle")]
+        found = [value for value in named if isinstance(value, int)]
+        if not found:
+            raise UsageError(
+                f"stream={stream!r} is no stream: give an int, or an object with __cuda_stream__ (torch, cupy, "
+                "cuda.core), cuda_stream, ptr or handle"
+            )
+        handle = found[0]
+    return 0 if int(handle) == _LEGACY_STREAM else int(handle)
+
+
+def current_stream(array: Any) -> int:
+    """The handle of the stream on which the library of ``array`` works in this thread; 0 where it has no such idea."""
+    ask = stream_asker(array)
+    return 0 if ask is None else ask()
+
+
+def stream_asker(array: Any) -> Callable[[], int] | None:
+    """What ``current_stream`` asks for arrays of that kind and GPU; None where there is nothing to ask."""
+    library = _library(array)
+    if library == "torch" and array.is_cuda:
+        torch, ordinal = sys.modules["torch"], array.get_device()
+        raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # noqa: SLF001 - the public way makes an object
+        return partial(raw, ordinal) if raw else lambda: int(torch.cuda.current_stream(ordinal).cuda_stream)
+    if library == "cupy":
+        current = sys.modules["cupy"].cuda.get_current_stream
+        return lambda: stream_handle(int(current().ptr))
+    return None
+
+
+# -- the way back -------------------------------------------------------------------------------------------
+
+
+def like(example: Any, array: NDArray[Any]) -> Any:
+    """``array`` as the library of ``example``, which is the host's, has it: a torch tensor for a torch tensor."""
+    if _library(example) == "torch" and array.dtype.names is None:
+        return sys.modules["torch"].from_numpy(array)
+    return array
+
+
+def allocator(example: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Callable[[], Any]:
+    """What makes a new array on the GPU, of the kind of ``example`` where its library is known and has the elements,
+    else a PyCUDA GPUArray. Records become a last extent of bytes in torch, which has no records."""
+    library = _library(example)
+    if library == "torch":
+        torch = sys.modules["torch"]
+        if dtype.names:
+            shape, dtype = (*shape, dtype.itemsize), np.dtype(np.uint8)
+        return partial(torch.empty, shape, dtype=getattr(torch, dtype.name), device=example.device)
+    if library == "cupy":
+        return partial(sys.modules["cupy"].empty, shape, dtype)
+    if library == "numba":
+        return partial(sys.modules["numba"].cuda.device_array, shape, dtype)
+    from pycuda import gpuarray
+
+    return partial(gpuarray.empty, shape, dtype)
+
+
+def reader(array: Any) -> Callable[[Any], tuple[int, Any]]:
+    """A fast ``f(array) -> (address, signature)`` for arrays of this type; equal signatures mean the same shape,
+    elements, device and contiguity."""
+    return _READERS.get(_library(array), _read_interface)
+
+
+def _read_torch(tensor: Any) -> tuple[int, Any]:
+    return tensor.data_ptr(), (tensor.shape, tensor.dtype, tensor.is_contiguous(), tensor.device)
+
+
+def _read_cupy(array: Any) -> tuple[int, Any]:
+    memory = array.data
+    return memory.ptr, (array.shape, array.dtype, array.strides, memory.device_id)
+
+
+def _read_interface(array: Any) -> tuple[int, Any]:
+    seen = view(array)
+    assert seen is not None, "a reader is asked of arrays on a GPU only"
+    return seen.address, (seen.shape, seen.dtype, seen.strides, seen.ordinal, seen.stream)
+
+
+_READERS: dict[str, Callable[[Any], tuple[int, Any]]] = {"torch": _read_torch, "cupy": _read_cupy}
+
+
+def _library(array: Any) -> str:
+    """The top package of an array's type, when that package is the one that is loaded."""
+    name = type(array).__module__.partition(".")[0]
+    return name if name in sys.modules else ""
+
+
+def _kind(array: Any) -> str:
+    return f"{type(array).__module__}.{type(array).__qualname__}"

@@ -1,0 +1,96 @@
+"""An input as it lies on a device, and what shows that no kernel wrote to it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import NDArray
+
+from autotune.device.backend import Backend, Placed
+from autotune.device.windows import Shared, Windowed
+from autotune.layout import Bytes, Stored
+
+__all__ = ["Kept", "linear"]
+
+
+_SEALED = 0xFF  # what slack holds between verified runs: NaN, -1, no link
+
+_MOST_RUNS = 64  # of slack, filled one by one
+
+
+@dataclass
+class Kept:
+    """One array or merged group in one layout: where each member is, and what storing it cost. ``stored`` has no
+    content but for constant memory that is filled from the host, anew for each binary.
+
+    With ``content``, which makes the bytes again, it is sealed: ``changed`` says whether something wrote to it since;
+    ``canonical`` are the arrays, where they can be read back. ``slack`` are the runs of bytes (begin, end) in it that
+    are no element's: padding and the rest of a block. ``is_room`` is for an array that no kernel says it reads, and
+    that has no content at all.
+    """
+
+    stored: dict[str, Stored]
+    placed: dict[str, Placed]
+    transform_ms: float
+    transfer_ms: float
+    transfer_bytes: int  # from the host; constant memory is counted where it is filled
+    content: Callable[[], Bytes] | None = None
+    canonical: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    slack: tuple[tuple[int, int], ...] = ()
+    is_room: bool = False
+    used: int = 0
+    _checksum: int = field(default=0, repr=False)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(p.stored.nbytes for p in self.placed.values() if not isinstance(p, Shared))
+
+    @property
+    def owner(self) -> Placed | None:
+        """The linear memory that all members lie in; None for what is nowhere but in constant memory."""
+        return next((linear(p) for p in self.placed.values() if not isinstance(p, Shared)), None)
+
+    def seal(self, backend: Backend) -> None:
+        """Remember the content as it is now."""
+        if self.content is not None and self.owner is not None:
+            self.fill_slack(backend, _SEALED)
+            self._checksum = backend.checksum(self.owner)
+
+    def fill_slack(self, backend: Backend, byte: int) -> None:
+        """Set the bytes that are no element's (all of a room's): a kernel that reads them must not depend on them."""
+        if self.owner is None:
+            return
+        if self.is_room:
+            backend.fill(self.owner, byte)
+        for begin, end in _some(self.slack):
+            backend.fill(self.owner, byte, begin, end - begin)
+
+    def changed(self, backend: Backend) -> bool:
+        """Whether something wrote to it since it was sealed."""
+        if self.content is None or self.owner is None:
+            return False
+        self.fill_slack(backend, _SEALED)
+        return backend.checksum(self.owner) != self._checksum
+
+    def mend(self, backend: Backend) -> None:
+        """The content anew, in place: whatever is bound to it reads that from now on."""
+        assert self.content is not None and self.owner is not None
+        owner = self.owner.stored
+        backend.upload(
+            self.owner, Stored(self.content(), owner.nbytes, 1, "global", (owner.nbytes,), (1,), 0)
+        )
+
+    def free(self) -> None:
+        for placed in self.placed.values():
+            placed.free()
+
+
+def linear(placed: Placed) -> Placed:
+    """The linear memory of an array: what its constant window is filled from, where it has one."""
+    return placed.resident if isinstance(placed, Windowed) else placed
+
+
+def _some(runs: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+    """The first and the last runs where they are too many."""
+    half = _MOST_RUNS // 2
+    return runs if len(runs) <= _MOST_RUNS else (*runs[:half], *runs[-half:])

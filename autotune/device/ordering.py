@@ -1,0 +1,112 @@
+"""The orders that policies ask for, made once of an input's arrays for many variants, and arrays moved into them."""
+
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from numpy.typing import NDArray
+
+from autotune.compile import Variant
+from autotune.declaration import Inputs, Policy
+from autotune.errors import AutotuneError, FamilyError
+from autotune.layout import Order, reordered
+
+__all__ = ["Ordering", "order_key", "order_policies"]
+
+
+_MOVED_KEPT = 2  # of each array
+
+
+class Ordering:
+    """For inputs of the same content at every call; ``parent`` has the orders of the same arrays. Times are in
+    milliseconds, of the host."""
+
+    def __init__(self, parent: "Ordering | None" = None) -> None:
+        self._parent = parent
+        self._orders: dict[str, Order] = {}
+        self._moved: dict[str, NDArray[Any]] = {}
+        self._cost_ms: dict[str, float] = {}  # of making an order, of moving an array
+
+    def orders_of(self, variant: Variant, inputs: Inputs) -> dict[str, Order]:
+        """Each index space that an order policy moves: ``orders`` in family.py, by policy value; asked once."""
+        orders: dict[str, Order] = {}
+        makers = variant.family.orders
+        for value, space, key in _ordered_spaces(variant):
+            if value not in makers:
+                continue
+            if key not in self._orders:
+                begin = time.perf_counter()
+                known = self._parent._orders.get(key) if self._parent else None  # noqa: SLF001 - one class
+                place = f"order {value} of {space}"
+                self._orders[key] = known or Order.of(
+                    _asked(makers[value], inputs, place), inputs.sizes[space], place
+                )
+                self._cost_ms[key] = (time.perf_counter() - begin) * 1e3
+            orders[space] = self._orders[key]
+        return orders
+
+    def moved(self, variant: Variant, inputs: Inputs, name: str, orders: Mapping[str, Order]) -> NDArray[Any]:
+        """The array in the order asked for; the latest are kept, as the next layout may differ in something else."""
+        data, array = variant.family.data[name], inputs.arrays[name]
+        order = order_key(variant, name)
+        if not order:
+            return array
+        key = f"{name} {order}"
+        if key not in self._moved:
+            others = [other for other in self._moved if other.startswith(f"{name} ")]
+            if len(others) >= _MOVED_KEPT:
+                del self._moved[others[0]]
+            begin = time.perf_counter()
+            self._moved[key] = reordered(data, array, orders)
+            self._cost_ms[key] = (time.perf_counter() - begin) * 1e3
+        return self._moved[key]
+
+    def saved_ms(self, variant: Variant, name: str) -> float:
+        """What moving the array took when it was moved for another layout; 0 when it is still to be moved."""
+        key = f"{name} {order_key(variant, name)}"
+        return self._cost_ms.get(key, 0.0) if key in self._moved else 0.0
+
+    def ordering_ms(self, variant: Variant) -> float:
+        """What making the orders took that the variant's arrays are in."""
+        return sum(self._cost_ms.get(key, 0.0) for _, _, key in _ordered_spaces(variant))
+
+    def clear(self) -> None:
+        """Forget the moved arrays."""
+        self._moved.clear()
+
+
+def _asked(maker: Callable[[Mapping[str, NDArray[Any]]], Any], inputs: Inputs, place: str) -> Any:
+    """What a family's function gives. Raises FamilyError with the line where it failed."""
+    try:
+        return maker(inputs.arrays)
+    except (AutotuneError, MemoryError):
+        raise
+    except Exception as problem:
+        last = traceback.extract_tb(problem.__traceback__)[-1]
+        raise FamilyError(
+            f"{place}: {type(problem).__name__}: {problem} ({last.filename}:{last.lineno})"
+        ) from problem
+
+
+def order_policies(variant: Variant, name: str = "") -> list[Policy]:
+    """The order policies; with ``name`` those that move the array or renumber what is in it."""
+    orders = list(variant.family.space.order_policies)
+    if not name:
+        return orders
+    data = variant.family.data[name]
+    spaces = {*data.shape, *(member.link for member in data.fields)}
+    return [policy for policy in orders if spaces & set(policy.data)]
+
+
+def order_key(variant: Variant, name: str) -> str:
+    """The values of the order policies that ``order_policies`` gives for the array; "" where there are none."""
+    chosen = variant.configuration
+    return " ".join(f"{policy.name}={chosen[policy.name]}" for policy in order_policies(variant, name))
+
+
+def _ordered_spaces(variant: Variant) -> Iterator[tuple[Any, str, str]]:
+    """(the order's name, index space, key of that order) of each order policy."""
+    for policy in order_policies(variant):
+        value = variant.configuration[policy.name]
+        yield from ((value, space, f"{policy.name}={value} {space}") for space in policy.data)

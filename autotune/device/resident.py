@@ -1,0 +1,318 @@
+"""Arrays on one device for many variants: each stored once for every layout in which variants want it.
+
+What is kept is kept by array (or merged group), so that changing one policy moves only the data it concerns. An array
+that is on the GPU already is used where it is when the layout leaves it as it is, else stored by a kernel.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.compile import Variant
+from autotune.declaration import Inputs, parsed
+from autotune.device.backend import Backend, Module, Placed
+from autotune.device.execution import Execution
+from autotune.device.foreign import View
+from autotune.device.kept import Kept, linear
+from autotune.device.ordering import Ordering, order_key
+from autotune.device.transform import Mover, is_as_stored, is_canonical, raw, refusal, staged
+from autotune.device.windows import Shared, Windowed
+from autotune.layout import Bytes, Layout, Order, Stored, Window, cut, merged, slack, steps, view_room
+
+__all__ = ["Resident", "can_be_staged", "is_cut"]
+
+
+_MEMORY_SHARE = 0.5  # of the device's memory, for inputs in layouts that are not in use
+
+
+@dataclass
+class Resident:
+    """``execution`` binds a variant; it stays good until ``most`` others have been bound and memory runs short.
+
+    All variants share their outputs; those in ``lent`` lie in arrays of the caller's. An array that is the very object
+    in ``parent``'s inputs is shared with it (the parent must outlive this). ``transform_ms`` and ``transfer_ms`` of an
+    execution are what its layouts cost when they were first made: the host transform with orders, and allocation with
+    the copy to the device. What had been made for another layout counts as if it were made for this one alone.
+
+    ``guard`` bytes lie around each array, and inputs are sealed, for a verifier to see what a kernel does outside of
+    its arrays and to its inputs; 0 for neither.
+    """
+
+    backend: Backend
+    inputs: Inputs
+    most: int = 10
+    parent: "Resident | None" = None
+    mover: Mover | None = None
+    lent: Mapping[str, Placed] = field(default_factory=dict)
+    guard: int = 0
+    _kept: dict[str, Kept] = field(default_factory=dict)
+    _outputs: dict[str, Placed] = field(default_factory=dict)
+    _views: dict[str, Placed] = field(default_factory=dict)
+    _bound: int = 0
+    _ordering: Ordering = field(init=False)
+
+    def __post_init__(self) -> None:
+        above = self.parent._ordering if self.parent else None  # noqa: SLF001 - one class
+        self._ordering = Ordering(above)
+
+    def execution(self, variant: Variant, module: Module) -> Execution:
+        """``variant`` bound to resident data, its constant windows filled. Raises LaunchError, FamilyError."""
+        family, layouts = variant.family, variant.layouts
+        self._bound += 1
+        orders = self._ordering.orders_of(variant, self.inputs)
+        kept = self._hold(variant, orders)
+        bound: dict[str, Placed] = {}
+        windows: dict[str, Stored] = {}
+        for item in kept:
+            bound |= item.placed
+            windows |= {name: s for name, s in item.stored.items() if s.buffer is not None}
+        bound |= {name: self.backend.place(stored, module) for name, stored in windows.items()}
+        for name, layout in layouts.items():
+            if name not in bound and not layout.data.of:
+                bound[name] = self._output(variant, name, layout)
+        for name, layout in layouts.items():
+            if layout.data.of:
+                bound[name] = self._view(variant, name, bound[layout.data.of])
+        names = family.names(
+            variant.configuration, self.inputs.sizes, self.inputs.options, self.inputs.scalars
+        )
+        return Execution(
+            self.backend, variant, module, bound, names, windows, orders,
+            sum(item.transform_ms for item in kept) + self._ordering.ordering_ms(variant),
+            sum(item.transfer_ms for item in kept),
+            sum(item.transfer_bytes for item in kept) + sum(stored.nbytes for stored in windows.values()),
+            inputs=tuple(kept),
+        )  # fmt: skip
+
+    def hold(self, variant: Variant) -> None:
+        """Store the inputs as ``variant`` wants them, before anything is bound. Raises LaunchError, FamilyError."""
+        self._hold(variant, self._ordering.orders_of(variant, self.inputs))
+
+    def _hold(self, variant: Variant, orders: Mapping[str, Order]) -> list[Kept]:
+        grouped = {name: group for group in variant.groups for name in group}
+        groups = dict.fromkeys(grouped.get(data.name, (data.name,)) for data in variant.family.inputs)
+        return [self._keep(variant, group, orders) for group in groups]
+
+    def refill(self, variant: Variant, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """New content for inputs of the same shape and dtype, in place: executions of ``variant`` made before read
+        it at their next run. The arrays are canonical; none is merged, reordered or in constant memory that is filled
+        from the host."""
+        for name, array in arrays.items():
+            if not self._is_used(variant, name):
+                continue
+            layout = variant.layouts[name]
+            item = self._kept[_key(variant, (name,))]
+            self.backend.upload(linear(item.placed[name]), layout.apply(array))
+
+    # -- inputs -------------------------------------------------------------------------------------------
+
+    def _keep(self, variant: Variant, group: tuple[str, ...], orders: Mapping[str, Order]) -> Kept:
+        parent = self.parent
+        if parent and all(parent.inputs.arrays.get(n) is self.inputs.arrays[n] for n in group):
+            return parent._keep(variant, group, orders)  # noqa: SLF001 - one class
+        key = _key(variant, group)
+        is_used = self._is_used(variant, group[0])
+        key += "" if is_used else " unused"
+        extent = variant.family.windowed.get(group[0], "")
+        step = 0  # elements in a window
+        if extent and variant.layouts[group[0]].memory == "constant":
+            limits = self.backend.device.limits
+            step = steps(variant.layouts, variant.family.windowed, self.inputs.sizes, limits)[extent]
+            key += f" by {step}"
+        if key not in self._kept:
+            self._make_room()
+            if step:
+                self._kept[key] = self._cut(variant, group[0], orders, step)
+            elif is_used:
+                self._kept[key] = self._stored(variant, group, orders)
+            else:
+                self._kept[key] = self._room(variant.layouts[group[0]], group[0])
+            if self.guard:
+                self._kept[key].seal(self.backend)
+        item = self._kept[key]
+        item.used = self._bound
+        return item
+
+    def _stored(self, variant: Variant, group: tuple[str, ...], orders: Mapping[str, Order]) -> Kept:
+        begin = time.perf_counter()
+        view: Any = self.inputs.arrays[group[0]]
+        if isinstance(view, View):
+            return self._from_device(variant.layouts[group[0]], group[0], view)
+        if self.mover is not None and can_be_staged(variant, group[0], view):
+            room = self.backend.place(replace(raw(view.nbytes), buffer=view.reshape(-1).view(np.uint8)))
+            try:
+                address: int = room.address  # type: ignore[attr-defined]  # of a kind that lends
+                made = self._from_device(variant.layouts[group[0]], group[0], staged(view, address))
+                return replace(made, transfer_bytes=view.nbytes)
+            finally:
+                room.free()
+        saved_ms = sum(self._ordering.saved_ms(variant, name) for name in group)
+        shaped = self._shaped(variant, group, orders)
+        middle = time.perf_counter()
+        owner: Placed | None = None
+        placed: dict[str, Placed] = {}
+        from_host = self.mover is None and shaped[0].memory == "constant"
+        for name, stored in zip(group, shaped, strict=True):
+            if from_host:
+                continue
+            kept = replace(stored, buffer=None)
+            if stored.memory == "constant":
+                owner = owner or self.backend.place(replace(stored, memory="global"), guard=self.guard)
+                placed[name] = Windowed.whole(kept, owner)
+            elif owner is None:
+                placed[name] = owner = self.backend.place(stored, guard=self.guard)
+            else:
+                placed[name] = Shared(owner, kept)
+        self.backend.synchronize()
+        end = time.perf_counter()
+        contents = {
+            name: stored if from_host else replace(stored, buffer=None)
+            for name, stored in zip(group, shaped, strict=True)
+        }
+        sent = 0 if owner is None else owner.stored.nbytes  # the others of a group are in the same bytes
+        made = Kept(contents, placed, (middle - begin) * 1e3 + saved_ms, (end - middle) * 1e3, sent)
+        if self.guard and owner is not None:
+            made.content = lambda: _bytes(self._shaped(variant, group, orders)[0])
+            made.canonical = {name: self.inputs.arrays[name] for name in group}
+            if (
+                shaped[0].plane is None or self.backend.device.kind == "cpu"
+            ):  # a GPU's planes cannot be filled
+                made.slack = slack(
+                    [variant.layouts[name] for name in group], self.inputs.arrays[group[0]].shape
+                )
+        return made
+
+    def _shaped(self, variant: Variant, group: tuple[str, ...], orders: Mapping[str, Order]) -> list[Stored]:
+        """Each member of the group as it is stored, with its content."""
+        arrays = [self._ordering.moved(variant, self.inputs, name, orders) for name in group]
+        chosen = [variant.layouts[name] for name in group]
+        return merged(chosen, arrays) if len(group) > 1 else [chosen[0].apply(arrays[0])]
+
+    def _is_used(self, variant: Variant, name: str) -> bool:
+        """Whether kernels read the input in this configuration. One that shares its bytes, lies in a plane or in
+        constant memory, or is on the GPU already, is stored in any case."""
+        used = variant.family.data[name].used
+        others = any(name in group for group in variant.groups)
+        layout = variant.layouts[name]
+        if not used or others or layout.memory == "constant" or layout.dims != "1d":
+            return True
+        if isinstance(self.inputs.arrays[name], View):
+            return True
+        inputs = self.inputs
+        names = variant.family.names(variant.configuration, inputs.sizes, inputs.options, inputs.scalars)
+        return bool(parsed(used).evaluate(names))
+
+    def _room(self, layout: Layout, name: str) -> Kept:
+        """A place for an array that no kernel reads here."""
+        room = layout.room(self.inputs.arrays[name].shape)
+        placed = self.backend.place(room, guard=self.guard)
+        return Kept({name: room}, {name: placed}, 0.0, 0.0, 0, is_room=True)
+
+    def _cut(self, variant: Variant, name: str, orders: Mapping[str, Order], step: int) -> Kept:
+        """An array in windows of constant memory: all of them in the device's own."""
+        begin = time.perf_counter()
+        extent, saved_ms = variant.family.windowed[name], self._ordering.saved_ms(variant, name)
+
+        def in_windows() -> tuple[Stored, tuple[Window, ...]]:
+            array = self._ordering.moved(variant, self.inputs, name, orders)
+            return cut(variant.layouts[name], extent, array, step)
+
+        everything, windows = in_windows()
+        middle = time.perf_counter()
+        resident = self.backend.place(everything, guard=self.guard)
+        self.backend.synchronize()
+        placed = Windowed(extent, windows, resident)
+        transfer_ms = (time.perf_counter() - middle) * 1e3
+        made = Kept({}, {name: placed}, (middle - begin) * 1e3 + saved_ms, transfer_ms, everything.nbytes)
+        if self.guard:
+            made.content = lambda: _bytes(in_windows()[0])
+        return made
+
+    def _from_device(self, layout: Layout, name: str, view: View) -> Kept:
+        """An array that is on the GPU and can be stored there (transform.refusal says whether)."""
+        backend: Any = self.backend  # of a kind that lends
+        begin, room = time.perf_counter(), layout.room(view.shape)
+        placed: Any
+        constant = layout.memory == "constant"
+        if is_as_stored(layout, view) and not constant:
+            placed = backend.borrow(room, view.address)
+        else:
+            assert self.mover is not None
+            placed = backend.place(replace(room, memory="global") if constant else room)
+            backend.fill(placed, 0)
+            launch = self.mover.launch(layout, view, placed, placed.address, True, ("", ""))
+            backend.launch(launch.module, launch.kernel, launch.geometry, launch.arguments)
+            backend.synchronize()  # another stream may use it next
+        if constant:
+            placed = Windowed.whole(room, placed)
+        return Kept({name: room}, {name: placed}, (time.perf_counter() - begin) * 1e3, 0.0, 0)
+
+    def _make_room(self) -> None:
+        """Free the inputs that were not used for longest, once they take their share of the memory."""
+        most = _MEMORY_SHARE * self.backend.device.limits.memory_bytes
+        idle = sorted(
+            (key for key, item in self._kept.items() if item.used <= self._bound - self.most),
+            key=lambda key: self._kept[key].used,
+        )
+        for key in idle:
+            if sum(item.nbytes for item in self._kept.values()) <= most:
+                return
+            self._kept.pop(key).free()
+
+    # -- outputs ------------------------------------------------------------------------------------------
+
+    def _output(self, variant: Variant, name: str, layout: Layout) -> Placed:
+        if name in self.lent:
+            return self.lent[name]
+        key = f"{name} {layout!r}"  # not its C++ type, which knows nothing of padding
+        if key not in self._outputs:
+            shape = tuple(self.inputs.sizes[extent] for extent in variant.family.data[name].shape)
+            self._outputs[key] = self.backend.place(layout.room(shape), guard=self.guard)
+        return self._outputs[key]
+
+    def _view(self, variant: Variant, name: str, of: Placed) -> Placed:
+        """Of a scratch array, which never lies with the caller and stays where it is until ``close``."""
+        layout = variant.layouts[name]
+        key = f"{name} {layout!r} {variant.layouts[layout.data.of]!r}"
+        if key not in self._views:
+            self._views[key] = self.backend.view(view_room(layout, self.inputs.sizes), of)
+        return self._views[key]
+
+    def close(self) -> None:
+        """Free everything; what ``execution`` gave is of no use afterwards."""
+        for item in self._kept.values():
+            item.free()
+        for placed in (*self._views.values(), *self._outputs.values()):
+            placed.free()
+        self._kept.clear()
+        self._views.clear()
+        self._outputs.clear()
+        self._ordering.clear()
+
+
+def can_be_staged(variant: Variant, name: str, array: NDArray[Any]) -> bool:
+    """Whether the layout of a canonical array of the host is better applied on the GPU: there is something to do, and
+    it can be done there. The bytes that are copied may be more, but they need not be moved about on the host."""
+    layout = variant.layouts[name]
+    if is_canonical(layout, array.shape) or order_key(variant, name) or is_cut(variant, name):
+        return False
+    return not refusal(layout, staged(array))
+
+
+def is_cut(variant: Variant, name: str) -> bool:
+    """Whether the array goes through constant memory in windows, into which the host cuts it."""
+    return name in variant.family.windowed and variant.layouts[name].memory == "constant"
+
+
+def _bytes(stored: Stored) -> Bytes:
+    assert stored.buffer is not None
+    return stored.buffer
+
+
+def _key(variant: Variant, group: tuple[str, ...]) -> str:
+    """Equal for variants that store the group alike."""
+    return "|".join(f"{name}:{variant.layouts[name]!r} {order_key(variant, name)}" for name in group)

@@ -1,0 +1,179 @@
+"""Layouts applied on the device, to arrays that are there already (transform.cu).
+
+It does what ``Layout.apply`` does for one array that is not merged with others: packing, vector width, axes, padding,
+records, dims in linear memory. ``refusal`` says what it cannot do; such an array goes through the host.
+"""
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.compile import Batch, Cache, CompileFailure, Geometry, VariantSource, compile_batch
+from autotune.device.backend import Backend, Launch, Module, Placed
+from autotune.device.foreign import View
+from autotune.errors import CompilerError
+from autotune.files import include_dir
+from autotune.layout import Layout, Stored
+
+__all__ = ["Mover", "alignment", "batch", "is_as_stored", "is_canonical", "move", "raw", "refusal", "staged"]
+
+
+KERNEL = "move_texels"
+
+_SOURCE = VariantSource("autotune-transform-1", "Plain", "struct Plain {};\n", (KERNEL,))
+
+_MOST_AXES = 4
+
+_TEXTURE_ALIGNMENT = 512  # bytes, on every GPU (CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT)
+
+_BLOCK = 256
+
+_MOST_BLOCKS = 2**31 - 1
+
+
+# transform.cu: Move
+MOVE = np.dtype(
+    [
+        ("elements", "u8"), ("part_stride", "u8"), ("padded", "u8", 4), ("extents", "u8", 4), ("strides", "i8", 4),
+        ("packed_stride", "i8"), ("packed", "u8"), ("packed_axis", "u4"), ("parts", "u4"), ("texel_bytes", "u4"),
+        ("members", "u4"), ("member", "u4"), ("lanes", "u4"), ("width", "u4"), ("rows", "u4"), ("bits", "u4"),
+        ("planar", "u4"), ("joined", "u4"), ("element_bytes", "u4"), ("inward", "u4"),
+    ],
+    align=True,
+)  # fmt: skip
+
+
+def batch() -> Batch:
+    """The kernel as one compiler request."""
+    return Batch(Path(__file__).with_name("transform.cu"), (include_dir(),), (_SOURCE,))
+
+
+def is_canonical(layout: Layout, shape: Sequence[int]) -> bool:
+    """Whether ``layout`` leaves the bytes of a canonical array of ``shape`` as they are."""
+    return (
+        layout.dims == "1d"
+        and layout.axes == tuple(range(len(shape)))
+        and layout.packing is None
+        and layout.group == (1, 0)
+        and (layout.lanes == 1 or layout.parts == 1)
+        and shape[-1] % layout.padding == 0
+    )
+
+
+def is_as_stored(layout: Layout, view: View) -> bool:
+    """Whether the array's bytes are already what ``layout`` makes of them, so that a kernel can use them in place, by a
+    texture over them or by a copy in constant memory where the layout asks for that."""
+    return (
+        is_canonical(layout, view.shape)
+        and view.dtype == layout.data.dtype
+        and view.is_contiguous
+        and view.address % alignment(layout) == 0
+    )
+
+
+def alignment(layout: Layout) -> int:
+    """Bytes whose multiple the address of an array that is used in place has to be."""
+    return _TEXTURE_ALIGNMENT if layout.memory == "texture" else layout.texel_bytes
+
+
+def raw(nbytes: int) -> Stored:
+    """Room for so many bytes as they are."""
+    return Stored(None, nbytes, 1, "global", (nbytes,), (1,), 0)
+
+
+def staged(array: NDArray[Any], address: int = 0) -> View:
+    """What a canonical array of the host is when its bytes are on the GPU at ``address``."""
+    return View(None, address, array.shape, array.strides, array.dtype)
+
+
+def refusal(layout: Layout, view: View, inward: bool = True) -> str:
+    """Why the array cannot be moved on the device (``inward``: from the caller's array to the stored one); empty when
+    it can. Constant memory is filled from linear memory, which is what it is stored in."""
+    itemsize = view.dtype.itemsize
+    if len(view.shape) > _MOST_AXES:
+        return f"{len(view.shape)} axes, and {_MOST_AXES} are the most"
+    if layout.memory == "texture" and layout.dims != "1d":
+        return f"texture memory in {layout.dims} is no linear memory"
+    if layout.group != (1, 0):
+        return "it is merged with other arrays"
+    if layout.packing:
+        if not inward:
+            return "packed values are unpacked on the host"
+        if view.dtype.kind not in "iu" or itemsize > 8:
+            return f"elements of {view.dtype}, and whole numbers are needed"
+        unit = itemsize
+    elif view.dtype != layout.data.dtype:
+        return f"elements of {view.dtype}, and {layout.data.dtype} is declared"
+    else:
+        unit = layout.texel_bytes
+    if view.address % unit or any(s % unit for s, n in zip(view.strides, view.shape, strict=True) if n > 1):
+        return f"addresses that are no multiples of {unit} bytes"
+    return ""
+
+
+def move(layout: Layout, view: View, inward: bool) -> bytes:
+    """The kernel's argument: what goes where. The addresses come beside it."""
+    shape, stored = view.shape, layout.room(view.shape)
+    rank, packing = len(shape), layout.packing
+    missing = _MOST_AXES - rank
+    made = np.zeros(1, MOVE)
+    strides = [0 if extent == 1 else stride for stride, extent in zip(view.strides, shape, strict=True)]
+    padded = [stored.extents[axis] for axis in layout.axes]
+    padded[-1] = -(-padded[-1] // layout.padding) * layout.padding
+    made["elements"] = layout.strides(stored.extents)[1]
+    made["part_stride"] = stored.part_stride
+    made["padded"] = [1] * missing + padded
+    made["extents"] = [1] * missing + [stored.extents[axis] for axis in layout.axes]
+    made["strides"] = [0] * missing + [strides[axis] for axis in layout.axes]
+    made["parts"], made["texel_bytes"] = layout.parts, layout.texel_bytes
+    made["members"], made["member"] = layout.group
+    made["lanes"] = layout.lanes
+    made["width"], made["rows"] = (0, 0) if layout.dims == "1d" else layout.data.plane
+    made["element_bytes"], made["inward"] = view.dtype.itemsize, inward
+    if packing:
+        axis = layout.data.shape.index(layout.data.packed)
+        made["packed_axis"] = missing + layout.axes.index(axis)
+        made["packed"], made["packed_stride"] = shape[axis], strides[axis]
+        made["bits"], made["planar"] = packing.bits, packing.planar
+        made["joined"] = packing.elements * layout.vector
+    return made.tobytes()
+
+
+class Mover:
+    """The kernel on one device, compiled and loaded when it is first wanted; for any number of threads."""
+
+    def __init__(self, backend: Backend, cache: Cache) -> None:
+        self._backend = backend
+        self._cache = cache
+        self._module: Module | None = None
+        self._lock = threading.Lock()
+
+    def launch(
+        self, layout: Layout, view: View, placed: Placed, address: int, inward: bool, names: tuple[str, str]
+    ) -> Launch:
+        """One move between ``view`` and ``placed``, which is at ``address``; ``names`` are what the two addresses are
+        called in a Call. Raises CompilerError."""
+        texels = layout.strides(placed.stored.extents)[1] * layout.parts
+        blocks = -(-texels // _BLOCK)
+        assert blocks <= _MOST_BLOCKS, "more texels than a layout's indices reach"
+        arguments = (
+            view.address.to_bytes(8, "little"),
+            address.to_bytes(8, "little"),
+            move(layout, view, inward),
+        )
+        return Launch(
+            self._loaded(), KERNEL, Geometry((blocks, 1, 1), (_BLOCK, 1, 1)), arguments, (*names, "")
+        )
+
+    def _loaded(self) -> Module:
+        with self._lock:
+            if self._module is None:
+                (built,) = compile_batch(batch(), self._backend.toolchain(), self._cache)
+                if isinstance(built, CompileFailure):
+                    raise CompilerError(f"the kernel that moves arrays does not compile: {built.message}")
+                self._module = self._backend.load(built)
+            return self._module

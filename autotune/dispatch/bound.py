@@ -1,0 +1,323 @@
+"""A variant bound to data of certain sizes: filled, run and read back again and again, each time with other content."""
+
+import logging
+from collections.abc import Mapping, MutableMapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.compile import Variant
+from autotune.declaration import Inputs
+from autotune.device import (
+    Call,
+    Constant,
+    Placed,
+    Resident,
+    View,
+    alignment,
+    can_be_staged,
+    is_as_stored,
+    is_canonical,
+    is_cut,
+    linear,
+    order_policies,
+    raw,
+    refusal,
+    staged,
+)
+from autotune.dispatch.target import Chosen, Target
+from autotune.layout import Data, Layout, handle
+
+__all__ = ["HOST", "LENT", "MOVED", "STAGED", "Bound", "can_be_refilled", "is_reordered", "way_in", "way_out"]
+
+
+HOST, STAGED, MOVED, LENT = "host", "staged", "moved", "lent"
+
+
+_log = logging.getLogger("autotune")
+
+
+def way_in(variant: Variant, name: str, array: Any, can_stage: bool) -> str:
+    """How ``array`` becomes the input ``name`` of ``variant``; a GPU ``can_stage``."""
+    if not isinstance(array, View):
+        fits = can_stage and not is_reordered(variant) and can_be_staged(variant, name, array)
+        return STAGED if fits else HOST
+    layout = variant.layouts[name]
+    if is_reordered(variant):
+        reason = "an order policy moves index spaces on the host"
+    elif is_cut(variant, name):
+        reason = "it is cut into windows of constant memory"
+    else:
+        if is_as_stored(layout, array):
+            return LENT
+        reason = refusal(layout, array)
+    if reason:
+        _say_once(f"{variant.family.name}: {name} goes through the host: {reason}")
+    return HOST if reason else MOVED
+
+
+def way_out(variant: Variant, name: str, array: View) -> str:
+    """How the output ``name`` of ``variant`` gets into ``array``."""
+    layout = variant.layouts[name]
+    if is_reordered(variant, name):
+        reason = "an order policy moves it on the host"
+    else:
+        if is_as_stored(layout, array):
+            return LENT
+        reason = refusal(layout, array, inward=False)
+    if reason:
+        _say_once(f"{variant.family.name}: {name} goes through the host: {reason}")
+    return HOST if reason else MOVED
+
+
+def is_reordered(variant: Variant, name: str = "") -> bool:
+    """Whether an order policy of the configuration permutes anything; with ``name``, extents of that array or links in
+    it."""
+    known = variant.family.orders
+    return any(variant.configuration[policy.name] in known for policy in order_policies(variant, name))
+
+
+def can_be_refilled(variant: Variant, name: str, lends: bool) -> bool:
+    """Whether new content can take the place of the old, with nothing else to be made anew; ``lends`` says whether
+    constant memory is filled from the device's."""
+    layout = variant.layouts[name]
+    if layout.memory == "constant" and (not lends or is_cut(variant, name)):
+        return False
+    flat = layout.memory != "texture" or layout.dims == "1d"
+    return flat and layout.group == (1, 0) and not is_reordered(variant)
+
+
+@lru_cache(maxsize=1024)
+def _say_once(line: str) -> None:
+    _log.debug(line)
+
+
+_TEXTURES = 64  # over the caller's arrays, of each input
+
+_WIDEST = 16  # bytes of a kernel's access
+
+
+class Bound:
+    """``inputs`` are the first content; arrays that are the very objects in ``parent`` stay, the others are ``sent``
+    anew with each call, in the ways of ``ways_in``. ``outputs`` are the GPU arrays that results go to, in the ways
+    of ``ways_out``; other outputs are fetched. One thread at a time. Raises LaunchError."""
+
+    def __init__(
+        self, target: Target, chosen: Chosen, inputs: Inputs, parent: Resident, ways_in: Mapping[str, str],
+        outputs: Mapping[str, View], ways_out: Mapping[str, str],
+    ) -> None:  # fmt: skip
+        self._target, self._backend, self._lender = target, target.backend, target.lender
+        self._variant = variant = chosen.variant
+        self._ways_in, self._ways_out = ways_in, ways_out
+        self._shapes = {
+            data.name: tuple(inputs.sizes[extent] for extent in data.shape)
+            for data in variant.family.data.values()
+        }
+        self._plain = {
+            name: variant.layouts[name].room(shape)
+            for name, shape in self._shapes.items()
+            if is_canonical(variant.layouts[name], shape) and not is_reordered(variant, name)
+        }
+        lent = {}
+        for name, way in ways_out.items():
+            if way == LENT:
+                assert self._lender is not None
+                room = variant.layouts[name].room(outputs[name].shape)
+                lent[name] = self._lender.borrow(room, outputs[name].address)
+        own = replace(inputs, arrays=dict(inputs.arrays))
+        self._staging: dict[str, Any] = {}
+        self._textures: dict[str, dict[int, Placed]] = {}  # over the caller's arrays: by name and address
+        for name, way in ways_in.items():
+            if way == STAGED:
+                own.arrays[name] = self._stage(name, inputs.arrays[name])  # type: ignore[index]
+        self._resident = Resident(
+            self._backend, own, parent=parent, mover=target.mover if self._lender else None, lent=lent
+        )
+        try:
+            with target.windows:  # binding fills constant memory
+                self.execution = self._resident.execution(variant, chosen.module)
+                if self.execution.uses_constant:
+                    self._backend.synchronize()  # launches of another stream may be the next
+            self.call = self._call(own, outputs)
+            for name, way in ways_in.items():
+                if way == LENT and variant.layouts[name].memory == "constant":  # a copy was bound
+                    self._point(name, inputs.arrays[name])  # type: ignore[arg-type]  # a View
+        except BaseException:
+            self.close()
+            raise
+        for name in ways_in:  # the caller's arrays are not kept alive
+            own.arrays.pop(name)  # type: ignore[attr-defined]
+
+    def _call(self, inputs: Inputs, outputs: Mapping[str, View]) -> Call | None:
+        """The launches made ready, where the backend can and the family leaves them to it."""
+        windows = self.execution.whole_windows
+        if self._lender is None or self.execution.has_own_plan or windows is None:
+            return None
+        constants = [
+            Constant(
+                name, self.execution.module, placed.windows[0].stored, placed.resident,
+                stays=self._ways_in.get(name, HOST) == HOST,
+            )
+            for name, placed in windows.items()
+        ]  # fmt: skip
+        moves = [
+            self._move(name, inputs.arrays[name], inward=True)
+            for name, way in self._ways_in.items()
+            if way in (MOVED, STAGED)
+        ]
+        launches = self.execution.launches
+        launches += [
+            self._move(n, outputs[n], inward=False) for n, way in self._ways_out.items() if way == MOVED
+        ]
+        return self._lender.bound(self.execution.fills, launches, constants, moves)
+
+    def _move(self, name: str, view: Any, *, inward: bool) -> Any:
+        placed: Any = linear(self.execution.placed[name])
+        layout = self._variant.layouts[name]
+        names = (_moved(name), "")
+        return self._target.mover.launch(layout, view, placed, placed.address, inward, names)
+
+    def send(self, arrays: Mapping[str, Any]) -> None:
+        """New content of the same shapes, in the ways that were chosen for them."""
+        for name, array in arrays.items():
+            way = self._ways_in[name]
+            if way == LENT:
+                self._point(name, array)
+            elif way in (MOVED, STAGED):
+                view = self._stage(name, array) if way == STAGED else array
+                if self.call is not None:
+                    self.call.point(_moved(name), view.address)
+                    continue
+                launch = self._move(name, view, inward=True)
+                self._backend.launch(launch.module, launch.kernel, launch.geometry, launch.arguments)
+            else:
+                plain = self._plain.get(name)
+                if plain is None:
+                    stored = self._variant.layouts[name].apply(array)
+                else:
+                    stored = replace(plain, buffer=array.reshape(-1).view(np.uint8))
+                self._backend.upload(linear(self.execution.placed[name]), stored)
+
+    def _stage(self, name: str, array: NDArray[Any]) -> View:
+        """The bytes of a canonical array of the host on the GPU, in room that is kept for them."""
+        content = replace(raw(array.nbytes), buffer=array.reshape(-1).view(np.uint8))
+        if name in self._staging:
+            self._backend.upload(self._staging[name], content)
+        else:
+            self._staging[name] = self._backend.place(content)
+        return staged(array, self._staging[name].address)
+
+    def receive(self, outputs: Mapping[str, View]) -> None:
+        """Other arrays for the results of the next run."""
+        for name, view in outputs.items():
+            if self._ways_out[name] == LENT:
+                self._point(name, view)
+            elif self._ways_out[name] == MOVED and self.call is not None:
+                self.call.point(_moved(name), view.address)
+
+    def place(self, name: str) -> str:
+        """What the caller's array for ``name`` is called in ``call``; empty when it goes through the host."""
+        way = self._ways_in.get(name) or self._ways_out[name]
+        return {LENT: name, MOVED: _moved(name)}.get(way, "")
+
+    def alignment(self, name: str) -> int:
+        """Bytes whose multiple the address of the caller's array for ``name`` has to be, to be used as it is now."""
+        is_lent = LENT in (self._ways_in.get(name), self._ways_out.get(name))
+        return max(_WIDEST, alignment(self._variant.layouts[name]) if is_lent else 1)
+
+    def point(self, place: str, address: int) -> None:
+        """The caller's array at ``place`` in ``call`` is at ``address``."""
+        assert self.call is not None
+        layout = self._variant.layouts.get(place)
+        if layout is not None and layout.memory == "texture":
+            address = handle(self._texture(place, address).argument)
+        self.call.point(place, address)
+
+    def _texture(self, name: str, address: int) -> Placed:
+        """Over the caller's array; made once for each address, as long as there are not too many."""
+        known = self._textures.setdefault(name, {})
+        if address not in known:
+            assert self._lender is not None
+            if len(known) >= _TEXTURES:
+                self._backend.synchronize()  # kernels may still read by them
+                _free(known)
+            room = self._variant.layouts[name].room(self._shapes[name])
+            known[address] = self._lender.borrow(room, address)
+        return known[address]
+
+    def _point(self, name: str, view: View) -> None:
+        if self.call is not None:
+            self.point(name, view.address)
+            return
+        assert self._lender is not None
+        layout = self._variant.layouts[name]
+        if layout.memory == "texture":
+            self.execution.lend(name, self._texture(name, view.address))
+            return
+        room = layout.room(view.shape)
+        if layout.memory == "constant":
+            room = replace(room, memory="global")
+        self.execution.lend(name, self._lender.borrow(room, view.address))
+
+    def run(self, outputs: Mapping[str, View]) -> None:
+        """Queue one call and what brings its results into ``outputs``; on a cpu it has run."""
+        if self.call is None and self.execution.uses_constant:  # shared by all variants in the binary
+            with self._target.windows:
+                self.execution.prepare()
+                self._launch()
+                self._backend.synchronize()
+        else:
+            self._launch()
+        for name, view in outputs.items():
+            way = self._ways_out[name]
+            if way == MOVED and self.call is None:
+                launch = self._move(name, view, inward=False)
+                self._backend.launch(launch.module, launch.kernel, launch.geometry, launch.arguments)
+            elif way == HOST:
+                self._write(self._variant.family.data[name], view)
+
+    def _launch(self) -> None:
+        if self.call is not None:
+            self.call()
+        else:
+            self.execution.run()
+
+    def _write(self, data: Data, view: View) -> None:
+        """A result that only the host can bring into canonical form, copied to the GPU again."""
+        assert self._lender is not None
+        plain = Layout(data=data).apply(self.fetch(data))
+        self._backend.upload(self._lender.borrow(plain, view.address), plain)
+
+    def fetch(self, data: Data) -> NDArray[Any]:
+        """An output as a canonical array of the host; waits for it."""
+        if data.name not in self._plain:
+            return self.execution.restore(data.name, self._shapes[data.name])
+        raw = self._backend.download(self.execution.placed[data.name])
+        return raw.view(data.dtype).reshape(self._shapes[data.name])
+
+    def close(self) -> None:
+        """Free what is not the parent's."""
+        for known in self._textures.values():
+            _free(known)
+        self._resident.close()
+        _free(self._staging)
+
+    @property
+    def footprint_bytes(self) -> int:
+        """Device memory that it takes, the parent's too."""
+        staged_bytes: int = sum(p.stored.nbytes for p in self._staging.values())
+        return self.execution.footprint_bytes + staged_bytes
+
+
+def _moved(name: str) -> str:
+    """What the caller's array is called in a Call, beside its stored form."""
+    return f"{name} as given"
+
+
+def _free(held: MutableMapping[Any, Placed]) -> None:
+    for placed in held.values():
+        placed.free()
+    held.clear()

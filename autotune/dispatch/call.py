@@ -1,0 +1,249 @@
+"""The arguments of a call at run time, read and checked: arrays of the host or of a GPU, options, scalars, a stream."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.declaration import Family, Inputs
+from autotune.device import Lender, View
+from autotune.device import foreign as interop
+from autotune.errors import UnknownName, UsageError, WorkloadError
+from autotune.layout import Data, canonical, check_links, check_numbers
+
+__all__ = [
+    "Arguments",
+    "Request",
+    "Result",
+    "arguments",
+    "known_sizes",
+    "request",
+    "results",
+    "taken",
+    "wait_for_content",
+]
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What was given, not looked at yet: arrays, options and scalars by name."""
+
+    arrays: Mapping[str, Any]
+    options: Mapping[str, Any]
+    scalars: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call. ``inputs`` has every array of the family, canonical ones of the host or Views; ``sent`` names those
+    that came with the call. ``example`` is what results are made like, ``stream`` a handle."""
+
+    inputs: Inputs
+    sent: tuple[str, ...]
+    example: Any
+    stream: int
+
+
+def arguments(
+    family: Family, names: Sequence[str], given: Sequence[Any], named: Mapping[str, Any]
+) -> Arguments:
+    """Arrays by place (``names`` are the inputs that are wanted) or by name, the rest by name. Raises UsageError,
+    UnknownName."""
+    if len(given) > len(names):
+        listed = ", ".join(names) or "none"
+        raise UsageError(f"{family.name} takes {len(names)} arrays ({listed}), {len(given)} given")
+    arrays = dict(zip(names, given, strict=False))
+    options, scalars = {}, {}
+    inputs = [data.name for data in family.inputs]
+    for name, value in named.items():
+        if name in arrays:
+            raise UsageError(f"{name!r} is given twice")
+        if name in family.options:
+            options[name] = value
+        elif name in family.scalars:
+            scalars[name] = value
+        elif name in names:
+            arrays[name] = value
+        elif name in inputs:
+            raise UsageError(f"{name} was prepared: new content for it goes through refill({name}=…)")
+        else:
+            allowed = [*names, *family.scalars, *family.options]
+            raise UnknownName("input", name, allowed, f"family {family.name}")
+    return Arguments(arrays, options, scalars)
+
+
+def taken(data: Data, array: Any, stream: int = 0) -> Any:
+    """``array`` checked: a View of what is on a GPU, else a canonical array. The values of a View are not looked at,
+    since that would have to wait for them. Raises WorkloadError."""
+    seen = interop.view(array, stream)
+    if seen is None:
+        return canonical(data, interop.as_host(array))
+    if len(seen.shape) != len(data.shape):
+        raise WorkloadError(
+            f"{data.name}: {len(seen.shape)} dimensions given, {len(data.shape)} needed ({', '.join(data.shape)})"
+        )
+    if 0 in seen.shape:
+        raise WorkloadError(f"{data.name}: shape {seen.shape} is empty; every extent must be at least 1")
+    return seen
+
+
+def request(family: Family, kept: Arguments, given: Arguments, stream: Any, example: Any) -> Request:
+    """A call with ``given`` on top of ``kept``, whose arrays were ``taken`` before. ``stream`` is the caller's, or
+    None for the one on which the library of the first GPU array works. ``example`` stands in where no array is given.
+    Raises WorkloadError, UsageError, UnknownName."""
+    first = next((a for a in given.arrays.values() if interop.view(a) is not None), None)
+    if first is None:
+        first = example if example is not None else next(iter(given.arrays.values()), None)
+    handle = interop.current_stream(first) if stream is None else interop.stream_handle(stream)
+    arrays = {**kept.arrays, **{n: taken(family.data[n], a, handle) for n, a in given.arrays.items()}}
+    inputs = bound(family, arrays, {**kept.options, **given.options}, {**kept.scalars, **given.scalars})
+    if family.has_links:
+        _check_links(family, kept, given, inputs)
+    return Request(inputs, tuple(given.arrays), first, handle)
+
+
+def _check_links(family: Family, kept: Arguments, given: Arguments, inputs: Inputs) -> None:
+    """Raise WorkloadError for links of the host that lead nowhere: of what came with the call; and of what was kept,
+    into extents that came with the call. What else was kept was checked by then."""
+    known = known_sizes(family, kept.arrays)
+    later = {extent: size for extent, size in inputs.sizes.items() if extent not in known}
+    for name, array in inputs.arrays.items():
+        if not isinstance(array, View):
+            check_links(family.data[name], array, inputs.sizes if name in given.arrays else later)
+
+
+def known_sizes(family: Family, arrays: Mapping[str, Any]) -> dict[str, int]:
+    """The extents that the arrays give by themselves."""
+    return {
+        extent: size
+        for name, array in arrays.items()
+        for extent, size in zip(family.data[name].shape, array.shape, strict=True)
+    }
+
+
+def bound(
+    family: Family, arrays: Mapping[str, Any], options: Mapping[str, Any], scalars: Mapping[str, Any]
+) -> Inputs:
+    """As ``workload.bind``, of arrays that were ``taken``. Raises WorkloadError, UnknownName."""
+    names = [data.name for data in family.inputs]
+    missing = [name for name in names if name not in arrays]
+    if missing:
+        raise WorkloadError(
+            f"input {missing[0]!r} of family {family.name} is not given (needed: {', '.join(names)})"
+        )
+    chosen = family.chosen_options(options)
+    values: dict[str, float] = {}
+    for name, scalar in family.scalars.items():
+        number = scalars.get(name, scalar.default if scalar.value is None else None)
+        if number is not None:
+            values[name] = _scalar(name, scalar.type, number)
+        elif scalar.value is None:
+            raise WorkloadError(f"scalar {name!r} of family {family.name} is not given and has no default")
+    sizes = family.sizes({name: arrays[name].shape for name in names}, {**chosen, **values})
+    for name, scalar in family.scalars.items():
+        if name not in values:
+            assert scalar.value is not None
+            computed = scalar.value.evaluate({**sizes, **chosen, **values})
+            values[name] = _scalar(name, scalar.type, computed)
+    return Inputs(arrays={name: arrays[name] for name in names}, sizes=sizes, options=chosen, scalars=values)
+
+
+def _scalar(name: str, kind: str, value: Any) -> float:
+    number = np.asarray(value)
+    check_numbers(f"scalar {name}", number, np.dtype(kind))
+    return float(number) if "float" in kind else int(number)
+
+
+def wait_for_content(lender: Lender, asked: Request, outputs: Mapping[str, View]) -> None:
+    """Until what came with the call is there, or is made in the order of its stream. Raises WorkloadError for an array
+    on another GPU."""
+    sent: dict[str, Any] = {name: asked.inputs.arrays[name] for name in asked.sent}
+    for name, array in {**sent, **outputs}.items():
+        if not isinstance(array, View):
+            continue
+        if array.ordinal not in (-1, lender.device.ordinal):
+            raise WorkloadError(
+                f"{name} is on cuda:{array.ordinal} and the kernel on cuda:{lender.device.ordinal}; move the array, or "
+                f"load the kernel with device='cuda:{array.ordinal}'"
+            )
+        if name in sent and array.stream is not None and array.stream != asked.stream:
+            lender.wait_for(array.stream)
+
+
+@dataclass(frozen=True)
+class Result:
+    """Where one output goes: ``array`` is what the caller gets, None when it is not made yet; ``view`` its place on a
+    GPU, None when it comes to the host."""
+
+    data: Data
+    array: Any
+    view: View | None
+
+    def fetched(self, made: NDArray[Any], example: Any) -> Any:
+        """An output that came to the host, as the caller wants it; ``example`` shows the kind of a new array."""
+        if self.array is None:
+            return interop.like(example, made)
+        np.copyto(self.array, made)
+        return self.array
+
+
+def results(family: Family, asked: Request, out: Any, can_lend: bool) -> list[Result]:
+    """Where each output of ``asked`` goes: to ``out`` (an array, or a mapping by name), else to the GPU when the call
+    is about arrays there and the device ``can_lend``. Raises UsageError for a name that is no output, WorkloadError
+    for an array of another shape or other elements."""
+    given = _by_name(family, out)
+    on_gpu = can_lend and interop.view(asked.example, asked.stream) is not None
+    found = []
+    for data in family.outputs:
+        shape = tuple(asked.inputs.sizes[extent] for extent in data.shape)
+        array = given.get(data.name)
+        if array is None and on_gpu:
+            array = interop.allocator(asked.example, shape, data.dtype)()
+        view = None if array is None else interop.view(array, asked.stream)
+        if view is not None:
+            view = _as_records(view, data, shape)
+        if array is not None:
+            _check(data, shape, array if view is None else view, can_lend)
+        found.append(Result(data, array, view))
+    return found
+
+
+def _by_name(family: Family, out: Any) -> Mapping[str, Any]:
+    if out is None:
+        return {}
+    names = [data.name for data in family.outputs]
+    if not isinstance(out, Mapping):
+        if len(names) > 1:
+            listed = ", ".join(names)
+            raise UsageError(f"{family.name} has several outputs: give out={{name: array}} ({listed})")
+        return {names[0]: out}
+    for name in out:
+        if name not in names:
+            raise UsageError(f"out names {name!r}, which is no output of {family.name} ({', '.join(names)})")
+    return out
+
+
+def _as_records(view: View, data: Data, shape: tuple[int, ...]) -> View:
+    """Bytes of records (interop.allocator for torch) as the records they are."""
+    as_bytes = (*shape, data.dtype.itemsize)
+    if data.record and view.dtype == np.uint8 and view.shape == as_bytes and view.is_contiguous:
+        return replace(view, shape=shape, strides=view.strides[:-1], dtype=data.dtype)
+    return view
+
+
+def _check(data: Data, shape: tuple[int, ...], array: Any, can_lend: bool) -> None:
+    if not isinstance(array, (View, np.ndarray)):
+        raise WorkloadError(
+            f"out: {data.name} is a {type(array).__name__}; give an array of numpy or on a GPU"
+        )
+    if isinstance(array, View) and not can_lend:
+        raise WorkloadError(f"out: {data.name} is on a GPU, and this runs on the cpu; give an array of numpy")
+    if tuple(array.shape) != shape or array.dtype != data.dtype:
+        raise WorkloadError(
+            f"out: {data.name} is {data.dtype} of shape {shape}, an array of {array.dtype} of shape {array.shape} is "
+            "given"
+        )
+    if isinstance(array, View) and not array.is_contiguous:
+        raise WorkloadError(f"out: {data.name} has gaps between its elements; give a contiguous array")

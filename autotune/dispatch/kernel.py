@@ -1,0 +1,222 @@
+"""The run time: the tuned kernel as a function of arrays.
+
+``load`` picks the device and reads the policy file; a call picks the configuration for its input's sizes, applies the
+layouts, launches and gives arrays back of the kind it was given. Every choice is logged and explained.
+"""
+
+import atexit
+import threading
+import weakref
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from autotune.compile import Cache, default_root
+from autotune.declaration import Family, Inputs, load_family
+from autotune.device import LaunchError
+from autotune.device import foreign as interop
+from autotune.dispatch.call import Arguments, Request, arguments, request, taken
+from autotune.dispatch.fast_call import MISSED, Given
+from autotune.dispatch.prepared import Prepared
+from autotune.dispatch.route import Route
+from autotune.dispatch.target import Target
+from autotune.errors import AutotuneError, CompilerError, DeviceError, UnknownName
+from autotune.files import policy_folders
+from autotune.policy import Candidate
+from autotune.record import OBJECTIVES
+
+__all__ = ["Kernel", "explained", "load"]
+
+
+_NOTHING = Arguments({}, {}, {})
+
+_open: "weakref.WeakSet[Kernel]" = weakref.WeakSet()
+
+
+def load(
+    family: str | Path,
+    device: str | None = None,
+    policies: str | Path | None = None,
+    cache: str | Path | None = None,
+    accuracy: Mapping[str, Any] | None = None,
+    objective: str = "kernel",
+) -> "Kernel":
+    """The tuned kernel of a family (a name, or a folder with a family.yaml).
+
+    ``device`` is cpu, cuda or cuda:N, and nothing else runs then. None takes the first GPU, and the cpu for inputs that
+    it is faster for, or where there is no GPU that works, with a warning that says so. ``policies`` names the folder
+    of policy files to look in first, ``accuracy`` values of the family's accuracy policies. ``objective`` is ``kernel``
+    for data that stay or many calls; for a single call ``with-transform`` or ``with-transfer`` count what its layout
+    costs too, where a sweep chose by that. Raises UnknownName, FamilyError, DeviceError.
+    """
+    found = load_family(family, check=False)
+    kept = Cache(Path(cache) if cache else default_root())
+    return Kernel(found, device, policies, kept, accuracy, objective)
+
+
+class Kernel:
+    """A family ready to be called; a context manager. For any number of threads; calls on one device take turns."""
+
+    def __init__(
+        self,
+        family: Family,
+        device: str | None,
+        policies: str | Path | None,
+        cache: Cache,
+        accuracy: Mapping[str, Any] | None = None,
+        objective: str = "kernel",
+    ) -> None:
+        if objective not in OBJECTIVES:
+            raise UnknownName("objective", objective, OBJECTIVES)
+        self.family = family
+        self._route = Route(
+            family, device, policy_folders(policies, family.folder), cache, accuracy, objective
+        )
+        self._lock = threading.RLock()
+        self._calls: dict[str, Prepared] = {}
+        self._handles: weakref.WeakSet[Prepared] = weakref.WeakSet()
+        self._last: Prepared | None = None
+        self._closed = False
+        _open.add(self)
+
+    @property
+    def device(self) -> str:
+        """The name of the device that calls go to, unless the cpu is faster for them."""
+        return self._route.first.backend.device.name
+
+    @property
+    def kind(self) -> str:
+        """cpu or cuda."""
+        return self._route.first.kind
+
+    @property
+    def memory_bytes(self) -> int:
+        """The device's memory."""
+        return self._route.first.backend.device.limits.memory_bytes
+
+    def device_for(self, inputs: Inputs) -> str:
+        """The name of the device on which ``inputs`` run."""
+        return self._route.target_for(inputs).backend.device.name
+
+    def __repr__(self) -> str:
+        policies = self._route.first.policies
+        entries = len(policies.entries) if policies else 0
+        told = "closed" if self._closed else f"on {self.device}, {entries} entries in its policy file"
+        return f"<Kernel {self.family.name} {told}>"
+
+    def __enter__(self) -> "Kernel":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release what was prepared, modules, memory and the device. Safe to call twice."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed, self._last = True, None
+            for prepared in (*self._handles, *self._calls.values()):
+                prepared.close()
+            self._calls.clear()
+            self._route.close()
+
+    # -- calls ------------------------------------------------------------------------------------------------
+
+    def __call__(self, *arrays: Any, out: Any = None, stream: Any = None, **named: Any) -> Any:
+        """Inputs in declared order or by name, options and scalars by name -> the output, or a dict of them when the
+        family has several.
+
+        Arrays are numpy's, or anything with ``__cuda_array_interface__`` or DLPack; outputs are of the same kind, or go
+        to ``out`` (an array, or a dict of them). ``stream`` (an int, or an object with ``__cuda_stream__``) is the one
+        in whose order the call runs, by default the current one of the arrays' library. Raises WorkloadError for input
+        outside the declaration, UsageError."""
+        last = self._last
+        if last is not None:
+            found = last.again(arrays, out, stream, named)
+            if found is not MISSED:
+                return found
+        names = [data.name for data in self.family.inputs]
+        asked = request(self.family, _NOTHING, arguments(self.family, names, arrays, named), stream, None)
+        return self._answer(asked, out, Given(arrays, stream, named))
+
+    def _answer(self, asked: Request, out: Any, call: Given | None) -> Any:
+        target = self._route.target_for(asked.inputs, asked.example, out)
+        try:
+            calls = self._calls_on(target)
+            answer = calls.answer(asked, out, call)
+        except (LaunchError, DeviceError, CompilerError) as problem:
+            other = self._route.after_failure(target, problem, asked.inputs)
+            if other is None:
+                raise
+            calls = self._calls_on(other)
+            answer = calls.answer(asked, out, call)
+        self._last = calls
+        return answer
+
+    def _calls_on(self, target: Target) -> Prepared:
+        with self._lock:
+            if self._closed:
+                raise DeviceError(f"the kernel of {self.family.name} was closed; load it again")
+            if target.kind not in self._calls:
+                self._calls[target.kind] = Prepared(target, _NOTHING)
+            return self._calls[target.kind]
+
+    def bind(self, *arrays: Any, **named: Any) -> Inputs:
+        """The arguments of a call, checked."""
+        names = [data.name for data in self.family.inputs]
+        return request(self.family, _NOTHING, arguments(self.family, names, arrays, named), 0, None).inputs
+
+    def run(self, inputs: Inputs) -> dict[str, NDArray[Any]]:
+        """The outputs by name, for what ``bind`` gave."""
+        asked = Request(inputs, tuple(data.name for data in self.family.inputs), None, 0)
+        answer = self._answer(asked, None, None)
+        return answer if isinstance(answer, dict) else {self.family.outputs[0].name: answer}
+
+    def prepare(self, *arrays: Any, **named: Any) -> Prepared:
+        """Data that stay: inputs in declared order or by name, options and scalars; all of them or some. Layouts are
+        applied once. They stay on the device that calls go to, whatever their size. What ``bind`` gave may be
+        prepared, too."""
+        if len(arrays) == 1 and isinstance(arrays[0], Inputs):
+            inputs = arrays[0]
+            kept, example = Arguments(inputs.arrays, inputs.options, inputs.scalars), None
+        else:
+            names = [data.name for data in self.family.inputs]
+            given = arguments(self.family, names, arrays, named)
+            kept = replace(
+                given, arrays={name: taken(self.family.data[name], a) for name, a in given.arrays.items()}
+            )
+            on_gpu = [a for a in given.arrays.values() if interop.view(a) is not None]
+            example = next(iter(on_gpu or given.arrays.values()), None)
+        self._calls_on(self._route.first)  # not closed
+        prepared = Prepared(self._route.first, kept, example)
+        self._handles.add(prepared)
+        return prepared
+
+    # -- which device -----------------------------------------------------------------------------------------
+
+    def explain(self, inputs: Inputs) -> tuple[Candidate, list[Candidate]]:
+        """The candidate taken for ``inputs`` and those passed over, each with its reason."""
+        return self._route.target_for(inputs).explain(inputs)
+
+
+def _close_all() -> None:
+    """At the interpreter's end, while libraries still stand."""
+    for kernel in list(_open):
+        with suppress(AutotuneError, LaunchError):
+            kernel.close()
+
+
+atexit.register(_close_all)
+
+
+def explained(chosen: Candidate, passed: list[Candidate]) -> str:
+    """The chain of candidates as text, one a line."""
+    lines = [f"  passed over  {c.match:8} {c.origin}: {c.refusal}" for c in passed]
+    assert chosen.configuration is not None
+    lines.append(f"  taken        {chosen.match:8} {chosen.origin}: {chosen.configuration.id}")
+    return "\n".join(lines)

@@ -1,0 +1,332 @@
+"""Data that stay on a device, to be called with the rest: layouts are applied to them once and kept."""
+
+import threading
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from autotune.compile import Variant
+from autotune.declaration import Inputs
+from autotune.device import Execution, LaunchError, Resident, View
+from autotune.device import foreign as interop
+from autotune.dispatch.bound import HOST, Bound, can_be_refilled, way_in, way_out
+from autotune.dispatch.call import (
+    Arguments,
+    Request,
+    Result,
+    arguments,
+    known_sizes,
+    request,
+    results,
+    wait_for_content,
+)
+from autotune.dispatch.fast_call import MISSED, Given, Ready, ready
+from autotune.dispatch.target import Chosen, Target
+from autotune.errors import UsageError, WorkloadError
+from autotune.layout import canonical, check_links
+
+__all__ = ["Prepared"]
+
+
+_BOUND = 8  # sizes, streams and kinds of arrays that are kept ready at a time
+
+_MEMORY_SHARE = 0.25  # of the device's memory, for what is kept ready
+
+
+class Prepared:
+    """Inputs that stay on the device, under the configuration chosen for them. Call it with the others.
+
+    ``handle(*arrays, out=None, stream=None, **named)`` takes the inputs that were not prepared, in declared order or
+    by name, options and scalars by name, and gives what the kernel gives: arrays of the kind that came with the
+    call, or else were prepared, unless ``out`` says where to put them. For any number of threads; calls take turns.
+    """
+
+    def __init__(
+        self, target: Target, kept: Arguments, example: Any = None, parent: "Prepared | None" = None
+    ) -> None:
+        self._target = target
+        self._family = target.family
+        self._kept = replace(kept, arrays=dict(kept.arrays))
+        self._example = example
+        self._lock = threading.RLock()
+        self._bound: dict[object, Bound] = {}
+        self._ready: Ready | None = None
+        self._closed = False
+        if parent is None and self._family.has_links:
+            sizes = known_sizes(self._family, kept.arrays)
+            for name, array in kept.arrays.items():
+                if not isinstance(array, View):
+                    check_links(self._family.data[name], array, sizes)
+        self._rest = [data.name for data in self._family.inputs if data.name not in kept.arrays]
+        self._resident = self._made_resident(parent)
+        self._whole: Request | None = None
+        self._chosen: Chosen | None = None
+        self._execution: Bound | None = None
+        if target.lender and any(isinstance(array, View) for array in self._kept.arrays.values()):
+            target.lender.wait_for(interop.current_stream(example))  # from now on any stream may use them
+        if not self._rest:
+            self._place(parent)
+
+    def _made_resident(self, parent: "Prepared | None") -> Resident:
+        return Resident(
+            self._target.backend,
+            Inputs(arrays=self._kept.arrays, sizes={}, options={}, scalars={}),
+            parent=parent._resident if parent else None,  # noqa: SLF001 - one class
+            mover=self._target.mover if self._target.lender else None,
+        )
+
+    def _place(self, parent: "Prepared | None") -> None:
+        """All inputs are there: choose, and store them."""
+        self._whole = request(
+            self._family,
+            self._kept,
+            Arguments({}, {}, {}),
+            0 if self._example is None else None,
+            self._example,
+        )
+        inputs = self._whole.inputs
+        self._resident.inputs = replace(inputs, arrays=self._kept.arrays)  # orders need the sizes
+        self._chosen = parent.chosen if parent else self._target.chosen(inputs)
+        with self._lock, self._on(self._whole.stream), self._target.backend.current():
+            try:
+                self._settle(self._chosen.variant)
+                self._resident.hold(self._chosen.variant)
+                self._target.backend.synchronize()
+            except BaseException:
+                self._resident.close()
+                raise
+
+    # -- what runs --------------------------------------------------------------------------------------------
+
+    @property
+    def chosen(self) -> Chosen:
+        """What runs, and why. Raises UsageError while inputs are missing, since it depends on their sizes."""
+        if self._chosen is None:
+            raise UsageError(
+                f"{', '.join(self._rest)} of {self._family.name} were not prepared, and what runs depends on their "
+                "sizes: call the handle with them"
+            )
+        return self._chosen
+
+    @property
+    def variant(self) -> Variant:
+        """What runs."""
+        return self.chosen.variant
+
+    @property
+    def match(self) -> str:
+        """By which rule it was chosen."""
+        return self.chosen.candidate.match
+
+    @property
+    def execution(self) -> Execution:
+        """The launches themselves, for a program that drives them one by one. Raises UsageError while inputs are
+        missing."""
+        chosen = self.chosen
+        with self._lock:
+            self._check_open()
+            if self._execution is None:
+                assert self._whole is not None
+                with self._target.backend.current():
+                    self._execution = Bound(
+                        self._target, chosen, self._inputs(self._whole), self._resident, {}, {}, {}
+                    )
+            return self._execution.execution
+
+    # -- calls ------------------------------------------------------------------------------------------------
+
+    def __call__(self, *arrays: Any, out: Any = None, stream: Any = None, **named: Any) -> Any:
+        found = self.again(arrays, out, stream, named)
+        if found is not MISSED:
+            return found
+        given = arguments(self._family, self._rest, arrays, named)
+        asked = request(self._family, self._kept, given, stream, self._example)
+        return self.answer(asked, out, Given(arrays, stream, named))
+
+    def again(self, arrays: tuple[Any, ...], out: Any, stream: Any, named: Mapping[str, Any]) -> Any:
+        """The call, when it is like the one before in all but addresses; else MISSED."""
+        now = self._ready
+        if now is None:
+            return MISSED
+        with self._lock:
+            return now(arrays, out, stream, named) if self._ready is now else MISSED
+
+    def answer(self, asked: Request, out: Any, call: Given | None = None) -> Any:
+        """The outputs for ``asked``: one, or a dict of them when the family has several. ``call`` is how it was asked,
+        where the next call may be the same."""
+        with self._lock, self._on(asked.stream), self._target.backend.current():
+            self._check_open()
+            lender = self._target.lender
+            if lender is None:
+                arrays = {name: self._on_host(name, array) for name, array in asked.inputs.arrays.items()}
+                asked = replace(asked, inputs=replace(asked.inputs, arrays=arrays))
+            places = results(self._family, asked, out, lender is not None)
+            views = {r.data.name: r.view for r in places if r.view} if lender else {}
+            if lender:
+                wait_for_content(lender, asked, views)
+            made, bound, key = self._run(asked, places, views)
+            if lender and views and call is not None and key is not None:
+                (result,) = places if len(places) == 1 else (None,)
+                same = result is not None and out is not None and not isinstance(out, Mapping)
+                if result is not None and (out is None or same):
+                    self._ready = ready(lender, bound, asked, call, result.array, out is None)
+            return made
+
+    def _run(
+        self, asked: Request, places: list[Result], views: Mapping[str, View]
+    ) -> tuple[Any, Bound, object | None]:
+        bound, key = self._bound_for(asked, views)
+        try:
+            bound.run(views)
+            made = {
+                r.data.name: r.array if r.view else r.fetched(bound.fetch(r.data), asked.example)
+                for r in places
+            }
+        finally:
+            if key is None:
+                bound.close()
+        return (next(iter(made.values())) if len(made) == 1 else made), bound, key
+
+    def _bound_for(self, asked: Request, views: Mapping[str, View]) -> tuple[Bound, object | None]:
+        """What runs the call, with its content sent; the key under which it is kept, None when it is for once."""
+        chosen = self._target.chosen(asked.inputs)
+        variant = chosen.variant
+        self._settle(variant)
+        inputs = self._inputs(asked)
+        lends = self._target.lender is not None
+        ways_in = {name: way_in(variant, name, inputs.arrays[name], lends) for name in asked.sent}
+        sent = {
+            name: self._on_host(name, inputs.arrays[name]) if way == HOST else inputs.arrays[name]
+            for name, way in ways_in.items()
+        }
+        ways_out = {name: way_out(variant, name, view) for name, view in views.items()}
+        key: object | None = (
+            tuple(inputs.sizes.items()), tuple(inputs.options.items()), tuple(inputs.scalars.items()),
+            asked.stream, tuple(ways_in.items()), tuple(ways_out.items()),
+            tuple((v.dtype, v.strides) for v in (*sent.values(), *views.values()) if isinstance(v, View)),
+        )  # fmt: skip
+        found = self._bound.pop(key, None)
+        if found is not None:
+            self._bound[key] = found  # the latest is last
+            found.send(sent)
+            found.receive(views)
+            return found, key
+        inputs = replace(inputs, arrays={**inputs.arrays, **sent})
+        self._make_room()
+        try:
+            made = Bound(self._target, chosen, inputs, self._resident, ways_in, views, ways_out)
+        except LaunchError:
+            if not self._bound:
+                raise
+            self._make_room(0)  # what is kept ready may have taken the memory
+            made = Bound(self._target, chosen, inputs, self._resident, ways_in, views, ways_out)
+        if not all(can_be_refilled(variant, name, lends) for name, way in ways_in.items() if way == HOST):
+            return made, None
+        self._bound[key] = made
+        return made, key
+
+    def _make_room(self, most: int = _BOUND - 1) -> None:
+        """Keep the latest ``most``, and no more than a share of the memory."""
+        share = _MEMORY_SHARE * self._target.backend.device.limits.memory_bytes
+        while self._bound and (
+            len(self._bound) > most or sum(b.footprint_bytes for b in self._bound.values()) > share
+        ):
+            self._ready = None
+            self._bound.pop(next(iter(self._bound))).close()
+
+    def _settle(self, variant: Variant) -> None:
+        """Kept arrays of a GPU that ``variant`` cannot take there are copied to the host, once."""
+        kept: Any = self._kept.arrays
+        for name, array in list(kept.items()):
+            if isinstance(array, View) and (
+                self._target.lender is None or way_in(variant, name, array, False) == HOST
+            ):
+                kept[name] = self._on_host(name, array)
+
+    def _on_host(self, name: str, array: Any) -> Any:
+        """The canonical array; what is on a GPU is copied."""
+        if not isinstance(array, View):
+            return array
+        return canonical(self._family.data[name], self._target.fetched(array))
+
+    def _inputs(self, asked: Request) -> Inputs:
+        """With the kept arrays as they are now."""
+        return replace(asked.inputs, arrays={**asked.inputs.arrays, **self._kept.arrays})
+
+    # -- for programs that drive the launches themselves --------------------------------------------------------
+
+    def beside(self, inputs: Inputs) -> "Prepared":
+        """The same configuration on ``inputs`` of the same sizes; arrays that are the same objects are shared. Close
+        it before this one."""
+        given = Arguments(inputs.arrays, inputs.options, inputs.scalars)
+        return Prepared(self._target, given, self._example, self)
+
+    def stream(self) -> AbstractContextManager[None]:
+        """For a thread of its own: see Backend.stream."""
+        return self._target.backend.stream()
+
+    def refill(self, **arrays: Any) -> None:
+        """New content for prepared inputs, of the same shape; while others are still to come with a call, layouts are
+        applied to it at the next one. Raises WorkloadError, UsageError."""
+        given: dict[str, NDArray[Any]] = {}
+        for name, array in arrays.items():
+            if name not in self._kept.arrays:
+                raise UsageError(f"{name!r} was not prepared")
+            held = self._kept.arrays[name]
+            if isinstance(held, View):
+                raise UsageError(f"{name} was prepared from an array on the GPU: prepare the new one")
+            given[name] = canonical(self._family.data[name], interop.as_host(interop.view(array) or array))
+            if given[name].shape != held.shape:
+                raise WorkloadError(f"{name}: shape {given[name].shape} given, prepared for {held.shape}")
+            check_links(self._family.data[name], given[name], self._sizes())
+        if self._chosen is None:
+            self._replace(given)
+        else:
+            self._resident.refill(self._chosen.variant, given)
+
+    def _sizes(self) -> Mapping[str, int]:
+        """Of what is here: all of a call's, or those of the kept arrays alone."""
+        return self._resident.inputs.sizes if self._chosen else known_sizes(self._family, self._kept.arrays)
+
+    def _replace(self, given: Mapping[str, NDArray[Any]]) -> None:
+        """What was stored of the kept arrays is of old content by now, in whichever layouts."""
+        with self._lock, self._target.backend.current():
+            self._check_open()
+            self._ready = None
+            for bound in self._bound.values():
+                bound.close()
+            self._bound.clear()
+            self._resident.close()
+            self._kept = replace(self._kept, arrays={**self._kept.arrays, **given})
+            self._resident = self._made_resident(None)
+
+    # -- the end ----------------------------------------------------------------------------------------------
+
+    def _on(self, stream: int) -> AbstractContextManager[None]:
+        lender = self._target.lender
+        return lender.on(stream) if lender and stream else nullcontext()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise UsageError("this was closed: prepare the data again")
+
+    def __enter__(self) -> "Prepared":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free what is on the device. Safe to call twice."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed, self._ready = True, None
+            with self._target.backend.current():
+                for bound in (*self._bound.values(), *([self._execution] if self._execution else [])):
+                    bound.close()
+                self._bound.clear()
+                self._resident.close()

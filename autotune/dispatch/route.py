@@ -1,0 +1,196 @@
+"""The devices of a kernel, and on which of them a call runs: the GPU, or the cpu where it is faster or all there is."""
+
+import logging
+import threading
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from autotune.compile import Cache
+from autotune.declaration import Family, Inputs
+from autotune.device import Backend, open_backend
+from autotune.device import foreign as interop
+from autotune.dispatch.target import Target
+from autotune.errors import PolicyFileError
+from autotune.hardware import Device
+from autotune.policy import Policies, file_name, find, untuned
+from autotune.policy import read_policy_file as read
+
+__all__ = ["Choice", "Route", "choose", "known_gpus", "loss"]
+
+
+_WORTH_A_WARNING = 10.0  # times slower
+
+
+@dataclass(frozen=True)
+class Choice:
+    """``kind`` is cuda or cpu; ``reason`` completes the sentence "it runs there because"."""
+
+    kind: str
+    reason: str
+
+
+def choose(work: float, below: float | None, gpu_ms: float, cpu_ms: float) -> Choice:
+    """Where a call of ``work`` operations (crossover.operations) that begins with host arrays runs.
+
+    ``below`` is the measured crossover in operations (policyfile.Crossover), None when the devices were not both tuned;
+    then the expected times of the call decide, transfers included, in milliseconds, 0 for one that is not known. With
+    nothing known it is the GPU.
+    """
+    if below is not None:
+        if work < below:
+            return Choice("cpu", f"{work:.4g} operations are fewer than the measured crossover, {below:.4g}")
+        return Choice("cuda", f"{work:.4g} operations are not below the measured crossover, {below:.4g}")
+    if 0 < cpu_ms < gpu_ms:
+        return Choice("cpu", f"{cpu_ms:.3g} ms are expected there and {gpu_ms:.3g} ms on the GPU")
+    if cpu_ms and gpu_ms:
+        return Choice("cuda", f"{gpu_ms:.3g} ms are expected there and {cpu_ms:.3g} ms on the cpu")
+    return Choice("cuda", "how long the cpu would take was not measured")
+
+
+def loss(cpu_ms: float, gpus: Iterable[tuple[str, float]]) -> str:
+    """What a call on the cpu is expected to lose against the fastest of ``gpus`` (name, milliseconds; 0 when not
+    known), for a warning; empty when it is 10 times or less, or not known."""
+    known = [(ms, name) for name, ms in gpus if ms > 0]
+    if not known or cpu_ms <= _WORTH_A_WARNING * min(known)[0]:
+        return ""
+    ms, name = min(known)
+    return (
+        f"the cpu is expected to be {cpu_ms / ms:.0f} times slower than {name} for this input "
+        f"({cpu_ms:.3g} ms instead of {ms:.3g} ms)"
+    )
+
+
+def known_gpus(family: Family, folders: Iterable[Path]) -> list[Policies]:
+    """What the policy files say of every GPU that the family was tuned on and that is still up to date."""
+    found = {}
+    for folder in folders:
+        try:
+            paths = sorted((folder / family.name).glob("*.yaml"))
+        except OSError:
+            continue
+        for path in paths:
+            try:
+                about = read(path).device
+            except PolicyFileError:
+                continue  # the file for this device is reported; others are nobody's concern
+            if about.get("kind") != "cuda" or path.stem in found:
+                continue
+            arch = "sm_" + str(about.get("compute_capability", "")).replace(".", "")
+            policies, _ = find(family, Device(kind="cuda", name=str(about["name"]), arch=arch), [folder])
+            if policies and policies.own:
+                found[path.stem] = policies
+    return list(found.values())
+
+
+_log = logging.getLogger("autotune")
+
+
+class Route:
+    """``device`` is what the caller named: cpu, cuda or cuda:N, and nothing else is used then; None or auto lets the
+    route choose. ``first`` is where calls go unless the cpu is faster for them. Raises DeviceError, UnknownName."""
+
+    def __init__(
+        self, family: Family, device: str | None, folders: Sequence[Path], cache: Cache,
+        accuracy: Mapping[str, Any] | None, objective: str = "kernel",
+    ) -> None:  # fmt: skip
+        self._family = family
+        self._folders = folders
+        self._cache = cache
+        self._accuracy, self._objective = accuracy, objective
+        self._may_change = device in (None, "auto")
+        self._lock = threading.RLock()
+        self._targets: dict[str, Target] = {}
+        self._out_of_use: set[str] = set()  # kinds of device that failed
+        self._gpus: list[Policies] | None = None
+        self._told_loss = False
+        self.first = self._opened(open_backend(device or "auto"), 5)
+
+    def _opened(self, backend: Backend, stacklevel: int) -> Target:
+        target = Target(self._family, backend, self._folders, self._cache, self._accuracy, self._objective)
+        self._targets[target.kind] = target
+        if target.policies is None:
+            warnings.warn(
+                untuned(self._family, backend.device, self._folders, target.passed), stacklevel=stacklevel
+            )
+        return target
+
+    def _cpu(self) -> Target:
+        with self._lock:
+            return self._targets.get("cpu") or self._opened(open_backend("cpu"), 7)
+
+    def target_for(self, inputs: Inputs, example: Any = None, out: Any = None) -> Target:
+        """Where ``inputs`` run; ``example`` and ``out`` are arrays of the call, which stays on the GPU when they are
+        there."""
+        if self.first.kind == "cpu" or "cuda" in self._out_of_use:
+            cpu = self._cpu()
+            if self._may_change:
+                self._tell_loss(cpu, inputs)
+            return cpu
+        if not self._may_change or "cpu" in self._out_of_use:
+            return self.first
+        given = (example, *out.values()) if isinstance(out, Mapping) else (example, out)
+        if any(interop.view(array) is not None for array in given):
+            return self.first
+        choice = self.choice(inputs)
+        _log.info("%s runs on %s: %s", self._family.name, choice.kind, choice.reason)
+        return self._cpu() if choice.kind == "cpu" else self.first
+
+    def choice(self, inputs: Inputs) -> Choice:
+        """By the crossover in the GPU's policy file, else by what both files expect."""
+        work, policies = self.first.work(inputs), self.first.policies
+        measured = policies.crossover(self._cpu_slug) if policies else None
+        if measured is not None:
+            return choose(work, measured.below, 0.0, 0.0)
+        if not self._is_cpu_tuned:
+            return choose(work, None, 0.0, 0.0)  # and the cpu is not even opened
+        return choose(work, None, self.first.expected_ms(inputs), self._cpu().expected_ms(inputs))
+
+    @cached_property
+    def _cpu_slug(self) -> str:
+        from autotune.compile import cpu_model
+
+        return Device(kind="cpu", name=cpu_model(), arch="").slug
+
+    @cached_property
+    def _is_cpu_tuned(self) -> bool:
+        name = file_name(self._family.name, self._cpu_slug)
+        return any((folder / name).is_file() for folder in self._folders)
+
+    def after_failure(self, failed: Target, problem: Exception, inputs: Inputs) -> Target | None:
+        """Where a call with ``inputs`` goes whose device failed, from now on; None when there is no other."""
+        with self._lock:
+            if not self._may_change or self.first.kind == "cpu" or self._out_of_use - {failed.kind}:
+                return None
+            self._out_of_use.add(failed.kind)
+        other = "cpu" if failed.kind == "cuda" else "GPU"
+        warnings.warn(
+            f"{failed.backend.device.name} failed, running on the {other} from now on: {problem}",
+            stacklevel=5,
+        )
+        if other == "GPU":
+            return self.first
+        self._tell_loss(self._cpu(), inputs)
+        return self._cpu()
+
+    def _tell_loss(self, cpu: Target, inputs: Inputs) -> None:
+        """Warn, once, when the cpu stands in for a GPU that was measured to be much faster."""
+        if self._told_loss:
+            return
+        if self._gpus is None:
+            self._gpus = known_gpus(self._family, self._folders)
+        if not self._gpus:
+            return
+        work = cpu.work(inputs)
+        times = [(policies.device.name, policies.expected_call_ms(work)) for policies in self._gpus]
+        if text := loss(cpu.expected_ms(inputs), times):
+            self._told_loss = True
+            warnings.warn(f"{self._family.name}: {text}", stacklevel=5)
+
+    def close(self) -> None:
+        """Release every device. Safe to call twice."""
+        for target in self._targets.values():
+            target.close()

@@ -1,0 +1,369 @@
+"""Work in units, who runs which of them, and how long that should take.
+
+What one call does is cut into units with estimated costs (``Units``, from a family's ``units`` function). A chunk is a
+row of units that one worker runs at once; a plan says who runs which chunks; a model of each worker, calibrated on its
+device, says what a plan should take.
+"""
+
+import heapq
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from autotune.errors import FamilyError, UnknownName
+
+__all__ = [
+    "ALLOCATIONS",
+    "Chunk",
+    "Model",
+    "Plan",
+    "Units",
+    "allocate",
+    "best",
+    "calibrated",
+    "chunks_of",
+    "group_edges",
+    "predicted",
+]
+
+
+ALLOCATIONS = ("auto", "cyclic", "batches", "contiguous", "equal", "whole", "balanced", "dynamic")
+
+
+_ROUNDS = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64)  # chunks for each worker that are considered
+
+_AS_GOOD = 1.01
+
+_SHORTEST_S = 2e-3  # handing out a chunk and hearing of its end takes the host about a tenth of that
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Chunk:
+    """Units ``first`` .. ``first + count - 1``."""
+
+    first: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Units:
+    """The units of one call. ``costs`` (units,) are estimates in any unit; ``run(execution, first, count)`` queues the
+    launches of ``count`` units in a row, at most ``batch`` of them.
+
+    ``parts`` has for an output the elements of it, flattened, that each unit writes: unit u those from
+    ``parts[name][u]`` to ``parts[name][u + 1]``. ``sums`` are outputs to which units add. ``groups`` (units,) are
+    numbers that never decrease: a chunk does not reach from one group into the next. ``items`` (units,) say how many
+    pieces of the work a unit is, which is what ``equal`` counts; units themselves without it.
+    """
+
+    costs: NDArray[np.float64]
+    run: Callable[[Any, int, int], None]
+    batch: int = 1
+    parts: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    sums: tuple[str, ...] = ()
+    groups: NDArray[np.int64] | None = None
+    items: NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.costs)
+
+    def cost(self, chunk: Chunk) -> float:
+        return float(self.costs[chunk.first : chunk.first + chunk.count].sum())
+
+    def check(self, outputs: Mapping[str, int], where: str) -> None:
+        """Raise FamilyError unless this describes ``outputs`` (name: elements) whole."""
+
+        def refuse(what: str) -> None:
+            raise FamilyError(f"{where}: units: {what}")
+
+        n = len(self)
+        if not n or not np.isfinite(self.costs).all() or float(np.min(self.costs)) < 0:
+            refuse(f"costs has {n} values; at least one is needed, none negative or NaN")
+        if self.batch < 1:
+            refuse(f"batch is {self.batch}; at least 1 is needed")
+        for name in (*self.parts, *self.sums):
+            if name not in outputs:
+                raise UnknownName("output", name, outputs, f"{where}: units")
+        for name in outputs:
+            if (name in self.parts) == (name in self.sums):
+                refuse(f"output {name} must be in parts or in sums, and not in both")
+        for name, offsets in self.parts.items():
+            ends = [int(offsets[0]), int(offsets[-1])] if len(offsets) else []
+            if len(offsets) != n + 1 or ends != [0, outputs[name]] or np.any(np.diff(offsets) < 0):
+                refuse(
+                    f"parts[{name!r}] has {len(offsets)} offsets, first and last {ends}; {n + 1} rising ones from 0 "
+                    f"to {outputs[name]} are needed"
+                )
+        if self.groups is not None and (len(self.groups) != n or np.any(np.diff(self.groups) < 0)):
+            refuse(f"groups has {len(self.groups)} values; {n} that never decrease are needed")
+        if self.items is not None and (len(self.items) != n or np.any(self.items < 1)):
+            refuse(f"items has {len(self.items)} values; {n} of at least 1 are needed")
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a worker's device takes: seconds for one of the costs' unit, for a chunk whatever is in it, and for a byte
+    of results copied to the host, which goes on beside computing. ``points`` are (cost, seconds) of single chunks,
+    rising: where there are some, a chunk takes what lies between them, and beyond the last in proportion."""
+
+    per_cost: float
+    per_chunk: float = 0.0
+    per_byte: float = 0.0
+    points: tuple[tuple[float, float], ...] = ()
+
+    def seconds(self, costs: float, chunks: int) -> float:
+        """Of so many chunks of one size with ``costs`` together."""
+        if not self.points or not chunks:
+            return self.per_cost * costs + self.per_chunk * chunks
+        last, mean = self.points[-1][0], costs / chunks
+        if mean > last:
+            return self.per_cost * costs
+        return chunks * float(np.interp(mean, *np.transpose(self.points)))
+
+    @classmethod
+    def through(cls, points: Sequence[tuple[float, float]], per_byte: float = 0.0) -> "Model":
+        """From (cost, seconds) of single chunks. A chunk takes no longer than one of a higher cost."""
+        costs, seconds = np.array(sorted(points), np.float64).T
+        seconds = np.maximum.accumulate(seconds)
+        per_cost = float(seconds[-1] / max(costs[-1], 1e-300))
+        return cls(per_cost, 0.0, per_byte, tuple(zip(costs.tolist(), seconds.tolist(), strict=True)))
+
+    def refined(self, samples: Sequence[tuple[float, float, int, float]]) -> "Model":
+        """After a run of such chunks, as ``fit`` takes them: what they took is the better guide for the next one."""
+        if not self.points:
+            return Model.fit(samples)
+        expected = sum(self.seconds(cost, 1) for cost, *_ in samples)
+        ratio = sum(seconds for _, seconds, *_ in samples) / max(expected, 1e-300)
+        return Model(
+            self.per_cost * ratio,
+            0.0,
+            Model.fit(samples).per_byte,
+            tuple((cost, seconds * ratio) for cost, seconds in self.points),
+        )
+
+    @classmethod
+    def fit(cls, samples: Sequence[tuple[float, float, int, float]]) -> "Model":
+        """From (cost, seconds, bytes, seconds of the copy) of single chunks: least squares, no figure negative."""
+        table = np.array(samples, np.float64)
+        cost, seconds, nbytes, copied = table.T
+        both = np.stack([cost, np.ones_like(cost)], axis=1) / np.maximum(seconds, 1e-12)[:, None]
+        per_cost, per_chunk = np.linalg.lstsq(both, np.ones_like(cost), rcond=None)[0]
+        if np.ptp(cost) <= 1e-9 * cost.max() or per_chunk < 0 or per_cost < 0:
+            per_cost, per_chunk = float(seconds.sum() / max(cost.sum(), 1e-300)), 0.0
+        return cls(float(per_cost), float(per_chunk), float(copied.sum() / max(nbytes.sum(), 1)))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """``queues`` has each worker's chunks in the order in which it runs them; ``shared`` are for whoever has room.
+    ``steals`` says that a worker whose queue is empty takes from the one with the most left."""
+
+    allocation: str
+    batch: int
+    queues: tuple[tuple[Chunk, ...], ...]
+    shared: tuple[Chunk, ...] = ()
+    steals: bool = False
+
+
+def group_edges(units: Units) -> list[int]:
+    """Where groups begin, and the end of the last: [0, units] where there are none."""
+    cuts = [] if units.groups is None else (np.flatnonzero(np.diff(units.groups)) + 1).tolist()
+    return [0, *cuts, len(units)]
+
+
+def chunks_of(units: Units, first: int, last: int, batch: int) -> list[Chunk]:
+    """Units ``first`` .. ``last - 1`` in chunks of at most ``batch``, of nearly one size within a group."""
+    chunks: list[Chunk] = []
+    edges = [first, *(cut for cut in group_edges(units) if first < cut < last), last]
+    for begin, end in pairwise(edges):
+        many = -(-(end - begin) // batch)
+        for number in range(many):
+            low, high = (begin + (end - begin) * k // many for k in (number, number + 1))
+            chunks.append(Chunk(low, high - low))
+    return chunks
+
+
+def allocate(
+    units: Units,
+    allocation: str,
+    models: Sequence[Model],
+    batch: int = 0,
+    bytes_per_unit: ArrayLike = 0.0,
+) -> Plan:
+    """The plan of that name for as many workers as there are ``models``. ``batch`` is at most that of ``units``, for
+    which 0 stands; ``bytes_per_unit`` of results go to the host. Raises UnknownName."""
+    n, workers = len(units), len(models)
+    batch = min(batch or units.batch, units.batch)
+    every = range(workers)
+    if allocation == "auto":
+        return best(units, models, batch, bytes_per_unit)
+    if allocation == "cyclic":  # k = worker; k += workers
+        queues = [[Chunk(u, 1) for u in range(worker, n, workers)] for worker in every]
+        return Plan(allocation, 1, _frozen(queues))
+    chunks = chunks_of(units, 0, n, batch)
+    if allocation == "batches":
+        return Plan(allocation, batch, _frozen([chunks[worker::workers] for worker in every]))
+    if allocation in ("contiguous", "equal"):
+        if allocation == "equal" and units.items is not None:
+            edges = _edges(units.items.astype(np.float64), [1.0] * workers)
+        elif allocation == "equal":
+            edges = [n * worker // workers for worker in range(workers + 1)]
+        else:
+            edges = _edges(units.costs, [1 / max(model.per_cost, 1e-300) for model in models])
+        queues = [chunks_of(units, low, high, batch) for low, high in pairwise(edges)]
+        return Plan(allocation, batch, _frozen(queues))
+    if allocation == "dynamic":
+        return Plan(allocation, batch, ((),) * workers, _costliest(units, chunks))
+    if allocation in ("whole", "balanced"):
+        items = [[chunk] for chunk in chunks]
+        if allocation == "whole" and units.groups is not None:
+            kept: dict[int, list[Chunk]] = {}
+            for chunk in chunks:
+                kept.setdefault(int(units.groups[chunk.first]), []).append(chunk)
+            items = list(kept.values())
+        return Plan(allocation, batch, _frozen(_longest_first(units, items, models)))
+    raise UnknownName("allocation", allocation, ALLOCATIONS)
+
+
+def best(units: Units, models: Sequence[Model], batch: int, bytes_per_unit: ArrayLike = 0.0) -> Plan:
+    """A balanced plan with the batch that suits so many devices: fewer launches cost less, and more of them divide
+    better. Of all that should end within 1 % of the first, the one with the largest batch: a large launch fills a
+    device better than chunks timed one by one tell. Chunks are to take some milliseconds, so that handing them out is
+    never what is waited for."""
+    sizes = {min(batch, -(-len(units) // (len(models) * rounds))) for rounds in _ROUNDS}
+    plans = [allocate(units, "balanced", models, size) for size in sorted(sizes)]
+    seconds = float(units.costs.sum()) * max(model.per_cost for model in models)
+    plans = [p for p in plans if seconds / sum(map(len, p.queues)) >= _SHORTEST_S] or plans[-1:]
+    ends = [max(predicted(plan, units, models, bytes_per_unit)) for plan in plans]
+    taken = [plan for plan, end in zip(plans, ends, strict=True) if end <= min(ends) * _AS_GOOD][-1]
+    return replace(taken, allocation="auto", steals=True)
+
+
+def predicted(
+    plan: Plan, units: Units, models: Sequence[Model], bytes_per_unit: ArrayLike = 0.0
+) -> list[float]:
+    """Seconds that each worker should take: its computing, or its copies where they take longer, and the copy of its
+    last chunk, which nothing hides."""
+    queues = [list(queue) for queue in plan.queues]
+    busy = [sum(models[w].seconds(units.cost(c), 1) for c in queue) for w, queue in enumerate(queues)]
+    free = [(seconds, worker) for worker, seconds in enumerate(busy)]
+    heapq.heapify(free)
+    for chunk in plan.shared:
+        seconds, worker = heapq.heappop(free)
+        queues[worker].append(chunk)
+        heapq.heappush(free, (seconds + models[worker].seconds(units.cost(chunk), 1), worker))
+    for seconds, worker in free:
+        busy[worker] = seconds
+    nbytes = np.broadcast_to(np.asarray(bytes_per_unit, np.float64), len(units))
+    found = []
+    for model, queue, seconds in zip(models, queues, busy, strict=True):
+        copies = [float(nbytes[c.first : c.first + c.count].sum()) * model.per_byte for c in queue]
+        found.append(max(seconds, sum(copies)) + copies[-1] if copies else seconds)
+    return found
+
+
+def _frozen(queues: Sequence[Sequence[Chunk]]) -> tuple[tuple[Chunk, ...], ...]:
+    return tuple(tuple(queue) for queue in queues)
+
+
+def _costliest(units: Units, chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:
+    return tuple(sorted(chunks, key=lambda chunk: -units.cost(chunk)))
+
+
+def _edges(costs: NDArray[np.float64], speeds: Sequence[float]) -> list[int]:
+    """Where to cut a row of units so that each worker's share of the cost is as its share of the speed."""
+    reached = np.concatenate(([0.0], np.cumsum(costs)))
+    wanted = np.concatenate(([0.0], np.cumsum(speeds))) / sum(speeds) * reached[-1]
+    middles = (reached[1:] + reached[:-1]) / 2
+    edges = np.searchsorted(middles, wanted)
+    edges[0], edges[-1] = 0, len(costs)
+    return [int(edge) for edge in edges]
+
+
+def _longest_first(
+    units: Units, items: Sequence[Sequence[Chunk]], models: Sequence[Model]
+) -> list[list[Chunk]]:
+    """Each item, the costliest first, to the worker that would be done with it first (Graham 1969, LPT); a worker's
+    chunks in the order of their units."""
+    queues: list[list[Chunk]] = [[] for _ in models]
+    loads = [0.0] * len(models)
+    for item in sorted(items, key=lambda item: -sum(units.cost(chunk) for chunk in item)):
+        cost = sum(units.cost(chunk) for chunk in item)
+        ends = [load + model.seconds(cost, len(item)) for load, model in zip(loads, models, strict=True)]
+        worker = ends.index(min(ends))
+        queues[worker] += item
+        loads[worker] = ends[worker]
+    return [sorted(queue) for queue in queues]
+
+
+_FLAT = 0.97  # twice as large a chunk that takes more than this a unit of cost says that larger ones do too
+
+
+Times = Mapping[
+    int, Sequence[tuple[float, float]]
+]  # of each worker: (seconds, seconds of the copy) of each chunk
+
+
+def calibrated(
+    units: Units, bytes_per_unit: NDArray[np.float64], most: float, timed: Callable[[Sequence[Chunk]], Times]
+) -> tuple[dict[int, Model], Units]:
+    """(model of each worker, ``units`` with costs as measured). ``timed`` runs chunks on every device; ``most`` is the
+    share of the units that one chunk may have.
+
+    Chunks of 1, 2, 4 ... units, in the group with the largest cost, until twice as many take twice as long: a device
+    that a few units cannot fill takes as long for a few as for one. Then one chunk of each other group, since groups
+    differ in more than a family's estimates say.
+    """
+    edges = group_edges(units)
+    low, high = max(pairwise(edges), key=lambda ends: units.cost(Chunk(ends[0], ends[1] - ends[0])))
+    asked = [Chunk(low, 1)]
+    if len(edges) == 2:  # one group, in which units may differ
+        asked += {Chunk(int(units.costs.argmin()), 1), Chunk(int(units.costs.argmax()), 1)} - {asked[0]}
+    samples = {worker: list(times) for worker, times in timed(asked).items()}
+    many, limit = 2, min(units.batch, high - low, max(2, int(len(units) * most)))
+    while many <= limit:
+        chunk = Chunk(low + (high - low - many) // 2, many)
+        for worker, times in timed([chunk]).items():
+            samples[worker] += times
+        asked.append(chunk)
+        many *= 2
+        if all(_is_flat(units, asked, times) for times in samples.values()):
+            break
+    models = {worker: _curve(units, bytes_per_unit, asked, times) for worker, times in samples.items()}
+    others = [(first, last) for first, last in pairwise(edges) if (first, last) != (low, high)]
+    if not others:
+        return models, units
+    chunks = [_middle(first, last, units.batch, most) for first, last in others]
+    found = timed(chunks)
+    costs = units.costs.copy()
+    for number, ((first, last), chunk) in enumerate(zip(others, chunks, strict=True)):
+        ratios = [
+            times[number][0] / max(models[worker].seconds(units.cost(chunk), 1), 1e-300)
+            for worker, times in found.items()
+        ]
+        costs[first:last] *= float(np.mean(ratios))
+    return models, replace(units, costs=costs)
+
+
+def _middle(first: int, last: int, batch: int, most: float) -> Chunk:
+    many = min(batch, max(1, int((last - first) * most)))
+    return Chunk(first + (last - first - many) // 2, many)
+
+
+def _is_flat(units: Units, chunks: Sequence[Chunk], times: Sequence[tuple[float, float]]) -> bool:
+    (before, (first, _)), (after, (second, _)) = list(zip(chunks, times, strict=True))[-2:]
+    return second * units.cost(before) >= _FLAT * first * units.cost(after)
+
+
+def _curve(
+    units: Units, nbytes: NDArray[np.float64], chunks: Sequence[Chunk], times: Sequence[tuple[float, float]]
+) -> Model:
+    sent = sum(float(nbytes[c.first : c.first + c.count].sum()) for c in chunks)
+    return Model.through(
+        [(units.cost(chunk), seconds) for chunk, (seconds, _) in zip(chunks, times, strict=True)],
+        sum(copied for _, copied in times) / max(sent, 1.0),
+    )

@@ -1,0 +1,337 @@
+"""A spread worker's process: it opens its device, has the inputs placed once, and runs chunks of units as they come.
+
+It queues a few chunks ahead, so that the device never waits for the host, and results leave while it computes.
+"""
+
+import os
+import time
+import warnings
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from math import prod
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune import errors
+from autotune.compile import Cache, CompileFailure, Variant, batch, compile_batch
+from autotune.declaration import Configuration, Family, Inputs
+from autotune.declaration import load_family as load
+from autotune.device import Backend, Copy, Execution, LaunchError, Outlet, Resident, open_backend
+from autotune.dispatch.bound import is_reordered
+from autotune.dispatch.spread.memory import Memory, mapped
+from autotune.dispatch.spread.plan import Chunk, Units
+from autotune.errors import AutotuneError, CompilerError, DeviceError, FamilyError
+from autotune.files import policy_folders
+from autotune.layout import Layout
+from autotune.policy import candidates, choose, find, untuned
+from autotune.processes import mapped as mapped_array
+from autotune.processes import settled
+
+__all__ = ["Results", "Task", "rows_of", "serve"]
+
+
+class Results:
+    """Of ``execution``, which runs ``units``; they go to ``memory`` in the ``shared`` file. ``sizes`` are the extents'.
+    ``are_streamed`` says that all of a chunk's results may leave as soon as it is done.
+
+    Raises FamilyError when an order policy moves the units' own extent.
+    """
+
+    def __init__(
+        self,
+        execution: Execution,
+        units: Units,
+        memory: Memory,
+        shared: NDArray[np.uint8],
+        sizes: Mapping[str, int],
+    ) -> None:
+        self._execution, self._units, self._sizes = execution, units, sizes
+        self._sums = {name: place.of(shared) for name, place in memory.sums.items()}
+        self._parts = {name: place.of(shared).reshape(-1) for name, place in memory.parts.items()}
+        self._rows = {name: self._rows_of_parts(name, place.shape) for name, place in memory.parts.items()}
+        self._rows |= {name: self._plain_rows(name, place.shape) for name, place in memory.sums.items()}
+        self.are_streamed = all(self._rows.values()) and not self._sums
+
+    def _rows_of_parts(self, name: str, shape: tuple[int, ...]) -> tuple[int, int] | None:
+        layout = self._execution.variant.layouts[name]
+        if self._execution.orders.keys() & set(layout.data.shape):
+            raise FamilyError(
+                f"{name} is written in parts by units, so no order policy may move {', '.join(layout.data.shape)}"
+            )
+        rows = self._plain_rows(name, shape)
+        offsets = self._units.parts[name]
+        if rows and rows[0] < rows[1] and np.any(offsets * layout.data.dtype.itemsize % rows[0]):
+            return None
+        return rows
+
+    def _plain_rows(self, name: str, shape: tuple[int, ...]) -> tuple[int, int] | None:
+        """``rows_of``, where no order policy moves or renumbers anything either."""
+        variant = self._execution.variant
+        return None if is_reordered(variant, name) else rows_of(variant.layouts[name], shape)
+
+    def pin(self, outlet: Outlet) -> bool:
+        """Whether all of the memory could be pinned."""
+        arrays = [array for array in (*self._parts.values(), *self._sums.values()) if array.size]
+        pinned = [outlet.pin(_bytes(array)) for array in arrays]
+        return all(pinned)
+
+    def zero_sums(self) -> None:
+        for name in self._sums:
+            self._execution.zero(name)
+
+    def copies(self, chunk: Chunk) -> Iterable[Copy]:
+        """From the device to the host: a chunk's parts of the outputs that lie plainly."""
+        for name, target in self._parts.items():
+            low, high = self._range(name, chunk)
+            if self._rows[name] and low < high:
+                yield self._copy(name, low * target.itemsize, _bytes(target[low:high]))
+
+    def copies_of_sums(self) -> Iterable[Copy]:
+        """The same for this worker's sums, whole."""
+        for name, own in self._sums.items():
+            if self._rows[name]:
+                yield self._copy(name, 0, _bytes(own))
+
+    def _copy(self, name: str, low: int, target: NDArray[np.uint8]) -> Copy:
+        """The bytes from ``low`` on, counted without padding: whole rows where there is some."""
+        placed, rows = self._execution.placed[name], self._rows[name]
+        assert rows is not None
+        width, pitch = rows
+        if width < pitch:
+            return Copy(placed, low // width * pitch, width, pitch, target)
+        return Copy(placed, low, target.size, target.size, target)
+
+    def restore(self, chunks: Sequence[Chunk]) -> None:
+        """What no copy takes to the host: these chunks' parts, and this worker's sums."""
+        for name, target in self._parts.items():
+            if self._rows[name] is None:
+                whole = self._restored(name).reshape(-1)
+                for low, high in (self._range(name, chunk) for chunk in chunks):
+                    target[low:high] = whole[low:high]
+        for name, own in self._sums.items():
+            if self._rows[name] is None:
+                own[...] = self._restored(name)
+
+    def _range(self, name: str, chunk: Chunk) -> tuple[int, int]:
+        offsets = self._units.parts[name]
+        return int(offsets[chunk.first]), int(offsets[chunk.first + chunk.count])
+
+    def _restored(self, name: str) -> NDArray[Any]:
+        shape = self._execution.variant.family.data[name].shape
+        return self._execution.restore(name, tuple(self._sizes[extent] for extent in shape))
+
+
+def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
+    """Its memory."""
+    return array.reshape(-1).view(np.uint8)
+
+
+def rows_of(layout: Layout, shape: tuple[int, ...]) -> tuple[int, int] | None:
+    """(bytes in a row, bytes from one row to the next) of a canonical array of ``shape`` as it lies on a device, or
+    None when it does not lie in the canonical order."""
+    plain = (
+        layout.dims == "1d"
+        and layout.axes == tuple(range(len(shape)))
+        and not layout.packing
+        and layout.group == (1, 0)
+        and (layout.lanes == 1 or (layout.lanes == 0 and layout.parts == 1))
+    )
+    if not plain or not prod(shape):
+        return None
+    width = shape[-1] * layout.value_bytes
+    return width, -(-shape[-1] // layout.padding) * layout.padding * layout.value_bytes
+
+
+_AHEAD = 3  # chunks queued on the device at once
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A call as a worker is told of it. ``family`` is the family's folder, ``arrays`` one with an ``input-NAME.npy``
+    for each array; ``space_digest`` says which declaration the caller read."""
+
+    family: Path
+    space_digest: str
+    arrays: Path
+    sizes: Mapping[str, int]
+    options: Mapping[str, str | int]
+    scalars: Mapping[str, float]
+    policies: Path | None
+    cache: Path
+    cpu_threads: int
+
+    def given(self) -> tuple[Family, Inputs]:
+        """Raises FamilyError."""
+        family = load(self.family, check=False)
+        if family.space_digest != self.space_digest:
+            raise FamilyError(f"{self.family}/family.yaml was edited while workers started; run again")
+        arrays = {d.name: mapped_array(self.arrays / f"input-{d.name}.npy") for d in family.inputs}
+        return family, Inputs(arrays=arrays, sizes=self.sizes, options=self.options, scalars=self.scalars)
+
+
+def serve(pipe: Connection, task: Task, device: str, parent: int, folder: str, file: Any) -> None:
+    """The process's life; ``file`` is multiprocessing's duplicate of the shared file."""
+    if not settled(parent, folder):
+        return
+    if device == "cpu":
+        os.environ.setdefault("AUTOTUNE_CPU_THREADS", str(task.cpu_threads))
+    warnings.showwarning = lambda message, *_args, **_kwargs: pipe.send(("warning", str(message)))
+    try:
+        with ExitStack() as stack:
+            _Worker(pipe, task, device, file.detach(), stack).work()
+    except LaunchError as problem:
+        pipe.send(("lost", str(problem)))
+        os._exit(1)  # no destructor of this process would find its context
+    except AutotuneError as problem:
+        kind = "UsageError" if isinstance(problem, errors.UnknownName) else type(problem).__name__
+        pipe.send(("error", (kind, str(problem))))
+    except (EOFError, BrokenPipeError):
+        return
+    except Exception as problem:  # noqa: BLE001 - whatever a family's Python raises
+        pipe.send(("error", ("FamilyError", f"{task.family.name}: {type(problem).__name__}: {problem}")))
+
+
+class _Worker:
+    """Answers the messages of ``spread.Spread``, in order; chunks are done in between."""
+
+    def __init__(self, pipe: Connection, task: Task, device: str, file: int, stack: ExitStack) -> None:
+        self._pipe, self._task, self._file, self._stack = pipe, task, file, stack
+        self._name = device
+        self._pending: deque[Chunk] = deque()
+        self._flying: deque[tuple[Chunk, Any]] = deque()
+        self._leaves = False  # whether a chunk's results go to the host when it is done
+        self._seconds: dict[str, float] = {}
+
+    def work(self) -> None:
+        mark = time.perf_counter()
+        self._backend: Backend = open_backend(self._name)
+        self._stack.callback(self._backend.close)
+        self._stack.enter_context(self._backend.current())
+        mark = self._phase("open", mark)
+        self._family, self._inputs = self._task.given()
+        self._pipe.send(("ready", self._backend.device))
+        while self._step():
+            pass
+
+    def _phase(self, name: str, since: float) -> float:
+        now = time.perf_counter()
+        self._seconds[name] = now - since
+        return now
+
+    def _step(self) -> bool:
+        """One message, or one chunk begun or ended; False at the end."""
+        if not (self._pending or self._flying) or self._pipe.poll():
+            message = self._pipe.recv()
+            if message is None:
+                return False
+            kind, content = message
+            getattr(self, f"_{kind}")(content)
+        elif self._pending and len(self._flying) < _AHEAD:
+            chunk = self._pending.popleft()
+            self._flying.append((chunk, self._begun(chunk)))
+        else:
+            chunk, flight = self._flying.popleft()
+            self._pipe.send(("done", (chunk, *self._outlet.wait(flight))))
+        return True
+
+    # -- messages -------------------------------------------------------------------------------------------
+
+    def _choose(self, _: None) -> None:
+        """Which configuration the dispatcher takes here."""
+        family, inputs, device = self._family, self._inputs, self._backend.device
+        folders = policy_folders(self._task.policies, family.folder)
+        file, passed = find(family, device, folders)
+        if file is None:
+            warnings.warn(untuned(family, device, folders, passed), stacklevel=2)
+        listed = candidates(family, file, inputs.sizes, inputs.options, device.kind, scalars=inputs.scalars)
+        chosen, _passed = choose(listed, lambda configuration: self._variant(configuration)[1])
+        assert chosen.configuration is not None
+        self._pipe.send(("chosen", (dict(chosen.configuration), f"{chosen.match}, {chosen.origin}")))
+
+    def _variant(self, configuration: Configuration) -> tuple[Variant, str]:
+        """And why it cannot run here, or empty."""
+        inputs = self._inputs
+        variant = Variant(self._family, configuration, tuple(inputs.options.items()))
+        return variant, variant.exclusion(self._names(configuration), self._backend.device.limits)
+
+    def _names(self, configuration: Configuration) -> dict[str, Any]:
+        inputs = self._inputs
+        return self._family.names(configuration, inputs.sizes, inputs.options, inputs.scalars)
+
+    def _bind(self, values: Mapping[str, Any]) -> None:
+        """Compile the configuration, and place the inputs."""
+        mark = time.perf_counter()
+        family, inputs, configuration = self._family, self._inputs, Configuration(values)
+        variant, reason = self._variant(configuration)
+        if reason:
+            raise DeviceError(f"{configuration.id} cannot run on {self._backend.device.name}: {reason}")
+        toolchain = self._backend.toolchain()
+        (compiled,) = compile_batch(batch(family, (variant,)), toolchain, Cache(self._task.cache))
+        if isinstance(compiled, CompileFailure):
+            raise CompilerError(f"{configuration.id} does not compile:\n{compiled.message}")
+        mark = self._phase("compile", mark)
+        module = self._backend.load(compiled)
+        self._stack.callback(module.unload)
+        resident = Resident(self._backend, inputs)
+        self._stack.callback(resident.close)
+        self._execution: Execution = resident.execution(variant, module)
+        self._units: Units = family.module.units(inputs.arrays, self._names(configuration))  # type: ignore[union-attr]
+        self._backend.synchronize()
+        self._phase("place", mark)
+        self._pipe.send(("bound", None))
+
+    def _memory(self, memory: Memory) -> None:
+        """Where results go; and the first unit once, so that nothing is loaded or touched for the first time later."""
+        mark = time.perf_counter()
+        self._outlet = self._backend.outlet()
+        self._stack.callback(self._outlet.close)
+        shared = mapped(self._file, memory.nbytes)
+        os.close(self._file)
+        self._results = Results(self._execution, self._units, memory, shared, self._inputs.sizes)
+        is_pinned = self._results.pin(self._outlet)
+        mark = self._phase("pin", mark)
+        self._run(False)
+        self._outlet.wait(self._begun(Chunk(0, 1)))
+        self._phase("warm", mark)
+        self._pipe.send(("set", (dict(self._seconds), is_pinned, self._results.are_streamed)))
+
+    def _run(self, leaves: bool) -> None:
+        """A new run begins."""
+        self._leaves = leaves
+        self._results.zero_sums()
+
+    def _chunks(self, chunks: Iterable[Chunk]) -> None:
+        self._pending += chunks
+
+    def _calibrate(self, chunks: Iterable[Chunk]) -> None:
+        """Each chunk by itself, twice; the second time counts."""
+        self._leaves, found = True, []
+        for chunk in chunks:
+            for _ in range(2):
+                seconds, copied = self._outlet.wait(self._begun(chunk))
+            found.append((seconds, copied))
+        self._pipe.send(("calibrated", found))
+
+    def _fetch(self, chunks: list[Chunk]) -> None:
+        """Results that are on the device only: this worker's chunks of parts, and its sums."""
+        while self._flying:
+            self._outlet.wait(self._flying.popleft()[1])
+        mark = time.perf_counter()
+        parts = [] if self._leaves else [copy for chunk in chunks for copy in self._results.copies(chunk)]
+        flight = self._outlet.finish(self._outlet.start(), [*parts, *self._results.copies_of_sums()])
+        self._results.restore(chunks)
+        self._outlet.wait(flight)
+        self._pipe.send(("fetched", time.perf_counter() - mark))
+
+    # -- chunks ---------------------------------------------------------------------------------------------
+
+    def _begun(self, chunk: Chunk) -> Any:
+        started = self._outlet.start()
+        self._units.run(self._execution, chunk.first, chunk.count)
+        return self._outlet.finish(started, list(self._results.copies(chunk)) if self._leaves else [])

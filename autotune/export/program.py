@@ -1,0 +1,222 @@
+"""``autotune export``: the winners of policy files as CUDA C++ that needs neither Python nor autotune.
+
+``choices`` says what goes in, ``parts`` puts it into C++'s words, ``templates/`` has the files that are generated and
+``cpp/`` those that are copied.
+"""
+
+import math
+import re
+import shlex
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from numpy.typing import NDArray
+from rich.console import Console
+
+from autotune import __version__
+from autotune import files as paths
+from autotune.compile import default_root
+from autotune.declaration import EDITORS_HEADER, SUFFIXES, Family, Inputs, included_names, prepare, reached
+from autotune.declaration import load_workload as load
+from autotune.errors import FamilyError, PolicyFileError, StoreError, UnknownName, WorkloadError
+from autotune.export.choices import chosen
+from autotune.export.parts import parts, problem_values, quoted
+from autotune.measure import expected_outputs
+from autotune.policy import PolicyFile, file_name
+from autotune.policy import read_policy_file as read
+from autotune.record import OBJECTIVES
+
+__all__ = ["Request", "export", "included"]
+
+
+_HERE = Path(__file__).parent
+
+_MOST_EXAMPLE_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is to be exported: the policy files of ``devices`` by name (nvidia-h200), with an example on ``workload``
+    (the family's default), into ``folder``."""
+
+    family: Family
+    devices: Sequence[str]
+    folder: Path
+    workload: str = ""
+    objective: str = "kernel"
+    policies: Path | None = None
+    data: Path | None = None
+
+
+def export(request: Request, out: Console) -> None:
+    """Write the files. Raises FamilyError, PolicyFileError, WorkloadError, and StoreError for a folder that cannot be
+    written or holds something else."""
+    family = request.family
+    if request.objective not in OBJECTIVES:
+        raise UnknownName("objective", request.objective, OBJECTIVES)
+    files = [_policy_file(request, name) for name in request.devices]
+    choices = chosen(family, files, request.objective)
+    workload = load(family, request.workload)
+    inputs = prepare(family, workload, paths.data_root(request.data))
+    _small_enough(family, workload.name, inputs)
+    expected, _ = expected_outputs(family, inputs, default_root())
+    context = {
+        **parts(choices),
+        "version": __version__,
+        "date": datetime.now(UTC).date().isoformat(),
+        "devices": ", ".join(str(file.device["name"]) for file in files),
+        "provenance": ", ".join(f"{file.path.name if file.path else ''} ({_dates(file)})" for file in files),
+        "source": family.source.name,
+        "example": {
+            "about": f"workload {workload.name}",
+            "problem": problem_values(family, inputs.sizes, inputs.options, inputs.scalars),
+        },
+    }
+    for array in (*context["inputs"], *context["outputs"]):
+        arrays = inputs.arrays if array["role"] == "input" else expected
+        array["count"] = arrays[array["name"]].size
+        array["scope"] = f"tuned::{context['ns']}::" if array["is_record"] else ""
+    try:
+        written = _write(request, context, inputs, expected)
+    except OSError as problem:
+        raise StoreError(
+            f"cannot write to {request.folder}: {problem.strerror or problem}; name another folder with -o"
+        ) from None
+    out.print(
+        f"{len(choices.winners)} configurations of {family.name} for {len(choices.entries)} entries: {len(written)} "
+        f"files in {request.folder}, {request.folder / 'README.md'} says how to build them",
+        markup=False,
+    )
+    for item in choices.left_out:
+        out.print(f"left out  {item}", markup=False)
+
+
+def _policy_file(request: Request, name: str) -> PolicyFile:
+    folders = paths.policy_folders(request.policies, request.family.folder)
+    for folder in folders:
+        path = folder / file_name(request.family.name, name)
+        if path.is_file():
+            return read(path)
+    raise PolicyFileError(
+        f"no policy file {file_name(request.family.name, name)} in {', '.join(map(str, folders))}; a sweep on that GPU "
+        "makes one, and docs/how-to-no-gpu.md shows one to write by hand"
+    )
+
+
+def _dates(file: PolicyFile) -> str:
+    dates = sorted({item.date[:10] for item in file.entries.values() if item.date})
+    if not dates:
+        return "nothing measured"
+    return "measured " + ("to ".join([f"{dates[0]} ", dates[-1]]) if len(dates) > 1 else "".join(dates))
+
+
+def _small_enough(family: Family, workload: str, inputs: Inputs) -> None:
+    """Raise WorkloadError where the example would be too large; before its outputs are computed."""
+    size = sum(array.nbytes for array in inputs.arrays.values())
+    for data in family.outputs:
+        size += data.dtype.itemsize * math.prod(inputs.sizes[extent] for extent in data.shape)
+    if size > _MOST_EXAMPLE_BYTES:
+        raise WorkloadError(
+            f"workload {workload} has {size >> 20} MiB of inputs and outputs, and an example at most "
+            f"{_MOST_EXAMPLE_BYTES >> 20} MiB; name a smaller one with --workload"
+        )
+
+
+def _write(
+    request: Request, context: dict[str, Any], inputs: Inputs, expected: dict[str, NDArray[Any]]
+) -> list[Path]:
+    family, folder = request.family, request.folder
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_HERE / "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 (it is C++)
+    )
+    environment.filters |= {"quoted": quoted, "line": line, "cell": cell, "shell": shlex.join}
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / f"{family.name}_policies.cuh").is_file():
+        raise StoreError(
+            f"{folder} is not empty and holds no export of {family.name}; name another folder with -o"
+        )
+    texts: dict[str, bytes] = {}
+    old = ("kernels", "tuned", "example")  # an export that was here may have had other files in them
+    _without_links(folder, old)
+    for template, name in {
+        "family.h": f"{family.name}.h",
+        "configurations.h": f"{family.name}_configurations.h",
+        "configurations.cpp": f"{family.name}_configurations.cpp",
+        "policies.cuh": f"{family.name}_policies.cuh",
+        "launch.cu": f"{family.name}_launch.cu",
+        "main.cu": "main.cu",
+        "CMakeLists.txt": "CMakeLists.txt",
+        "README.md": "README.md",
+    }.items():
+        texts[name] = environment.get_template(f"{template}.jinja").render(context).encode()
+    for path in sorted((_HERE / "cpp").iterdir()):
+        texts[f"tuned/{path.name}"] = path.read_bytes()
+    for name, path in included(family).items():
+        texts[f"kernels/{name}"] = path.read_bytes()
+    for name, array in {**inputs.arrays, **expected}.items():
+        texts[f"example/{name}.bin"] = array.tobytes()
+    _without_links(folder, texts)
+    for name in old:
+        shutil.rmtree(folder / name, ignore_errors=True)
+    for name, content in texts.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        with path.open("xb") as file:  # made anew: what lies there by now is not followed
+            file.write(content)
+    return [folder / name for name in texts]
+
+
+def _without_links(folder: Path, names: Iterable[str]) -> None:
+    """Raise StoreError where one of ``names`` below ``folder`` is a link: what it leads to is somebody else's."""
+    for name in names:
+        path = folder / name
+        while path != folder:
+            if path.is_symlink():
+                raise StoreError(
+                    f"{path} is a link, which is not written through; name another folder with -o"
+                )
+            path = path.parent
+
+
+def line(text: str) -> str:
+    """``text`` for a comment of one line, which neither a line end nor a backslash at its end may carry on."""
+    words = "".join(c if c.isprintable() else " " for c in text).split()
+    return " ".join(words).rstrip("\\ ")
+
+
+def cell(text: str) -> str:
+    """``text`` for a table or a sentence of Markdown: no markup, no link, no HTML."""
+    return re.sub(r"([\\`*\[\]<>|~!])", r"\\\1", line(text))
+
+
+def included(family: Family) -> dict[str, Path]:
+    """The kernel source and every header it includes, by the name under which it is included. Raises FamilyError for
+    one that lies in neither the family's folder nor the layout library."""
+    library = paths.include_dir()
+    found = reached([family.source], family.folder, library)
+    if (editors := family.folder / EDITORS_HEADER).is_file():
+        found[EDITORS_HEADER] = editors
+    for path in list(found.values()):
+        for name in included_names(path):
+            is_there = any((place / name).is_file() for place in (path.parent, library, family.folder))
+            if not is_there and Path(name).suffix in SUFFIXES:
+                raise FamilyError(
+                    f"family {family.name} cannot be exported: {name} is included and in neither of "
+                    f"{family.folder} and {library}"
+                )
+    if outside := [name for name in found if name.startswith("..")]:
+        raise FamilyError(
+            f"family {family.name} cannot be exported: {outside[0]} is included, which lies outside of "
+            f"{family.folder}; move it there"
+        )
+    return dict(sorted(found.items()))

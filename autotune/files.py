@@ -1,0 +1,146 @@
+"""Where things lie: what ships with the package, and the folders a user owns."""
+
+import json
+import os
+import re
+import secrets
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import pandas as pd
+
+from autotune.errors import StoreError
+
+__all__ = [
+    "bundled",
+    "cell",
+    "clean",
+    "csv_text",
+    "data_root",
+    "include_dir",
+    "pip_install",
+    "policy_folders",
+    "user_data",
+    "writable",
+    "write_text",
+]
+
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def bundled(kind: str) -> Path:
+    """The folder of that kind (kernels, workloads, policies) that ships with autotune: inside an installed
+    package, or beside it in a checkout."""
+    inside = _PACKAGE / "_bundled" / kind
+    return inside if inside.is_dir() else _PACKAGE.parent / kind
+
+
+def include_dir() -> Path:
+    """The C++ layout library's include folder."""
+    return bundled("kernels") / "include"
+
+
+def pip_install(extra: str = "") -> str:
+    """The command that installs an extra of autotune, or what it needs anyway: from the checkout that runs, else from
+    where it was installed from (PEP 610), else by name."""
+    from importlib import metadata
+    from urllib.parse import unquote, urlsplit
+
+    named = f"[{extra}]" if extra else ""
+    checkout = _PACKAGE.parent
+    if (checkout / "pyproject.toml").is_file():
+        return f"pip install -e '{checkout}{named}'"
+    try:
+        origin = json.loads(metadata.distribution("autotune").read_text("direct_url.json") or "{}")
+    except metadata.PackageNotFoundError:
+        origin = {}
+    url = urlsplit(origin.get("url", ""))
+    return f"pip install '{unquote(url.path) if url.scheme == 'file' else 'autotune'}{named}'"
+
+
+def data_root(named: str | Path | None = None) -> Path:
+    """Where workload files find their data: ``named``, else AUTOTUNE_DATA, else what ships with the package."""
+    return Path(named or os.environ.get("AUTOTUNE_DATA") or bundled("workloads") / "data")
+
+
+def user_data() -> Path:
+    """The user's own data folder (platformdirs is imported only when it is asked for)."""
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("autotune"))
+
+
+def policy_folders(named: str | Path | None = None, family: Path | None = None) -> list[Path]:
+    """Where policy files are looked for, first hit first: ``named``, AUTOTUNE_POLICIES, ./policies, ``policies``
+    beside the folder ``family``, the user's data folder, those shipped."""
+    first = [Path(p) for p in (named, os.environ.get("AUTOTUNE_POLICIES")) if p]
+    beside = [family.parent / "policies"] if family and family.parent != bundled("kernels") else []
+    return [*first, Path("policies"), *beside, user_data() / "policies", bundled("policies")]
+
+
+def writable(folder: Path) -> None:
+    """Raise StoreError unless files can be made in ``folder`` (made when it is not there)."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as problem:
+        raise StoreError(
+            f"cannot write to {folder}: {problem.strerror or problem}; name another folder (--out for results, "
+            "--policies for policy files)"
+        ) from None
+
+
+# A line feed survives CSV inside quotes. Other control characters do not (a lone carriage return ends a row
+# for pandas, a NUL ends the field), so they are written as escapes.
+_ESCAPES = {code: f"\\x{code:02x}" for code in (*range(32), 127) if code not in (9, 10)}
+
+
+def clean(text: str) -> str:
+    """``text`` with line ends as line feeds, and as escapes what cannot be written: other control characters,
+    and lone surrogates (from undecodable compiler output)."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_ESCAPES)
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """``frame`` as CSV whose texts no spreadsheet takes for formulas (see ``cell``); numbers stay as they are."""
+    kept = {
+        column: [cell(value) if isinstance(value, str) else value for value in frame[column]]
+        for column in frame.columns
+        if frame[column].dtype == object or pd.api.types.is_string_dtype(frame[column].dtype)
+    }
+    safe = frame.assign(**kept) if kept else frame
+    return safe.rename(columns=cell).to_csv(index=False, lineterminator="\n")
+
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def cell(text: str) -> str:
+    """``text`` as a cell: an apostrophe before what a spreadsheet would run, which makes it a text there. ``text_of``
+    takes it away again."""
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def write_text(path: str | Path, text: str) -> Path:
+    """Write ``text`` so that ``path`` never holds half of it. Raises StoreError."""
+    path = Path(path)
+    # A name that nobody can foresee, and made anew: a link that somebody planted is not followed.
+    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(8)}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("x", encoding="utf-8", newline="") as file:
+            file.write(text)
+        temporary.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
+        raise StoreError(
+            f"cannot write {path}: {error.strerror or error}; name a folder you may write to"
+        ) from error
+    return path

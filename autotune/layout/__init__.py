@@ -1,0 +1,39 @@
+"""How one array is stored: host transform, inverse, address formula, C++ type."""
+
+from autotune.layout.arrays import SCALAR_TYPES, Data, Field, canonical, check_links, check_numbers
+from autotune.layout.bit_packing import PACKINGS, packing
+from autotune.layout.digest import layouts_digest
+from autotune.layout.layout import DIMS, MEMORIES, Bytes, Layout, Stored, handle, slack
+from autotune.layout.order import Order, merged, reordered, restored
+from autotune.layout.view import view_refusal, view_room
+from autotune.layout.window import Window, constant_places, cut, shape_at_once, steps
+
+__all__ = [
+    "DIMS",
+    "MEMORIES",
+    "PACKINGS",
+    "SCALAR_TYPES",
+    "Bytes",
+    "Data",
+    "Field",
+    "Layout",
+    "Order",
+    "Stored",
+    "Window",
+    "canonical",
+    "check_links",
+    "check_numbers",
+    "constant_places",
+    "cut",
+    "handle",
+    "layouts_digest",
+    "merged",
+    "packing",
+    "reordered",
+    "restored",
+    "shape_at_once",
+    "slack",
+    "steps",
+    "view_refusal",
+    "view_room",
+]

@@ -1,0 +1,172 @@
+"""The arrays a family declares: their elements, shape and role, whatever their layout."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from autotune.errors import WorkloadError
+
+__all__ = ["SCALAR_TYPES", "Data", "Field", "canonical", "check_links", "check_numbers"]
+
+
+SCALAR_TYPES: Mapping[str, str] = MappingProxyType(
+    {
+        "int8": "signed char",
+        "uint8": "unsigned char",
+        "int16": "short",
+        "uint16": "unsigned short",
+        "int32": "int",
+        "uint32": "unsigned int",
+        "int64": "long long",
+        "uint64": "unsigned long long",
+        "float32": "float",
+        "float64": "double",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Field:
+    """One member of a record. ``link`` names the extent whose index the field holds: when that index space is
+    reordered, the field's values are renumbered. ``none`` is the number outside of it that stands for no link; None for
+    those that are usual: a negative one, and of an unsigned type the largest."""
+
+    name: str
+    type: str
+    link: str = ""
+    none: int | None = None
+
+    def is_null(self, links: NDArray[Any]) -> NDArray[np.bool_]:
+        """Where ``links`` are no links."""
+        if self.none is not None:
+            return np.asarray(links == self.none)
+        return np.asarray(links < 0 if links.dtype.kind == "i" else links == np.iinfo(links.dtype).max)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data:
+    """A declared array. ``shape`` names its extents; an extent is also an index space that an order can permute.
+
+    ``fields`` has one unnamed member for plain elements; otherwise ``record`` names the kernel source's struct.
+    ``packed`` is the axis along which packing and vector width join elements; ``low``/``high`` bound the values.
+    ``index_bits`` is the width of address arithmetic. ``constant_bytes`` is the share of constant memory it may
+    take; ``plane`` is (width, rows a block) of its 2D addressing, powers of two. ``fixed`` are layout choices that
+    no policy makes. ``zero`` is the condition under which a launch needs the array cleared first; ``used`` that under
+    which kernels read the input: where it is not met, there is room for the array and nothing is copied. ``of`` is the
+    scratch array that a view reads, ``pitch`` the extent that says how far apart the view's rows lie there (see
+    ``view``).
+    """
+
+    name: str
+    role: str
+    fields: tuple[Field, ...]
+    shape: tuple[str, ...]
+    record: str = ""
+    packed: str = ""
+    low: float | None = None
+    high: float | None = None
+    index_bits: int = 32
+    constant_bytes: int = 65536
+    plane: tuple[int, int] = (4096, 1)
+    fixed: Mapping[str, object] = field(default_factory=dict)
+    zero: str = ""
+    used: str = ""
+    of: str = ""
+    pitch: str = ""
+    doc: str = ""
+
+    @property
+    def dtype(self) -> np.dtype[np.void] | np.dtype[np.generic]:
+        """numpy's view of one canonical element."""
+        members: DTypeLike = [(f.name, f.type) for f in self.fields] if self.record else self.fields[0].type
+        return np.dtype(members)
+
+
+def canonical(data: Data, array: Any) -> NDArray[Any]:
+    """``array`` as the declared dtype and rank, its values inside the declared range: the same object where it is so
+    already. Raises WorkloadError."""
+    try:
+        return _canonical(data, array)
+    except MemoryError:
+        raise WorkloadError(f"{data.name}: this host has no memory for it as {data.dtype}") from None
+
+
+def _canonical(data: Data, array: Any) -> NDArray[Any]:
+    if array is None or isinstance(array, (str, bytes)):
+        raise WorkloadError(
+            f"{data.name}: {array!r:.40} is no array; {len(data.shape)} dimensions of {data.dtype} are needed"
+        )
+    try:
+        given = np.asarray(array)
+    except ValueError as problem:
+        raise WorkloadError(f"{data.name}: not an array: {problem}") from None
+    if given.ndim != len(data.shape):
+        raise WorkloadError(
+            f"{data.name}: {given.ndim} dimensions given, {len(data.shape)} needed ({', '.join(data.shape)})"
+        )
+    if 0 in given.shape:
+        raise WorkloadError(
+            f"{data.name}: shape {given.shape} is empty; every extent ({', '.join(data.shape)}) must be at least 1"
+        )
+    # Before a value is looked at or copied. Some packed elements share a word, 32 at most.
+    if given.size >= 2**data.index_bits * (32 if data.packed else 1):
+        raise WorkloadError(
+            f"{data.name}: {given.size} elements pass the range of {data.index_bits}-bit addresses (index_bits: 64 in "
+            "family.yaml widens it)"
+        )
+    if not data.record:
+        check_numbers(data.name, given, data.dtype)
+    elif given.dtype.names != data.dtype.names:  # numpy would put one number into every field
+        raise WorkloadError(f"{data.name}: dtype {given.dtype} given, records of {data.dtype} needed")
+    else:
+        for member in data.fields:
+            check_numbers(f"{data.name}.{member.name}", given[member.name], np.dtype(member.type))
+    if (
+        data.low is not None
+        and data.high is not None
+        and not (given.min() >= data.low and given.max() <= data.high)
+    ):
+        bad = given.max() if given.min() >= data.low else given.min()
+        raise WorkloadError(f"{data.name}: value {bad} is outside the allowed {data.low:g}..{data.high:g}")
+    if given.dtype == data.dtype and given.flags.c_contiguous:
+        return given  # the very object, which numpy does not give back for records
+    return np.ascontiguousarray(given, data.dtype)
+
+
+def check_links(data: Data, array: NDArray[Any], sizes: Mapping[str, int]) -> None:
+    """Raise WorkloadError for a link of a canonical array that leads out of its extent, as far as ``sizes`` has it, and
+    is no null: a kernel that followed it would read what is nobody's."""
+    for member in data.fields:
+        if member.link not in sizes:
+            continue
+        links, size = (array[member.name] if data.record else array), sizes[member.link]
+        if int(links.min()) >= 0 and int(links.max()) < size:
+            continue
+        astray = links[((links < 0) | (links >= size)) & ~member.is_null(links)]
+        if astray.size:
+            name = f"{data.name}.{member.name}" if data.record else data.name
+            null = "a negative number or all bits set" if member.none is None else str(member.none)
+            raise WorkloadError(
+                f"{name}: link {int(astray[0])} leads out of extent {member.link}, which has {size}: 0..{size - 1} are "
+                f"links, and {null} is none (none: in family.yaml names another number for it)"
+            )
+
+
+def check_numbers(name: str, given: NDArray[Any], dtype: np.dtype[Any]) -> None:
+    """Raise WorkloadError when ``given`` cannot be held as ``dtype``: numpy itself would wrap or cut silently."""
+    if given.dtype.kind not in "biuf":
+        raise WorkloadError(f"{name}: dtype {given.dtype} given, numbers ({dtype}) needed")
+    if dtype.kind not in "iu" or given.dtype == dtype:
+        return
+    if given.dtype.kind == "f" and not (np.isfinite(given).all() and np.array_equal(given, np.floor(given))):
+        raise WorkloadError(f"{name}: fractional or NaN values given, {dtype} needed")
+    limits = np.iinfo(dtype)
+    for value in (int(given.min()), int(given.max())):
+        if not limits.min <= value <= limits.max:
+            raise WorkloadError(
+                f"{name}: value {value} is outside the range of {dtype}, {limits.min}..{limits.max}"
+            )

@@ -1,0 +1,100 @@
+"""What the host side of the layout library does, as a hash: part of what a measurement depends on.
+
+It is taken of what comes out and not of the source, so that a library that stores every array as before leaves
+records and policy files valid, however its code changed.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.layout.arrays import Data, Field
+from autotune.layout.bit_packing import PACKINGS
+from autotune.layout.layout import DIMS, MEMORIES, Layout, Stored
+from autotune.layout.order import Order, merged, reordered
+from autotune.layout.view import view_room
+
+__all__ = ["layouts_digest"]
+
+
+_PLANE = (8, 2)
+
+_SHAPE = (5, 3)
+
+_PLAIN = Data(name="plain", role="input", fields=(Field("", "uint16"),), shape=("i", "j"), plane=_PLANE)
+
+_RECORD = Data(
+    name="record", role="input", record="Record", shape=("i", "j"), plane=_PLANE,
+    fields=(Field("x", "float32"), Field("y", "float32"), Field("next", "uint32", link="i")),
+)  # fmt: skip
+
+_WIDE = Data(
+    name="wide", role="input", shape=("i", "j"), record="Wide", plane=_PLANE, index_bits=64,
+    fields=tuple(Field(f"f{n}", "float64") for n in range(3)),
+)  # fmt: skip
+
+_VIEW = Data(
+    name="view", role="view", fields=(Field("", "float64"),), shape=("i", "j"), of="plain", pitch="pitch"
+)
+
+_CHOICES: tuple[dict[str, Any], ...] = (
+    {},
+    *({"memory": memory} for memory in MEMORIES),
+    *({"dims": dims, "records": records} for dims in DIMS for records in ("aos", "soa", "aosoa2")),
+    {"axes": (1, 0)},
+    {"axes": (1, 0), "padding": 4, "records": "soa"},
+    {"padding": 4, "dims": "2d", "group": (2, 1), "records": "aosoa4"},
+)
+
+
+@cache
+def layouts_digest() -> str:
+    """sha256 over what every kind of layout choice makes of small arrays: the bytes in address order, where an
+    element is, and the C++ accessor. (The device side is in a family's source digest.)"""
+    digest = hashlib.sha256()
+    for cpp, stored in _probes():
+        buffer = b"" if stored.buffer is None else stored.buffer.tobytes()
+        about = (cpp, stored.nbytes, stored.memory, stored.plane, stored.pitched, stored.constant_offset)
+        digest.update(repr(about).encode() + stored.argument(1) + buffer)
+    return digest.hexdigest()
+
+
+def _probes() -> Iterator[tuple[str, Stored]]:
+    for data in (_PLAIN, _RECORD, _WIDE):
+        for choice in _CHOICES:
+            layout = Layout(data=data, **choice)
+            yield layout.cpp, layout.apply(_array(data))
+    for packing in PACKINGS.values():
+        top = min(2**packing.bits - 1, 2**31 - 1)
+        packed = Data(name="packed", role="input", fields=(Field("", "int32"),), shape=("i", "j"), packed="j")
+        values = (np.arange(3 * 70, dtype=np.int64) * 0x9E3779B1 % (top + 1)).astype(np.int32).reshape(3, 70)
+        for vector in (1, 2):
+            layout = Layout(data=packed, packing=packing, vector=vector, padding=2)
+            yield layout.cpp, layout.apply(values)
+    row = replace(_VIEW, shape=("i",), pitch="")
+    for layout in (
+        Layout(data=_VIEW),
+        Layout(data=_VIEW, memory="texture"),
+        Layout(data=row, memory="texture"),
+    ):
+        yield layout.cpp, view_room(layout, {"i": _SHAPE[0], "j": _SHAPE[1], "pitch": 7})
+    order = Order.of(np.array([3, 0, 4, 1, 2]), _SHAPE[0])
+    moved = reordered(_RECORD, _array(_RECORD), {"i": order})
+    pair = [Layout(data=replace(_RECORD, name=name), group=(2, n)) for n, name in enumerate(("a", "b"))]
+    for layout, stored in zip(pair, merged(pair, [moved, _array(_RECORD)]), strict=True):
+        yield layout.cpp, stored
+
+
+def _array(data: Data) -> NDArray[Any]:
+    """Every byte another; links are small numbers, one of them outside the index space."""
+    size = int(np.prod(_SHAPE)) * data.dtype.itemsize
+    array = np.arange(size, dtype=np.uint32).astype(np.uint8).view(data.dtype).reshape(_SHAPE)
+    for field in data.fields:
+        if field.link:
+            array[field.name] = np.arange(array.size, dtype=np.uint32).reshape(_SHAPE) % (_SHAPE[0] + 1)
+    return array

@@ -1,0 +1,372 @@
+"""How one declared array is stored: host transform, inverse, address formula, C++ type.
+
+The steps are always in this order, each the host twin of a header in ``kernels/include/autotune``:
+order -> packing and vector width -> axes and padding -> records -> grouping -> dims -> memory.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.errors import UnknownName
+from autotune.hardware import Limits
+from autotune.layout.arrays import SCALAR_TYPES, Data
+from autotune.layout.bit_packing import Packing
+
+__all__ = ["DIMS", "GROUPINGS", "KINDS", "MEMORIES", "Bytes", "Layout", "Stored", "handle", "slack"]
+
+
+Bytes = NDArray[np.uint8]
+
+
+def handle(argument: bytes) -> int:
+    """The handle that an accessor begins with, as ``Stored.argument`` was given it: an address, or a texture's."""
+    return int.from_bytes(argument[:8], "little")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An array as a device holds it. ``buffer`` is the bytes in address order, or None for an output that needs
+    room and no content; ``nbytes`` its size. ``plane`` is (width, height) in texels when dims are 2d. ``extents``
+    are what the kernel sees (packed), ``strides`` and ``part_stride`` are in elements and texels."""
+
+    buffer: Bytes | None
+    nbytes: int
+    texel_bytes: int
+    memory: str
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]
+    part_stride: int
+    index_bits: int = 32
+    plane: tuple[int, int] | None = None
+    pitched: bool = False
+    constant_offset: int = 0
+
+    @property
+    def texels(self) -> int:
+        return self.nbytes // self.texel_bytes
+
+    def argument(self, handle: int) -> bytes:
+        """The bytes of the C++ accessor (array.cuh: handle, extents, strides, part stride), passed by value."""
+        index, rank = f"u{self.index_bits // 8}", len(self.extents)
+        members = [("handle", "u8"), ("extents", "u4", (rank,)), ("strides", index, (rank,)), ("part", index)]
+        accessor = np.zeros(1, np.dtype(members, align=True))
+        accessor["handle"], accessor["extents"], accessor["strides"] = handle, self.extents, self.strides
+        accessor["part"] = self.part_stride
+        return accessor.tobytes()
+
+    def refusal(self, data: Data, limits: Limits) -> str:
+        """Why this, which ``data`` declares, does not fit on a device with ``limits``; empty when it does."""
+        name, texels = data.name, self.texels
+        if texels >= 2**data.index_bits or max(self.extents) >= 2**32:
+            return (
+                f"{name}: {texels} texels pass the range of {data.index_bits}-bit addresses (extents: 32-bit)"
+            )
+        allowed = max(0, min(data.constant_bytes, limits.constant_bytes - self.constant_offset))
+        if self.memory == "constant" and self.nbytes > allowed:
+            reason = f"{name}: {self.nbytes} bytes do not fit in {allowed} bytes of constant memory"
+            if allowed < self.nbytes <= limits.constant_bytes:
+                reason += ", its part of it: constant_bytes in family.yaml says the most that each array there takes"
+            return reason
+        if self.memory == "texture" and self.plane is None and texels > limits.texture_1d_texels:
+            return f"{name}: {texels} texels pass the 1D texture limit of {limits.texture_1d_texels}"
+        if self.memory == "texture" and self.plane is not None:
+            most = (
+                (limits.texture_pitched_width, limits.texture_pitched_height)
+                if self.pitched
+                else (limits.texture_2d_width, limits.texture_2d_height)
+            )
+            if self.plane[0] > most[0] or self.plane[1] > most[1]:
+                return f"{name}: a plane of {self.plane} texels passes the 2D texture limit of {most}"
+        if self.nbytes > limits.memory_bytes:
+            return f"{name}: {self.nbytes} bytes pass the device's memory of {limits.memory_bytes}"
+        return ""
+
+
+MEMORIES = ("global", "readonly", "texture", "constant")
+
+DIMS = ("1d", "2d", "2d_pitched")
+
+GROUPINGS = ("split", "merged")
+
+KINDS = ("memory", "dims", "axes", "packing", "vector", "records", "grouping", "order", "padding")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Every layout choice for one declared array.
+
+    ``axes`` lists the axes of ``data.shape`` by position, from slowest to contiguous. ``records`` is ``aos``,
+    ``soa`` or ``aosoa<lanes>``. ``group`` is (members, member) when merged with others over the same index space.
+    ``padding`` rounds the contiguous extent up to a multiple. Orders are applied to the arrays before they come
+    here (see ``order.reordered``).
+    """
+
+    data: Data
+    memory: str = "global"
+    dims: str = "1d"
+    axes: tuple[int, ...] = ()
+    packing: Packing | None = None
+    vector: int = 1
+    records: str = "aos"
+    group: tuple[int, int] = (1, 0)
+    padding: int = 1
+    constant_offset: int = 0
+
+    def __post_init__(self) -> None:
+        for kind, value, allowed in (("memory", self.memory, MEMORIES), ("dims", self.dims, DIMS)):
+            if value not in allowed:
+                raise UnknownName(f"{kind} layout", value, allowed, f"data {self.data.name}")
+        if not self.axes:
+            object.__setattr__(self, "axes", tuple(range(len(self.data.shape))))
+        if self.lanes < 0:
+            raise UnknownName(
+                "records layout", self.records, ("aos", "soa", "aosoa<lanes>"), f"data {self.data.name}"
+            )
+
+    # -- the shape of one value -------------------------------------------------------------------------
+
+    @property
+    def lanes(self) -> int:
+        """1 for aos, 0 for soa, the run length for aosoa, -1 when the name is none of them."""
+        if self.records in ("aos", "soa"):
+            return 1 if self.records == "aos" else 0
+        digits = self.records.removeprefix("aosoa")
+        return (
+            int(digits) if self.records.startswith("aosoa") and digits.isdigit() and int(digits) > 0 else -1
+        )
+
+    @property
+    def value_bytes(self) -> int:
+        return self.packing.word_bytes * self.vector if self.packing else self.data.dtype.itemsize
+
+    @property
+    def texel_bytes(self) -> int:
+        """The widest access that divides a value; a field's size when the fields lie apart."""
+        if self.lanes == 1 or not self.data.record:
+            return math.gcd(self.value_bytes, 16)
+        return np.dtype(self.data.fields[0].type).itemsize
+
+    @property
+    def parts(self) -> int:
+        return self.value_bytes // self.texel_bytes
+
+    def extents(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The extents a kernel sees for a canonical array of ``shape``: the packed axis counts values."""
+        joined = self.packing.elements * self.vector if self.packing else 1
+        return tuple(
+            -(-n // joined) if name == self.data.packed else n
+            for name, n in zip(self.data.shape, shape, strict=True)
+        )
+
+    def strides(self, extents: Sequence[int]) -> tuple[tuple[int, ...], int]:
+        """(stride of each axis in elements, elements in all); the contiguous extent is padded."""
+        strides = [0] * len(extents)
+        stride = 1
+        for axis, extent in zip(reversed(self.axes), reversed(self._padded(extents)), strict=True):
+            strides[axis] = stride
+            stride *= extent
+        return tuple(strides), stride
+
+    # -- addresses --------------------------------------------------------------------------------------
+
+    def address(self, element: Any, part: Any, part_stride: int) -> Any:
+        """Texel address of ``part`` of linear ``element``; works on integers and on arrays (records.cuh, dims.cuh)."""
+        members, member = self.group
+        element = element * members + member
+        if self.lanes == 0:
+            offset = part * part_stride + element
+        else:
+            offset = ((element // self.lanes) * self.parts + part) * self.lanes + element % self.lanes
+        if self.dims == "1d":
+            return offset
+        width, rows = self.data.plane
+        y = offset // (width * rows) * rows + offset % rows
+        return y * width + offset // rows % width
+
+    def _room(self, elements: int) -> tuple[int, int, tuple[int, int] | None]:
+        """(texels in the buffer, part stride, plane) for ``elements`` of each member of the group."""
+        total = part_stride = elements * self.group[0]
+        run = max(self.lanes, 1)
+        texels = -(-total // run) * run * self.parts
+        if self.dims == "1d":
+            return texels, part_stride, None
+        width, rows = self.data.plane
+        height = -(-texels // (width * rows)) * rows
+        return height * width, part_stride, (width, height)
+
+    # -- host transform and inverse ---------------------------------------------------------------------
+
+    def room(self, shape: Sequence[int]) -> Stored:
+        """Where an array of canonical ``shape`` goes, without content."""
+        extents = self.extents(shape)
+        strides, elements = self.strides(extents)
+        texels, part_stride, plane = self._room(elements)
+        return Stored(
+            buffer=None,
+            nbytes=texels * self.texel_bytes,
+            texel_bytes=self.texel_bytes,
+            memory=self.memory,
+            extents=extents,
+            strides=strides,
+            part_stride=part_stride,
+            index_bits=self.data.index_bits,
+            plane=plane,
+            pitched=self.dims == "2d_pitched",
+            constant_offset=self.constant_offset,
+        )
+
+    def apply(self, array: NDArray[Any]) -> Stored:
+        """Store ``array`` (canonical shape and dtype)."""
+        line = self.line(array.shape)
+        self.write(array, line)
+        return replace(self.room(array.shape), buffer=self.plane(line))
+
+    def restore(self, stored: Stored, shape: Sequence[int]) -> NDArray[Any]:
+        """The canonical array of ``shape`` back from ``stored``: the inverse of ``apply``."""
+        assert stored.buffer is not None, "only a stored buffer can be restored"
+        texels = stored.buffer.view(self._texel)
+        if self.dims != "1d":
+            width, rows = self.data.plane
+            texels = texels.reshape(-1, rows, width).transpose(0, 2, 1).reshape(-1)
+        elements = self.strides(stored.extents)[1]
+        values = np.empty((elements, self.parts), self._texel)
+        self._move(values, texels, stored.part_stride, out=False)
+        return self._array(values.view(np.uint8), stored.extents, shape)
+
+    def line(self, shape: Sequence[int]) -> NDArray[Any]:
+        """Room for an array of canonical ``shape`` and its group, in texels, zeroed: all steps but dims."""
+        return np.zeros(self.room(shape).texels, self._texel)
+
+    def write(self, array: NDArray[Any], line: NDArray[Any]) -> None:
+        """Put ``array`` where it belongs in ``line``, which the members of a group share."""
+        values = self._values(array).reshape(-1).view(self._texel).reshape(-1, self.parts)
+        self._move(values, line, self.room(array.shape).part_stride, out=True)
+
+    def mark(self, shape: Sequence[int], line: NDArray[Any]) -> None:
+        """Set every byte in ``line`` that belongs to an element of an array of canonical ``shape``."""
+        extents = self.extents(shape)
+        padded = np.zeros((*self._padded(extents), self.value_bytes), np.uint8)
+        padded[..., : extents[self.axes[-1]], :] = 0xFF
+        values = padded.reshape(-1).view(self._texel).reshape(-1, self.parts)
+        self._move(values, line, self.room(shape).part_stride, out=True)
+
+    def plane(self, line: NDArray[Any]) -> Bytes:
+        """The buffer of a ``line``: the last step, dims."""
+        if self.dims != "1d":
+            width, rows = self.data.plane
+            line = np.ascontiguousarray(line.reshape(-1, width, rows).transpose(0, 2, 1)).reshape(-1)
+        return line.view(np.uint8)
+
+    @property
+    def _texel(self) -> Any:
+        """A numpy type of a texel's size that moves in one piece; its values are never looked at."""
+        return {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}[self.texel_bytes]
+
+    def _move(self, values: NDArray[Any], line: NDArray[Any], part_stride: int, *, out: bool) -> None:
+        """Texels between ``values`` (elements, parts) and their places in ``line``, by ``address`` for 1d: slices
+        where the places of a part are evenly spaced, one by one in runs (aosoa)."""
+        members, member = self.group
+        for part in range(self.parts):
+            if self.lanes == 1:
+                places: Any = slice(member * self.parts + part, None, members * self.parts)
+            elif self.lanes == 0:
+                places = slice(part * part_stride + member, (part + 1) * part_stride, members)
+            else:
+                elements = np.arange(len(values), dtype=np.int64) * members + member
+                places = (elements // self.lanes * self.parts + part) * self.lanes + elements % self.lanes
+            if isinstance(places, slice):
+                line_part = line[places][: len(values)]
+                if out:
+                    line_part[...] = values[:, part]
+                else:
+                    values[:, part] = line_part
+            elif out:
+                line[places] = values[:, part]
+            else:
+                values[:, part] = line[places]
+
+    def _padded(self, extents: Sequence[int]) -> tuple[int, ...]:
+        """Extents in storage order with the contiguous one padded."""
+        last = -(-extents[self.axes[-1]] // self.padding) * self.padding
+        return (*(extents[axis] for axis in self.axes[:-1]), last)
+
+    def _values(self, array: NDArray[Any]) -> Bytes:
+        """Canonical array -> (elements in storage order, value bytes)."""
+        extents = self.extents(array.shape)
+        if self.packing:
+            axis = self.data.shape.index(self.data.packed)
+            joined = self.packing.elements * self.vector
+            moved = np.moveaxis(array, axis, -1)
+            short = extents[axis] * joined - moved.shape[-1]
+            moved = np.pad(moved, [(0, 0)] * (moved.ndim - 1) + [(0, short)])
+            words = np.ascontiguousarray(self.packing.pack(moved))
+            joined_words = words.reshape(*moved.shape[:-1], extents[axis], -1).view(np.uint8)
+            raw = np.moveaxis(joined_words, -2, axis)
+        else:
+            plain = np.ascontiguousarray(array, self.data.dtype)
+            raw = plain.view(np.uint8).reshape(*array.shape, self.value_bytes)
+        ordered = np.transpose(raw, [*self.axes, raw.ndim - 1])
+        gap = self._padded(extents)[-1] - ordered.shape[-2]
+        padded = np.pad(ordered, [(0, 0)] * (ordered.ndim - 2) + [(0, gap), (0, 0)]) if gap else ordered
+        return np.ascontiguousarray(padded).reshape(-1, self.parts * self.texel_bytes)
+
+    def _array(self, values: Bytes, extents: Sequence[int], shape: Sequence[int]) -> NDArray[Any]:
+        raw = np.ascontiguousarray(values).reshape(*self._padded(extents), self.value_bytes)
+        raw = raw[..., : extents[self.axes[-1]], :]
+        raw = np.transpose(raw, [*np.argsort(self.axes), raw.ndim - 1])
+        if not self.packing:
+            return np.ascontiguousarray(raw).view(self.data.dtype).reshape(tuple(shape))
+        axis = self.data.shape.index(self.data.packed)
+        words = np.ascontiguousarray(np.moveaxis(raw, axis, -2)).view(np.uint32)
+        grouped = words.reshape(*words.shape[:-2], -1, self.packing.word_bytes // 4)
+        unpacked = self.packing.unpack(grouped)[..., : shape[axis]]
+        return np.ascontiguousarray(np.moveaxis(unpacked, -1, axis)).astype(self.data.dtype)
+
+    # -- what the compiler and the device need to know ---------------------------------------------------
+
+    @property
+    def cpp(self) -> str:
+        """The accessor type that a kernel receives (array.cuh)."""
+        texel = f"autotune::Texel<{self.texel_bytes}>"
+        index = "" if self.data.index_bits == 32 else ", unsigned long long"
+        if self.packing:
+            value = f"autotune::Packed<{self.packing.cpp}, {self.vector}>"
+        else:
+            value = self.data.record or SCALAR_TYPES[self.data.fields[0].type]
+        width, rows = (n.bit_length() - 1 for n in self.data.plane)
+        by_rows = bool(self.data.of) and self.memory == "texture" and len(self.data.shape) == 2  # see view
+        strided = f"Strided<{len(self.data.shape)}, {self.axes[-1]}{index}>"
+        plane = "Dims1D" if self.dims == "1d" else f"Dims2D<{width}, {rows}>"
+        memory = {
+            "global": f"Global<{texel}>",
+            "readonly": f"ReadOnly<{texel}>",
+            "texture": f"Texture{'1D' if self.dims == '1d' and not by_rows else '2D'}<{texel}>",
+            "constant": f"Constant<{texel}, {self.constant_offset}>",
+        }[self.memory]
+        parts = [
+            value,
+            f"autotune::{memory}",
+            f"autotune::{f'Coordinates<{index[2:]}>' if by_rows else strided}",
+            f"autotune::{'DimsRows' if by_rows else plane}",
+            "autotune::" + {0: "Soa", 1: "Aos"}.get(self.lanes, f"Aosoa<{self.lanes}>"),
+            f"autotune::Merged<{self.group[0]}, {self.group[1]}>",
+        ]
+        return f"autotune::Array<{', '.join(parts)}>"
+
+
+def slack(layouts: Sequence[Layout], shape: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """The runs of bytes (begin, end) that are no element's, where arrays of canonical ``shape`` are stored together as
+    ``layouts`` say: padding, and what is left of the last run, row or block. A packed value is whole."""
+    first = layouts[0]
+    if first.room(shape).texels == math.prod(first.extents(shape)) * first.group[0] * first.parts:
+        return ()
+    line = first.line(shape)
+    for layout in layouts:
+        layout.mark(shape, line)
+    free = np.flatnonzero(np.diff((first.plane(line) == 0).astype(np.int8), prepend=0, append=0))
+    return tuple(zip(free[::2].tolist(), free[1::2].tolist(), strict=True))

@@ -1,0 +1,134 @@
+"""order and grouping: the two layouts that concern several arrays at once.
+
+An order permutes an index space; every array over it moves and every link into it is renumbered. A group
+interleaves arrays over one index space in one buffer.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.errors import FamilyError, WorkloadError
+from autotune.layout.arrays import Data
+from autotune.layout.layout import Layout, Stored
+
+__all__ = ["Order", "merged", "reordered", "restored"]
+
+
+_PART = 1 << 18  # elements that one thread moves at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """A permutation of an index space and its inverse: ``old[new]`` and ``new[old]``, both of the space's extent."""
+
+    old: NDArray[np.integer]
+    new: NDArray[np.integer]
+
+    @staticmethod
+    def of(permutation: Any, extent: int, where: str = "order") -> "Order":
+        """From ``permutation[new] = old``. Raises FamilyError when it is no permutation of ``extent`` numbers."""
+        old: Any = np.asarray(permutation)
+        if old.shape != (extent,) or old.dtype.kind not in "iu":
+            raise FamilyError(
+                f"{where}: {extent} whole numbers needed, found {old.dtype} of shape {old.shape}"
+            )
+        new: Any = np.full(extent, -1, np.int64 if extent > np.iinfo(np.int32).max else np.int32)
+        if extent and int(old.min()) >= 0 and int(old.max()) < extent:
+            new[old] = np.arange(extent, dtype=new.dtype)
+        if extent and int(new.min()) < 0:
+            raise FamilyError(f"{where}: not every number from 0 to {extent - 1} is in it once")
+        return Order(old, new)
+
+
+def reordered(data: Data, array: NDArray[Any], orders: Mapping[str, Order]) -> NDArray[Any]:
+    """``array`` with each index space in ``orders`` permuted, and links into those spaces renumbered.
+
+    A link value outside the space (a null) stays as it is.
+    """
+    moved = array
+    for axis, space in enumerate(data.shape):
+        if space in orders:
+            moved = _taken(moved, orders[space].old, axis)
+    return _renumbered(data, moved, {space: order.new for space, order in orders.items()}, moved is not array)
+
+
+def restored(data: Data, array: NDArray[Any], orders: Mapping[str, Order]) -> NDArray[Any]:
+    """The inverse of ``reordered``: index spaces back in place, links back to the old numbers."""
+    moved = array
+    for axis, space in enumerate(data.shape):
+        if space in orders:
+            moved = _taken(moved, orders[space].new, axis)
+    return _renumbered(data, moved, {space: order.old for space, order in orders.items()}, moved is not array)
+
+
+def _taken(array: NDArray[Any], places: NDArray[np.integer], axis: int) -> NDArray[Any]:
+    """``array.take(places, axis)``. Memory is what it waits for, so several threads move a large array."""
+    if axis or len(places) <= _PART:
+        return array.take(places, axis=axis)
+    moved = np.empty((len(places), *array.shape[1:]), array.dtype)
+
+    def move(part: slice) -> None:
+        moved[part] = array[places[part]]  # much faster than take, for records
+
+    _in_parts(len(places), move)
+    return moved
+
+
+def _renumbered(
+    data: Data, array: NDArray[Any], numbers: Mapping[str, NDArray[np.integer]], is_own: bool
+) -> NDArray[Any]:
+    """``array`` with each link into a space of ``numbers`` replaced by ``numbers[space][link]``; a value outside
+    the space stays. The caller's array is copied unless it ``is_own``."""
+    for field in data.fields:
+        if field.link in numbers:
+            if not is_own:
+                array, is_own = array.copy(), True
+            _renumber(array[field.name] if data.record else array, numbers[field.link])
+    return array
+
+
+def _renumber(links: NDArray[Any], known: NDArray[np.integer]) -> None:
+    def replace_in(part: slice) -> None:
+        some = links[part]
+        if some.size and int(some.min()) >= 0 and int(some.max()) < len(known):
+            some[...] = known[some]
+        else:
+            inside = (some >= 0) & (some < len(known))
+            some[inside] = known[some[inside]]
+
+    _in_parts(len(links), replace_in)
+
+
+def _in_parts(count: int, work: Callable[[slice], None]) -> None:
+    """``work`` on the elements 0 to ``count`` in parts, on several threads where there are several parts."""
+    parts = [slice(begin, min(count, begin + _PART)) for begin in range(0, count, _PART)]
+    if len(parts) < 2:
+        for part in parts:
+            work(part)
+        return
+    with ThreadPoolExecutor(min(len(parts), 8, len(os.sched_getaffinity(0)))) as threads:
+        list(threads.map(work, parts))
+
+
+def merged(layouts: Sequence[Layout], arrays: Sequence[NDArray[Any]]) -> list[Stored]:
+    """Store arrays of one index space in one buffer (grouping: merged); every Stored shares it.
+
+    The layouts must be alike but for their place in the group. Raises WorkloadError when values differ in size.
+    """
+    if len({(layout.value_bytes, layout.texel_bytes) for layout in layouts}) != 1:
+        sizes = {layout.data.name: layout.value_bytes for layout in layouts}
+        raise WorkloadError(f"grouping merged needs records of one size, these have {sizes} bytes")
+    line = layouts[0].line(arrays[0].shape)
+    for layout, array in zip(layouts, arrays, strict=True):
+        layout.write(array, line)
+    buffer = layouts[0].plane(line)
+    return [
+        replace(layout.room(array.shape), buffer=buffer)
+        for layout, array in zip(layouts, arrays, strict=True)
+    ]

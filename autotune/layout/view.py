@@ -1,0 +1,62 @@
+"""Views: a scratch array read in another way, where it lies.
+
+A view has no memory of its own. It is another accessor onto the array that it is a view ``of``, with elements of a type
+of its own, and a texture over that array's memory where a memory policy asks for one: what earlier launches wrote is
+read without a copy. A launch that writes the array may not read it through a view in ``readonly`` or ``texture``
+memory, as those reads are not coherent with its writes (CUDA C++ Programming Guide, "Texture and Surface Memory").
+
+The texture of a view of one extent is linear. That of two extents is a plane with the view's own rows and columns, so a
+kernel may ask for indices outside of it: they are clamped to its edges (mapping.cuh: Coordinates).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from autotune.hardware import Limits
+from autotune.layout.layout import Layout, Stored
+
+__all__ = ["view_refusal", "view_room"]
+
+
+def view_room(layout: Layout, sizes: Mapping[str, Any]) -> Stored:
+    """Where the view's elements lie in its array, from the array's begin: rows are ``pitch`` elements apart, or follow
+    each other where none is declared. ``sizes`` binds the extents."""
+    data = layout.data
+    extents = tuple(int(sizes[name]) for name in data.shape)
+    strides = [1]
+    for axis in range(len(extents) - 1, 0, -1):
+        is_row = axis == len(extents) - 1
+        strides.insert(0, int(sizes[data.pitch]) if is_row and data.pitch else strides[0] * extents[axis])
+    reached = 1 + sum((n - 1) * stride for n, stride in zip(extents, strides, strict=True))
+    has_plane = layout.memory == "texture" and len(extents) == 2
+    return Stored(
+        buffer=None,
+        nbytes=reached * layout.texel_bytes,
+        texel_bytes=layout.texel_bytes,
+        memory=layout.memory,
+        extents=extents,
+        strides=tuple(strides),
+        part_stride=reached,
+        index_bits=data.index_bits,
+        plane=(extents[1], extents[0]) if has_plane else None,
+        pitched=has_plane,
+    )
+
+
+def view_refusal(layout: Layout, stored: Stored, of: Stored, limits: Limits) -> str:
+    """Why the view does not fit into its array ``of``, or not onto a device with ``limits``; empty when it does."""
+    data = layout.data
+    if len(stored.extents) > 1 and stored.strides[-2] < stored.extents[-1]:
+        return (
+            f"{data.name}: rows of {stored.extents[-1]} elements would overlap, {stored.strides[-2]} apart by extent "
+            f"{data.pitch}"
+        )
+    if stored.nbytes > of.nbytes:
+        return f"{data.name}: {stored.nbytes} bytes are viewed, and {data.of} has {of.nbytes}"
+    pitch = stored.strides[0] * stored.texel_bytes
+    if stored.plane and pitch % limits.texture_pitch_bytes:
+        return (
+            f"{data.name}: rows {pitch} bytes apart, and a texture needs a multiple of {limits.texture_pitch_bytes}; "
+            f"round up extent {data.pitch or data.shape[-1]}"
+        )
+    return stored.refusal(layout.data, limits)

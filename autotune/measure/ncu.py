@@ -1,0 +1,248 @@
+"""Hardware counters by Nsight Compute, run as a program.
+
+``ncu`` watches a process of its own (``profiled``) that runs each configuration once. It is told to
+leave the clocks alone, so that nothing of the machine's settings changes.
+"""
+
+import io
+import json
+import math
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pandas as pd
+
+from autotune.errors import DeviceError
+from autotune.measure.ncu_process import Result, Task, watched
+
+__all__ = [
+    "COUNTERS",
+    "METRICS",
+    "MORE_METRICS",
+    "Counters",
+    "command",
+    "counters",
+    "find_ncu",
+    "parsed",
+    "profile",
+]
+
+
+_SECTOR_BYTES = 32
+
+_WARP = 32
+
+_STALLS = (
+    "barrier", "branch_resolve", "dispatch_stall", "imc_miss", "lg_throttle", "long_scoreboard",
+    "math_pipe_throttle", "mio_throttle", "no_instruction", "not_selected", "short_scoreboard", "tex_throttle", "wait",
+)  # fmt: skip
+
+_STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+
+
+# Seen to work on an H200; the rest is asked for too, and left out where a device or a version knows it not.
+METRICS = (
+    "gpu__time_duration.sum", "dram__bytes_read.sum", "dram__bytes_write.sum",
+    "lts__t_sectors_srcunit_tex_op_read.sum", "lts__t_requests_srcunit_tex_op_read.sum",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+    "l1tex__t_sectors_pipe_tex.sum", "lts__throughput.avg.pct_of_peak_sustained_elapsed",
+    "dram__throughput.avg.pct_of_peak_sustained_elapsed", "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+    "sm__warps_active.avg.pct_of_peak_sustained_active", "smsp__thread_inst_executed_per_inst_executed.ratio",
+)  # fmt: skip
+
+MORE_METRICS = (
+    "l1tex__t_sector_hit_rate.pct", "lts__t_sector_hit_rate.pct", *(_STALL.format(reason) for reason in _STALLS),
+)  # fmt: skip
+
+
+_UNITS = {  # what ncu prints where it does not keep to base units
+    "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "us": 1e3, "ms": 1e6, "s": 1e9, "usecond": 1e3, "msecond": 1e6,
+    "second": 1e9,
+}  # fmt: skip
+
+
+Metrics = Mapping[str, float]
+
+
+def _sum(*names: str, scale: float = 1.0) -> Callable[[Metrics], float]:
+    return lambda metrics: scale * sum(metrics[name] for name in names)
+
+
+def _ratio(above: str, below: str) -> Callable[[Metrics], float]:
+    return lambda metrics: metrics[above] / metrics[below] if metrics[below] else math.nan
+
+
+# Counter -> how it follows from the metrics of all launches of a kernel in one call of the plan.
+COUNTERS: Mapping[str, tuple[Callable[[Metrics], float], str]] = MappingProxyType(
+    {
+        "profiled_ms": (_sum("gpu__time_duration.sum", scale=1e-6), "time under the profiler, ms"),
+        "launches": (_sum("launches"), "launches in one call"),
+        "dram_bytes": (_sum("dram__bytes_read.sum", "dram__bytes_write.sum"), "moved to and from device memory"),
+        "dram_read_bytes": (_sum("dram__bytes_read.sum"), "read from device memory"),
+        "l2_read_bytes": (
+            _sum("lts__t_sectors_srcunit_tex_op_read.sum", scale=_SECTOR_BYTES), "read from L2 by L1 and texture units"
+        ),
+        "l2_sectors_per_request": (
+            _ratio("lts__t_sectors_srcunit_tex_op_read.sum", "lts__t_requests_srcunit_tex_op_read.sum"),
+            "sectors of such a read, 1 to 4",
+        ),
+        "global_sectors_per_request": (
+            _ratio("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"),
+            "sectors of a warp's load from global memory: 4 for 32 floats in a row, 32 where each thread has its own",
+        ),
+        "texture_bytes": (_sum("l1tex__t_sectors_pipe_tex.sum", scale=_SECTOR_BYTES), "read through the texture units"),
+        "l1_hit_share": (_sum("l1tex__t_sector_hit_rate.pct", scale=0.01), "of sectors found in L1, 0 to 1"),
+        "l2_hit_share": (_sum("lts__t_sector_hit_rate.pct", scale=0.01), "of sectors found in L2, 0 to 1"),
+        "dram_busy_share": (_sum("dram__throughput.avg.pct_of_peak_sustained_elapsed", scale=0.01), "of its peak"),
+        "l2_busy_share": (_sum("lts__throughput.avg.pct_of_peak_sustained_elapsed", scale=0.01), "of its peak"),
+        "sm_busy_share": (_sum("sm__throughput.avg.pct_of_peak_sustained_elapsed", scale=0.01), "of its peak"),
+        "achieved_occupancy": (_sum("sm__warps_active.avg.pct_of_peak_sustained_active", scale=0.01), "0 to 1"),
+        "warp_execution_efficiency": (
+            _sum("smsp__thread_inst_executed_per_inst_executed.ratio", scale=1 / _WARP),
+            "threads that take part in an instruction, over 32",
+        ),
+        **{
+            f"stall_{reason}_warps": (
+                _sum(_STALL.format(reason)), f"warps that wait for {reason.replace('_', ' ')} at an issue, on average"
+            )
+            for reason in _STALLS
+        },
+    }
+)  # fmt: skip
+
+
+def parsed(text: str) -> pd.DataFrame:
+    """What ``ncu --csv --page raw`` printed: a row a launch, with ``kernel`` and ``struct`` (the template argument) and
+    a column for each known metric, in base units (ns, bytes). Raises ValueError when no table is in it."""
+    lines = [line for line in text.splitlines() if line.startswith('"')]
+    start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
+    if start is None:
+        raise ValueError("there is no table in it")
+    table = io.StringIO("\n".join(lines[start:]))
+    units = pd.read_csv(table, nrows=1, dtype=str).iloc[0].fillna("")
+    table.seek(0)
+    frame = pd.read_csv(table, thousands=",", skiprows=[1], na_values=["n/a", "N/A"])
+    names = frame["Kernel Name"].astype(str).str.extract(r"(?P<kernel>\w+)<(?P<struct>\w+)>\(")
+    known = [name for name in (*METRICS, *MORE_METRICS) if name in frame.columns]
+    figures = frame[known].apply(pd.to_numeric, errors="coerce")
+    for name in known:
+        figures[name] = figures[name] * _UNITS.get(str(units[name]), 1.0)
+    found: pd.DataFrame = pd.concat([names, figures], axis=1)
+    return found
+
+
+def counters(
+    frame: pd.DataFrame, runs: Sequence[Sequence[Any]], kernels: tuple[str, ...]
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Configuration id -> kernel -> counter -> value, from ``parsed``. ``runs`` are those of ``profiled.Result``: what
+    was launched for which configuration, in turn. Sums are over all launches of a kernel, rates and shares their mean
+    weighted by time; what was not counted is left out. Raises ValueError when the two do not agree."""
+    rows = frame[frame["kernel"].isin(kernels)]
+    made = [(struct, kernel) for _, struct, launched in runs for kernel in launched]
+    if made != list(rows[["struct", "kernel"]].itertuples(index=False, name=None)):
+        raise ValueError(f"it has {len(rows)} launches that are not the {len(made)} that were made")
+    owner = pd.Series([i for i, run in enumerate(runs) for _ in run[2]], index=rows.index, dtype=int)
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for i, (named, _, launched) in enumerate(runs):
+        for kernel in dict.fromkeys(launched):
+            metrics = _over_launches(rows[(owner == i) & (rows["kernel"] == kernel)])
+            found.setdefault(named, {})[kernel] = _values(metrics)
+    return found
+
+
+def _values(metrics: Metrics) -> dict[str, float]:
+    """Every counter whose metrics are there, and a number."""
+    values = {}
+    for name, (follows, _) in COUNTERS.items():
+        try:
+            value = follows(metrics)
+        except KeyError:
+            continue
+        if math.isfinite(value):
+            values[name] = value
+    return values
+
+
+def _over_launches(rows: pd.DataFrame) -> dict[str, float]:
+    times = rows["gpu__time_duration.sum"] if "gpu__time_duration.sum" in rows else pd.Series(1.0, rows.index)
+    metrics: dict[str, float] = {"launches": float(len(rows))}
+    for name in rows.columns:
+        if re.search(r"\.(sum|avg|ratio|pct)", str(name)):
+            column = rows[name]
+            if column.isna().any():
+                continue
+            whole = str(name).endswith(".sum")
+            metrics[str(name)] = float(column.sum() if whole else (column * times).sum() / times.sum())
+    return metrics
+
+
+Counters = dict[str, dict[str, dict[str, float]]]
+
+_SECONDS = 1800.0  # a kernel is run again for each group of counters, about ten times
+
+
+def find_ncu() -> str:
+    """The program. Raises DeviceError where it is not installed."""
+    places = (shutil.which("ncu"), "/usr/local/cuda/bin/ncu")
+    for place in places:
+        if place and os.access(place, os.X_OK):
+            return place
+    raise DeviceError(
+        "Nsight Compute (ncu) is not here: it comes with the CUDA toolkit; install it and put it on PATH"
+    )
+
+
+def profile(
+    task: Task, kernels: Sequence[str], ncu: str, *, cold: bool, seconds: float = _SECONDS
+) -> tuple[Counters, Result]:
+    """Run ``task`` under ``ncu``: configuration id -> kernel -> counter -> value, and what ran. ``cold`` has caches
+    flushed before each run of a kernel. Raises DeviceError with what to do when ncu or the driver refuses."""
+    with tempfile.TemporaryDirectory(prefix="autotune-profile-") as folder:
+        task = replace(task, result=str(Path(folder) / "result.json"))
+        given = Path(folder) / "task.json"
+        given.write_text(json.dumps(asdict(task)), encoding="utf-8")
+        log = Path(folder) / "ncu.csv"
+        for metrics in ((*METRICS, *MORE_METRICS), METRICS):
+            done = watched(command(ncu, metrics, kernels, log, given, cold=cold), "the profiled run", seconds)
+            printed = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+            said = f"{printed}\n{done.stdout}\n{done.stderr}"
+            if "ERR_NVGPUCTRPERM" in said:
+                raise DeviceError(
+                    "the driver keeps hardware counters for administrators (ERR_NVGPUCTRPERM): run as root, or have "
+                    "an administrator load the driver with NVreg_RestrictProfilingToAdminUsers=0"
+                )
+            if done.returncode == 0 or "metric" not in said.lower():
+                break  # else a metric that this device or version does not know: the sure ones alone
+        if done.returncode != 0 or not Path(task.result).is_file():
+            raise DeviceError(f"the profiled run failed (exit code {done.returncode}): {_tail(said)}")
+        result = Result(**json.loads(Path(task.result).read_text(encoding="utf-8")))
+    try:
+        found = counters(parsed(printed), result.runs, tuple(kernels))
+    except ValueError as problem:
+        raise DeviceError(f"cannot read what ncu printed: {problem}: {_tail(said)}") from None
+    return {one: of for one, of in found.items() if one not in result.failed}, result
+
+
+def command(
+    ncu: str, metrics: Sequence[str], kernels: Sequence[str], log: Path, task: Path, *, cold: bool
+) -> list[str]:
+    """The command line: clocks as they are, caches as the workload has them."""
+    return [
+        ncu, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
+        "--cache-control", "all" if cold else "none", "--target-processes", "application-only",
+        "--kernel-name", f"regex:{'|'.join(kernels)}", "--metrics", ",".join(metrics), "--log-file", str(log),
+        sys.executable, "-m", "autotune.measure.ncu_process", str(task),
+    ]  # fmt: skip
+
+
+def _tail(said: str) -> str:
+    lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith('"')]
+    return " | ".join(lines[-4:]) or "it said nothing"

@@ -1,0 +1,136 @@
+"""The process that a profiler watches: it places a workload's data and runs each configuration's plan once.
+
+``python -m autotune.measure.ncu_process TASK.json`` reads a Task and writes a Result beside it; it measures
+nothing itself.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from autotune import files as paths
+from autotune.compile import Cache, CompileFailure, Geometry, Variant, batch, compile_batch, default_root
+from autotune.declaration import load_family as load
+from autotune.declaration import load_workload, prepare
+from autotune.device import Backend, LaunchError, Module, Resident, open_backend
+from autotune.errors import AutotuneError, DeviceError
+
+__all__ = ["Result", "Task", "main", "run", "watched"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """``family`` is a name or folder, ``workload`` a name or file, ``data`` the folder of its data files (or empty),
+    ``configurations`` are ids; the answer goes to ``result``."""
+
+    family: str
+    workload: str
+    data: str
+    device: str
+    compiler: str
+    configurations: tuple[str, ...]
+    result: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """``runs``: for each configuration in turn its id, the struct in its kernels' template argument and the kernels
+    that it launched, one by one; configurations that only order data otherwise share a struct. ``failed``: id -> why
+    it did not run to its end. ``device`` is the device's slug, the digests those of what ran."""
+
+    device: str
+    source_digest: str
+    space_digest: str
+    workload_digest: str
+    runs: Sequence[Sequence[Any]]
+    failed: Mapping[str, str]
+
+
+class _Counting:
+    """A backend that writes down what is launched on it."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self.launched: list[str] = []
+
+    def launch(self, module: Module, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
+        self._backend.launch(module, kernel, geometry, arguments)
+        self.launched.append(kernel)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._backend, name)
+
+
+def watched(arguments: list[str], what: str, seconds: float) -> subprocess.CompletedProcess[str]:
+    """This process under the program that ``arguments`` begin with: what it said. Raises DeviceError, in which it is
+    called ``what``, when it cannot be started or takes longer than ``seconds``."""
+    try:
+        return subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        raise DeviceError(
+            f"{what} did not end within {seconds:.0f} s: take a smaller workload, or fewer configurations"
+        ) from None
+    except OSError as problem:
+        raise DeviceError(f"cannot start {arguments[0]}: {problem.strerror or problem}") from None
+
+
+def run(task: Task, backend: Backend) -> Result:
+    """Run every configuration once on ``backend``. Raises AutotuneError for a family, workload or compiler that cannot
+    be used at all."""
+    family = load(task.family)
+    inputs = prepare(family, load_workload(family, task.workload), paths.data_root(task.data or None))
+    runs: list[tuple[str, str, list[str]]] = []
+    failed: dict[str, str] = {}
+    counting: Any = _Counting(backend)
+    resident = Resident(counting, inputs, most=1)
+    try:
+        for named in task.configurations:
+            variant = Variant(family, family.space.configuration(named), tuple(inputs.options.items()))
+            (built,) = compile_batch(
+                batch(family, (variant,)), backend.toolchain(task.compiler), Cache(default_root())
+            )
+            if isinstance(built, CompileFailure):
+                failed[named] = built.message
+                continue
+            counting.launched = []
+            try:
+                resident.execution(variant, backend.load(built)).run()
+                backend.synchronize()
+            except LaunchError as problem:
+                failed[named] = str(problem)
+            runs.append((named, variant.source.name, counting.launched))
+    finally:
+        resident.close()
+    return Result(
+        device=backend.device.slug, source_digest=family.source_digest, space_digest=family.space_digest,
+        workload_digest=inputs.digest, runs=runs, failed=failed,
+    )  # fmt: skip
+
+
+def main(path: str) -> int:
+    """The exit code; an error is one line of text."""
+    try:
+        _answer(path)
+    except AutotuneError as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        return problem.exit_code
+    return 0
+
+
+def _answer(path: str) -> None:
+    given = json.loads(Path(path).read_text(encoding="utf-8"))
+    task = Task(**{**given, "configurations": tuple(given["configurations"])})
+    backend = open_backend(task.device)
+    try:
+        found = run(task, backend)
+    finally:
+        backend.close()
+    Path(task.result).write_text(json.dumps(asdict(found)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

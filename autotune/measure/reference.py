@@ -1,0 +1,144 @@
+"""What a family's outputs should be: computed once by something that is not the kernel, kept on disk.
+
+A family without a ``reference`` function names a configuration instead; it runs on the cpu device.
+"""
+
+import hashlib
+import io
+import platform
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune import __version__
+from autotune.compile import Cache, is_trusted, put_file
+from autotune.declaration import Family, Inputs
+from autotune.errors import FamilyError, WorkloadError
+from autotune.layout import Data, check_numbers, layouts_digest
+
+__all__ = ["expected_outputs"]
+
+
+_KEEP_BYTES = 64 << 20  # a larger reference is made again: reading it back is no faster
+
+
+def expected_outputs(
+    family: Family, inputs: Inputs, cache_root: Path
+) -> tuple[dict[str, NDArray[Any]], float]:
+    """(canonical outputs by name, milliseconds the reference took when it was computed).
+
+    Raises FamilyError when the reference does not give what the family declares.
+    """
+    path = cache_root / "references" / f"{family.name}-{_key(family, inputs)[:32]}.npz"
+    if kept := _kept(path, cache_root, family, inputs):
+        return kept
+    begin = time.perf_counter()
+    reference = getattr(family.module, "reference", None)
+    if reference is not None:
+        made = reference(dict(inputs.arrays), {**inputs.options, **inputs.scalars})
+        outputs = _checked(family, inputs, made)
+    elif family.reference:
+        from autotune.device import CpuBackend, run_once
+
+        configuration = family.space.configuration(family.reference)
+        outputs = run_once(family, configuration, inputs, CpuBackend(), Cache(cache_root))
+    else:
+        raise FamilyError(
+            f"family {family.name} has no reference: write reference(inputs, options) in family.py, or name a "
+            "configuration with reference: in family.yaml"
+        )
+    elapsed_ms = (time.perf_counter() - begin) * 1e3
+    _refuse_nothing(family, outputs)
+    if sum(array.nbytes for array in outputs.values()) <= _KEEP_BYTES:
+        _keep(path, cache_root, outputs, elapsed_ms)
+    return outputs, elapsed_ms
+
+
+def _key(family: Family, inputs: Inputs) -> str:
+    """sha256 over all that decides the outputs: the whole declaration, the C++, the Python behind ``family.py``, the
+    inputs, and what computes: numpy, or the configuration and the compiler of the cpu device."""
+    parts = [
+        family.space_digest, family.source_digest, family.host_digest, layouts_digest(), inputs.digest, np.__version__,
+        platform.python_version(), __version__,
+    ]  # fmt: skip
+    if getattr(family.module, "reference", None) is None and family.reference:
+        from autotune.compile import HostCxx, find_compiler
+
+        parts += [family.space.configuration(family.reference).id, HostCxx(find_compiler()).identity]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _kept(
+    path: Path, root: Path, family: Family, inputs: Inputs
+) -> tuple[dict[str, NDArray[Any]], float] | None:
+    """What was computed before; None for a file that is missing, torn, foreign, or not this user's own."""
+    try:
+        if not is_trusted(path, root, path.parent):
+            return None
+        with np.load(path, allow_pickle=False) as file:
+            outputs, elapsed_ms = (
+                {data.name: file[data.name] for data in family.outputs},
+                float(file["milliseconds"]),
+            )
+    except Exception:  # noqa: BLE001 - a damaged file may end in any of zipfile's, tokenize's and numpy's exceptions
+        return None
+    is_whole = all(
+        outputs[data.name].dtype == data.dtype
+        and outputs[data.name].shape == tuple(inputs.sizes[extent] for extent in data.shape)
+        for data in family.outputs
+    )
+    return (outputs, elapsed_ms) if is_whole else None
+
+
+def _checked(family: Family, inputs: Inputs, made: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    outputs = {}
+    for data in family.outputs:
+        if data.name not in made:
+            raise FamilyError(
+                f"the reference of family {family.name} gives no {data.name!r} (it gives {sorted(made)})"
+            )
+        given = np.asarray(made[data.name])
+        shape = tuple(inputs.sizes[extent] for extent in data.shape)
+        if given.shape != shape:
+            raise FamilyError(f"the reference's {data.name} has shape {given.shape}, declared is {shape}")
+        if given.dtype.names != data.dtype.names:  # numpy would put one number into every field
+            raise FamilyError(
+                f"the reference's {data.name} has elements of {given.dtype}, not of {data.dtype}"
+            )
+        for name, part, dtype in _parts(data, given):
+            try:
+                check_numbers(name, part, dtype)
+            except WorkloadError as problem:
+                raise FamilyError(f"the reference's {problem}") from None
+        outputs[data.name] = np.ascontiguousarray(given, data.dtype)
+    return outputs
+
+
+def _refuse_nothing(family: Family, outputs: Mapping[str, NDArray[Any]]) -> None:
+    """Raise FamilyError for floating point without one finite value: NaN equals NaN, so nothing would be proved."""
+    for data in family.outputs:
+        for name, part, _ in _parts(data, outputs[data.name]):
+            if part.dtype.kind == "f" and not np.isfinite(part).any():
+                raise FamilyError(
+                    f"the reference's {name} has no finite value (the first is {part.reshape(-1)[0]}), so it would "
+                    "prove nothing. Correct the reference, or take an input for which there is a result"
+                )
+
+
+def _parts(data: Data, array: NDArray[Any]) -> list[tuple[str, NDArray[Any], np.dtype[Any]]]:
+    """The array, or each field of its records: name, values, declared type."""
+    if not data.record:
+        return [(data.name, array, data.dtype)]
+    return [(f"{data.name}.{f.name}", array[f.name], np.dtype(f.type)) for f in data.fields]
+
+
+def _keep(path: Path, root: Path, outputs: Mapping[str, NDArray[Any]], elapsed_ms: float) -> None:
+    content = io.BytesIO()
+    np.savez(content, milliseconds=np.float64(elapsed_ms), **outputs)  # type: ignore[arg-type]
+    with suppress(OSError):  # a cache that cannot be written costs the computation next time, nothing else
+        put_file(path, content.getvalue(), root, path.parent)

@@ -1,0 +1,259 @@
+"""Every rule of measurement, in one place.
+
+Samples are queued back to back; the median is kept with the relative half-width of its 95 % interval.
+Sampling stops when that interval is narrow enough, at a sample or time limit, or when the first samples
+prove a configuration hopeless. Samples during which the device was throttled are taken again. Finalists are timed
+again, interleaved, so that drift hits all alike.
+"""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+from typing import Protocol as Interface
+
+from autotune.device import Backend
+
+__all__ = [
+    "Protocol",
+    "Samples",
+    "Watched",
+    "floors",
+    "hopeless_ms",
+    "interleave",
+    "measure",
+    "median",
+    "spread",
+]
+
+
+_NO_LIMIT = 1e9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """``target_spread`` is the relative half-width aimed at; ``seconds`` bounds the sampling of one configuration;
+    a configuration is abandoned when its first samples exceed ``abandon`` times the best median so far.
+    Samples taken while the device was throttled are retaken up to ``retakes`` times a configuration, after a pause of
+    ``pause`` seconds that doubles each time; what is still throttled then is kept, with a note.
+    ``finalists`` are re-timed in ``rounds`` interleaved rounds of ``round_samples`` samples each, in fewer (at least
+    3) where that would take more than ``finalist_seconds`` in all."""
+
+    target_spread: float = 0.005
+    least: int = 10
+    most: int = 200
+    seconds: float = 0.5
+    batch_ms: float = 5.0
+    abandon: float = 3.0
+    retakes: int = 3
+    pause: float = 0.05
+    finalists: int = 8
+    within: float = 1.25
+    rounds: int = 15
+    round_samples: int = 3
+    finalist_seconds: float = 3.0
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def exactly(self, samples: int) -> "Protocol":
+        """This many samples of every configuration, whatever they say, and none timed again: for comparing with
+        tuners that do so."""
+        return replace(
+            self,
+            least=samples,
+            most=samples,
+            target_spread=0.0,
+            seconds=_NO_LIMIT,
+            abandon=_NO_LIMIT,
+            finalists=0,
+        )
+
+
+CPU = Protocol(
+    target_spread=0.02, least=5, most=30, seconds=0.03, batch_ms=10.0, finalists=8, rounds=15, round_samples=2
+)
+
+CUDA = Protocol()
+
+
+_FEW_ROUNDS = 3
+
+_FLOOR_SAMPLES = 50
+
+
+@dataclass(frozen=True)
+class Samples:
+    """``times_ms`` of one configuration; ``abandoned`` when sampling stopped early. ``notes`` say what a reader
+    should know of them (throttled); ``dropped_ms`` is device time of runs that are not among them: warming up, and
+    samples that were retaken."""
+
+    times_ms: tuple[float, ...]
+    abandoned: bool = False
+    notes: tuple[str, ...] = ()
+    dropped_ms: float = 0.0
+
+    @property
+    def median_ms(self) -> float:
+        return median(self.times_ms)
+
+    @property
+    def spread(self) -> float:
+        return spread(self.times_ms)
+
+
+def median(values: Sequence[float]) -> float:
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def spread(values: Sequence[float]) -> float:
+    """Relative half-width of the median's 95 % interval from order statistics: ranks n/2 -+ 0.98 sqrt(n)
+    (Le Boudec, Performance Evaluation, section 2.2). With fewer than 6 samples, half the range; a single one
+    says nothing, which is 1."""
+    ordered, n = sorted(values), len(values)
+    if n < 2:
+        return 1.0
+    low, high = 0, n - 1
+    if n >= 6:
+        low = max(0, math.floor(n / 2 - 0.98 * math.sqrt(n)) - 1)
+        high = min(n - 1, math.ceil(n / 2 + 1 + 0.98 * math.sqrt(n)) - 1)
+    middle = median(ordered)
+    return (ordered[high] - ordered[low]) / 2 / middle if middle > 0 else 0.0
+
+
+class Watched(Interface):
+    """What is asked after each sampling; see ``clocks.Watch``."""
+
+    def throttled(self) -> str:
+        """What held the device's clocks down, or empty."""
+        ...
+
+
+@dataclass
+class _Sampler:
+    """Samples of one plan, throttled ones taken again."""
+
+    backend: Backend
+    plan: Callable[[], None]
+    protocol: Protocol
+    cold: bool
+    watch: Watched | None
+    retaken: int = 0
+    dropped_ms: float = 0.0
+    reasons: dict[str, None] = field(default_factory=dict)  # in the order met
+    kept: dict[str, None] = field(default_factory=dict)
+
+    def __call__(self, count: int) -> list[float]:
+        while True:
+            times = self.backend.sample(self.plan, count, self.cold)
+            reason = self.watch.throttled() if self.watch else ""
+            if not reason:
+                return times
+            if self.retaken >= self.protocol.retakes:
+                self.kept[reason] = None
+                return times
+            self.reasons[reason] = None
+            self.dropped_ms += sum(times)
+            time.sleep(self.protocol.pause * 2**self.retaken)
+            self.retaken += 1
+
+    def warm(self) -> None:
+        """One run that does not count, so that the first sample finds what the others find."""
+        self.dropped_ms += sum(self.backend.sample(self.plan, 1, self.cold))
+
+    def samples(self, times: Sequence[float], *, abandoned: bool = False) -> Samples:
+        notes = []
+        if self.kept:
+            notes.append(f"throttled while it was timed ({'; '.join(self.kept)}): its times may be too long")
+        elif self.retaken:
+            again = "once" if self.retaken == 1 else f"{self.retaken} times"
+            notes.append(f"samples were taken again {again}: throttled ({'; '.join(self.reasons)})")
+        return Samples(tuple(times), abandoned, tuple(notes), self.dropped_ms)
+
+
+def hopeless_ms(protocol: Protocol, best_ms: float) -> float:
+    """A first run that takes longer is never repeated; of a short kernel, a single sample proves nothing."""
+    return max(3 * protocol.abandon * best_ms, 1.0)
+
+
+def measure(
+    backend: Backend,
+    plan: Callable[[], None],
+    protocol: Protocol,
+    *,
+    cold: bool,
+    first_ms: float,
+    best_ms: float,
+    watch: Watched | None = None,
+) -> Samples:
+    """Sample ``plan``. ``first_ms`` is the time of the verified run (its caches and clocks not warmed, so it only
+    decides abandonment and batch size), ``best_ms`` the best median so far (infinite when there is none); ``watch``
+    is asked after each sampling whether the device was throttled."""
+    hopeless = protocol.abandon * best_ms
+    if first_ms > hopeless_ms(protocol, best_ms):
+        return Samples((first_ms,), abandoned=True)
+    sampler = _Sampler(backend, plan, protocol, cold, watch)
+    if first_ms > hopeless and first_ms > 1.0:
+        again = sampler(1)
+        if min(first_ms, *again) > hopeless:
+            return sampler.samples((*again, first_ms), abandoned=True)
+    if not cold and first_ms < protocol.seconds * 1e3:  # else what the caches hold is a small part of a run
+        sampler.warm()
+    times: list[float] = []
+    estimate = first_ms
+    while True:
+        room = max(1, int(protocol.batch_ms / max(estimate, 1e-3)))
+        times += sampler(min(room, protocol.least, protocol.most - len(times)))
+        estimate = median(times)
+        spent_s = sum(times) / 1000
+        if len(times) >= 3 and min(times) > hopeless:
+            return sampler.samples(times, abandoned=True)
+        enough = len(times) >= protocol.least and spread(times) <= protocol.target_spread
+        if enough or len(times) >= protocol.most or (spent_s >= protocol.seconds and len(times) >= 3):
+            return sampler.samples(times)
+
+
+def interleave(
+    backend: Backend,
+    plans: Mapping[Any, Callable[[], None]],
+    protocol: Protocol,
+    *,
+    cold: bool,
+    before: Mapping[Any, Callable[[], None]],
+    estimate_ms: float,
+    few: frozenset[Any] = frozenset(),
+    watch: Watched | None = None,
+    after: Callable[[Any], None] = lambda key: None,
+) -> dict[Any, Samples]:
+    """Time every plan in turn, round after round, forwards and backwards, so that drift favours none. ``before``
+    is called untimed ahead of each turn and ``after`` with its key behind it; ``estimate_ms`` is what one sample of
+    all plans but ``few`` takes together; those are in the first 3 rounds only, one sample each. ``watch`` as in
+    ``measure``."""
+    most = protocol.finalist_seconds * 1e3 / max(estimate_ms, 1e-6)
+    samples = max(1, min(protocol.round_samples, int(most / 3)))
+    rounds = max(3, min(protocol.rounds, int(most / samples)))
+    samplers = {key: _Sampler(backend, plan, protocol, cold, watch) for key, plan in plans.items()}
+    times: dict[Any, list[float]] = {key: [] for key in plans}
+    for round_number in range(rounds):
+        order = list(plans) if round_number % 2 == 0 else list(plans)[::-1]
+        for key in order:
+            if key in few and round_number >= _FEW_ROUNDS:
+                continue
+            before[key]()
+            if not cold:
+                samplers[key].warm()  # the plan before it had the caches
+            times[key] += samplers[key](1 if key in few else samples)
+            after(key)
+    return {key: samplers[key].samples(values) for key, values in times.items()}
+
+
+def floors(backend: Backend) -> dict[str, float]:
+    """Milliseconds that nothing can measure less than: ``timer_floor_ms``, a sample of nothing at all, and
+    ``floor_ms``, a sample of an empty kernel where the backend has one. Taken as samples are. Raises LaunchError."""
+    found = {"timer_floor_ms": median(backend.sample(lambda: None, _FLOOR_SAMPLES, cold=False))}
+    if empty := getattr(backend, "floor_ms", None):
+        found["floor_ms"] = float(empty())
+    return found

@@ -1,0 +1,230 @@
+"""Correct before fast: a variant's outputs against the family's reference, before any of its times count.
+
+Integers are compared exactly, on the device where the layout allows it; floating point by the tolerance
+that the family declares.
+
+Each verified run begins with a pattern in everything that no kernel may rely on: outputs, scratch arrays, what is no
+element in an input (padding, the rest of a block), the guards around every array, constant memory outside of the
+arrays in it. The pattern is another in the next run: in the first one it is NaN for floating point and -1 for integers,
+so that nothing can be added to it unseen; then a number too large to be missed. So these are seen:
+
+- an element that nothing wrote, or one that something was added to that nothing had cleared;
+- scratch that is read before it is written, and an element past the end of an input that is read and *used*;
+- a write outside of an array, by up to ``GUARD_BYTES`` on either side, and a write to an input;
+- a second call that depends on the first, by the second verified run and by what the last timed run left.
+
+A fault that comes and goes is seen with the chance that it comes in a run that is looked at. For every configuration
+those are three: the two verified ones and the last that was timed. What is wrong in one run of three is caught so in
+70 % of the sweeps, one in 50 in 6 %. A finalist has two verified runs more and, as long as comparing is cheap beside
+timing, the last run of each of its turns, some 20 in all: one in three is caught in practice always, one in 50 in a
+third of the sweeps. A configuration that is so slow at its first run that it is not timed at all
+(``measure.hopeless_ms``), and so is never chosen, has that run only.
+
+Not seen: what is read past the end through a texture (the hardware gives 0, or the edge), past a texture's plane on a
+GPU (which has no guards), behind the 64 KiB of constant memory, or further away than the guards.
+"""
+
+import math
+import zlib
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.declaration import Configuration, Family
+from autotune.device import Backend, Execution, Kept, Placed, Shared, linear
+from autotune.layout import Layout
+
+__all__ = ["AGAIN", "GUARD_BYTES", "PATTERNS", "PROOF_VERSION", "Verifier", "difference"]
+
+
+# Written with every verdict. Raise it when verification catches more than before: what an older one said is then
+# verified again.
+PROOF_VERSION = 2
+
+
+GUARD_BYTES = 64 << 10  # on either side of an array: a row of most arrays
+
+PATTERNS = (0xFF, 0x7E)  # NaN or -1; as a float, 8e37 (in double precision, 1e300)
+
+AGAIN = (0xFF, 0xFE)  # for what was verified before; -8e37 is below everything, as the other is above
+
+
+@dataclass
+class Verifier:
+    """Holds the reference outputs, resident once per output layout. ``expected`` are canonical arrays; ``ran_ms`` is
+    what all verified runs took by now."""
+
+    backend: Backend
+    family: Family
+    expected: Mapping[str, NDArray[Any]]
+    ran_ms: float = 0.0
+    _resident: dict[str, Placed] = field(default_factory=dict)
+    _right: dict[tuple[Configuration, str], int] = field(
+        default_factory=dict
+    )  # outputs that were found right
+    _byte: int = PATTERNS[0]
+
+    def run(
+        self,
+        execution: Execution,
+        cold: bool,
+        patterns: tuple[int, ...] = PATTERNS,
+        once_above_ms: float = math.inf,
+    ) -> tuple[str, float]:
+        """Run ``execution`` once on each of the patterns: (why it is wrong or empty, milliseconds of the fastest run:
+        the first one may have recorded graphs, and the others take blocks and threads in another order where the device
+        has one). When the first run takes longer than ``once_above_ms``, it is the only one, unless it recorded
+        graphs: what counts is how they are replayed."""
+        fastest, recorded = math.inf, execution.graphs
+        for number, byte in enumerate(patterns):
+            fastest = min(fastest, self._run(execution, cold, byte, is_shuffled=number > 0))
+            if reason := self.left(execution):
+                return reason, fastest
+            if fastest > once_above_ms and execution.graphs == recorded:
+                break
+        return "", fastest
+
+    def left(self, execution: Execution) -> str:
+        """What the latest runs of ``execution`` did wrong, by what they left: its outputs, the guards as they were
+        filled for the latest verified run, its inputs (which are mended); or empty."""
+        return self._outside(execution) or self._inputs(execution) or self.outputs(execution)
+
+    def outputs(self, execution: Execution) -> str:
+        """How the outputs differ from the reference, as ``left``."""
+        return next(
+            (reason for data in self.family.outputs if (reason := self._compare(execution, data.name))), ""
+        )
+
+    def mend(self, execution: Execution) -> bool:
+        """Inputs that something wrote to as they were; whether there are any."""
+        changed = [item for item in execution.inputs if item.changed(self.backend)]
+        for item in changed:
+            item.mend(self.backend)
+        return bool(changed)
+
+    # -- before a run ---------------------------------------------------------------------------------------
+
+    def _run(self, execution: Execution, cold: bool, byte: int, *, is_shuffled: bool) -> float:
+        self._byte = byte
+        for data in self.family.data.values():
+            if data.role in ("output", "scratch"):
+                self.backend.fill(execution.placed[data.name], byte)
+        for item in execution.inputs:
+            item.fill_slack(self.backend, byte)
+        for placed in self._guarded(execution).values():
+            self.backend.fill_guards(placed, byte)
+        if execution.uses_constant:
+            self.backend.fill_constants(execution.module, byte)
+            execution.prepare()
+        # Backwards (an even seed) when it is verified first, which turns every pair of blocks and threads round; in an
+        # order that is drawn when it is verified again.
+        seed = 2 * zlib.crc32(execution.variant.configuration.id.encode()) + (byte == AGAIN[1])
+        with self.backend.shuffled(seed) if is_shuffled else nullcontext():
+            elapsed = self.backend.sample(execution.run, 1, cold)[0]
+        self.ran_ms += elapsed
+        return elapsed
+
+    def _guarded(self, execution: Execution) -> dict[str, Placed]:
+        """Each memory of its own, under the name of the first array in it."""
+        return {
+            name: linear(placed)
+            for name, placed in execution.placed.items()
+            if not isinstance(placed, Shared) and not self.family.data[name].of
+        }
+
+    # -- after it -------------------------------------------------------------------------------------------
+
+    def _outside(self, execution: Execution) -> str:
+        for name, placed in self._guarded(execution).items():
+            if not self.backend.strays(placed, self._byte):
+                continue
+            before, behind = (np.flatnonzero(guard != self._byte) for guard in self.backend.guards(placed))
+            size = execution.variant.layouts[name].value_bytes
+            for side, away in (("behind its end", behind), ("before its begin", GUARD_BYTES - 1 - before)):
+                if away.size:
+                    return (
+                        f"writes outside of {name}: {away.size} bytes {side}, the nearest {int(away.min())} and the "
+                        f"furthest {int(away.max())} bytes from it (an element has {size})"
+                    )
+        return ""
+
+    def _inputs(self, execution: Execution) -> str:
+        for item in execution.inputs:
+            if item.changed(self.backend):
+                reason = self._written(execution, item)
+                item.mend(self.backend)
+                return reason
+        return ""
+
+    def _written(self, execution: Execution, item: Kept) -> str:
+        """Which input it is, and where it differs as far as that can be told."""
+        for name, given in item.canonical.items():
+            if where := difference(name, execution.restore(name, given.shape), given, 0.0, 0.0):
+                return f"writes its input {where}"
+        return f"writes its input {' or '.join(item.placed)}"
+
+    def _compare(self, execution: Execution, name: str) -> str:
+        layout, placed, expected = (
+            execution.variant.layouts[name],
+            execution.placed[name],
+            self.expected[name],
+        )
+        data = self.family.data[name]
+        moved = [
+            space for space in (*data.shape, *(f.link for f in data.fields)) if space in execution.orders
+        ]
+        if _is_exact(expected.dtype) and _is_dense(layout) and not moved:
+            if layout.cpp not in self._resident:
+                self._resident[layout.cpp] = self.backend.place(layout.apply(expected))
+            if not self.backend.mismatches(placed, self._resident[layout.cpp]):
+                return ""
+        key, checksum = (execution.variant.configuration, name), self.backend.checksum(placed)
+        if self._right.get(key) == checksum:  # the very bytes that were right before
+            return ""
+        got = execution.restore(name, expected.shape)
+        reason = difference(name, got, expected, *self.family.tolerance(execution.names))
+        if not reason:
+            self._right[key] = checksum
+        return reason
+
+    def close(self) -> None:
+        for placed in self._resident.values():
+            placed.free()
+        self._resident.clear()
+
+
+def _is_exact(dtype: np.dtype[Any]) -> bool:
+    """Integers, or records of them."""
+    return all(dtype[name].kind in "iu" for name in dtype.names) if dtype.names else dtype.kind in "iu"
+
+
+def _is_dense(layout: Layout) -> bool:
+    """No padding, planes or lanes: every byte of the buffer is an element, so buffers can be compared whole."""
+    return layout.dims == "1d" and layout.padding == 1 and layout.lanes <= 1 and layout.group == (1, 0)
+
+
+def difference(name: str, got: NDArray[Any], expected: NDArray[Any], relative: float, absolute: float) -> str:
+    """How ``got`` differs from ``expected`` beyond the tolerance (integers: at all); empty when it does not.
+    NaN equals only NaN."""
+    if got.dtype.names:
+        parts = (difference(f"{name}.{f}", got[f], expected[f], relative, absolute) for f in got.dtype.names)
+        return next((part for part in parts if part), "")
+    if expected.dtype.kind in "iub":
+        wrong = got != expected
+    else:
+        wrong = ~np.isclose(got, expected, rtol=relative, atol=absolute, equal_nan=True)
+    count = int(np.count_nonzero(wrong))
+    if not count:
+        return ""
+    first = tuple(int(i) for i in np.argwhere(wrong)[0])
+    reason = (
+        f"{name}: {count} of {expected.size} elements differ, the first at {list(first)}: "
+        f"{got[first]!s}, expected {expected[first]!s}"
+    )
+    if expected.dtype.kind in "iub" and (relative or absolute):
+        reason += f" (tolerance does not apply to {name}: {expected.dtype}; integers are compared exactly)"
+    return reason

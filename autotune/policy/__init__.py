@@ -1,0 +1,80 @@
+"""Winners kept in policy files, compared, refused, and chosen for an input."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from autotune.policy.acceptance import (
+    accuracy_asked,
+    entry_refusal,
+    file_refusal,
+    known_configuration,
+    other_accuracy,
+    stale,
+)
+from autotune.policy.device_crossover import crossover, operations, volume
+from autotune.policy.features import feature_values, grow
+from autotune.policy.file import Crossover, Entry, PolicyFile, Rule, file_name, read_policy_file, write
+from autotune.policy.selection import Candidate, Policies, candidates, choose, find, of_objective, untuned
+
+if TYPE_CHECKING:
+    from autotune.policy.comparison import Comparison as Comparison
+    from autotune.policy.comparison import Moved as Moved
+    from autotune.policy.comparison import compare as compare
+    from autotune.policy.comparison import read_side as read_side
+    from autotune.policy.merge import merged as merged
+    from autotune.policy.merge import new_entries as new_entries
+    from autotune.policy.merge import update as update
+    from autotune.policy.rule import weighed as weighed
+
+__all__ = [
+    "Candidate",
+    "Comparison",
+    "Crossover",
+    "Entry",
+    "Moved",
+    "Policies",
+    "PolicyFile",
+    "Rule",
+    "accuracy_asked",
+    "candidates",
+    "choose",
+    "compare",
+    "crossover",
+    "entry_refusal",
+    "feature_values",
+    "file_name",
+    "file_refusal",
+    "find",
+    "grow",
+    "known_configuration",
+    "merged",
+    "new_entries",
+    "of_objective",
+    "operations",
+    "other_accuracy",
+    "read_policy_file",
+    "read_side",
+    "stale",
+    "untuned",
+    "update",
+    "volume",
+    "weighed",
+    "write",
+]
+
+_ON_DEMAND = {
+    "Comparison": "comparison",
+    "Moved": "comparison",
+    "compare": "comparison",
+    "read_side": "comparison",
+    "merged": "merge",
+    "new_entries": "merge",
+    "update": "merge",
+    "weighed": "rule",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ON_DEMAND:
+        return getattr(import_module(f"{__name__}.{_ON_DEMAND[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,234 @@
+"""Two records, or two policy files, side by side: what moved beyond noise, between versions or between devices."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Literal
+
+from autotune.declaration import Configuration
+from autotune.errors import StoreError
+from autotune.record import MOST, TIE, Study, minimax, time_ms
+
+__all__ = ["Comparison", "Moved", "Side", "Timing", "compare", "read_side", "sides_of"]
+
+
+_ONE_SAMPLE = 1.0  # what ``measure.spread`` says of a single one
+
+Verdict = Literal["faster", "slower", "same", "only A", "only B"]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """A time in ms with the relative half-width of its 95 % interval; None where that is not known."""
+
+    ms: float
+    spread: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """One family on one workload and device, as a record or a policy file has it. ``times`` by configuration id;
+    ``roles`` are the ids that have a name (winner, runner-up, control, presets), whether they were timed or not."""
+
+    family: str
+    workload: str
+    device: str
+    times: Mapping[str, Timing]
+    roles: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moved:
+    """``role`` (or a configuration's id) in A and in B. ``change`` is B's time over A's, minus 1; ``noise`` what two
+    such times differ by without a reason. Times are None where there are none."""
+
+    role: str
+    a: str
+    b: str
+    a_ms: float | None
+    b_ms: float | None
+    change: float | None
+    noise: float | None
+    verdict: Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One family and workload. ``named`` are the roles of both sides, the winner first; ``every`` each configuration
+    that both timed, the largest change first. ``transfer`` is what A's winner takes on B over B's best, minus 1
+    (None: not timed there), and the other way round ``back``; ``typical`` the median of B's time over A's, minus 1."""
+
+    family: str
+    workload: str
+    a: str
+    b: str
+    named: tuple[Moved, ...]
+    every: tuple[Moved, ...]
+    transfer: float | None
+    back: float | None
+    typical: float | None
+    only_a: int = 0
+    only_b: int = 0
+
+    @property
+    def winner(self) -> Moved:
+        return self.named[0]
+
+    def regressions(self, threshold: float, *, every: bool = False) -> tuple[Moved, ...]:
+        """What became slower by more than ``threshold`` (0.05: 5 %) and beyond noise: the winner, or with ``every``
+        any configuration; a winner that B does not have at all is one too."""
+        rows = (self.winner, *(self.every if every else ()))
+        return tuple(
+            row
+            for row in rows
+            if (row.verdict == "slower" and row.change is not None and row.change > threshold)
+            or (row is self.winner and row.verdict == "only A")
+        )
+
+
+def read_side(where: str) -> list[Side]:
+    """The sides in a policy file (``.yaml``) or in whatever ``records.read_record`` reads. Raises StoreError,
+    PolicyFileError."""
+    if where.endswith((".yaml", ".yml")):
+        return _of_policy_file(Path(where))
+    from autotune.record import read_record
+
+    return sides_of(read_record(where))
+
+
+def sides_of(studies: Sequence[Study]) -> list[Side]:
+    """Each study as a side; where several workloads share a family and device, with the choice for all of them."""
+    found = []
+    for study in studies:
+        group = [s for s in studies if (s.family, s.device) == (study.family, study.device)]
+        times = {
+            s.workload: row
+            for s in group
+            if (row := {t.configuration: time_ms(t) for t in s.trials if t.measurement})
+        }
+        common = minimax(times) if len(times) > 1 else None
+        roles: dict[str, Configuration] = {}
+        if decision := study.decision:
+            roles["winner"] = decision.winner.configuration
+            if decision.runner_up:
+                roles["runner-up"] = decision.runner_up.configuration
+        roles["control"] = study.control
+        roles |= {name: one for name, one in study.presets.items() if name not in roles}
+        if common:
+            roles["minimax"] = common.configuration
+        found.append(
+            Side(
+                family=study.family, workload=study.workload, device=study.device,
+                times={
+                    t.configuration.id: Timing(t.measurement.time_ms, t.measurement.spread)
+                    for t in study.trials if t.measurement
+                },
+                roles={name: one.id for name, one in roles.items()},
+            )
+        )  # fmt: skip
+    return found
+
+
+def compare(a: Sequence[Side], b: Sequence[Side]) -> list[Comparison]:
+    """Workload by workload, what both have. Where either has several devices for one, only equal devices are
+    compared, and a cpu never with a GPU. Raises StoreError when they have nothing in common."""
+    pairs = []
+    for one in a:
+        like = [
+            s for s in b if (s.family, s.workload, _is_cpu(s)) == (one.family, one.workload, _is_cpu(one))
+        ]
+        same = [s for s in like if s.device == one.device]
+        alone = len([s for s in a if (s.family, s.workload) == (one.family, one.workload)]) == 1
+        pairs += [(one, other) for other in (same or (like if alone and len(like) == 1 else []))]
+    if not pairs:
+        raise StoreError(
+            "the two have no family and workload in common on devices that can be compared: A has "
+            f"{_listed(a)}, B has {_listed(b)}"
+        )
+    return [_compared(one, other) for one, other in pairs]
+
+
+def _is_cpu(side: Side) -> bool:
+    return side.device.startswith("cpu-")  # as ``Device.slug`` has it
+
+
+def _listed(sides: Sequence[Side]) -> str:
+    return ", ".join(f"{s.family} on {s.workload} ({s.device})" for s in sides) or "nothing"
+
+
+def _of_policy_file(path: Path) -> list[Side]:
+    from autotune.policy.file import read_policy_file
+
+    read = read_policy_file(path)
+    device = policyfile_device(read.device, path)
+    sides = []
+    for name, entry in read.entries.items():
+        winner = Configuration(entry.configuration).id
+        times = {winner: Timing(entry.median_ms, entry.spread)}
+        roles = {"winner": winner}
+        if entry.runner_up:
+            times.setdefault(entry.runner_up, Timing(entry.runner_up_ms, None))
+            roles["runner-up"] = entry.runner_up
+        roles["minimax"] = Configuration(read.default).id
+        sides.append(Side(family=read.family, workload=name, device=device, times=times, roles=roles))
+    if not sides:
+        raise StoreError(f"{path} has no entries to compare")
+    return sides
+
+
+def policyfile_device(about: Mapping[str, object], path: Path) -> str:
+    """The device as records spell it; a policy file is named after it."""
+    from autotune.hardware import Device
+
+    name, kind = str(about.get("name") or path.stem), about.get("kind")
+    return Device(kind="cpu" if kind == "cpu" else "cuda", name=name, arch="").slug
+
+
+def _compared(a: Side, b: Side) -> Comparison:
+    roles = dict.fromkeys(["winner", *a.roles, *b.roles])
+    named = [_moved(role, a, b, a.roles.get(role, ""), b.roles.get(role, "")) for role in roles]
+    common = [one for one in a.times if one in b.times]
+    every = sorted((_moved(one, a, b, one, one) for one in common), key=lambda m: (-_size(m), m.role))
+    ratios = [b.times[one].ms / a.times[one].ms for one in common if a.times[one].ms > 0]
+    return Comparison(
+        family=a.family, workload=a.workload, a=a.device, b=b.device, named=tuple(named), every=tuple(every),
+        transfer=_over_best(a.roles.get("winner", ""), b), back=_over_best(b.roles.get("winner", ""), a),
+        typical=median(ratios) - 1 if ratios else None,
+        only_a=len(a.times) - len(common), only_b=len(b.times) - len(common),
+    )  # fmt: skip
+
+
+def _size(moved: Moved) -> float:
+    """How far it moved, the same for half and double the time."""
+    return abs(math.log1p(moved.change)) if moved.change is not None and moved.change > -1 else 0.0
+
+
+def _moved(role: str, a: Side, b: Side, in_a: str, in_b: str) -> Moved:
+    first, second = a.times.get(in_a), b.times.get(in_b)
+    if first is None or second is None or not first.ms > 0:
+        verdict: Verdict = "same" if first is second is None else "only A" if second is None else "only B"
+        change = noise = None
+    else:
+        change, noise = second.ms / first.ms - 1, _noise(first, second)
+        slower, faster = change > noise, 1 / (1 + change) - 1 > noise
+        verdict = "slower" if slower else "faster" if faster else "same"
+    return Moved(
+        role=role, a=in_a, b=in_b, a_ms=first.ms if first else None, b_ms=second.ms if second else None,
+        change=change, noise=noise, verdict=verdict,
+    )  # fmt: skip
+
+
+def _noise(a: Timing, b: Timing) -> float:
+    """Both half-widths together, at least what makes a tie in one sweep; without the bound above that a tie has, since
+    two runs that were noisy prove no change. Where one is not known (a single sample too), the most that a tie may
+    be."""
+    known = [t.spread for t in (a, b) if t.spread is not None and t.spread < _ONE_SAMPLE]
+    return max(TIE, math.hypot(*known)) if len(known) == 2 else MOST
+
+
+def _over_best(one: str, side: Side) -> float | None:
+    if one not in side.times:
+        return None
+    return side.times[one].ms / min(timing.ms for timing in side.times.values()) - 1

@@ -1,0 +1,404 @@
+"""The policy file: winners with their provenance, in YAML that a person can read and edit.
+
+One file per family and device. ``policyfile_write`` merges sweeps into it. Reading runs no code, is bounded in
+size and depth, and gives either a PolicyFile or a PolicyFileError that says what is wrong and where.
+"""
+
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from autotune import yamlfile
+from autotune.declaration import Configuration
+from autotune.errors import PolicyFileError, UnknownName
+from autotune.policy.features import Leaf, Node, Tree
+from autotune.record import OBJECTIVES, objective_ms
+
+__all__ = [
+    "SCHEMA",
+    "Crossover",
+    "Entry",
+    "NewerSchema",
+    "PolicyFile",
+    "Rule",
+    "content",
+    "file_name",
+    "parsed",
+    "write",
+]
+
+
+SCHEMA = 2
+
+_READ = (1, 2)  # 1 had no features of scalars, no needs, no rule, no crossover
+
+_SMALLEST, _LARGEST, _MOST = 1e-30, 1e30, 2**63 - 1
+
+_LONGEST = 200  # characters of a device's name
+
+_FAMILY = re.compile("[a-z][a-z0-9_]*")
+
+
+class NewerSchema(PolicyFileError):
+    """A file of a later autotune: it can neither be read nor may it be replaced."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One workload's winner, of one accuracy class.
+
+    ``features`` are those of the input's extents and scalars that the family's ``features`` read; what these make of
+    them is what selection compares. Times in milliseconds, ``spread`` is the relative half-width of the median's 95 %
+    interval (see ``measure.spread``), ``margin_over_control`` control's time over the winner's (0: control was not
+    measured).
+    ``needs`` is by kernel: threads of a block, registers of a thread, shared bytes of a block. ``binding_resource``
+    limits the occupancy of the kernel that takes the most time (see ``occupancy``). ``operations`` is the family's
+    own count of the work. ``objective`` is what the winner is best in (``decision.cost_ms``): ``tie_set``,
+    ``runner_up`` and the margin are of that. From ``break_even`` launches on the same data the winner for kernels alone
+    is cheaper than the winner for a single call, layout included; ``break_even_with`` is the other of the two (0: one
+    of them always is). ``renewed`` and ``renewed_from`` tell that an entry was timed again, not swept, after its
+    sources changed: when, and the date and digests of the sweep. ``regret_with`` says what this workload loses with the
+    winner of another entry: that one's time over the best, minus 1. The digests say what it was measured with.
+    ``proved`` says for which ``sizes`` beside the workload's own its results were compared with the reference's, and by
+    which ``version`` of the verification; without sizes it is proved for the workload's own only. ``searched`` is how
+    much of the space was ``tried``, ``of`` how many configurations, ``by`` which search and with which ``budget``.
+    ``sanitizer`` names those of compute-sanitizer's tools that found nothing in the winner."""
+
+    workload: str
+    features: Mapping[str, float]
+    options: Mapping[str, Any]
+    accuracy: str = ""
+    configuration: Mapping[str, Any]
+    median_ms: float
+    spread: float
+    samples: int
+    tie_set: list[str] = field(default_factory=list)
+    runner_up: str = ""
+    runner_up_ms: float = 0.0
+    margin_over_control: float = 0.0
+    binding_resource: str = ""
+    needs: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    operations: float = 0.0
+    transform_ms: float = 0.0
+    transfer_ms: float = 0.0
+    objective: str = "kernel"
+    break_even: int = 0
+    break_even_with: str = ""
+    renewed: str = ""
+    renewed_from: Mapping[str, str] = field(default_factory=dict)
+    proved: Mapping[str, Any] = field(default_factory=dict)
+    searched: Mapping[str, Any] = field(default_factory=dict)
+    regret_with: Mapping[str, float] = field(default_factory=dict)
+    source_digest: str = ""
+    layouts_digest: str = ""
+    space_digest: str = ""
+    workload_digest: str = ""
+    compiler: str = ""
+    driver: str = ""
+    libraries: Mapping[str, str] = field(default_factory=dict)
+    autotune: str = ""
+    date: str = ""
+    protocol: Mapping[str, Any] = field(default_factory=dict)
+    sanitizer: str = ""
+
+    @property
+    def cost_ms(self) -> float:
+        """What its objective counts (see ``decision.cost_ms``)."""
+        return objective_ms(self.objective, self.median_ms, self.transfer_ms, self.transform_ms)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """What decides for inputs that no entry matches, written only where it did better than the nearest entry when each
+    entry was left out in turn: either a decision ``tree``, or the ``neighbours`` nearest entries with each feature's
+    ``weights`` (see ``features.among_neighbours``). ``options`` and ``accuracy`` are those of the entries it was made
+    from, ``left_out`` the mean regret by rule."""
+
+    options: Mapping[str, Any]
+    left_out: Mapping[str, float]
+    accuracy: str = ""
+    tree: Tree | None = None
+    neighbours: int = 0
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crossover:
+    """Where a GPU overtakes the cpu ``device``: a single call with fewer ``operations`` than ``below``, layout
+    transforms and transfers included, is faster there. ``workloads`` are those timed on both."""
+
+    device: str
+    below: float
+    workloads: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyFile:
+    """``default`` is the minimax-regret configuration over the workloads ``default_over``, ``default_regret`` its worst
+    slowdown minus 1. ``crossovers`` are by the cpu's name as in file names."""
+
+    family: str
+    device: Mapping[str, Any]
+    entries: Mapping[str, Entry]
+    default: Mapping[str, Any]
+    default_regret: float = 0.0
+    default_over: list[str] = field(default_factory=list)
+    rule: Rule | None = None
+    crossovers: Mapping[str, Crossover] = field(default_factory=dict)
+    path: Path | None = None
+
+
+def file_name(family: str, device: str) -> Path:
+    """Where a policy file lies below a policies folder."""
+    return Path(family) / f"{device}.yaml"
+
+
+def read_policy_file(path: Path) -> PolicyFile:
+    """Raises PolicyFileError for anything that is not a policy file of a schema known here; NewerSchema for a later
+    one."""
+    try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for, a device has no end
+            raise PolicyFileError(f"{path} is not a file; delete it or name another folder with --policies")
+    except OSError as problem:
+        raise PolicyFileError(f"cannot read {path}: {problem.strerror or problem}") from None
+    return parsed(yamlfile.read(path, PolicyFileError), path)
+
+
+def parsed(content: dict[str, Any], path: Path) -> PolicyFile:
+    """The policy file that ``content``, read from ``path``, is. Raises PolicyFileError."""
+    schema = content.get("schema")
+    if not isinstance(schema, int) or isinstance(schema, bool) or schema not in _READ:
+        newer = isinstance(schema, int) and schema > SCHEMA
+        what = "it was written by a later autotune: take that one" if newer else "sweep again"
+        raise (NewerSchema if newer else PolicyFileError)(
+            f"{path}: schema {schema!r} is not one of {_READ}, which this version reads; {what}, or name another "
+            "folder with --policies"
+        )
+    try:
+        return _policy_file(content, path)
+    except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as problem:
+        # The published schema names the place best; it is only consulted now, since jsonschema takes long to load.
+        # It cannot order the places where numbers and words are keys side by side, nor compute with every number.
+        with suppress(TypeError, ValueError, ArithmeticError):
+            yamlfile.check(content, "policy", path, PolicyFileError)
+        raise PolicyFileError(f"{path}: not a policy file: {type(problem).__name__}: {problem}") from None
+
+
+def _policy_file(content: dict[str, Any], path: Path) -> PolicyFile:
+    given = content.get("entries")  # a file written by hand may have none
+    entries = {
+        str(name): Entry(**{**value, "workload": str(name)})
+        for name, value in ({} if given is None else given).items()
+    }
+    for item in entries.values():
+        _check_entry(item)
+    known = {"schema", "rule", "crossovers", *(f.name for f in fields(PolicyFile) if f.name != "path")}
+    if unknown := content.keys() - known:
+        raise ValueError(f"unknown key {min(map(str, unknown))!r}")
+    device = content["device"]
+    for key in ("kind", "name", *(key for key in ("compute_capability", "driver") if key in device)):
+        _line(f"device {key}", device[key])
+    if not _FAMILY.fullmatch(_word("family", content["family"])):
+        raise ValueError(f"family is {content['family']!r}, not a family's name")
+    _configuration("default", content["default"])
+    return PolicyFile(
+        family=content["family"],
+        device=device,
+        entries=entries,
+        default=content["default"],
+        default_regret=_number("default_regret", content.get("default_regret", 0.0)),
+        default_over=_words("default_over", content.get("default_over", [])),
+        rule=_rule(content["rule"], entries) if "rule" in content else None,
+        crossovers={str(k): _crossover(str(k), v) for k, v in content.get("crossovers", {}).items()},
+        path=path,
+    )
+
+
+def _rule(content: Mapping[str, Any], entries: Mapping[str, Entry]) -> Rule:
+    def tree(item: Mapping[str, Any]) -> Tree:
+        if item.keys() == {"entry"}:
+            if item["entry"] not in entries:
+                raise ValueError(f"rule: no entry {item['entry']!r}")
+            return Leaf(item["entry"])
+        if item.keys() != {"feature", "below", "then", "else"}:
+            raise ValueError(
+                f"rule: a node is either entry, or feature, below, then, else; found {sorted(item)}"
+            )
+        below = _number("rule: below", item["below"])
+        return Node(_word("rule: feature", item["feature"]), below, tree(item["then"]), tree(item["else"]))
+
+    if ("tree" in content) == ("neighbours" in content):
+        raise ValueError("rule: give either tree, or neighbours with weights")
+    count = content.get("neighbours", 0)
+    _whole("rule: neighbours", count, 0)
+    if unknown := content.keys() - {f.name for f in fields(Rule)}:
+        raise ValueError(f"rule: unknown key {min(map(str, unknown))!r}")
+    return Rule(
+        options=dict(content["options"]),
+        left_out={str(k): _number("rule: left_out", v) for k, v in content["left_out"].items()},
+        accuracy=_word("rule: accuracy", content.get("accuracy", "")),
+        tree=tree(content["tree"]) if "tree" in content else None,
+        neighbours=count,
+        weights={str(k): _number("rule: weights", v) for k, v in content.get("weights", {}).items()},
+    )
+
+
+def _crossover(device: str, content: Mapping[str, Any]) -> Crossover:
+    below = _number(f"crossover {device}: below", content["below"])
+    return Crossover(device=device, below=below, workloads=_words("workloads", content.get("workloads", [])))
+
+
+# -- what a person may have mistyped ------------------------------------------------------------------------
+
+
+def _check_entry(item: Entry) -> None:
+    place = f"entry {item.workload}"
+    for name in ("median_ms", "spread", "runner_up_ms", "margin_over_control", "operations", "transform_ms",
+                 "transfer_ms"):  # fmt: skip
+        if _number(f"{place}: {name}", getattr(item, name)) < 0 or (
+            name == "median_ms" and item.median_ms <= 0
+        ):
+            raise ValueError(f"{place}: {name} is {getattr(item, name)}; a time is above 0")
+    for name in ("features", "regret_with"):
+        for key, value in getattr(item, name).items():
+            _number(f"{place}: {name} {key}", value)
+    if item.objective not in OBJECTIVES:
+        raise ValueError(str(UnknownName("objective", item.objective, OBJECTIVES, place)))
+    _whole(f"{place}: break_even", item.break_even, 0)
+    dict(item.renewed_from), dict(item.searched)
+    for size in item.proved.get("sizes", []):
+        for extent, value in size.items():
+            _number(f"{place}: proved for {extent}", value)
+    for kernel, needs in item.needs.items():
+        for key, value in needs.items():
+            _whole(f"{place}: needs {kernel} {key}", value, 0)
+    _whole(f"{place}: samples", item.samples, 1)
+    _configuration(f"{place}: configuration", item.configuration)
+    dict(item.options), dict(item.protocol), dict(item.libraries)
+    _words(f"{place}: tie_set", item.tie_set)
+    for name in ("accuracy", "runner_up", "break_even_with", "renewed", "binding_resource", "source_digest",
+                 "layouts_digest", "space_digest", "workload_digest", "compiler", "driver", "autotune",
+                 "date", "sanitizer"):  # fmt: skip
+        _word(f"{place}: {name}", getattr(item, name))
+
+
+def _number(place: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{place} is {value!r}, not a number")
+    if value and not _SMALLEST <= abs(value) <= _LARGEST:  # so that what is computed from several has a value
+        raise ValueError(
+            f"{place} is {value!r:.40}, not a number between {_SMALLEST:g} and {_LARGEST:g}, or 0"
+        )
+    return value
+
+
+def _whole(place: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST:
+        raise ValueError(f"{place} is {value!r:.40}, not a whole number from {least} to {_MOST}")
+    return value
+
+
+def _word(place: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{place} is {value!r}, not a word (quote it)")
+    return value
+
+
+def _line(place: str, value: Any) -> str:
+    if len(_word(place, value)) > _LONGEST or not value.isprintable():
+        raise ValueError(f"{place} is {value!r:.40}, not one line of at most {_LONGEST} printable characters")
+    return str(value)
+
+
+def _words(place: str, value: Any) -> list[str]:
+    if not isinstance(value, list):
+        raise TypeError(f"{place} is {value!r}, not a list")
+    return [_word(place, item) for item in value]
+
+
+def _configuration(place: str, value: Any) -> None:
+    for name, choice in Configuration(value).items():
+        if isinstance(choice, bool) or not isinstance(choice, (int, str)):
+            raise TypeError(f"{place}: {name} is {choice!r:.40}, not a word or a whole number")
+
+
+def content(file: PolicyFile) -> dict[str, Any]:
+    """The mapping that is written: keys in a fixed order, names sorted, empty ones left out."""
+    plain: dict[str, Any] = {
+        "schema": SCHEMA,
+        "family": file.family,
+        "device": dict(file.device),
+        "default": _sorted(file.default),
+        "default_regret": file.default_regret,
+        "default_over": list(file.default_over),
+    }
+    if file.rule:
+        plain["rule"] = _rule_text(file.rule)
+    if file.crossovers:
+        plain["crossovers"] = {name: _crossover_text(item) for name, item in sorted(file.crossovers.items())}
+    plain["entries"] = {name: _plain(item) for name, item in sorted(file.entries.items())}
+    return plain
+
+
+def _plain(item: Entry) -> dict[str, Any]:
+    values = asdict(item)
+    empty = {f.name: f.default for f in fields(Entry) if not f.name.endswith("digest")}
+    plain = {}
+    for name, value in values.items():
+        if name == "workload" or value == empty.get(name) or (value == {} and name != "options"):
+            continue
+        plain[name] = _sorted(value) if isinstance(value, dict) else value
+    return plain
+
+
+def _sorted(mapping: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: _sorted(value) if isinstance(value, Mapping) else value for key, value in sorted(mapping.items())
+    }
+
+
+def _rule_text(rule: Rule) -> dict[str, Any]:
+    plain: dict[str, Any] = {"options": _sorted(rule.options), "left_out": _sorted(rule.left_out)}
+    if rule.accuracy:
+        plain["accuracy"] = rule.accuracy
+    if rule.tree:
+        return {**plain, "tree": _tree(rule.tree)}
+    return {**plain, "neighbours": rule.neighbours, "weights": _sorted(rule.weights)}
+
+
+def _tree(tree: Tree) -> dict[str, Any]:
+    if isinstance(tree, Leaf):
+        return {"entry": tree.entry}
+    return {
+        "feature": tree.feature,
+        "below": tree.below,
+        "then": _tree(tree.then),
+        "else": _tree(tree.otherwise),
+    }
+
+
+def _crossover_text(item: Crossover) -> dict[str, Any]:
+    return {"below": item.below, "workloads": list(item.workloads)}
+
+
+def write(path: Path, file: PolicyFile) -> None:
+    text = "# Written by autotune; may be edited. `autotune sweep` merges new measurements into it.\n"
+    text += yaml.safe_dump(content(file), sort_keys=False, width=110, allow_unicode=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as opened:
+            opened.write(text)
+            opened.flush()
+            os.fsync(opened.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,332 @@
+"""Sweeps into policy files: entries from studies, merged under a lock, the file replaced whole.
+
+A reader never sees half a file, and a measurement is never lost to a worse one.
+"""
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from autotune.declaration import Configuration, parsed
+from autotune.errors import PolicyFileError
+from autotune.policy.device_crossover import crossover, volume
+from autotune.policy.file import Entry, NewerSchema, PolicyFile, file_name, write
+from autotune.policy.file import read_policy_file as read
+from autotune.policy.rule import made
+from autotune.record import (
+    Decision,
+    Minimax,
+    Study,
+    Trial,
+    accuracy_class,
+    cost_ms,
+    decide_classes,
+    minimax,
+    time_ms,
+)
+
+__all__ = ["entry_name", "merged", "update"]
+
+
+_LOCK_SECONDS = 60
+
+_ABOUT = (
+    "source_digest", "layouts_digest", "space_digest", "workload_digest", "compiler", "driver", "autotune", "date",
+)  # fmt: skip
+
+_SOURCES = ("source_digest", "layouts_digest", "space_digest")
+
+_ALIKE = ("options", *_SOURCES, "workload_digest", "compiler")
+
+
+def update(folder: Path, studies: Sequence[Study], objective: str = "kernel") -> Path:
+    """Merge the winners of ``studies`` (one family, one device) by ``objective`` into their policy file below
+    ``folder`` and return its path; the crossovers between it and the policy files of the other kind beside it are found
+    anew. A link is followed, not replaced. Raises PolicyFileError when the file or folder cannot be written, or when
+    the file is of a later autotune."""
+    import filelock
+
+    first = studies[-1]
+    named = folder / file_name(first.family, first.device)
+    try:
+        named.parent.mkdir(parents=True, exist_ok=True)
+        path = Path(os.path.realpath(named))
+        with filelock.FileLock(f"{path}.lock", timeout=_LOCK_SECONDS):
+            write(path, merged(_before(path, first), studies, objective))
+        _crossovers(named.parent)
+    except filelock.Timeout:
+        raise PolicyFileError(
+            f"{named} has been locked for {_LOCK_SECONDS} s by another process; run the sweep again when that one is "
+            "done (nothing is measured twice)"
+        ) from None
+    except OSError as problem:
+        raise PolicyFileError(
+            f"cannot write {named}: {problem.strerror or problem}; name a folder you may write with --policies"
+        ) from None
+    return named
+
+
+def _before(path: Path, study: Study) -> PolicyFile | None:
+    """The file as it is, or None. What is no policy file of this family and device is put aside."""
+    if not path.exists():
+        return None
+    try:
+        found = read(path)
+        if (found.family, found.device["kind"]) == (study.family, study.about["device_kind"]):
+            return found
+        trouble = f"it is for {found.family} on {found.device['name']}"
+    except NewerSchema:
+        raise
+    except PolicyFileError as problem:
+        trouble = str(problem)
+    aside = path.with_suffix(".yaml.unreadable")
+    path.replace(aside)
+    warnings.warn(f"{path} was put aside as {aside.name}: {trouble}", stacklevel=3)
+    return None
+
+
+def merged(before: PolicyFile | None, studies: Sequence[Study], objective: str = "kernel") -> PolicyFile:
+    """``before`` with the winners of those ``studies`` that were made on the same sources as the latest of them. An
+    entry of another workload stays; one of the same workload is replaced unless it is the better one (see
+    ``_stays``)."""
+    first = max(studies, key=lambda s: str(s.about.get("date", "")))
+    studies = [s for s in studies if all(s.about.get(k) == first.about.get(k) for k in _SOURCES)]
+    about = first.about
+    kept: dict[str, Entry] = dict(before.entries) if before else {}
+    stayed = False
+    for study in studies:
+        for new in new_entries(study, objective):
+            old = kept.get(new.workload)
+            if old is not None and _stays(old, new, study):
+                stayed = True
+            else:
+                kept[new.workload] = new
+    kept = _with_regrets(kept, studies)
+    chosen, over = _default(before, stayed, studies, kept, objective)
+    compared: Mapping[str, str] = about.get("compared", {})
+    return PolicyFile(
+        family=first.family,
+        device={
+            "kind": about["device_kind"],
+            "name": about["device_name"],
+            "compute_capability": about["compute_capability"],
+            "driver": str(about["driver"]),
+        },
+        entries=dict(sorted(kept.items())),
+        default=dict(chosen.configuration),
+        default_regret=round(chosen.regret, 4),
+        default_over=sorted(over),
+        rule=made({k: e for k, e in kept.items() if e.objective == "kernel"}, compared),
+        crossovers=before.crossovers if before else {},
+    )
+
+
+# -- entries ------------------------------------------------------------------------------------------------
+
+
+def new_entries(study: Study, objective: str = "kernel") -> list[Entry]:
+    """The policy file's entries for a finished study: one for each accuracy class in which something was measured,
+    the family's own class under the workload's name, others as ``workload (class)``; by another objective than the
+    kernels' time, ``workload (objective)`` and ``workload (class) (objective)``."""
+    names = study.about.get("accuracy", ())
+    found = decide_classes(study.selection, study.control, names, objective, study.beside)
+    return [_entry(study, name, decision) for name, decision in found.items()]
+
+
+def entry_name(workload: str, accuracy: str, objective: str) -> str:
+    """The entry's key; an empty ``accuracy`` is the family's own class."""
+    named = f"{workload} ({accuracy})" if accuracy else workload
+    return named if objective == "kernel" else f"{named} ({objective})"
+
+
+def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
+    measurement = decision.winner.measurement
+    assert measurement is not None
+    about = study.about
+    own = accuracy_class(study.control, about.get("accuracy", ()))
+    sizes = dict(about["features"])
+    told: dict[str, Any] = {key: str(about.get(key, "")) for key in _ABOUT}
+    return Entry(
+        workload=entry_name(study.workload, "" if accuracy == own else accuracy, decision.objective),
+        features=_compared(about, {**sizes, **about.get("scalars", {})}),
+        options=dict(about["options"]),
+        accuracy=accuracy,
+        configuration=dict(decision.winner.configuration),
+        median_ms=round(measurement.time_ms, 7),
+        spread=round(measurement.spread, 5),
+        samples=measurement.samples,
+        tie_set=[t.configuration.id for t in decision.tie_set],
+        runner_up=decision.runner_up.configuration.id if decision.runner_up else "",
+        runner_up_ms=round(cost_ms(decision.runner_up, decision.objective), 7) if decision.runner_up else 0.0,
+        margin_over_control=round(decision.margin_over_control, 3) if decision.control else 0.0,
+        binding_resource=_binding_resource(decision.winner),
+        needs={
+            p.kernel: {
+                "block_size": p.block_size,
+                "registers": p.registers,
+                "shared_bytes": p.static_shared_bytes + p.dynamic_shared_bytes,
+            }
+            for p in decision.winner.profiles
+            if p.block_size
+        },
+        operations=float(about.get("operations") or volume(sizes)),
+        transform_ms=round(measurement.transform_ms, 4),
+        transfer_ms=round(measurement.transfer_ms, 4),
+        objective=decision.objective,
+        proved=_proved(decision.winner),
+        searched=_searched(study),
+        break_even=decision.break_even.launches if decision.break_even else 0,
+        break_even_with=_other(decision),
+        libraries=dict(about.get("libraries", {})),
+        protocol=dict(about["protocol"]),
+        sanitizer=_sanitizer(study, decision.winner),
+        **told,
+    )
+
+
+def _proved(winner: Trial) -> dict[str, Any]:
+    """Nothing where a record does not tell."""
+    if not winner.proof:
+        return {}
+    return {"sizes": [dict(sorted(size.items())) for size in winner.proved], "version": winner.proof}
+
+
+def _searched(study: Study) -> dict[str, Any]:
+    """How much of the whole space the study holds, whichever selections it was swept in."""
+    about = study.about.get("searched")
+    if not about:
+        return {}
+    whole = {} if about["space"] is None else {"of": about["space"]}
+    limits = {name: about[name] for name in ("by", "seed", "budget") if about.get(name) not in (None, "")}
+    return {"tried": len(study.trials), **whole, **limits}
+
+
+def _compared(about: Mapping[str, Any], numbers: Mapping[str, float]) -> dict[str, float]:
+    """Those extents and scalars that the family's features read; all of a study from before it told them."""
+    told = about.get("compared")
+    read = {name for text in told.values() for name in parsed(text).names} if told else numbers.keys()
+    return {name: value for name, value in sorted(numbers.items()) if name in read}
+
+
+def _other(decision: Decision) -> str:
+    """The id of the other configuration of the break-even."""
+    if decision.break_even is None:
+        return ""
+    pair = decision.break_even
+    return (pair.single if decision.objective == "kernel" else pair.lasting).id
+
+
+def _sanitizer(study: Study, winner: Trial) -> str:
+    """The tools of compute-sanitizer that found nothing in the winner; empty where none looked."""
+    about: Mapping[str, Any] = study.about.get("sanitized", {})
+    return str(about["by"]) if winner.configuration.id in about.get("configurations", ()) else ""
+
+
+def _binding_resource(trial: Trial) -> str:
+    """What limits the occupancy of the kernel that takes the most time."""
+    assert trial.measurement is not None
+    spent = trial.measurement.kernel_ms
+    profile = max(trial.profiles, key=lambda p: spent.get(p.kernel, 0.0), default=None)
+    return profile.limited_by if profile else ""
+
+
+def _stays(old: Entry, new: Entry, study: Study) -> bool:
+    """Whether the old entry is the better one. Measured on other sources, input or compiler, the later one is. On the
+    same, the old one stays when it is faster and the new sweep did not try its configuration, or when it was measured
+    with more samples and a narrower interval and the new one is not faster beyond both intervals."""
+    if any(getattr(old, name) != getattr(new, name) for name in _ALIKE):
+        return old.date > new.date
+    tried = {t.configuration for t in study.trials if t.measurement}
+    if old.cost_ms < new.cost_ms and Configuration(old.configuration) not in tried:
+        return True
+    better_measured = old.samples > new.samples and old.spread < new.spread
+    return better_measured and new.cost_ms > old.cost_ms * (1 - old.spread - new.spread)
+
+
+def _with_regrets(kept: Mapping[str, Entry], studies: Sequence[Study]) -> dict[str, Entry]:
+    """The entries with what each workload loses with the others' winners, as far as it was measured; what an earlier
+    sweep knew stays where the winner is still the same one."""
+    measured = {s.workload: {t.configuration: t for t in s.trials if t.measurement} for s in studies}
+    found: dict[str, Entry] = {}
+    for name, item in kept.items():
+        trials = measured.get(name.partition(" (")[0], {})
+        row = {configuration: cost_ms(trial, item.objective) for configuration, trial in trials.items()}
+        regrets: dict[str, float] = {}
+        for other, theirs in sorted(kept.items()):
+            if other == name or (theirs.accuracy, theirs.objective) != (item.accuracy, item.objective):
+                continue
+            configuration = Configuration(theirs.configuration)
+            if configuration in row:
+                regrets[other] = round(max(0.0, row[configuration] / item.cost_ms - 1), 4)
+            elif configuration == Configuration(item.configuration):
+                regrets[other] = 0.0
+            elif other in item.regret_with and other.partition(" (")[0] not in measured:
+                regrets[other] = item.regret_with[other]
+        found[name] = replace(item, regret_with=regrets)
+    return found
+
+
+# -- the default --------------------------------------------------------------------------------------------
+
+
+def _default(
+    before: PolicyFile | None,
+    stayed: bool,
+    studies: Sequence[Study],
+    kept: Mapping[str, Entry],
+    objective: str,
+) -> tuple[Minimax, list[str]]:
+    """Minimax regret over the studies at hand, by the kernels' time, and their names. The default that is there stays
+    when it was chosen over workloads that are not at hand, or when a better entry stayed: a part of the record knows
+    too little; and for a sweep by another objective than the file's entries."""
+    times = {
+        s.workload: {
+            t.configuration: time_ms(t) for t in s.trials if t.measurement and _is_own(s, t.configuration)
+        }
+        for s in studies
+    }
+    over = [workload for workload, row in times.items() if row]
+    if before and objective != "kernel" and any(e.objective == "kernel" for e in before.entries.values()):
+        return Minimax(Configuration(before.default), before.default_regret), list(before.default_over)
+    if before and (stayed or set(before.default_over) - set(over)):
+        return Minimax(Configuration(before.default), before.default_regret), list(before.default_over)
+    found = minimax({w: times[w] for w in over})
+    if found is None:  # nothing was measured everywhere: the entry that won by most stands in
+        best = max(kept.values(), key=lambda e: e.margin_over_control)
+        return Minimax(Configuration(best.configuration), 0.0), []
+    winners = {Configuration(kept[w].configuration) for w in over if w in kept}
+    if len(over) == 1 and len(winners) == 1:  # with one study its winner, tie-break included
+        return Minimax(next(iter(winners)), 0.0), over
+    return found, over
+
+
+def _is_own(study: Study, configuration: Configuration) -> bool:
+    names: Sequence[str] = study.about.get("accuracy", ())
+    return accuracy_class(configuration, names) == accuracy_class(study.control, names)
+
+
+# -- the file -----------------------------------------------------------------------------------------------
+
+
+def _crossovers(folder: Path) -> None:
+    """Find the crossovers between the policy files in ``folder`` anew and write those that changed."""
+    import filelock
+
+    files: list[PolicyFile] = []
+    for path in sorted(folder.glob("*.yaml")):
+        try:
+            files.append(read(path))
+        except PolicyFileError:
+            continue  # whoever needs it will be told
+    cpus = [file for file in files if file.device["kind"] == "cpu"]
+    for gpu in (file for file in files if file.device["kind"] != "cpu"):
+        assert gpu.path is not None
+        found = {c.device: c for cpu in cpus if (c := crossover(cpu, gpu))}
+        if found and found != gpu.crossovers:
+            path = Path(os.path.realpath(gpu.path))
+            with filelock.FileLock(f"{path}.lock", timeout=_LOCK_SECONDS):
+                now = read(path)
+                write(path, replace(now, crossovers={**now.crossovers, **found}))

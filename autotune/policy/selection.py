@@ -1,0 +1,311 @@
+"""Which configuration to run for this input on this device, and why.
+
+    exact      an entry of this device whose declared features and options are those of the input
+    neighbours the winner that costs the nearest entries least, where the file has a rule for it; or
+    tree       what the file's decision tree names (a file has the rule that did better than the nearest entry)
+    nearest    the other entries of this device, by the distance of the logarithms of the declared features
+    capability the entries of other devices of the same compute capability, exact ones and then nearest first
+    default    the file's minimax-regret configuration
+    preset     what the family would have an untuned device of this kind run
+    control    the family's defaults
+
+The first that stands is taken. Every candidate that is passed over says why: stale, other options, another accuracy
+class, more than the device has. A configuration of another architecture is never a candidate.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from autotune.declaration import Configuration, Family, families
+from autotune.errors import AutotuneError, DeviceError, PolicyFileError, UnknownName
+from autotune.hardware import Device
+from autotune.policy.acceptance import (
+    accuracy_asked,
+    entry_refusal,
+    file_refusal,
+    known_configuration,
+    other_accuracy,
+    other_options,
+    stale,
+    unmet_need,
+)
+from autotune.policy.device_crossover import expected_ms, operations
+from autotune.policy.features import (
+    Features,
+    among_neighbours,
+    asks,
+    decide,
+    distance,
+    feature_values,
+    nearest,
+)
+from autotune.policy.file import Crossover, Entry, PolicyFile, file_name
+from autotune.policy.file import read_policy_file as read
+from autotune.record import OBJECTIVES
+
+__all__ = ["Candidate", "Policies", "candidates", "choose", "find", "of_objective", "untuned"]
+
+
+_HEAD = 4096  # bytes; a policy file begins with its device
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A configuration with the rule that brought it up (see above; ``file`` for a policy file that cannot be used).
+    ``refusal`` is why it is not taken, empty for the one that is. ``expected_ms`` is the recorded time, or for another
+    input's entry what the file's times suggest for this much work, whichever is taken; 0 when nothing is known."""
+
+    match: str
+    configuration: Configuration | None
+    origin: str
+    expected_ms: float = 0.0
+    refusal: str = ""
+
+
+@dataclass(frozen=True)
+class Policies:
+    """What the policy files say of a family on ``device``: ``own`` is the device's file, ``alike`` are those of other
+    devices of the same compute capability, nearest folder first."""
+
+    device: Device
+    own: PolicyFile | None = None
+    alike: tuple[PolicyFile, ...] = ()
+
+    @property
+    def files(self) -> tuple[PolicyFile, ...]:
+        """The device's own file first."""
+        return (self.own, *self.alike) if self.own else self.alike
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Those of the device's own file."""
+        return list(self.own.entries.values()) if self.own else []
+
+    def crossover(self, cpu: str) -> Crossover | None:
+        """Where this GPU overtakes the cpu of that name (``Device.slug``), when both were tuned."""
+        return self.own.crossovers.get(cpu) if self.own else None
+
+    def expected_call_ms(self, work: float) -> float:
+        """What a call of so many operations (``crossover.operations``) takes on this device, layout transforms and
+        transfers included, in milliseconds; 0 when the file says nothing."""
+        return expected_ms(self.entries, work, call=self.device.kind)
+
+
+def find(family: Family, device: Device, folders: Iterable[Path]) -> tuple[Policies | None, list[Candidate]]:
+    """The first usable policy file of ``family`` for ``device``, with those of devices of the same compute
+    capability; None when there is neither. A refused candidate for each file that cannot be used."""
+    passed: list[Candidate] = []
+    own: PolicyFile | None = None
+    alike: dict[str, PolicyFile] = {}
+    seen: set[str] = set()
+    for folder in folders:
+        path = folder / file_name(family.name, device.slug)
+        if os.path.realpath(path) in seen:
+            continue
+        seen.add(os.path.realpath(path))
+        if own is None and _is_there(path):
+            own = _usable(family, path, device.kind, passed)
+        for other in _beside(path, device):
+            found = _usable(family, other, device.kind, [])
+            if found and found.device.get("compute_capability") == device.compute_capability:
+                alike.setdefault(other.name, found)
+    if own is None and not alike:
+        return None, passed
+    return Policies(device, own, tuple(alike.values())), passed
+
+
+def untuned(family: Family, device: Device, folders: Sequence[Path], passed: Iterable[Candidate]) -> str:
+    """What a person should know where ``find`` found nothing: how to get a policy file, and where it is looked for."""
+    why = "".join(f"; {c.origin}: {c.refusal}" for c in passed)
+    shipped = families().get(family.name)
+    is_shipped = shipped is not None and shipped.resolve() == family.folder
+    places = dict.fromkeys(str(folder.absolute()) for folder in folders)
+    return (
+        f"no usable policy file for {family.name} on {device.slug}: running an untuned configuration; "
+        f"`autotune sweep {family.name if is_shipped else family.folder}` makes one in ./policies. Looked for "
+        f"{file_name(family.name, device.slug)} in {', '.join(places)}{why}"
+    )
+
+
+def _is_there(path: Path) -> bool:
+    """Also where it cannot be read: that is worth a message."""
+    try:
+        return path.exists() or path.is_symlink()
+    except OSError:
+        return True
+
+
+def _beside(path: Path, device: Device) -> list[Path]:
+    """The policy files of other devices in the folder of ``path`` that seem to be of the same compute capability: those
+    of a hundred others need not be parsed for it. A cpu has none to share."""
+    if not device.compute_capability:
+        return []
+    named = re.compile(rb"compute_capability:\s*['\"]?" + re.escape(device.compute_capability).encode())
+    found = []
+    with suppress(OSError):
+        for other in sorted(path.parent.glob("*.yaml")):
+            if other.name != path.name and other.is_file():
+                with other.open("rb") as file:
+                    if named.search(file.read(_HEAD)):
+                        found.append(other)
+    return found
+
+
+def _usable(family: Family, path: Path, kind: str, passed: list[Candidate]) -> PolicyFile | None:
+    """The file, or None with a candidate in ``passed`` that says why not."""
+    try:
+        found = read(path)
+    except PolicyFileError as problem:
+        passed.append(Candidate("file", None, str(path), refusal=str(problem)))
+        return None
+    reason = file_refusal(family, found, kind)
+    if reason:
+        passed.append(Candidate("file", None, str(path), refusal=reason))
+        return None
+    return _counted(family, found)
+
+
+def _counted(family: Family, file: PolicyFile) -> PolicyFile:
+    """The file with the operations of entries from before they were recorded, as far as extents alone tell them."""
+    entries = dict(file.entries)
+    for name, item in entries.items():
+        if not item.operations:
+            sizes = {k: int(v) for k, v in item.features.items()}
+            with suppress(AutotuneError):
+                entries[name] = replace(item, operations=operations(family, sizes, item.options, {}))
+    return replace(file, entries=entries)
+
+
+def candidates(
+    family: Family,
+    policies: Policies | None,
+    sizes: Mapping[str, int],
+    options: Mapping[str, Any],
+    kind: str = "",
+    *,
+    scalars: Mapping[str, float] | None = None,
+    accuracy: Mapping[str, Any] | None = None,
+    objective: str = "kernel",
+) -> list[Candidate]:
+    """Every configuration worth considering, best first, those that may not be taken with their refusals; control
+    is last and stands. ``kind`` (cpu, cuda) names the device's kind where there is no policy file. ``accuracy`` asks
+    for another accuracy class than the family's own. Entries of another ``objective`` (``decision.cost_ms``) count only
+    in a file that has none of that one. Raises UnknownName."""
+    if objective not in OBJECTIVES:
+        raise UnknownName("objective", objective, OBJECTIVES)
+    asked = feature_values(family.features, {**sizes, **(scalars or {})})
+    wanted = accuracy_asked(family, accuracy)
+    listed: list[Candidate] = []
+    if policies is not None:
+        kind = policies.device.kind
+        work = operations(family, sizes, options, scalars or {})
+        for whole in policies.files:
+            is_own, file = whole is policies.own, of_objective(whole, objective)
+            found = [
+                _candidate(family, policies.device, file, match, item, options, wanted)
+                for match, item in _ordered(family, file, asked, options, wanted)
+            ]
+            expected = _expected(family, file, found, asked, work) if is_own else 0.0
+            for c in found:
+                took = c.expected_ms if is_own and c.match == "exact" else expected
+                listed.append(replace(c, match=c.match if is_own else "capability", expected_ms=took))
+        listed += [_default(family, policies, file, wanted) for file in policies.files]
+    if kind in family.space.presets:
+        for configuration in family.space.configurations(kind)[:1]:
+            refusal = other_accuracy(family, configuration, wanted)
+            listed.append(Candidate("preset", configuration, f"the family's preset {kind}", refusal=refusal))
+    control = Configuration({**family.space.control, **_policies_of(family, accuracy)})
+    listed.append(Candidate("control", control, "the family's defaults"))
+    return listed
+
+
+def of_objective(file: PolicyFile, objective: str) -> PolicyFile:
+    """``file`` with the entries of ``objective``, or all where it has none; its rule is for the kernels' time."""
+    entries = {name: item for name, item in file.entries.items() if item.objective == objective}
+    rule = file.rule if objective == "kernel" and entries else None
+    return replace(file, entries=entries or file.entries, rule=rule)
+
+
+def _policies_of(family: Family, accuracy: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {name: family.space.policy(name).value(value) for name, value in (accuracy or {}).items()}
+
+
+def _ordered(
+    family: Family, file: PolicyFile, asked: Features, options: Mapping[str, Any], wanted: str
+) -> Iterator[tuple[str, Entry]]:
+    """The entries of ``file``, each once: those of the same class, what the file's rule says, then the nearest."""
+    known = {name: feature_values(family.features, item.features) for name, item in file.entries.items()}
+    rule = file.rule
+    if rule and (other_options(rule.options, options) or rule.accuracy != wanted):
+        rule = None
+    near = nearest(known, asked, rule.weights if rule else None)
+    named = {name: "exact" for name in near if known[name] == asked}
+    if rule and not named:
+        if rule.tree:
+            if asks(rule.tree) <= asked.keys():  # else the family declares others by now
+                named[decide(rule.tree, asked)] = "tree"
+        elif rule.weights.keys() <= asked.keys():
+            same = {
+                name: known[name]
+                for name, item in file.entries.items()
+                if item.accuracy == rule.accuracy and not other_options(item.options, options)
+            }
+            regrets = {name: file.entries[name].regret_with for name in same}
+            if same:
+                named[among_neighbours(same, regrets, asked, rule.neighbours, rule.weights)] = "neighbours"
+    for name in [*named, *(name for name in near if name not in named)]:
+        yield named.get(name, "nearest"), file.entries[name]
+
+
+def _candidate(
+    family: Family, device: Device, file: PolicyFile, match: str, item: Entry, options: Mapping[str, Any], wanted: str
+) -> Candidate:  # fmt: skip
+    configuration, wrong = known_configuration(family, item.configuration)
+    refusal = entry_refusal(family, item, device) or other_options(item.options, options) or wrong
+    if not refusal and configuration is not None:
+        refusal = other_accuracy(family, configuration, wanted)
+    return Candidate(match, configuration, f"{file.path}: {item.workload}", item.median_ms, refusal)
+
+
+def _expected(
+    family: Family, file: PolicyFile, found: Sequence[Candidate], asked: Features, work: float
+) -> float:
+    """What ``work`` should take, from the entries that are not refused."""
+    refused = {c.origin for c in found if c.refusal}
+    entries = [e for e in file.entries.values() if f"{file.path}: {e.workload}" not in refused]
+    away = [distance(feature_values(family.features, e.features), asked) for e in entries]
+    return expected_ms(entries, work, away)
+
+
+def _default(family: Family, policies: Policies, file: PolicyFile, wanted: str) -> Candidate:
+    configuration, wrong = known_configuration(family, file.default)
+    fresh = not file.entries or any(
+        not stale(family, e) for e in file.entries.values()
+    )  # by hand, or measured
+    refusal = "" if fresh else "stale: every entry it was chosen over is"
+    if configuration is not None:
+        same = [e for e in file.entries.values() if dict(e.configuration) == dict(file.default)]
+        needs = "" if not same else unmet_need(same[0], policies.device)
+        refusal = refusal or wrong or needs or other_accuracy(family, configuration, wanted)
+    return Candidate("default", configuration, f"{file.path}: default", 0.0, refusal or wrong)
+
+
+def choose(
+    listed: Iterable[Candidate], exclusion: Callable[[Configuration], str]
+) -> tuple[Candidate, list[Candidate]]:
+    """The first candidate that stands and that ``exclusion`` (device limits, sizes) lets pass, with all those looked
+    at before it, refusals filled in. Raises DeviceError when not even control fits."""
+    passed: list[Candidate] = []
+    for candidate in listed:
+        if candidate.refusal or candidate.configuration is None:
+            passed.append(candidate)
+        elif reason := exclusion(candidate.configuration):
+            passed.append(replace(candidate, refusal=reason))
+        else:
+            return candidate, passed
+    raise DeviceError(f"no configuration fits this input: {passed[-1].refusal}")

@@ -1,0 +1,374 @@
+"""From trials to a winner: the one module that says what best means.
+
+All configurations whose time is within the noise of the best form the tie set, however wide that noise is; the tie is
+broken, among those near the best, by occupancy, then footprint, then closeness to the control (simplicity), then id. An
+objective says what counts beside the kernels' time: what the layout costs once, for a caller that launches once; its
+ties are broken by that time first. A margin is a ratio of two medians, with the interval that theirs make.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from autotune.declaration import Configuration
+from autotune.errors import UnknownName
+from autotune.record.trial import Trial
+
+__all__ = [
+    "OBJECTIVES",
+    "BreakEven",
+    "Decision",
+    "Margin",
+    "Minimax",
+    "accuracy_class",
+    "break_even",
+    "close_to_winner",
+    "compared",
+    "cost_ms",
+    "decide",
+    "decide_classes",
+    "margin",
+    "minimax",
+    "objective_ms",
+    "ranked",
+    "retime_ratio",
+]
+
+
+OBJECTIVES = ("kernel", "with-transfer", "with-transform")
+
+
+TIE = (
+    0.01  # two medians closer than this are a tie even when their intervals are narrower (as cuda-bench does)
+)
+
+WIDE = 0.10  # a winner with a wider interval may be one by chance
+
+MOST = 0.05  # further from the best than this none wins a tie; and what is laid to noise where no interval is known
+
+_UNKNOWN = 1.0  # a ``spread`` from here on is none: what ``measure.spread`` says of a single sample
+
+
+@dataclass(frozen=True)
+class Margin:
+    """How many times another one's time takes of the winner's: ``ratio``, with the 95 % interval ``low`` to ``high``;
+    NaN where a time, or the interval of one, is not known.
+
+    The interval is that of MOVER on the logarithms (Zou and Donner, Statistics in Medicine 27, 2008, with Newcombe,
+    Statistical Methods in Medical Research 25, 2016, for ratios), from the intervals m (1 -+ s) of the two medians:
+    log ratio - sqrt(log(1 - s_other)^2 + log(1 + s_winner)^2), and + sqrt(log(1 + s_other)^2 + log(1 - s_winner)^2).
+    """
+
+    ratio: float
+    low: float = math.nan
+    high: float = math.nan
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The outcome of one study. Margins are ratios of times: control over winner, runner-up over winner; NaN when
+    the other was not measured; winner, control and runner-up are timed again side by side, so the ratios hold.
+    ``runner_up`` is the fastest that is slower than all of the tie set, else the fastest other one in it. Times are
+    what ``objective`` counts (``cost_ms``). ``break_even`` compares the winner for kernels alone with the one for a
+    single call."""
+
+    winner: Trial
+    tie_set: tuple[Trial, ...]
+    runner_up: Trial | None
+    control: Trial | None
+    margin_over_control: float
+    margin_over_runner_up: float
+    objective: str = "kernel"
+    break_even: "BreakEven | None" = None
+
+    @property
+    def over_control(self) -> Margin:
+        return margin(self.control, self.winner, self.objective)
+
+    @property
+    def over_runner_up(self) -> Margin:
+        return margin(self.runner_up, self.winner, self.objective)
+
+    @property
+    def is_reliable(self) -> bool:
+        """Whether anything is faster than the control beyond noise; so too where the control has no time."""
+        control = self.control
+        if control is None:
+            return True
+        return any(
+            cost_ms(control, self.objective)
+            > cost_ms(t, self.objective) * (1 + noise(t, control, self.objective))
+            for t in self.tie_set
+        )
+
+
+@dataclass(frozen=True)
+class BreakEven:
+    """On data that stay, ``lasting``, the winner for kernels alone, is the cheaper one from ``launches`` launches on,
+    layout included; for fewer it is ``single``, the winner for one call."""
+
+    lasting: Configuration
+    single: Configuration
+    launches: int
+
+
+def decide(trials: Sequence[Trial], control: Configuration, objective: str = "kernel") -> Decision | None:
+    """The decision over the measured trials of one study, or None when none was measured. ``objective`` is one of
+    OBJECTIVES (see ``cost_ms``). Raises UnknownName."""
+
+    def cost(trial: Trial) -> float:
+        return cost_ms(trial, objective)
+
+    finalists, ties = _ties(trials, control, objective)
+    if not ties:
+        return None
+    winner = ties[0]
+    ranked = sorted((t for t in trials if t.measurement), key=lambda t: (cost(t), t.configuration.id))
+    slowest = max(map(cost, ties))  # of one that was not timed again, a shorter time does not compare
+    slower = [t for t in finalists if cost(t) > slowest and t.configuration != control]
+    slower = slower or [t for t in ranked if cost(t) > slowest]
+    runner_up = min(slower or [t for t in ties if t is not winner], key=cost, default=None)
+    by_id = {t.configuration: t for t in ranked}
+    control_trial = by_id.get(control)
+    return Decision(
+        winner,
+        ties,
+        runner_up,
+        control_trial,
+        _ratio(control_trial, winner, objective),
+        _ratio(runner_up, winner, objective),
+        objective,
+        _break_even(trials, control, winner, objective),
+    )
+
+
+def _ties(
+    trials: Sequence[Trial], control: Configuration, objective: str
+) -> tuple[list[Trial], tuple[Trial, ...]]:
+    """The trials that may win, best first, and those of them that noise cannot tell from the best, the winner first."""
+
+    def cost(trial: Trial) -> float:
+        return cost_ms(trial, objective)
+
+    ranked = sorted((t for t in trials if t.measurement), key=lambda t: (cost(t), t.configuration.id))
+    if not ranked:
+        return [], ()
+    finalists = ranked
+    if objective == "kernel":  # else what is cheap to lay out need not have been a finalist
+        retimed = [t for t in ranked if t.measurement and t.measurement.retimed_ms]
+        fastest = min(ranked, key=lambda t: t.measurement.median_ms if t.measurement else math.inf)
+        finalists = (
+            retimed if fastest in retimed else ranked
+        )  # a record may hold an older sweep's finalists only
+    best = finalists[0]
+    ties = [t for t in finalists if cost(t) <= cost(best) * (1 + noise(best, t, objective))]
+
+    def key(trial: Trial) -> tuple[bool, float, Preference]:
+        far = cost(trial) > cost(best) * (1 + min(MOST, noise(best, trial, objective)))
+        return far, cost(trial) if far else 0.0, _preference(trial, control, objective)
+
+    return finalists, tuple(sorted(ties, key=key))
+
+
+def _break_even(
+    trials: Sequence[Trial], control: Configuration, winner: Trial, objective: str
+) -> BreakEven | None:
+    """Between the winner of ``objective`` and that of the other end: of a single call, or of kernels alone. None where
+    noise may have made the difference, and where it is the control that lasts: nothing has to pay for that."""
+    other = _ties(trials, control, "with-transform" if objective == "kernel" else "kernel")[1][0]
+    lasting, single = (winner, other) if objective == "kernel" else (other, winner)
+    is_alike = time_ms(single) <= time_ms(lasting) * (1 + noise(lasting, single))
+    # What is paid once was timed once.
+    is_as_dear = once_ms(lasting) <= once_ms(single) * (1 + MOST)
+    if lasting.configuration == control or is_alike or is_as_dear:
+        return None
+    return break_even(lasting, single)
+
+
+def break_even(lasting: Trial, single: Trial) -> BreakEven | None:
+    """From how many launches on ``lasting`` is the cheaper one; None when one of the two always is. With o for what a
+    layout costs once and t for a launch, o_l + n t_l <= o_s + n t_s for n >= (o_l - o_s) / (t_s - t_l)."""
+    gain = time_ms(single) - time_ms(lasting)
+    extra = once_ms(lasting) - once_ms(single)
+    if lasting is single or gain <= 0 or extra <= 0:
+        return None
+    return BreakEven(lasting.configuration, single.configuration, max(1, math.ceil(extra / gain)))
+
+
+def close_to_winner(trials: Sequence[Trial], decision: Decision) -> int:
+    """How many of the other measured ``trials`` are behind the winner by no more than the half-width of its own
+    interval: a warning that noise may have chosen it. 0 where that is at most WIDE, or they are at most half of
+    the others."""
+    best, measurement = cost_ms(decision.winner, decision.objective), decision.winner.measurement
+    width = measurement.spread * time_ms(decision.winner) / best if measurement and best else 0.0
+    behind = [
+        cost_ms(t, decision.objective) / best - 1
+        for t in trials
+        if t.measurement and t is not decision.winner
+    ]
+    close = sum(lead <= width for lead in behind)
+    return close if width > WIDE and 2 * close > len(behind) else 0
+
+
+def accuracy_class(configuration: Mapping[str, object], names: Sequence[str]) -> str:
+    """The accuracy class of ``configuration`` when the policies ``names`` decide how exact a result is: their values
+    as in a configuration's id, empty for a family that declares none."""
+    return ",".join(f"{name}={configuration[name]}" for name in sorted(names))
+
+
+def decide_classes(
+    trials: Sequence[Trial],
+    control: Configuration,
+    names: Sequence[str],
+    objective: str = "kernel",
+    beside: Iterable[Trial] = (),
+) -> dict[str, Decision]:
+    """The decision within each accuracy class that was measured, by class; margins over control hold across them. What
+    was tried ``beside`` them is compared with, and wins in no class."""
+    groups: dict[str, list[Trial]] = {}
+    for trial in trials:
+        if trial.measurement:
+            groups.setdefault(accuracy_class(trial.configuration, names), []).append(trial)
+    found = {}
+    for name, group in sorted(groups.items()):
+        decision = decide(group, control, objective)
+        assert decision is not None
+        found[name] = compared(decision, [*trials, *beside], control)
+    return found
+
+
+def compared(decision: Decision, trials: Iterable[Trial], control: Configuration) -> Decision:
+    """``decision`` with its margin over the control that is among ``trials``, wherever that was tried."""
+    measured = next((t for t in trials if t.measurement and t.configuration == control), None)
+    margin_over_control = _ratio(measured, decision.winner, decision.objective)
+    return replace(decision, control=measured, margin_over_control=margin_over_control)
+
+
+def time_ms(trial: Trial) -> float:
+    """The ranking time in milliseconds; infinite when the trial was not measured."""
+    return trial.measurement.time_ms if trial.measurement else math.inf
+
+
+def once_ms(trial: Trial) -> float:
+    """What the layout costs once in milliseconds: transform and transfer."""
+    return trial.measurement.transform_ms + trial.measurement.transfer_ms if trial.measurement else math.inf
+
+
+def cost_ms(trial: Trial, objective: str = "kernel") -> float:
+    """What is to be small, in milliseconds: the kernels' time (``kernel``), with the copy of the inputs to the device
+    (``with-transfer``: data in their layout already), or with the layout's transform too (``with-transform``: a single
+    call that begins with plain arrays). Infinite when the trial was not measured."""
+    if trial.measurement is None:
+        return math.inf
+    measured = trial.measurement
+    return objective_ms(objective, measured.time_ms, measured.transfer_ms, measured.transform_ms)
+
+
+def objective_ms(objective: str, kernel_ms: float, transfer_ms: float, transform_ms: float) -> float:
+    """As ``cost_ms``, of its parts. Raises UnknownName."""
+    if objective not in OBJECTIVES:
+        raise UnknownName("objective", objective, OBJECTIVES)
+    with_transfer = kernel_ms if objective == "kernel" else kernel_ms + transfer_ms
+    return with_transfer + transform_ms if objective == "with-transform" else with_transfer
+
+
+def noise(faster: Trial, slower: Trial, objective: str = "kernel") -> float:
+    """The relative difference up to which the two cannot be told apart: where the interval of their ratio begins at 1
+    (see ``Margin``), and at least TIE. A transform and a transfer are timed once, so their part has no interval of its
+    own; a single sample has none at all, which counts as MOST."""
+    first, second = (_width(t, objective) for t in (faster, slower))
+    known = math.isfinite(first) and math.isfinite(second)
+    widths = (first, second) if known else tuple(w if math.isfinite(w) else MOST for w in (first, second))
+    return max(TIE, math.expm1(math.hypot(math.log1p(widths[0]), math.log1p(-widths[1]))))
+
+
+def margin(other: Trial | None, winner: Trial, objective: str = "kernel") -> Margin:
+    """``other`` over ``winner``, in what ``objective`` counts."""
+    if other is None or not cost_ms(winner, objective) or math.isinf(cost_ms(other, objective)):
+        return Margin(math.nan)
+    ratio = cost_ms(other, objective) / cost_ms(winner, objective)
+    a, b = _width(other, objective), _width(winner, objective)
+    if not math.isfinite(a) or not math.isfinite(b):
+        return Margin(ratio)
+    below = math.hypot(math.log1p(-a), math.log1p(b))
+    above = math.hypot(math.log1p(a), math.log1p(-b))
+    return Margin(ratio, ratio * math.exp(-below), ratio * math.exp(above))
+
+
+def _width(trial: Trial, objective: str) -> float:
+    """Relative half-width of the interval of what ``objective`` counts; NaN where it is not known."""
+    cost, measured = cost_ms(trial, objective), trial.measurement
+    if measured is None or not measured.spread < _UNKNOWN:
+        return math.nan
+    return measured.spread * time_ms(trial) / cost if cost else 0.0
+
+
+def ranked(trials: Sequence[Trial], decision: Decision | None) -> list[Trial]:
+    """Those measured, best first: the tie set, the other finalists by the time of their re-timing, then all others by
+    their first time. Only times of one kind compare: the machine may have been faster or slower when the finalists
+    were timed again. A control that was timed beside them for its margin alone stands among the others."""
+    measured = [t for t in trials if t.measurement]
+    again = [t for t in measured if t.measurement and t.measurement.retimed_ms]
+    control = decision.control if decision else None
+    slowest = max((_first_ms(t) for t in again if t is not control), default=0.0)
+    finalists = {t.configuration for t in again if t is not control or _first_ms(t) <= slowest}
+    ties = {t.configuration: i for i, t in enumerate(decision.tie_set)} if decision else {}
+
+    def key(trial: Trial) -> tuple[int, float, str]:
+        if trial.configuration in ties:
+            return 0, ties[trial.configuration], ""
+        if trial.configuration in finalists:
+            return 1, time_ms(trial), trial.configuration.id
+        return 2, _first_ms(trial), trial.configuration.id
+
+    return sorted(measured, key=key)
+
+
+def retime_ratio(trials: Sequence[Trial]) -> float:
+    """How many times as long the finalists took when they were timed again: the median of second over first; NaN where
+    none was."""
+    measured = [t.measurement for t in trials if t.measurement]
+    ratios = [m.retimed_ms / m.median_ms for m in measured if m.retimed_ms and m.median_ms]
+    return median(ratios) if ratios else math.nan
+
+
+def _first_ms(trial: Trial) -> float:
+    return trial.measurement.median_ms if trial.measurement else math.inf
+
+
+Preference = tuple[float, float, int, int, float, str]
+
+
+def _preference(trial: Trial, control: Configuration, objective: str) -> Preference:
+    occupancy = min((p.occupancy for p in trial.profiles), default=0.0)
+    footprint = trial.measurement.footprint_bytes if trial.measurement else 0
+    changed = sum(trial.configuration[name] != control[name] for name in control)
+    again = 0.0 if objective == "kernel" else time_ms(trial)  # a second launch costs that alone
+    return again, -occupancy, footprint, changed, time_ms(trial), trial.configuration.id
+
+
+def _ratio(other: Trial | None, winner: Trial, objective: str) -> float:
+    return cost_ms(other, objective) / cost_ms(winner, objective) if other else math.nan
+
+
+@dataclass(frozen=True)
+class Minimax:
+    """The configuration whose worst slowdown over the workloads is smallest. ``regret`` is that slowdown minus 1."""
+
+    configuration: Configuration
+    regret: float
+
+
+def minimax(times: Mapping[str, Mapping[Configuration, float]]) -> Minimax | None:
+    """``times[workload][configuration]`` in ms -> the minimax-regret configuration among those measured on every
+    workload, or None when there is none. Regret is time over that workload's best, minus 1."""
+    if not times or not all(times.values()):
+        return None
+    best = {workload: min(row.values()) for workload, row in times.items()}
+    common = set.intersection(*(set(row) for row in times.values()))
+    worst = {c: max(times[w][c] / best[w] - 1 for w in times) for c in common}
+    if not worst:
+        return None
+    chosen = min(worst, key=lambda c: (worst[c], c.id))
+    return Minimax(chosen, worst[chosen])

@@ -1,0 +1,122 @@
+"""What a study is: the identity that decides whether two trials are comparable, and the description that
+lets a reader trust its figures."""
+
+import hashlib
+import json
+from contextlib import suppress
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+
+from autotune import __version__
+from autotune.declaration import Family, Inputs, Workload, single_presets
+from autotune.files import include_dir
+from autotune.hardware import Device
+from autotune.layout import layouts_digest
+from autotune.measure import Protocol
+from autotune.record.study import Study
+
+__all__ = ["header", "identity", "parts"]
+
+
+def header(
+    family: Family, workload: Workload, inputs: Inputs, device: Device, compiler: str, protocol: Protocol
+) -> Study:
+    """The study of ``family`` on ``workload`` and ``device``, without its trials. ``compiler`` is the toolchain's
+    identity."""
+    control = family.space.control
+    names = family.names(control, inputs.sizes, inputs.options, inputs.scalars)
+    return Study(
+        family=family.name,
+        workload=workload.name,
+        device=device.slug,
+        identity=identity(family, inputs, compiler, device, workload.cold, protocol),
+        control=control,
+        presets=single_presets(family.space),
+        parts=parts(family, inputs, compiler, device, workload.cold, protocol),
+        about={
+            "title": family.title,
+            "device_name": device.name,
+            "device_kind": device.kind,
+            "arch": device.arch,
+            "compute_capability": device.compute_capability,
+            "driver": device.driver,
+            "compiler": compiler,
+            "autotune": __version__,
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "protocol": {**protocol.to_dict(), "cache": "cold" if workload.cold else "warm"},
+            "source_digest": family.source_digest,
+            "space_digest": family.space_digest,
+            "layouts_digest": layouts_digest(),
+            "workload_digest": inputs.digest,
+            "features": dict(inputs.sizes),
+            "constants": sorted(family.constants),
+            "scalars": dict(inputs.scalars),
+            "compared": {name: expression.text for name, expression in family.features.items()},
+            "accuracy": list(family.accuracy),
+            "libraries": _libraries(),
+            "options": dict(inputs.options),
+            "operations": family.operations.evaluate(names) if family.operations else None,
+            "operation_unit": family.operation_unit,
+            "bytes": family.bytes.evaluate(names) if family.bytes else None,
+            "needs": {unit: expression.evaluate(names) for unit, expression in family.needs.items()},
+            "policies": {
+                p.name: {"values": list(p.values), "default": p.default, "layout": p.layout, "doc": p.doc}
+                for p in family.space.policies
+            },
+        },
+    )
+
+
+def _libraries() -> dict[str, str]:
+    """Versions of the packages between us and the device, where they are installed."""
+    found = {}
+    for name in ("numpy", "pycuda", "cuda-bindings"):
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
+
+
+def identity(
+    family: Family, inputs: Inputs, compiler: str, device: Device, cold: bool, protocol: Protocol
+) -> str:
+    """A hash over all that must match for two trials to be comparable: source with headers, the family's host code,
+    layouts, space, workload content, compiler, device (on a cpu its threads too), cache state and protocol."""
+    digest = hashlib.sha256()
+    for part in (
+        family.source_digest,
+        family.space_digest,
+        layouts_digest(),
+        inputs.digest,
+        compiler,
+        f"{device.slug} {device.arch} {device.multiprocessors}",
+        json.dumps([cold, protocol.to_dict()], sort_keys=True),
+        family.host_digest,
+    ):
+        digest.update(part.encode() + b"\0")
+    return digest.hexdigest()
+
+
+def parts(
+    family: Family, inputs: Inputs, compiler: str, device: Device, cold: bool, protocol: Protocol
+) -> dict[str, str]:
+    """What ``identity`` hashes, one by one, so that a new study can say what differs."""
+    found = {}
+    for name, (path, digest) in family.sources.items():
+        whose = "library " if path.is_relative_to(include_dir()) else ""
+        kind = "kernel source" if path.suffix == ".cu" else "header"
+        found[f"{whose}{kind} {name}"] = digest[:16]
+    found |= {f"family's {name}": digest[:16] for name, (_, digest) in family.host_code.items()}
+    return {
+        **found,
+        "layout library": layouts_digest()[:16],
+        "space": family.space_digest[:16],
+        "workload content": inputs.digest[:16],
+        "compiler": compiler,
+        "device": f"{device.name} ({device.arch}, {device.multiprocessors} multiprocessors)",
+        "cache": "cold" if cold else "warm",
+        "measurement protocol": _digest(json.dumps(protocol.to_dict(), sort_keys=True).encode()),
+    }
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]

@@ -1,0 +1,130 @@
+"""Studies from whatever holds them: a sweep's folder, a database, tables that were kept, other tuners' files."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from autotune.declaration import Configuration
+from autotune.errors import StoreError, UnknownName, UsageError
+from autotune.record.study import Study
+
+__all__ = ["import_files", "latest", "read_record"]
+
+
+def read_record(record: str) -> list[Study]:
+    """The studies in ``record``: the newest of each family, workload and device.
+
+    A folder with a ``store.journal`` or, without one, a ``results.csv``; a ``postgresql://`` address; a table of the
+    form of ``results.csv``; a cache file of Kernel Tuner or results in the T4 format (``.json``). Raises StoreError
+    for anything else, and where nothing is recorded.
+    """
+    if "://" in record:
+        return _stored(record)
+    path = Path(record)
+    if path.is_dir() and (path / "store.journal").is_file():
+        return _stored(record)
+    if path.is_dir() and (path / "results.csv").is_file():
+        path /= "results.csv"
+    if path.suffix == ".csv":
+        from autotune.record.results_csv import read_results
+
+        return latest(read_results([path]))
+    if path.suffix == ".json":
+        return [_foreign(path)]
+    raise StoreError(
+        f"{record} holds no record; name a sweep's --out folder, a postgresql:// address, a results.csv, or a .json "
+        "file of Kernel Tuner's cache or of T4 results"
+    )
+
+
+def latest(studies: Iterable[Study]) -> list[Study]:
+    """The newest study of each family, workload and device, by the date that it tells."""
+    ordered = sorted(studies, key=lambda study: str(study.about.get("date", "")))
+    return list({(s.family, s.workload, s.device): s for s in ordered}.values())
+
+
+def _stored(record: str) -> list[Study]:
+    from autotune.record.store import Store
+
+    if studies := latest(Store(record).studies()):
+        return studies
+    raise StoreError(f"the record in {record} is empty")
+
+
+def _foreign(path: Path) -> Study:
+    from autotune.record import kernel_tuner as kernel_tuner_cache
+    from autotune.record import t4
+
+    try:
+        if not path.is_file() and path.exists():  # a pipe would be waited for
+            raise StoreError(f"{path} is no file")
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise StoreError(f"cannot read {path}: {problem}") from None
+    content = kernel_tuner_cache.parsed(text)
+    if isinstance(content, dict) and "cache" in content:
+        return kernel_tuner_cache.from_cache(content, str(path))
+    if isinstance(content, dict) and "results" in content:
+        return t4.from_t4(content, str(path))
+    raise StoreError(
+        f"{path} is neither a cache file of Kernel Tuner (a JSON object with a cache) nor results in the T4 format "
+        f"(one with results), but {_kind(content)}"
+    )
+
+
+def _kind(content: object) -> str:
+    if isinstance(content, dict):
+        return f"an object with {', '.join(map(json.dumps, list(content)[:5])) or 'nothing'}"
+    return "no JSON" if content is None else f"a {type(content).__name__}"
+
+
+def import_files(
+    files: Sequence[Path], *, family: str = "", workload: str = "", device: str = "", control: str = ""
+) -> list[Study]:
+    """The studies in Kernel Tuner's cache files and T4 results; names that are given replace the files'.
+
+    ``control`` is ``policy=value,…`` of one configuration in every file; without it every parameter's first value, or
+    what autotune wrote into the file. Raises StoreError, UsageError, UnknownName.
+    """
+    studies = []
+    for path in files:
+        if path.suffix != ".json":
+            raise UsageError(
+                f"cannot import {path}: name .json files of Kernel Tuner's cache or of T4 results"
+            )
+        for study in read_record(str(path)):
+            named = _named(study, family, workload, device)
+            studies.append(_controlled(named, control) if control else named)
+    keys = [(s.family, s.workload, s.device) for s in studies]
+    if len(set(keys)) < len(keys):
+        raise UsageError(
+            "two of the files have the same family, workload and device: import them one by one, with names of "
+            "their own (--workload, --device)"
+        )
+    return studies
+
+
+def _named(study: Study, family: str, workload: str, device: str) -> Study:
+    family, workload, device = family or study.family, workload or study.workload, device or study.device
+    trials = tuple(replace(t, family=family, workload=workload, device=device) for t in study.trials)
+    return replace(study, family=family, workload=workload, device=device, trials=trials)
+
+
+def _controlled(study: Study, control: str) -> Study:
+    asked = dict(pair.partition("=")[::2] for pair in control.split(","))
+    known = {
+        name: {str(t.configuration[name]): t.configuration[name] for t in study.trials}
+        for name in study.control
+    }
+    for name, value in asked.items():
+        if name not in known:
+            raise UnknownName("policy", name, known, study.family)
+        if value not in known[name]:
+            raise UnknownName(f"value of {name}", value, known[name], study.family)
+    if missing := [name for name in known if name not in asked]:
+        raise UsageError(f"--control leaves out {', '.join(missing)}: name a value for every policy")
+    chosen = Configuration({name: known[name][value] for name, value in asked.items()})
+    if chosen not in {t.configuration for t in study.trials}:
+        raise UsageError(f"--control {chosen.id} is not among the configurations of {study.family}")
+    return replace(study, control=chosen, presets={**study.presets, "control": chosen})

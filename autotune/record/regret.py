@@ -1,0 +1,202 @@
+"""``autotune regret``: what each workload loses with each configuration, and what one for all would cost.
+
+Regret is a time over the best time on the same workload, minus 1 (Savage, The theory of statistical decision,
+1951: the minimax-regret rule).
+"""
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+
+from rich.console import Console
+from rich.table import Table
+
+from autotune.declaration import Configuration
+from autotune.errors import StoreError
+from autotune.figures import duration, loss_percent
+from autotune.files import cell
+from autotune.record.decision import Minimax, minimax, time_ms
+from autotune.record.study import Study
+
+__all__ = ["Regrets", "of_results", "of_studies", "print_regrets", "read", "write_matrix"]
+
+
+Times = Mapping[str, Mapping[Configuration, float]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Regrets:
+    """One family on one device: ``times`` in milliseconds by workload and configuration, those measured only."""
+
+    family: str
+    device: str
+    times: Times
+
+    @cached_property
+    def best(self) -> dict[str, Configuration]:
+        """The fastest configuration of each workload."""
+        return {w: min(row, key=lambda c: (row[c], c.id)) for w, row in self.times.items()}
+
+    @cached_property
+    def everywhere(self) -> tuple[Configuration, ...]:
+        """The configurations measured on every workload, by id."""
+        common = set.intersection(*(set(row) for row in self.times.values()))
+        return tuple(sorted(common, key=lambda c: c.id))
+
+    @cached_property
+    def minimax(self) -> Minimax | None:
+        """The configuration with the smallest worst regret; None when none was measured everywhere."""
+        return minimax(self.times)
+
+    def regret(self, workload: str, configuration: Configuration) -> float:
+        """Raises KeyError when it was not measured there."""
+        row = self.times[workload]
+        return row[configuration] / row[self.best[workload]] - 1
+
+    def cost_of_one(self, configuration: Configuration) -> dict[str, float]:
+        """``worst`` and ``median`` regret over the workloads, and ``total``: the time of one run of each workload over
+        that with each one's best, minus 1."""
+        found = [self.regret(w, configuration) for w in self.times]
+        all_ms = sum(row[configuration] for row in self.times.values())
+        best_ms = sum(self.times[w][c] for w, c in self.best.items())
+        return {"worst": max(found), "median": median(found), "total": all_ms / best_ms - 1}
+
+
+def read(record: str) -> list[Regrets]:
+    """From a results.csv, a sweep's folder or the URL of a store. Raises StoreError."""
+    if record.endswith(".csv"):
+        return of_results(Path(record))
+    if "://" not in record and not (Path(record) / "store.journal").is_file():
+        raise StoreError(
+            f"{record} holds no record: name a results.csv, the --out folder of a sweep (it has a store.journal), or "
+            "the URL of its --store"
+        )
+    from autotune.record.store import Store
+
+    return of_studies(Store(record).studies())
+
+
+def of_studies(studies: Iterable[Study]) -> list[Regrets]:
+    """One for each family and device; of the studies of one workload the newest counts. Raises StoreError when
+    nothing was measured."""
+    rows: dict[tuple[str, str], dict[str, Mapping[Configuration, float]]] = {}
+    for study in sorted(studies, key=lambda s: str(s.about.get("date", ""))):
+        row = {t.configuration: time_ms(t) for t in study.trials if t.measurement}
+        if row:
+            rows.setdefault((study.family, study.device), {})[study.workload] = row
+    return _sorted(rows, "the record")
+
+
+def of_results(path: Path) -> list[Regrets]:
+    """As ``of_studies``, from the columns family, workload, device, configuration and time_ms of a results.csv (and
+    date, where it has one)."""
+    rows: dict[tuple[str, str], dict[str, Mapping[Configuration, float]]] = {}
+    dates: dict[tuple[str, str, str], str] = {}
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            for line in csv.DictReader(file):
+                family, device, workload = line["family"], line["device"], line["workload"]
+                if not line["time_ms"]:
+                    continue
+                date = line.get("date") or ""
+                known = rows.setdefault((family, device), {})
+                if date > dates.get((family, device, workload), ""):
+                    dates[family, device, workload] = date
+                    known[workload] = {}
+                elif date < dates.get((family, device, workload), ""):
+                    continue
+                row = known.setdefault(workload, {})
+                assert isinstance(row, dict)
+                pairs = (pair.partition("=") for pair in line["configuration"].split(","))
+                row[Configuration({n: int(v) if v.isdigit() else v for n, _, v in pairs})] = float(
+                    line["time_ms"]
+                )
+    except (OSError, UnicodeDecodeError, KeyError, ValueError, csv.Error) as problem:
+        raise StoreError(
+            f"cannot read {path} as a results.csv: {type(problem).__name__}: {problem}"
+        ) from None
+    return _sorted(rows, str(path))
+
+
+def _sorted(rows: Mapping[tuple[str, str], Times], where: str) -> list[Regrets]:
+    if not rows:
+        raise StoreError(f"{where}: nothing was measured")
+    return [
+        Regrets(family=family, device=device, times=dict(sorted(times.items())))
+        for (family, device), times in sorted(rows.items())
+    ]
+
+
+# -- as text ------------------------------------------------------------------------------------------------
+
+
+def print_regrets(regrets: Regrets, out: Console, shown: int = 8) -> None:
+    """The matrix of workloads by configurations: the winners and the minimax configuration, at most ``shown``; then
+    what one for all costs."""
+    chosen = regrets.minimax
+    columns = _columns(regrets, chosen, shown)
+    out.print(
+        f"\n{regrets.family} on {regrets.device}: regret of {len(regrets.times)} workloads", markup=False
+    )
+    table = Table("workload", "best", box=None, pad_edge=False)
+    for letter in columns.values():
+        table.add_column(letter, justify="right")
+    for workload, row in regrets.times.items():
+        cells = [loss_percent(regrets.regret(workload, c)) if c in row else "-" for c in columns]
+        table.add_row(workload, duration(row[regrets.best[workload]]), *cells)
+    out.print(table)
+    named = Table("", "worst", "median", "total", box=None, pad_edge=False)
+    named.add_column("configuration", overflow="fold")
+    for configuration, letter in columns.items():
+        cost = regrets.cost_of_one(configuration) if configuration in regrets.everywhere else {}
+        cells = [loss_percent(cost[k]) if cost else "-" for k in ("worst", "median", "total")]
+        named.add_row(letter, *cells, configuration.id)
+    out.print(named)
+    if chosen is None:
+        out.print("no configuration was measured on every workload, so there is no minimax configuration")
+        return
+    cost = regrets.cost_of_one(chosen.configuration)
+    out.print(
+        f"minimax {columns[chosen.configuration]}: one configuration for all {len(regrets.times)} workloads costs at "
+        f"most {loss_percent(cost['worst'])}, {loss_percent(cost['median'])} in the median, "
+        f"{loss_percent(cost['total'])} of the time "
+        "of one run of each",
+        markup=False,
+    )
+
+
+def _columns(regrets: Regrets, chosen: Minimax | None, shown: int) -> dict[Configuration, str]:
+    """The minimax configuration, then the winners by how many workloads each wins; with their letters."""
+    wins: dict[Configuration, int] = {}
+    for configuration in regrets.best.values():
+        wins[configuration] = wins.get(configuration, 0) + 1
+    ranked = sorted(wins, key=lambda c: (-wins[c], c.id))
+    first = [chosen.configuration] if chosen else []
+    columns = list(dict.fromkeys([*first, *ranked]))[:shown]
+    return {c: chr(ord("A") + i) if i < 26 else f"A{i}" for i, c in enumerate(columns)}
+
+
+def write_matrix(all_regrets: Sequence[Regrets], path: Path) -> None:
+    """Every configuration as a row of a CSV, a column of regrets for each workload; blank where it was not measured.
+    Raises StoreError."""
+    workloads = list(dict.fromkeys(w for r in all_regrets for w in r.times))
+    try:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["family", "device", "configuration", *map(cell, workloads)])
+            for regrets in all_regrets:
+                found = dict.fromkeys(c for row in regrets.times.values() for c in row)
+                for configuration in sorted(found, key=lambda c: c.id):
+                    cells = [
+                        f"{regrets.regret(w, configuration):.6f}"
+                        if configuration in regrets.times.get(w, {})
+                        else ""
+                        for w in workloads
+                    ]
+                    named = map(cell, (regrets.family, regrets.device, configuration.id))
+                    writer.writerow([*named, *cells])
+    except OSError as problem:
+        raise StoreError(f"cannot write {path}: {problem.strerror or problem}") from None

@@ -1,0 +1,459 @@
+"""The record as one table: a row per trial, failures too, units in the column names.
+
+``results.csv`` is this table as text: it reads into pandas with ``pandas.read_csv(path)`` and no options, and back
+into studies with ``recorded``.
+"""
+
+import csv
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pandas as pd
+
+from autotune.compile import KernelProfile
+from autotune.declaration import Configuration, PolicyValue, load_family
+from autotune.errors import AutotuneError, StoreError
+from autotune.files import _FORMULA, clean, csv_text, write_text
+from autotune.record.decision import ranked
+from autotune.record.study import Study
+from autotune.record.trial import STATES, Measurement, Trial
+
+__all__ = [
+    "COLUMNS",
+    "COUNTER",
+    "PHASES",
+    "PROFILE",
+    "RATE",
+    "policy_columns",
+    "read_results",
+    "results_frame",
+    "text_of",
+    "write_results",
+]
+
+
+COLUMNS: Mapping[str, str] = MappingProxyType(
+    {
+        "family": "kernel family",
+        "workload": "workload",
+        "device": "device, as in the names of policy files",
+        "configuration": "id of the configuration: policy=value pairs, sorted, joined by commas",
+        "preset": "the presets that are this configuration, joined by spaces; blank when none is",
+        "<policy>": "value of that policy, a column each (policy_<policy> where the plain name is taken)",
+        "state": "measured, excluded, compile_failed, launch_failed, wrong_result, timed_out or crashed",
+        "reason": "why it was not measured; blank when it was",
+        "rank": "place among those measured, 1 the winner: tie set, other finalists, then what was timed once",
+        "time_ms": "retimed_ms where there is one, else median_ms; sort by rank, as the two do not compare",
+        "median_ms": "median time of one call of the whole plan",
+        "minimum_ms": "shortest time of one call",
+        "spread_relative": "half-width of the median's 95 % interval over the median",
+        "samples": "timings taken",
+        "retimed_ms": "median when re-timed in turn with the other finalists; blank when it was not one",
+        "abandoned": "True when the first samples were so slow that sampling stopped",
+        "operations_per_s": "the workload's declared operations over time_ms",
+        "bytes_per_s": "the workload's declared bytes over time_ms",
+        "<unit>_per_s": "the least that a call needs of that unit, as the family declares, over time_ms",
+        "kernel_<kernel>_ms": "median time of that kernel within the plan",
+        "counter_<counter>_<kernel>": "a hardware counter of that kernel, where it was profiled",
+        "transform_ms": "host time to bring the inputs into this layout, once",
+        "transfer_ms": "time to copy them to the device, once",
+        "transfer_bytes": "bytes copied to the device for one call: its inputs in this layout, and what its plan sends",
+        "footprint_bytes": "device memory that the data takes in this layout",
+        "registers_<kernel>": "registers of a thread",
+        "local_bytes_<kernel>": "stack frame of a thread",
+        "spill_store_bytes_<kernel>": "registers spilled to memory, of a thread",
+        "spill_load_bytes_<kernel>": "spilled registers read back, of a thread",
+        "static_shared_bytes_<kernel>": "shared memory of a block, known when compiled",
+        "dynamic_shared_bytes_<kernel>": "shared memory of a block, asked for at launch",
+        "constant_bytes_<kernel>": "constant memory",
+        "block_size_<kernel>": "threads of a block",
+        "blocks_per_sm_<kernel>": "blocks that fit a multiprocessor at once",
+        "occupancy_<kernel>": "theoretical occupancy, 0 to 1: active warps over the most that fit",
+        "limited_by_<kernel>": "what limits the occupancy: registers, shared, warps, blocks or launch",
+        "compile_ms": "wall time spent compiling",
+        "place_ms": "wall time spent placing data on the device",
+        "verify_ms": "wall time spent comparing the result with the reference",
+        "measure_ms": "wall time spent measuring",
+        "notes": "remarks on the measurement, joined by ' | '",
+        "identity": "hash over sources, space, workload, compiler and device; rows that share it compare",
+        "device_name": "the device's own name",
+        "driver": "its driver's version",
+        "clock_mhz": "clock of its multiprocessors at the end of the sweep; blank where nothing tells it",
+        "compiler": "compiler, version, target and fixed options",
+        "date": "when the sweep began, UTC",
+    }
+)  # fmt: skip
+
+
+PROFILE = (
+    "registers", "local_bytes", "spill_store_bytes", "spill_load_bytes", "static_shared_bytes",
+    "dynamic_shared_bytes", "constant_bytes", "block_size", "blocks_per_sm", "occupancy", "limited_by",
+)  # fmt: skip
+
+COUNTER = "counter_"
+
+RATE = "_per_s"
+
+PHASES = ("compile", "place", "verify", "measure")
+
+_STUDY = ("device_name", "driver", "clock_mhz", "compiler", "date")
+
+_NOT_COUNTS = ("occupancy", "limited_by")
+
+
+def policy_columns(studies: Iterable[Study]) -> dict[str, str]:
+    """Policy name -> its column, in declared order where ``about["policies"]`` tells it."""
+    studies = tuple(studies)
+    taken = {*_head(), *_middle(), *_per_kernel(_kernels(studies)), *_tail()}
+    names = dict.fromkeys(
+        name
+        for study in studies
+        for name in (*(n for n in study.about.get("policies", ()) if n in study.control), *study.control)
+    )
+    return {name: f"policy_{name}" if name in taken else clean(name) for name in names}
+
+
+def results_frame(studies: Iterable[Study]) -> pd.DataFrame:
+    """One row per trial of ``studies``, in their order, with the columns that ``COLUMNS`` documents.
+
+    A figure that a trial does not have is blank (NA): times of a failure, registers on a cpu.
+    """
+    studies = tuple(studies)
+    policies = policy_columns(studies)
+    kernels = _kernels(studies)
+    rows = []
+    for study in studies:
+        presets: dict[str, str] = {}
+        for name, configuration in study.presets.items():
+            presets[configuration.id] = f"{presets.get(configuration.id, '')} {clean(name)}".strip()
+        placed = ranked(study.trials, study.decision)
+        ranks = {trial.configuration: place for place, trial in enumerate(placed, 1)}
+        rows += [
+            {
+                **_row(study, trial, presets, policies),
+                "rank": ranks[trial.configuration] if trial.measurement else None,
+            }
+            for trial in study.trials
+        ]
+    counters = dict.fromkeys(name for row in rows for name in row if name.startswith(COUNTER))
+    rates = dict.fromkeys(f"{unit}{RATE}" for study in studies for unit in study.about.get("needs", {}))
+    head = [*_head(), *policies.values(), *_middle()]
+    order = list(dict.fromkeys([*head, *rates, *_per_kernel(kernels), *counters, *_tail()]))
+    frame = pd.DataFrame(rows, columns=order)
+    counts = ["rank", "samples", "transfer_bytes", "footprint_bytes"]
+    counts += [f"{name}_{kernel}" for name in PROFILE if name not in _NOT_COUNTS for kernel in kernels]
+    for column in counts:
+        frame[column] = frame[column].astype("Int64")  # a blank must not turn 32 into 32.0
+    return frame
+
+
+def write_results(studies: Iterable[Study], path: str | Path) -> Path:
+    """Write ``results_frame`` as CSV to ``path``, whole or not at all. Raises StoreError."""
+    return write_text(path, csv_text(results_frame(studies)))
+
+
+def text_of(cell: str) -> str:
+    """The text that ``cell`` was made from."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell[1:]) else cell
+
+
+def _head() -> list[str]:
+    return ["family", "workload", "device", "configuration", "preset"]
+
+
+def _middle() -> list[str]:
+    names = list(COLUMNS)
+    return names[names.index("state") : names.index("<unit>_per_s")]
+
+
+def _per_kernel(kernels: Iterable[str]) -> list[str]:
+    kernels = tuple(kernels)
+    times = [f"kernel_{kernel}_ms" for kernel in kernels]
+    return times + [f"{name}_{kernel}" for kernel in kernels for name in PROFILE]
+
+
+def _tail() -> list[str]:
+    costs = ["transform_ms", "transfer_ms", "transfer_bytes", "footprint_bytes"]
+    return [*costs, *(f"{phase}_ms" for phase in PHASES), "notes", "identity", *_STUDY]
+
+
+def _kernels(studies: Iterable[Study]) -> list[str]:
+    names: dict[str, None] = {}
+    for study in studies:
+        for trial in study.trials:
+            names.update(dict.fromkeys(profile.kernel for profile in trial.profiles))
+            if trial.measurement:
+                names.update(dict.fromkeys(trial.measurement.kernel_ms))
+    return list(names)
+
+
+def _said(study: Study, name: str) -> Any:
+    value = study.about.get(name)
+    return clean(value) if isinstance(value, str) else value
+
+
+def _row(
+    study: Study, trial: Trial, presets: Mapping[str, str], policies: Mapping[str, str]
+) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "family": clean(study.family),
+        "workload": clean(study.workload),
+        "device": clean(study.device),
+        "configuration": clean(trial.configuration.id),
+        "preset": presets.get(trial.configuration.id),
+        "state": trial.state,
+        "reason": clean(trial.reason) or None,
+        "abandoned": bool(trial.measurement and trial.measurement.abandoned),
+        "notes": clean(" | ".join(trial.notes)) or None,
+        "identity": study.identity,
+        **{name: _said(study, name) for name in _STUDY},
+    }
+    for name, value in trial.configuration.items():
+        row[policies[name]] = clean(value) if isinstance(value, str) else value
+    if trial.measurement:
+        row |= _times(study, trial)
+    for profile in trial.profiles:
+        row |= _profile(profile)
+    for kernel, counters in study.about.get("counters", {}).get(trial.configuration.id, {}).items():
+        row |= {f"{COUNTER}{counter}_{kernel}": value for counter, value in counters.items()}
+    for phase in PHASES:
+        row[f"{phase}_ms"] = trial.phases_ms.get(phase)
+    return row
+
+
+def _times(study: Study, trial: Trial) -> dict[str, Any]:
+    measured = trial.measurement
+    assert measured is not None
+    row: dict[str, Any] = {f"kernel_{name}_ms": ms for name, ms in measured.kernel_ms.items()}
+    row |= {
+        "time_ms": measured.time_ms,
+        "median_ms": measured.median_ms,
+        "minimum_ms": measured.minimum_ms,
+        "spread_relative": measured.spread,
+        "samples": measured.samples,
+        "retimed_ms": measured.retimed_ms or None,
+        "transform_ms": measured.transform_ms,
+        "transfer_ms": measured.transfer_ms,
+        "transfer_bytes": measured.transfer_bytes or None,
+        "footprint_bytes": measured.footprint_bytes,
+    }
+    for name in ("operations", "bytes"):
+        if (amount := study.about.get(name)) and measured.time_ms > 0:
+            row[f"{name}_per_s"] = amount / (measured.time_ms / 1000)
+    for unit, amount in study.about.get("needs", {}).items():
+        if measured.time_ms > 0:
+            row[f"{unit}{RATE}"] = amount / (measured.time_ms / 1000)
+    return row
+
+
+def _profile(profile: KernelProfile) -> dict[str, Any]:
+    if not profile.registers:  # a cpu: the compiler says nothing of a thread
+        return {}
+    return {f"{name}_{profile.kernel}": getattr(profile, name) for name in PROFILE}
+
+
+_NEEDED = ("family", "workload", "device", "preset", "state", "median_ms")
+
+_NOT_COUNTS = ("occupancy", "limited_by")
+
+Row = Mapping[str, str]
+
+
+def read_results(paths: Iterable[str | Path]) -> list[Study]:
+    """The studies in files of the form of ``results.csv``: one for each family, workload, device and identity.
+
+    Policies are the columns between ``preset`` and ``state``; one whose values all are whole numbers has int values.
+    Other columns than ``family``, ``workload``, ``device``, ``preset``, ``state`` and ``median_ms`` may be missing,
+    so that tables of other tools' measurements can be brought into this form. Raises StoreError for a file that
+    cannot be read as one.
+    """
+    studies: list[Study] = []
+    for path in paths:
+        try:
+            studies += _read(Path(path))
+        except (OSError, ValueError, ArithmeticError, csv.Error) as problem:
+            said = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
+            raise StoreError(f"cannot read {path} as a results.csv: {said}") from None
+    return studies
+
+
+def _read(path: Path) -> list[Study]:
+    if not path.is_file() and path.exists():  # a pipe would be waited for
+        raise ValueError("it is no file")
+    with path.open(newline="", encoding="utf-8") as file:
+        table = csv.reader(file)
+        header = [text_of(name) for name in next(table, [])]
+        if missing := [name for name in _NEEDED if name not in header]:
+            raise ValueError(f"it has no column {', '.join(missing)}; docs/results-csv.md lists them all")
+        if len(set(header)) < len(header):
+            raise ValueError(f"two of its columns have the name {max(header, key=header.count)!r}")
+        rows: list[Row] = []
+        for cells in filter(None, table):
+            if len(cells) != len(header):
+                raise ValueError(f"line {table.line_num} has {len(cells)} cells, its header {len(header)}")
+            rows.append(dict(zip(header, map(text_of, cells), strict=True)))
+    policies = _policies(header)
+    numbers = {
+        column
+        for column in policies.values()
+        if all(re.fullmatch(r"-?\d+", row[column]) for row in rows if row[column])
+    }
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        key = (row["family"], row["workload"], row["device"], row.get("identity", ""))
+        groups.setdefault(key, []).append(row)
+    return [_study(key, group, policies, numbers, header) for key, group in groups.items()]
+
+
+def _policies(header: Sequence[str]) -> dict[str, str]:
+    """Policy -> its column. A policy whose name another column has is called ``policy_<name>`` there."""
+    columns = header[header.index("preset") + 1 : header.index("state")]
+    if not columns:
+        raise ValueError("it has no column of a policy between preset and state")
+    others = set(header) - set(columns)
+    return {
+        c.removeprefix("policy_") if c.removeprefix("policy_") in others else c: c for c in columns
+    }  # fmt: skip
+
+
+def _study(
+    key: tuple[str, ...], rows: Sequence[Row], policies: Mapping[str, str], numbers: set[str], header: Sequence[str]
+) -> Study:  # fmt: skip
+    own = {name: column for name, column in policies.items() if any(row[column] for row in rows)}
+    kernels = [name.removeprefix("registers_") for name in header if name.startswith("registers_")]
+    timed = [m[1] for name in header if (m := re.fullmatch("kernel_(.+)_ms", name))]
+    trials = []
+    presets: dict[str, Configuration] = {}
+    for row in rows:
+        values: dict[str, PolicyValue] = {
+            name: int(row[c]) if c in numbers and row[c] else row[c] for name, c in own.items()
+        }
+        trials.append(_trial(key, row, Configuration(values), kernels, timed))
+        for name in (row["preset"] or "").split():
+            presets.setdefault(name, trials[-1].configuration)
+    if "control" not in presets and (declared := _declared_control(key[0], own, numbers)):
+        presets["control"] = declared
+    if "control" not in presets:
+        raise ValueError(
+            f"{key[0]} on {key[1]} has no row with the preset control, to which all others are compared"
+        )
+    return Study(
+        family=key[0], workload=key[1], device=key[2], identity=key[3], control=presets["control"],
+        presets=presets, about=_about(rows, trials, own, kernels, header), trials=tuple(trials),
+    )  # fmt: skip
+
+
+def _declared_control(family: str, own: Mapping[str, str], numbers: set[str]) -> Configuration | None:
+    """The control of a family that is installed here and still has these policies: a sweep of a preset need not have
+    tried it."""
+    try:
+        control = load_family(family, check=False).space.control
+    except AutotuneError:
+        return None
+    if set(control) != set(own):
+        return None
+    return Configuration(
+        {name: control[name] if own[name] in numbers else str(control[name]) for name in own}
+    )
+
+
+def _trial(
+    key: tuple[str, ...], row: Row, configuration: Configuration, kernels: Sequence[str], timed: Sequence[str]
+) -> Trial:
+    if row["state"] not in STATES:
+        raise ValueError(f"state {row['state']!r} is not one of {', '.join(STATES)}")
+    profiles = tuple(_profile_read(row, kernel) for kernel in kernels if row[f"registers_{kernel}"])
+    return Trial(
+        family=key[0], workload=key[1], device=key[2], configuration=configuration,
+        state=row["state"],
+        reason=row.get("reason") or "",
+        profiles=profiles,
+        measurement=_measurement(row, timed) if row["state"] == "measured" else None,
+        phases_ms={p: float(row[f"{p}_ms"]) for p in PHASES if row.get(f"{p}_ms")},
+        notes=tuple(row["notes"].split(" | ")) if row.get("notes") else (),
+    )  # fmt: skip
+
+
+def _profile_read(row: Row, kernel: str) -> KernelProfile:
+    counts = {name: _count(row, f"{name}_{kernel}") for name in PROFILE if name not in _NOT_COUNTS}
+    occupancy = float(row.get(f"occupancy_{kernel}") or 0)
+    limit = row.get(f"limited_by_{kernel}") or ""
+    return KernelProfile(kernel=kernel, occupancy=occupancy, limited_by=limit, **counts)
+
+
+def _measurement(row: Row, timed: Sequence[str]) -> Measurement:
+    def figure(name: str, missing: float = 0.0) -> float:
+        value = float(row.get(name) or missing)
+        if not 0 <= value < math.inf and name != "spread_relative":
+            raise ValueError(f"{name} {row.get(name)!r} of a measured row is no time, and no count")
+        return value
+
+    if not figure("median_ms") > 0:
+        raise ValueError(f"median_ms {row['median_ms']!r} of a measured row is no time")
+    return Measurement(
+        median_ms=figure("median_ms"),
+        minimum_ms=figure("minimum_ms", figure("median_ms")),
+        spread=figure("spread_relative", 1.0),  # as of a single sample: nothing is known
+        samples=_count(row, "samples", 1),
+        kernel_ms={name: figure(f"kernel_{name}_ms") for name in timed if row[f"kernel_{name}_ms"]},
+        retimed_ms=figure("retimed_ms"),
+        transform_ms=figure("transform_ms"),
+        transfer_ms=figure("transfer_ms"),
+        transfer_bytes=_count(row, "transfer_bytes"),
+        footprint_bytes=_count(row, "footprint_bytes"),
+        abandoned=row.get("abandoned") == "True",
+    )
+
+
+def _count(row: Row, name: str, missing: int = 0) -> int:
+    value = float(row.get(name) or missing)
+    if not 0 <= value < 2**63:
+        raise ValueError(f"{name} {row.get(name)!r} is no count")
+    return int(value)
+
+
+def _about(
+    rows: Sequence[Row],
+    trials: Sequence[Trial],
+    policies: Iterable[str],
+    kernels: Sequence[str],
+    header: Sequence[str],
+) -> dict[str, Any]:
+    first = rows[0]
+    about: dict[str, Any] = {
+        name: first[name] for name in ("device_name", "driver", "compiler", "date", "source") if first.get(name)
+    }  # fmt: skip
+    about["policies"] = {  # in the order of the columns, which is the declared one
+        name: {"values": list(dict.fromkeys(t.configuration[name] for t in trials))} for name in policies
+    }
+    if first.get("clock_mhz"):
+        about["clock_mhz"] = int(float(first["clock_mhz"]))
+    if arch := re.search(r"\bsm_\d+[a-z]?\b", first.get("compiler") or ""):
+        about["arch"] = arch[0]
+    measured = header[header.index("state") :]
+    rates = [n.removesuffix(RATE) for n in measured if n.endswith(RATE) and not n.startswith(COUNTER)]
+    amounts: dict[str, float] = {}  # what the workload declared, from the rate that was made of it
+    for name in rates:
+        for row, trial in zip(rows, trials, strict=True):
+            if trial.measurement and row.get(f"{name}{RATE}"):
+                amounts[name] = float(row[f"{name}{RATE}"]) * trial.measurement.time_ms / 1000
+                break
+    about |= {name: amounts.pop(name) for name in ("operations", "bytes") if name in amounts}
+    about |= {"needs": amounts} if amounts else {}
+    columns = {}
+    for name in header:
+        ends = [k for k in kernels if name.startswith(COUNTER) and name.endswith(f"_{k}")]
+        if ends:  # of kernels whose names end alike, the longer one is meant
+            kernel = max(ends, key=len)
+            columns[kernel, name.removeprefix(COUNTER).removesuffix(f"_{kernel}")] = name
+    counters: dict[str, dict[str, dict[str, float]]] = {}
+    for row, trial in zip(rows, trials, strict=True):
+        for (kernel, counter), column in columns.items():
+            if row[column]:
+                of = counters.setdefault(trial.configuration.id, {}).setdefault(kernel, {})
+                of[counter] = float(row[column])
+    return about | ({"counters": counters} if counters else {})

@@ -1,0 +1,99 @@
+"""One configuration tried on one workload: its state, its static profile, its measurement.
+
+Frozen values with a plain-dict form, because the same trial is a row of the store, a row of
+``results.csv`` and a row of the report.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from autotune.compile import KernelProfile
+from autotune.declaration import Configuration
+
+__all__ = ["FAILED", "STATES", "Measurement", "State", "Trial"]
+
+
+State = Literal[
+    "measured", "excluded", "compile_failed", "launch_failed", "wrong_result", "timed_out", "crashed"
+]
+
+STATES: tuple[State, ...] = (
+    "measured", "excluded", "compile_failed", "launch_failed", "wrong_result", "timed_out", "crashed",
+)  # fmt: skip
+
+FAILED: tuple[State, ...] = STATES[2:]  # what was tried and has no time; none of them is as it should be
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """Times in milliseconds. ``median_ms`` is over ``samples`` timings of the whole plan, ``spread`` the relative
+    half-width of its 95 % interval, ``kernel_ms`` the median of each kernel. ``retimed_ms`` is the median from the
+    interleaved re-timing of the finalists (0 when the configuration was not one); ``spread`` and ``samples`` are
+    then of that re-timing. ``transform_ms`` and
+    ``transfer_ms`` are what the layout costs once: host transform, and copy to the device. ``transfer_bytes`` are those
+    copied to the device for one call: its inputs as they are stored, and what the plan sends. ``abandoned`` tells that
+    sampling stopped early because the first samples proved the configuration hopeless."""
+
+    median_ms: float
+    minimum_ms: float
+    spread: float
+    samples: int
+    kernel_ms: Mapping[str, float] = field(default_factory=dict)
+    retimed_ms: float = 0.0
+    transform_ms: float = 0.0
+    transfer_ms: float = 0.0
+    transfer_bytes: int = 0
+    footprint_bytes: int = 0
+    abandoned: bool = False
+
+    @property
+    def time_ms(self) -> float:
+        """The figure to rank by: the interleaved re-timing where there is one, else the first median."""
+        return self.retimed_ms or self.median_ms
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """``reason`` is empty exactly when the state is ``measured``. ``phases_ms`` is wall time by phase
+    (compile, place, verify, measure). ``notes`` are remarks a reader should see (throttled, same code as …).
+    ``proof`` is the version of the verification that its verdict rests on (``verify.PROOF_VERSION``; 0 where it was not
+    kept), ``proved`` the ragged sizes, by extent, that it gave right results for as well."""
+
+    family: str
+    workload: str
+    device: str
+    configuration: Configuration
+    state: State
+    reason: str = ""
+    profiles: tuple[KernelProfile, ...] = ()
+    measurement: Measurement | None = None
+    phases_ms: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    proof: int = 0
+    proved: tuple[Mapping[str, int], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready dict; ``from_dict`` gives the same trial back."""
+        plain = asdict(self)
+        plain["configuration"] = dict(self.configuration)
+        return plain
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "Trial":
+        """Raises KeyError, TypeError or ValueError for a dict that is none."""
+        measurement = plain["measurement"]
+        if plain["state"] not in STATES or (plain["state"] == "measured") is not bool(measurement):
+            raise ValueError(
+                f"state {plain['state']!r} is not one of {', '.join(STATES)}, or has no measurement"
+            )
+        return cls(
+            **{
+                **plain,
+                "configuration": Configuration(plain["configuration"]),
+                "profiles": tuple(KernelProfile(**p) for p in plain["profiles"]),
+                "measurement": Measurement(**measurement) if measurement else None,
+                "notes": tuple(plain["notes"]),
+                "proved": tuple(plain.get("proved", ())),
+            }
+        )

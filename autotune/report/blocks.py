@@ -1,0 +1,130 @@
+"""Tables as values: raw figures with the unit in the column's key, shown rounded, downloaded whole."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Literal
+
+from autotune import figures as units
+from autotune.declaration import Configuration
+from autotune.report.charts import Chart
+
+__all__ = [
+    "CONFIGURATION",
+    "OCCUPANCY",
+    "OVER_WINNER",
+    "SPREAD",
+    "TIME",
+    "Block",
+    "Column",
+    "Kind",
+    "Table",
+    "without_empty",
+]
+
+
+Kind = Literal[
+    "text", "configuration", "count", "time", "spread", "percent", "change", "points", "share", "ratio", "rate",
+    "regret", "correlation", "bytes", "number", "seconds",
+]  # fmt: skip
+
+_SHOW: Mapping[str, Callable[[float], str]] = MappingProxyType(
+    {
+        "count": units.count, "time": units.time, "spread": units.spread, "percent": units.percent,
+        "share": units.share, "ratio": units.ratio, "rate": units.si, "regret": units.ratio,
+        "change": units.percent, "points": units.points, "correlation": units.correlation, "bytes": units.size,
+        "number": units.number,
+        "seconds": units.seconds,
+    }
+)  # fmt: skip
+
+
+_SHADED = ("regret", "change", "correlation")
+
+
+def _dark(share: float) -> float:
+    return round(0.4 * min(1.0, share), 3)
+
+
+@dataclass(frozen=True)
+class Column:
+    """``key`` is the column's name in the download, with its unit; ``label`` the heading; ``kind`` how a
+    value is shown: ``regret`` is a ratio, ``change`` a percent and ``correlation`` a number with a shade behind it."""
+
+    key: str
+    label: str
+    kind: Kind = "text"
+
+    @property
+    def numeric(self) -> bool:
+        return self.kind in _SHOW
+
+    def show(self, value: Any) -> str:
+        """``value`` for people; empty when there is none."""
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            return ""
+        return _SHOW[self.kind](float(value)) if self.numeric else str(value)
+
+    def raw(self, value: Any) -> str:
+        """``value`` for the download."""
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            return ""
+        return value.id if isinstance(value, Configuration) else str(value)
+
+    def shade(self, value: Any) -> tuple[str, float]:
+        """What the cell's shade says and how dark it is, 0 to 0.4, so that the text stays readable: ``worse`` for a
+        regret (darkest from 2 on) and a longer time (from 50 %), ``better`` for a shorter one and a correlation."""
+        if value is None or math.isnan(value if self.kind in _SHADED else 0.0):
+            return "", 0.0
+        if self.kind == "regret":
+            return "worse", _dark(math.sqrt(max(0.0, value - 1)))
+        if self.kind == "change":
+            return "worse" if value > 0 else "better", _dark(abs(value) / 50)
+        if self.kind == "correlation":
+            return "better" if value > 0 else "worse", _dark(abs(value))
+        return "", 0.0
+
+
+@dataclass(frozen=True)
+class Table:
+    """``name`` is the download's file name without its ending; a row has a value (or None) per column."""
+
+    name: str
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+def without_empty(table: Table) -> Table:
+    """``table`` without the columns that have no value in any row (registers on a cpu)."""
+    kept = [i for i in range(len(table.columns)) if any(row[i] is not None for row in table.rows)]
+    rows = tuple(tuple(row[i] for i in kept) for row in table.rows)
+    return replace(table, columns=tuple(table.columns[i] for i in kept), rows=rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """A chart, the table with its figures, or both, under a ``title`` with a ``text``. On a wide screen they stand side
+    by side unless ``stacked``; ``folded`` hides the block, ``folded_table`` only the table, until asked for; ``half``
+    blocks stand two in a row."""
+
+    title: str = ""
+    text: str = ""
+    table: Table | None = None
+    chart: Chart | None = None
+    stacked: bool = False
+    folded: bool = False
+    folded_table: bool = False
+    half: bool = False
+
+
+TIME = Column("time_ms", "time", "time")
+
+SPREAD = Column("spread_relative", "±", "spread")
+
+OVER_WINNER = Column("time_over_winner", "× winner", "ratio")
+
+OCCUPANCY = Column("occupancy", "occupancy", "share")
+
+CONFIGURATION = Column("configuration", "configuration", "configuration")

@@ -1,0 +1,119 @@
+"""Section 5: how the sweep came to its winner, in the order of the record."""
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate
+
+from autotune import figures as units
+from autotune.record import STATES, Study, Trial
+from autotune.report.blocks import CONFIGURATION, TIME, Block, Column, Table
+from autotune.report.charts import Line, lines, stacked
+
+__all__ = ["improvements", "search_blocks"]
+
+
+MOST_GROUPS = 40  # of the chart of states
+
+_SPENT = (
+    "place",
+    "verify",
+    "measure",
+)  # what a measuring process spends on a trial; compilers work beside it
+
+
+def spent_s(trial: Trial) -> float:
+    return sum(trial.phases_ms.get(phase, 0.0) for phase in _SPENT) / 1000
+
+
+def improvements(trials: Sequence[Trial]) -> list[tuple[int, float, Trial]]:
+    """(number of trials, their seconds so far, the trial) for each that was better than all before it. Times are those
+    of the first measurement, as they were known then."""
+    best, found = math.inf, []
+    seconds = list(accumulate(map(spent_s, trials)))
+    for i, trial in enumerate(trials):
+        if trial.measurement and trial.measurement.median_ms < best:
+            best = trial.measurement.median_ms
+            found.append((i + 1, seconds[i], trial))
+    return found
+
+
+def search_blocks(study: Study) -> list[Block]:
+    trials = study.trials
+    found = improvements(trials)
+    blocks = []
+    if found:
+        at = [(*(one[:2]), one[2].measurement.median_ms) for one in found if one[2].measurement]
+        total = len(trials), sum(map(spent_s, trials))
+        columns = (
+            Column("trial", "trial", "count"), Column("seconds", "after", "seconds"), TIME, CONFIGURATION
+        )  # fmt: skip
+        rows = [(n, s, ms, one[2].configuration) for (n, s, ms), one in zip(at, found, strict=True)]
+        text = f"{units.count(found[-1][0])} of {total[0]:,} trials until the best first measurement"
+        charts: list[tuple[str, int, str, list[float]]] = [("trials", 0, "trials", [n for n, _, _ in at])]
+        if total[1]:
+            text += f", {units.seconds(found[-1][1])} of {units.seconds(total[1])}"
+            charts.append(
+                ("seconds", 1, "seconds of placing, verifying and measuring", [s for _, s, _ in at])
+            )
+        wide = at[0][2] / at[-1][2] > 30
+        blocks.append(Block(title="Best so far", text=f"{text}."))
+        for key, which, label, places in charts:
+            y = [ms for _, _, ms in at]
+            line = Line("best so far", [*places, total[which]], [*y, y[-1]], steps=True, marks=True)
+            alt = f"Best time so far over {key}"
+            chart = lines(f"best_over_{key}", alt, [line], label, "best so far", logarithmic=(False, wide))
+            blocks.append(Block(chart=chart, half=len(charts) > 1))
+        caption = "Each trial that was better than all before it"
+        blocks.append(Block(table=Table("best_so_far", caption, columns, tuple(rows)), folded_table=True))
+    return [*blocks, _states(study), *_busy(study)]
+
+
+def _states(study: Study) -> Block:
+    width = math.ceil(max(1, len(study.trials)) / MOST_GROUPS)
+    places = range(0, len(study.trials), width)
+    known = [state for state in STATES if state in study.states()]
+    groups = [study.trials[at : at + width] for at in places]
+    counts: dict[str, list[int]] = {
+        state: [sum(t.state == state for t in group) for group in groups] for state in known
+    }
+    columns = (
+        Column("state", "state"), Column("trials", "trials", "count"), Column("share", "share", "share"),
+        Column("seconds", "time spent", "seconds"),
+    )  # fmt: skip
+    rows = []
+    for state in known:
+        of = [t for t in study.trials if t.state == state]
+        rows.append((state, len(of), len(of) / len(study.trials), sum(map(spent_s, of))))
+    alt = "States of the trials, in the order in which they were recorded"
+    table = Table("states", "Trials by state", columns, tuple(rows))
+    return Block(title="States over time", chart=stacked("states", alt, counts, list(places), width) if known else None,
+                 table=table, stacked=False)  # fmt: skip
+
+
+def _busy(study: Study) -> list[Block]:
+    """The seconds of the sweep and how much of them the device ran kernels."""
+    seconds = study.about.get("phases_s")
+    rows: list[tuple[str, float]] = []
+    if seconds:
+        rows = [(name, float(value)) for name, value in seconds.items()]
+    else:
+        for phase in ("compile", *_SPENT):
+            if spent := sum(trial.phases_ms.get(phase, 0.0) for trial in study.trials) / 1000:
+                rows.append((phase, spent))
+    if not rows:
+        return []
+    columns = (Column("phase", "phase"), Column("seconds", "wall time", "seconds"))
+    text = "Compilers work beside the measuring, so the phases do not add up to the whole."
+    if "busy_share" in study.about:
+        share = units.share(float(study.about["busy_share"]))
+        text = f"The device ran kernels {share} of the seconds of verify and measure. {text}"
+    else:
+        samples = sum(m.samples * m.median_ms for t in study.trials if (m := t.measurement)) / 1000
+        busy = sum(seconds for name, seconds in rows if name in ("verify", "measure"))
+        if busy:
+            text = (
+                f"GPU busy share: the samples alone took {units.share(min(1.0, samples / busy))} of the seconds of "
+                f"verify and measure; this table does not tell of other launches. {text}"
+            )
+    table = Table("phases", "Seconds by phase", columns, tuple(rows))
+    return [Block(title="Busy share", text=text, table=table)]

@@ -1,0 +1,354 @@
+"""The static pass on the page: registers and occupancy by architecture, occupancy over block sizes, how far the next
+block is, and configurations that a neighbour beats in everything the compiler tells."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from autotune.compile import (
+    _HINTS,
+    BLOCK_SIZES,
+    KernelProfile,
+    StaticProfile,
+    _figures,
+    better_neighbours,
+    occupancy_curve,
+    registers_to_next_block,
+)
+from autotune.declaration import Family
+from autotune.errors import DeviceError, StoreError
+from autotune.files import clean
+from autotune.record import Study, text_of
+from autotune.report.blocks import Block, Column, Table
+from autotune.report.charts import CYCLE, DASHES, Chart, plain
+
+__all__ = ["Static", "read_static", "static_blocks", "write_static"]
+
+
+def write_static(family: Family, rows: Sequence[StaticProfile], path: Path) -> None:
+    """``static.csv``: a row per architecture, configuration and kernel, with what the figures suggest. Raises
+    StoreError."""
+    import pandas as pd
+
+    from autotune.files import clean, csv_text, write_text
+
+    figures = list(KernelProfile.__dataclass_fields__)
+    taken = {
+        "family",
+        "arch",
+        "configuration",
+        "source_digest",
+        "space_digest",
+        "state",
+        "reason",
+        *figures,
+        *_HINTS,
+    }
+    better = {
+        arch: better_neighbours(
+            {
+                r.configuration: r.kernels
+                for r in rows
+                if r.arch == arch and r.kernels and all(p.limited_by for p in r.kernels)
+            }
+        )
+        for arch in dict.fromkeys(r.arch for r in rows)
+    }
+    table = []
+    for row in rows:
+        base: dict[str, object] = {
+            "family": family.name,
+            "arch": row.arch,
+            "configuration": row.configuration.id,
+            "source_digest": family.source_digest,
+            "space_digest": family.space_digest,
+        }
+        for name, value in row.configuration.items():
+            base[f"policy_{name}" if name in taken else name] = value
+        if row.message:
+            table.append({**base, "state": "compile_failed", "reason": clean(row.message)})
+        above = better[row.arch].get(row.configuration)
+        for kernel in row.kernels:
+            hints = (
+                registers_to_next_block(row.arch, kernel) if kernel.limited_by else None,
+                above.configuration.id if above else None,
+                above.why if above else None,
+            )
+            table.append(
+                {
+                    **base,
+                    "state": "compiled",
+                    "reason": "",
+                    **_figures(kernel),
+                    **dict(zip(_HINTS, hints, strict=True)),
+                }
+            )
+    columns = dict.fromkeys(name for line in table for name in line)
+    frame = pd.DataFrame(table, columns=list(columns))
+    for name in (*figures, _HINTS[0]):
+        if name in frame and name not in ("kernel", "occupancy", "limited_by"):
+            frame[name] = frame[name].astype(
+                "Int64"
+            )  # a configuration that does not compile must not make 32 32.0
+    write_text(path, csv_text(frame))
+
+
+MOST_ROWS = 20  # of a table; static.csv has all
+
+_DIGESTS = ("source_digest", "space_digest")
+
+_NUMBERS = (
+    "block_size", "registers", "spill_store_bytes", "spill_load_bytes", "static_shared_bytes", "dynamic_shared_bytes",
+    "blocks_per_sm", "occupancy", "registers_to_next_block",
+)  # fmt: skip
+
+_NEEDED = {
+    "family", "arch", "configuration", "state", "kernel", "limited_by", "dominated_by", "dominated_because",
+    *_NUMBERS, *_DIGESTS,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Static:
+    """A static pass as the page shows it; ``note`` says why there is nothing to show."""
+
+    family: str
+    archs: tuple[str, ...]
+    blocks: tuple[Block, ...] = ()
+    note: str = ""
+
+
+def read_static(path: Path, studies: Sequence[Study] = ()) -> Static | None:
+    """The static pass in ``path`` (``static.csv``); None where there is no such file, or one of an older version. One
+    of other sources or another declaration than the newest of ``studies`` of its family is a note and no more. Raises
+    StoreError for a file that is no table."""
+    try:
+        frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as problem:
+        raise StoreError(f"cannot read the static pass in {path}: {problem}") from None
+    if frame.empty or not set(frame.columns) >= _NEEDED:
+        return None
+    try:
+        return _static(_typed(frame), path, studies)
+    except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError) as problem:
+        raise StoreError(
+            f"cannot read the static pass in {path}: {type(problem).__name__}: {problem}; autotune sweep --static "
+            "makes it anew"
+        ) from None
+
+
+def _typed(frame: pd.DataFrame) -> pd.DataFrame:
+    """``frame`` with numbers where numbers belong, and texts as they were before they became cells. Raises
+    ValueError."""
+    columns = {name: pd.to_numeric(frame[name]) for name in _NUMBERS}
+    for name in set(frame.columns) - columns.keys():
+        columns[name] = frame[name].map(lambda value: text_of(value) if isinstance(value, str) else value)
+    return frame.assign(**columns)
+
+
+def _static(frame: pd.DataFrame, path: Path, studies: Sequence[Study]) -> Static:
+    frame = frame.sort_values("arch", key=lambda column: column.map(_number), kind="stable")
+    archs = tuple(str(arch) for arch in frame["arch"].unique())
+    family = str(frame["family"].iloc[0])
+    if changed := _changed_since(frame, [study for study in studies if study.family == family]):
+        note = (
+            f"What lies in {path.name} is left out: the {changed} changed between it and what was measured. "
+            f"autotune sweep {family} --static makes it anew."
+        )
+        return Static(clean(family), archs, note=clean(note))
+    return Static(clean(family), archs, tuple(static_blocks(frame)))
+
+
+def _changed_since(frame: pd.DataFrame, studies: Sequence[Study]) -> str:
+    """What differs between the pass and the newest of ``studies``; empty where nothing is known to."""
+    if not studies:
+        return ""
+    newest = max(studies, key=lambda study: str(study.about.get("date", "")))
+    known = {name: newest.about[name] for name in _DIGESTS if newest.about.get(name)}
+    changed = [name for name, digest in known.items() if set(frame[name]) != {digest}]
+    told = {"source_digest": "sources", "space_digest": "declared space"}
+    return " and the ".join(told[name] for name in changed)
+
+
+def static_blocks(frame: pd.DataFrame) -> list[Block]:
+    """``frame`` has the columns of ``static.csv``."""
+    compiled = frame[frame["state"] == "compiled"]
+    blocks = []
+    for kernel, rows in compiled.groupby("kernel", sort=False):
+        blocks += [_by_arch(str(kernel), rows), *_curve(str(kernel), rows)]
+    found = [_next_block(compiled), _dominated(compiled), _failed(frame)]
+    return [*blocks, *(block for block in found if block)]
+
+
+def _number(arch: object) -> int:
+    return int("".join(c for c in str(arch) if c.isdigit()) or 0)
+
+
+def _spilled(rows: pd.DataFrame) -> pd.Series:
+    return rows["spill_store_bytes"] + rows["spill_load_bytes"]
+
+
+def _shared(rows: pd.DataFrame) -> pd.Series:
+    return rows["static_shared_bytes"] + rows["dynamic_shared_bytes"]
+
+
+def _by_arch(kernel: str, rows: pd.DataFrame) -> Block:
+    columns = (
+        Column("arch", "architecture"), Column("configurations", "how many", "count"),
+        Column("registers_minimum", "fewest registers", "count"), Column("registers_median", "median", "count"),
+        Column("registers_maximum", "most", "count"), Column("spilling", "that spill", "count"),
+        Column("spill_bytes_maximum", "most spilled", "bytes"),
+        Column("occupancy_minimum", "lowest occupancy", "share"),
+        Column("occupancy_median", "median", "share"), Column("occupancy_maximum", "best", "share"),
+        Column("limited_by", "limited mostly by"),
+    )  # fmt: skip
+    table = []
+    for arch, some in rows.groupby("arch", sort=False):
+        registers, occupied, spilled = some["registers"], some["occupancy"], _spilled(some)
+        limits = some["limited_by"].dropna().mode()  # blank where sizes that a block depends on are not known
+        table.append(
+            (str(arch), len(some), int(registers.min()), float(registers.median()), int(registers.max()),
+             int((spilled > 0).sum()), int(spilled.max()),
+             *((float(occupied.min()), float(occupied.median()), float(occupied.max()), str(limits.iloc[0]))
+               if len(limits) else (None, None, None, None)))
+        )  # fmt: skip
+    caption = f"Kernel {clean(kernel)}: registers, spills and theoretical occupancy over the configurations"
+    return Block(
+        title=f"Kernel {clean(kernel)}", table=Table(f"static_{kernel}", caption, columns, tuple(table))
+    )
+
+
+def _curve(kernel: str, rows: pd.DataFrame) -> list[Block]:
+    """Occupancy against block size, a line an architecture, for what most configurations use there."""
+    curves: dict[str, list[float]] = {}
+    for arch, some in rows.groupby("arch", sort=False):
+        if (used := _shared(some).dropna().mode()).empty:
+            continue
+        registers, shared = int(some["registers"].median()), int(used.iloc[0])
+        try:
+            of = occupancy_curve(str(arch), registers, shared)
+        except DeviceError:  # an architecture whose limits are not known
+            continue
+        curves[f"{arch}: {registers} registers, {shared:,} B shared"] = of
+    if not curves:
+        return []
+    columns = (
+        Column("block_size", "threads", "count"),
+        *(Column(f"occupancy_{name.split(':')[0]}", name, "share") for name in curves),
+    )
+    table = tuple((size, *(of[i] for of in curves.values())) for i, size in enumerate(BLOCK_SIZES))
+    caption = f"Kernel {clean(kernel)}: theoretical occupancy against threads of a block"
+    text = (
+        "For the median of the registers and the most frequent shared memory of a block, as if both were the same at "
+        "every block size."
+    )
+    return [
+        Block(
+            text=text, table=Table(f"occupancy_curve_{kernel}", caption, columns, table),
+            chart=_lines(f"occupancy_curve_{kernel}", caption, curves), folded_table=True,
+        )
+    ]  # fmt: skip
+
+
+def _lines(name: str, alt: str, curves: dict[str, list[float]]) -> Chart:
+    data: list[dict[str, Any]] = []
+    for i, (label, of) in enumerate(curves.items()):
+        colour = CYCLE[i % len(CYCLE)]
+        data.append(
+            {
+                "type": "scatter", "mode": "lines+markers", "name": plain(label), "x": list(BLOCK_SIZES),
+                "y": [100 * share for share in of], "keep": True, "marker": {"color": colour, "size": 5},
+                "line": {"color": colour, "width": 2, "dash": DASHES[i % len(DASHES)], "shape": "hv"},
+            }
+        )  # fmt: skip
+    layout = {
+        "xaxis": {"title": {"text": "threads of a block"}, "rangemode": "tozero", "zeroline": False, "dtick": 128},
+        "yaxis": {"title": {"text": "occupancy"}, "ticksuffix": " %", "range": [0, 105]},
+        "height": 340, "showlegend": True,
+    }  # fmt: skip
+    return Chart(name, alt, {"data": data, "layout": layout})
+
+
+def _next_block(rows: pd.DataFrame) -> Block | None:
+    near = rows[rows["registers_to_next_block"].notna()].sort_values(
+        ["registers_to_next_block", "occupancy"], kind="stable"
+    )
+    if near.empty:
+        return None
+    columns = (
+        Column("registers_to_next_block", "registers too many", "count"), Column("arch", "architecture"),
+        Column("kernel", "kernel"), Column("registers", "registers", "count"),
+        Column("block_size", "threads", "count"), Column("blocks_per_sm", "blocks/SM", "count"),
+        Column("occupancy", "occupancy", "share"), Column("configuration", "configuration"),
+    )  # fmt: skip
+    caption = f"Registers that stand between a kernel and one more block of a multiprocessor{_most(near)}"
+    text = "Launch bounds, a smaller tile or a narrower type may free so many; a spill may cost more than it brings."
+    return Block(
+        title="One more block", text=text, table=Table("next_block", caption, columns, _rows(near, columns))
+    )
+
+
+def _dominated(rows: pd.DataFrame) -> Block | None:
+    beaten = rows[rows["dominated_by"].notna()].drop_duplicates(["arch", "configuration"])
+    if beaten.empty:
+        return None
+    beaten = beaten.assign(
+        change=[_change(a, b) for a, b in zip(beaten["configuration"], beaten["dominated_by"], strict=True)]
+    )
+    columns = (
+        Column("arch", "architecture"), Column("change", "with another value"),
+        Column("dominated_because", "becomes better"), Column("configuration", "configuration"),
+    )  # fmt: skip
+    count = len(rows.drop_duplicates(["arch", "configuration"]))
+    caption = f"{len(beaten):,} of {count:,} configurations that a neighbour dominates{_most(beaten)}"
+    text = (
+        "The neighbour differs in one policy alone; no kernel of it has lower occupancy or more spilled bytes, and one "
+        "has higher occupancy or fewer. That is no reason to leave one out: fewer loads are often worth more than "
+        "occupancy."
+    )
+    return Block(
+        title="Dominated", text=text, table=Table("dominated", caption, columns, _rows(beaten, columns))
+    )
+
+
+def _change(one: str, other: str) -> str:
+    """What differs between two ids: "tile 8 → 4"."""
+    a, b = (dict(pair.partition("=")[::2] for pair in text.split(",")) for text in (one, other))
+    return ", ".join(
+        f"{name} {a[name]} → {value}" for name, value in b.items() if a.get(name) not in (None, value)
+    )
+
+
+def _failed(frame: pd.DataFrame) -> Block | None:
+    failed = frame[frame["state"] == "compile_failed"]
+    if failed.empty:
+        return None
+    columns = (
+        Column("arch", "architecture"),
+        Column("reason", "message"),
+        Column("configuration", "configuration"),
+    )
+    caption = f"{len(failed):,} configurations that do not compile{_most(failed)}"
+    return Block(
+        title="Does not compile", table=Table("static_failed", caption, columns, _rows(failed, columns))
+    )
+
+
+def _most(rows: pd.DataFrame) -> str:
+    return f"; the first {MOST_ROWS} of {len(rows):,}, static.csv has all" if len(rows) > MOST_ROWS else ""
+
+
+def _rows(rows: pd.DataFrame, columns: Sequence[Column]) -> tuple[tuple[Any, ...], ...]:
+    plain_rows = rows.head(MOST_ROWS)[[c.key for c in columns]].itertuples(index=False, name=None)
+    return tuple(
+        tuple(
+            (v if c.numeric else clean(str(v))) if pd.notna(v) else None
+            for c, v in zip(columns, row, strict=True)
+        )
+        for row in plain_rows
+    )

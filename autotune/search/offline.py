@@ -1,0 +1,113 @@
+"""A search against a recorded study, with no device: what it would have visited, and when it was good.
+
+Times are looked up instead of measured, so any search can be compared with any other on the same figures, in
+seconds and with any number of seeds.
+"""
+
+import math
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from autotune.declaration import Configuration, Policy, Preset, Space
+from autotune.errors import StoreError
+from autotune.record import Study, Trial, time_ms
+from autotune.search.ask_tell import objectives, search
+
+__all__ = ["Replay", "read_results", "replay", "space"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replay:
+    """``visited`` in the order in which they were told. ``optimum_ms`` is the best time of the study and
+    ``members`` how many configurations it has that could be visited."""
+
+    method: str
+    seed: int
+    visited: tuple[Trial, ...]
+    optimum_ms: float
+    members: int
+
+    @cached_property
+    def best_ms(self) -> tuple[float, ...]:
+        """The best time after each visit, in milliseconds; infinite until something was measured."""
+        return tuple(accumulate((time_ms(trial) for trial in self.visited), min))
+
+    def visits_until(self, within: float) -> int | None:
+        """How many visits until the best time was at most ``1 + within`` times the optimum; None: never."""
+        bound = self.optimum_ms * (1 + within)
+        return next((i for i, best in enumerate(self.best_ms, 1) if best <= bound), None)
+
+
+def replay(
+    study: Study,
+    method: str,
+    seed: int = 0,
+    *,
+    trials: int | None = None,
+    within: float | None = None,
+    ahead: int = 1,
+    seeds: Sequence[Configuration] = (),
+    minimise: Sequence[str] = ("time_ms",),
+) -> Replay:
+    """Run ``method`` over what ``study`` visited; excluded configurations are not part of it.
+
+    ``trials`` None goes on until nothing is left, ``within`` ends it that near to the optimum (0.02: 2 %). ``ahead``
+    is how many are asked for before the first is told, as a sweep does whose compilers work ahead. Raises
+    StoreError when nothing was measured, and what ``search`` raises.
+    """
+    recorded = {t.configuration: t for t in study.trials if t.state != "excluded"}
+    optimum = min((time_ms(t) for t in recorded.values()), default=math.inf)
+    if math.isinf(optimum):
+        raise StoreError(
+            f"{study.family} on {study.workload}: nothing was measured, so there is nothing to find"
+        )
+    asking = search(
+        space(study), tuple(recorded), method,
+        seed=seed, trials=trials or len(recorded), seeds=seeds, minimise=minimise,
+    )  # fmt: skip
+    bound = -math.inf if within is None else optimum * (1 + within)
+    visited: list[Trial] = []
+    waiting: deque[Configuration] = deque()
+    while True:
+        while len(waiting) < ahead and (asked := asking.ask()) is not None:
+            waiting.append(asked)
+        if not waiting:
+            break
+        trial = recorded[waiting.popleft()]
+        visited.append(trial)
+        if time_ms(trial) <= bound:
+            break
+        asking.tell(trial.configuration, objectives(trial, minimise))
+    return Replay(method=method, seed=seed, visited=tuple(visited), optimum_ms=optimum, members=len(recorded))
+
+
+def space(study: Study) -> Space:
+    """The policies of a recorded study with every value that occurs in it; no constraints, as its configurations
+    are listed."""
+    declared: Mapping[str, Any] = study.about.get("policies", {})
+    policies = []
+    for name, default in study.control.items():
+        found = dict.fromkeys([default, *(t.configuration[name] for t in study.trials)])
+        order = [v for v in declared.get(name, {}).get("values", ()) if v in found]
+        numbers = all(isinstance(v, int) for v in found)
+        values = order if set(order) == set(found) else sorted(found, key=int) if numbers else list(found)
+        policies.append(Policy(name, tuple(values), default))
+    presets = {
+        name: Preset(name, {policy: (value,) for policy, value in configuration.items()})
+        for name, configuration in study.presets.items()
+    }
+    return Space(tuple(policies), (), presets)
+
+
+def read_results(path: str | Path) -> list[Study]:
+    """The studies in a ``results.csv``, one for each family, workload, device and identity. Raises StoreError for a
+    file that is no results.csv."""
+
+    from autotune.record import read_results as results_of
+
+    return results_of([path])

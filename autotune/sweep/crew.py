@@ -1,0 +1,128 @@
+"""Several workers on one study: who gets which configuration, and what came of it."""
+
+import math
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing.connection import Connection, wait
+
+from autotune.compile import CompileFailure
+from autotune.declaration import Configuration
+from autotune.device import open_backend
+from autotune.errors import DeviceError, UsageError
+from autotune.sweep.messages import Died, Job, Tried
+from autotune.sweep.pipeline import Feed
+from autotune.sweep.process_worker import ProcessWorker
+from autotune.sweep.worker import Made, Worker
+
+__all__ = ["Crew", "DeviceLost", "launched", "opened"]
+
+
+_NO_COMPILER = "--compiler chooses a CUDA compiler; on the cpu the environment's CXX names one"
+
+
+_LONGEST_WAIT_S = 1.0
+
+
+class DeviceLost(DeviceError):
+    """No worker is left."""
+
+
+@dataclass
+class Crew:
+    """``admitted`` is asked for each job when a worker is free for it: the job to send, or None when there is none."""
+
+    workers: Sequence[Worker]
+    feed: Feed[list[Made]]
+    admitted: Callable[[Job], Job | None]
+    _waiting: deque[Job] = field(default_factory=deque)
+
+    @property
+    def alive(self) -> list[Worker]:
+        return [worker for worker in self.workers if not worker.lost]
+
+    def answers(self) -> Iterator[Tried | Died | tuple[Configuration, CompileFailure]]:
+        """Until all is tried; in the order of the feed but for what runs side by side. Raises DeviceLost when the last
+        worker is given up, and what the feed raises."""
+        while True:
+            for chunk in self.feed.take():
+                for made in chunk:
+                    if isinstance(made, Job):
+                        self._waiting.append(made)
+                    else:
+                        yield made
+            self._hand_out()
+            if not self._waiting and self.feed.done and not any(w.busy for w in self.alive):
+                return
+            self._wait()
+            for worker in self.alive:
+                yield from worker.receive()
+                if worker.lost:
+                    self._waiting.extendleft(reversed(worker.take_back()))
+                    if self.alive:
+                        warnings.warn(f"{worker.lost}. The sweep goes on without it", stacklevel=2)
+            if not self.alive:
+                raise DeviceLost("; ".join(worker.lost for worker in self.workers))
+
+    def _hand_out(self) -> None:
+        """One job after another to the worker with the most room, then one message to each."""
+        given: dict[int, list[Job]] = {}
+        room = {number: worker.room for number, worker in enumerate(self.workers)}
+        while self._waiting and (freest := max(room, key=lambda number: room[number])) in room:
+            if room[freest] <= 0:
+                break
+            job = self.admitted(self._waiting.popleft())
+            if job:
+                given.setdefault(freest, []).append(job)
+                room[freest] -= 1
+        for number, jobs in given.items():
+            self.workers[number].send(jobs)
+
+    def _wait(self) -> None:
+        """Until a worker or the feed has something, or a worker's time is up."""
+        alive = self.alive
+        pipes: list[Connection] = [worker.pipe for worker in alive if worker.pipe]
+        if not self.feed.done:
+            pipes.append(self.feed.pipe)
+        now = any(worker.busy and worker.pipe is None for worker in alive)
+        left = min((worker.deadline for worker in alive), default=math.inf) - time.monotonic()
+        wait(pipes, 0 if now else max(0.0, min(left, _LONGEST_WAIT_S)))
+
+
+@contextmanager
+def launched(names: Sequence[str], compiler: str, trial_seconds: float) -> Iterator[list[ProcessWorker]]:
+    """A process for each device, which opens it while the block goes on; ``opened`` waits for them."""
+    if compiler and names[0] == "cpu":
+        raise UsageError(_NO_COMPILER)
+    workers = [ProcessWorker(name, partial(open_backend, name), compiler, trial_seconds) for name in names]
+    try:
+        for worker in workers:
+            worker.launch()
+        yield workers
+    except BaseException:
+        for worker in workers:
+            worker.close(at_once=True)
+        raise
+    finally:
+        for worker in workers:
+            worker.close()
+
+
+def opened(workers: Sequence[ProcessWorker], compiler: str) -> None:
+    """Wait until all have their devices. Raises AutotuneError: one that is not there, or is not like the first."""
+    for worker in workers:
+        worker.start()
+    first = workers[0].device
+    if compiler and first.kind == "cpu":
+        raise UsageError(_NO_COMPILER)
+    for worker in workers:
+        kind = worker.device
+        if (kind.slug, kind.arch, kind.multiprocessors) != (first.slug, first.arch, first.multiprocessors):
+            raise UsageError(
+                f"{worker.name} is a {kind.name}, {workers[0].name} a {first.name}: the devices of one sweep must "
+                "be of one model, since their times are ranked together; sweep them one by one"
+            )

@@ -1,0 +1,114 @@
+"""Measuring in the sweeping process itself, on a backend that the caller has: no time limit, and a device that loses
+its context ends it. What tests with a fake device use."""
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from autotune.declaration import Family, Inputs
+from autotune.device import Backend, LaunchError
+from autotune.measure import expected_outputs
+from autotune.sweep.measurer import Measurer, Proof
+from autotune.sweep.messages import (
+    Describe,
+    Died,
+    Job,
+    Prove,
+    Proved,
+    Ragged,
+    Reference,
+    Retime,
+    Setting,
+    Tried,
+)
+from autotune.sweep.ragged import ragged_proofs
+
+__all__ = ["LocalWorker"]
+
+
+class LocalWorker:
+    """A Worker (see crew) without a process. The backend stays the caller's to close."""
+
+    def __init__(self, backend: Backend, compiler: str = "") -> None:
+        self.backend, self.device, self.lost = backend, backend.device, ""
+        self.toolchain = backend.toolchain(compiler)
+        self.deadline = math.inf
+        self.pipe = None
+        self._measurer: Measurer | None = None
+        self._expected: dict[str, Any] = {}
+        self._ragged: Sequence[Proof] = []
+        self._jobs: deque[Job] = deque()
+        self._current = ExitStack()
+
+    @property
+    def room(self) -> int:
+        return 0 if self.lost else 1 - len(self._jobs)
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._jobs)
+
+    def start(self) -> None:
+        self._current.enter_context(self.backend.current())
+
+    def reference(self, request: Reference, family: Family, inputs: Inputs) -> float:
+        self._expected, elapsed_ms = expected_outputs(family, inputs, request.cache)
+        return elapsed_ms
+
+    def study(self, setting: Setting, family: Family, inputs: Inputs) -> None:
+        self._inputs = inputs
+        self._measurer = Measurer(
+            self.backend, family, setting.workload, inputs, self._expected, setting.protocol
+        )  # fmt: skip
+
+    def send(self, jobs: Sequence[Job]) -> None:
+        self._jobs += jobs
+
+    def receive(self) -> list[Tried | Died]:
+        if not self._jobs or self.lost:
+            return []
+        assert self._measurer
+        tried = self._measurer.tried(self._jobs.popleft())
+        if tried.lost:
+            trial = tried.trial
+            self.lost = (
+                f"{trial.configuration.id} took the device's context with it ({trial.reason}); it is recorded as "
+                "crashed. Run the same command again: it goes on behind that configuration"
+            )
+        return [tried]
+
+    def take_back(self) -> list[Job]:
+        jobs, self._jobs = list(self._jobs), deque()
+        return jobs
+
+    def ask(self, request: Retime | Describe | Ragged | Prove, trials: float) -> Any:  # noqa: ARG002
+        if self.lost:
+            raise LaunchError(self.lost)
+        assert self._measurer
+        match request:
+            case Retime():
+                return self._measurer.retimed(request)
+            case Ragged():
+                family, workload = self._measurer.family, request.setting.workload
+                sizes, self._ragged = ragged_proofs(
+                    family, workload, self._inputs, request.root, request.steps, request.cache
+                )
+                return sizes
+            case Prove():
+                return self._proved(request)
+        return self._measurer.described()
+
+    def _proved(self, request: Prove) -> Proved:
+        assert self._measurer
+        found = self._measurer.proved(request, lambda size: self._ragged[size.number])
+        if found.lost:
+            self.lost = f"{request.job.configuration.id} took the device's context with it ({found.reason})"
+        return found
+
+    def close(self, at_once: bool = False) -> None:  # noqa: ARG002
+        if self._measurer:
+            self._measurer.close()
+            self._measurer = None
+        self._current.close()

@@ -1,0 +1,299 @@
+"""What a measuring process does: places, verifies and samples one variant after another on its device.
+
+A measurement of an unverified variant cannot exist: ``_measured`` is only reached from ``tried`` behind the
+verifier. The same Measurer works in the sweeping process when a backend is handed to the sweep.
+"""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from numpy.typing import NDArray
+
+from autotune.compile import Variant
+from autotune.declaration import Configuration, Family, Inputs, Workload, single_presets
+from autotune.device import Backend, Execution, LaunchError, Resident, Watch, watch
+from autotune.errors import AutotuneError
+from autotune.measure import (
+    AGAIN,
+    GUARD_BYTES,
+    Protocol,
+    Samples,
+    Verifier,
+    floors,
+    hopeless_ms,
+    interleave,
+    measure,
+    median,
+)
+from autotune.record import Measurement, State
+from autotune.sweep.messages import (
+    Job,
+    Prove,
+    Proved,
+    RaggedSize,
+    Retime,
+    Retimed,
+    Tried,
+    static_profiles,
+    trial_of,
+)
+
+__all__ = ["Measurer"]
+
+
+Proof = tuple[Inputs, Mapping[str, NDArray[Any]]]  # inputs with their expected outputs
+
+
+_CHECKED_SHARE = 0.1  # of the time that finalists take
+
+_SPLIT_RUNS = 5  # runs that share out a plan's time among its kernels
+
+
+@dataclass
+class Measurer:
+    """One study on one device. ``tried`` never raises LaunchError. ``close`` frees what it holds there."""
+
+    backend: Backend
+    family: Family
+    workload: Workload
+    inputs: Inputs
+    expected: Mapping[str, NDArray[Any]]
+    protocol: Protocol
+    best_ms: float = math.inf
+    _resident: Resident = field(init=False)
+    _verifier: Verifier = field(init=False)
+    _watch: Watch = field(init=False)
+    _ragged: dict[int, tuple[Resident, Verifier]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        most = self.protocol.finalists + 3
+        self._resident = Resident(self.backend, self.inputs, most=most, guard=GUARD_BYTES)
+        self._verifier = Verifier(self.backend, self.family, self.expected)
+        self._watch = watch(self.backend.device)
+
+    @cached_property
+    def _presets(self) -> frozenset[Configuration]:
+        return frozenset(single_presets(self.family.space).values())
+
+    def _variant(self, configuration: Configuration) -> Variant:
+        return Variant(self.family, configuration, tuple(self.inputs.options.items()))
+
+    # -- one configuration ----------------------------------------------------------------------------------
+
+    def tried(self, job: Job, placed: Callable[[], None] = lambda: None) -> Tried:
+        """Place, verify, measure. ``placed`` is called when the data are there and the kernels come next.
+
+        Raises AutotuneError for what no other configuration would survive either (a family's own mistake).
+        """
+        self.best_ms = min(self.best_ms, job.best_ms)
+        seconds: dict[str, float] = {}
+        static = static_profiles(self.family, self.inputs, self.backend.device, job)
+        state: State = "launch_failed"
+        measurement, lost = None, False
+        notes: list[str] = []
+        try:
+            if unfit := [p.kernel for p in static if p.limited_by == "launch"]:
+                reason = f"kernel {unfit[0]}: one block needs more registers or shared memory than a multiprocessor has"
+            else:
+                state, reason, measurement = self._run(job, placed, seconds, notes)
+        except Exception as problem:  # a family's plan may raise anything; it costs one trial
+            if isinstance(problem, AutotuneError) and not isinstance(problem, LaunchError):
+                raise
+            lost = self._is_lost()
+            state = "crashed" if lost else "launch_failed"
+            reason = (
+                str(problem) if isinstance(problem, LaunchError) else f"{type(problem).__name__}: {problem}"
+            )
+        if measurement:
+            self.best_ms = min(self.best_ms, measurement.median_ms)
+        spent = {name: s * 1e3 for name, s in seconds.items() if name in ("place", "verify", "measure")}
+        trial = trial_of(self.workload, self.backend.device, job, state, reason, static, spent, measurement)
+        return Tried(replace(trial, notes=tuple(notes)), seconds, lost)
+
+    def _run(
+        self, job: Job, placed: Callable[[], None], seconds: dict[str, float], notes: list[str]
+    ) -> tuple[State, str, Measurement | None]:
+        variant = self._variant(job.configuration)
+        mark = time.perf_counter()
+        execution = self._resident.execution(variant, self.backend.load(job.compiled))
+        _add(seconds, "place", mark)
+        placed()
+        try:
+            return self._proved_and_timed(execution, job, seconds, notes)
+        except Exception:
+            with suppress(LaunchError):  # a kernel that failed may have written to its inputs before
+                self._verifier.mend(execution)
+            raise
+
+    def _proved_and_timed(
+        self, execution: Execution, job: Job, seconds: dict[str, float], notes: list[str]
+    ) -> tuple[State, str, Measurement | None]:
+        mark = time.perf_counter()
+        # A preset is there to be compared with, so it is always verified and sampled properly.
+        best_ms = math.inf if job.configuration in self._presets else self.best_ms
+        once_above_ms = hopeless_ms(self.protocol, best_ms)
+        ran_ms = self._verifier.ran_ms
+        reason, first_ms = self._verifier.run(execution, self.workload.cold, once_above_ms=once_above_ms)
+        seconds["kernels"] = (self._verifier.ran_ms - ran_ms) / 1e3
+        mark = _add(seconds, "verify", mark)
+        if reason:
+            return "wrong_result", reason, None
+        if job.timed:
+            return "measured", "", job.timed
+        measurement = self._measured(execution, first_ms, best_ms, seconds, notes)
+        mark = _add(seconds, "measure", mark)
+        reason = self._verifier.left(execution)
+        seconds["verify"] += time.perf_counter() - mark
+        if reason:
+            return "wrong_result", f"right when first verified, wrong when it was timed: {reason}", None
+        return "measured", "", measurement
+
+    def _measured(
+        self,
+        execution: Execution,
+        first_ms: float,
+        best_ms: float,
+        seconds: dict[str, float],
+        notes: list[str],
+    ) -> Measurement:
+        samples = measure(
+            self.backend,
+            execution.run,
+            self.protocol,
+            cold=self.workload.cold,
+            first_ms=first_ms,
+            best_ms=best_ms,
+            watch=self._watch,
+        )
+        # The verified run is counted already, and is among the samples of what was abandoned at once.
+        new = sum(samples.times_ms) - (first_ms if first_ms in samples.times_ms else 0.0)
+        seconds["kernels"] += (new + samples.dropped_ms) / 1e3
+        notes += samples.notes
+        kernels = list(self.family.kernels)
+        split = len(kernels) > 1 or execution.has_own_plan
+        return Measurement(
+            median_ms=samples.median_ms,
+            minimum_ms=min(samples.times_ms),
+            spread=samples.spread,
+            samples=len(samples.times_ms),
+            kernel_ms=self._kernel_ms(execution, samples, seconds)
+            if split
+            else {kernels[0]: samples.median_ms},
+            transform_ms=execution.transform_ms,
+            transfer_ms=execution.transfer_ms,
+            transfer_bytes=execution.transfer_bytes,
+            footprint_bytes=execution.footprint_bytes,
+            abandoned=samples.abandoned,
+        )
+
+    def _kernel_ms(
+        self, execution: Execution, samples: Samples, seconds: dict[str, float]
+    ) -> dict[str, float]:
+        """The median time of each kernel of the plan, over a few runs of their own: no longer than sampling took."""
+        count = 1 if samples.abandoned else min(_SPLIT_RUNS, len(samples.times_ms))
+        runs = [self.backend.kernel_times(execution.run) for _ in range(count)]
+        seconds["kernels"] += sum(sum(run.values()) for run in runs) / 1e3
+        return {kernel: median([run.get(kernel, 0.0) for run in runs]) for kernel in runs[0]}
+
+    def _is_lost(self) -> bool:
+        """A refused launch leaves the device usable; a kernel that crashed does not."""
+        try:
+            self.backend.synchronize()
+        except LaunchError:
+            return True
+        return False
+
+    # -- the rest -------------------------------------------------------------------------------------------
+
+    def retimed(self, request: Retime) -> Retimed:
+        """The finalists in turn, each checked again afterwards, and its outputs after its turns. Raises LaunchError."""
+        bound = {
+            job.configuration: self._resident.execution(
+                self._variant(job.configuration), self.backend.load(job.compiled)
+            )
+            for job in request.jobs
+        }
+        checks = _Checks(self._verifier, bound)
+        samples = interleave(
+            self.backend,
+            {configuration: execution.run for configuration, execution in bound.items()},
+            self.protocol,
+            cold=self.workload.cold,
+            before={configuration: execution.prepare for configuration, execution in bound.items()},
+            after=checks.turn,
+            estimate_ms=request.estimate_ms,
+            few=request.few,
+            watch=self._watch,
+        )
+        # Who wrote to an input while all took turns cannot be said; who does so again is found.
+        for execution in bound.values():
+            self._verifier.mend(execution)
+        wrong = {c: self._verifier.run(bound[c], self.workload.cold, AGAIN)[0] for c in samples}
+        return Retimed(samples, {**wrong, **checks.wrong})
+
+    def proved(self, request: Prove, ragged: Callable[[RaggedSize], Proof]) -> Proved:
+        """Whether the configuration is right for a size that the study was not swept on; ``ragged`` gives its inputs
+        and expected outputs."""
+        try:
+            if request.size.number not in self._ragged:
+                inputs, outputs = ragged(request.size)
+                self._ragged[request.size.number] = (
+                    Resident(self.backend, inputs, guard=GUARD_BYTES),
+                    Verifier(self.backend, self.family, outputs),
+                )
+            resident, verifier = self._ragged[request.size.number]
+            variant = self._variant(request.job.configuration)
+            execution = resident.execution(variant, self.backend.load(request.job.compiled))
+            reason, _ = verifier.run(execution, cold=False)
+        except Exception as problem:  # noqa: BLE001 - whatever a plan or an order makes of such a size
+            lost = self._is_lost()
+            known = isinstance(problem, LaunchError | AutotuneError)
+            text = str(problem) if known else f"{type(problem).__name__}: {problem}"
+            return Proved("crashed" if lost else "launch_failed", text, lost)
+        return Proved("wrong_result" if reason else "measured", reason)
+
+    def described(self) -> dict[str, Any]:
+        """What the device says of itself now; as much as it answers."""
+        about: dict[str, Any] = {}
+        with suppress(LaunchError):
+            about |= self.backend.describe()
+            about |= floors(self.backend)
+        return about
+
+    def close(self) -> None:
+        for resident, verifier in ((self._resident, self._verifier), *self._ragged.values()):
+            verifier.close()
+            resident.close()
+        self._ragged.clear()
+
+
+@dataclass
+class _Checks:
+    """What the last run of a finalist's turn left, compared for as long as that costs little beside the turns."""
+
+    verifier: Verifier
+    bound: Mapping[Configuration, Execution]
+    wrong: dict[Configuration, str] = field(default_factory=dict)
+    _begun: float = field(default_factory=time.perf_counter)
+    _spent: float = 0.0
+
+    def turn(self, configuration: Configuration) -> None:
+        begin = time.perf_counter()
+        if self._spent > _CHECKED_SHARE * (begin - self._begun):
+            return
+        execution = self.bound[configuration]
+        reason = self.verifier.outputs(execution)
+        if reason and not self.verifier.mend(execution):  # else another's fault
+            self.wrong.setdefault(configuration, reason)
+        self._spent += time.perf_counter() - begin
+
+
+def _add(seconds: dict[str, float], phase: str, since: float) -> float:
+    now = time.perf_counter()
+    seconds[phase] = now - since
+    return now

@@ -1,0 +1,264 @@
+"""What is asked of a measuring process, and what it answers: values that are sent through its pipe.
+
+    Reference -> milliseconds    Setting    Job -> Tried, Job -> Tried, …    Retime -> Retimed    Describe -> dict
+    Ragged -> RaggedSizes    Prove -> Proved
+
+A family is not sent but loaded from its folder, and arrays are not sent but mapped from files.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from autotune.compile import Compiled, KernelProfile, Variant, profiles
+from autotune.declaration import Configuration, Family, Inputs, Workload
+from autotune.declaration import load_family as load
+from autotune.device import LaunchError
+from autotune.errors import FamilyError
+from autotune.hardware import Device
+from autotune.layout import Data
+from autotune.measure import PROOF_VERSION, Protocol, Samples
+from autotune.processes import mapped, write_arrays
+from autotune.record import Measurement, State, Trial
+
+__all__ = [
+    "Describe",
+    "Died",
+    "Ended",
+    "Job",
+    "Prove",
+    "Proved",
+    "Ragged",
+    "RaggedSize",
+    "RaggedSizes",
+    "Reference",
+    "Retime",
+    "Retimed",
+    "Setting",
+    "Tried",
+    "expected",
+    "given",
+    "given_ragged",
+    "static_profiles",
+    "trial_of",
+    "write_ragged",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One study as a process is told of it. ``family`` is the family's folder, ``arrays`` one with an
+    ``input-NAME.npy`` and an ``expected-NAME.npy`` for each array; ``space_digest`` says which declaration the
+    variants were made from, ``host_digest`` which Python the study is of."""
+
+    family: Path
+    space_digest: str
+    host_digest: str
+    workload: Workload
+    arrays: Path
+    sizes: Mapping[str, int]
+    options: Mapping[str, str | int]
+    scalars: Mapping[str, float]
+    protocol: Protocol
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Asks for the expected outputs of a Setting, as files in its ``arrays``; answered by the milliseconds that the
+    reference took. ``cache`` is the compile cache's folder."""
+
+    setting: Setting
+    cache: Path
+
+
+@dataclass(frozen=True)
+class Job:
+    """One compiled configuration to be tried. ``best_ms`` is the best time of the sweep when it was sent; ``same`` is
+    equal for configurations that make the device do the very same, or empty. With ``timed``, the figures of a trial
+    that an older verification let through, it is verified again and not timed again."""
+
+    configuration: Configuration
+    compiled: Compiled
+    best_ms: float = math.inf
+    same: str = ""
+    timed: Measurement | None = None
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A trial, with the seconds it took by phase: ``wait`` for the job, ``place``, ``verify``, ``measure``, and the
+    device's own time in ``kernels``. ``lost`` says that the device's context went with it."""
+
+    trial: Trial
+    seconds: Mapping[str, float]
+    lost: bool = False
+
+
+@dataclass(frozen=True)
+class Died:
+    """A job whose process ended over it, ``seconds`` after it had begun."""
+
+    job: Job
+    state: State
+    reason: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Retime:
+    """Configurations to be timed in turn; those in ``few`` in a few rounds only. ``estimate_ms`` as in
+    ``interleave``."""
+
+    jobs: tuple[Job, ...]
+    few: frozenset[Configuration]
+    estimate_ms: float
+
+
+@dataclass(frozen=True)
+class Retimed:
+    """Samples by configuration, and why the result was wrong afterwards (or empty)."""
+
+    samples: Mapping[Configuration, Samples]
+    wrong: Mapping[Configuration, str]
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """Asks for inputs of ragged sizes near those of a Setting, with their expected outputs, as files in its ``arrays``;
+    answered by RaggedSizes. ``root`` is the data folder, ``cache`` the compile cache's, ``steps`` as in
+    ``ragged.ragged_inputs``."""
+
+    setting: Setting
+    root: Path
+    cache: Path
+    steps: Mapping[str, Sequence[int]]
+
+
+@dataclass(frozen=True)
+class RaggedSize:
+    """One of them: ``told`` are the extents that a reader knows it by, ``sizes`` all extents."""
+
+    number: int
+    told: Mapping[str, int]
+    sizes: Mapping[str, int]
+    scalars: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class RaggedSizes:
+    """Where there are none, ``why_not`` says why."""
+
+    sizes: tuple[RaggedSize, ...] = ()
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Prove:
+    """Asks whether a configuration's results are right for a ragged size."""
+
+    setting: Setting
+    job: Job
+    size: RaggedSize
+
+
+@dataclass(frozen=True)
+class Proved:
+    """``state`` is ``measured`` where it was right; ``lost`` says that the device's context went with it."""
+
+    state: State
+    reason: str = ""
+    lost: bool = False
+
+
+class Ended(LaunchError):
+    """A measuring process ended over a request; ``state`` says how."""
+
+    def __init__(self, state: State, reason: str) -> None:
+        super().__init__(reason)
+        self.state = state
+
+
+@dataclass(frozen=True)
+class Describe:
+    """Asks for the device's clocks, versions and the time of an empty kernel."""
+
+
+def given(setting: Setting) -> tuple[Family, Inputs]:
+    """The family and its inputs as a Setting names them. Raises FamilyError."""
+    family = load(setting.family)
+    if family.space_digest != setting.space_digest:
+        raise FamilyError(
+            f"{setting.family}/family.yaml was edited during the sweep; what was measured is recorded, run the same "
+            "command again for the new declaration"
+        )
+    if family.host_digest != setting.host_digest:
+        raise FamilyError(
+            f"the Python of {setting.family}, or what it imports, was edited during the sweep; what was measured is "
+            "recorded, run the same command again for the new text"
+        )
+    arrays = {data.name: mapped(setting.arrays / f"input-{data.name}.npy") for data in family.inputs}
+    inputs = Inputs(
+        arrays=arrays, sizes=setting.sizes, options=setting.options, scalars=setting.scalars
+    )  # fmt: skip
+    return family, inputs
+
+
+def static_profiles(family: Family, inputs: Inputs, device: Device, job: Job) -> tuple[KernelProfile, ...]:
+    """The static profile of each kernel of a compiled configuration."""
+    names = family.names(job.configuration, inputs.sizes, inputs.options, inputs.scalars)
+    variant = Variant(family, job.configuration, tuple(inputs.options.items()))
+    return profiles(variant, job.compiled, names, device)
+
+
+def trial_of(
+    workload: Workload,
+    device: Device,
+    job: Job,
+    state: State,
+    reason: str,
+    static: tuple[KernelProfile, ...],
+    spent: Mapping[str, float],
+    measurement: Measurement | None = None,
+) -> Trial:
+    """The trial of a compiled configuration. ``spent`` is wall milliseconds by phase."""
+    return Trial(
+        family=workload.family,
+        workload=workload.name,
+        device=device.slug,
+        configuration=job.configuration,
+        state=state,
+        reason=reason,
+        profiles=static,
+        measurement=measurement,
+        phases_ms={"compile": job.compiled.seconds * 1e3, **spent},
+        proof=PROOF_VERSION,
+    )
+
+
+def expected(setting: Setting, family: Family) -> dict[str, NDArray[Any]]:
+    """The expected outputs that lie beside the inputs."""
+    return {data.name: mapped(setting.arrays / f"expected-{data.name}.npy") for data in family.outputs}
+
+
+def write_ragged(folder: Path, number: int, inputs: Inputs, outputs: Mapping[str, NDArray[Any]]) -> None:
+    """The files that ``given_ragged`` reads. Raises OSError."""
+    write_arrays(folder, f"ragged{number}-input", inputs.arrays)
+    write_arrays(folder, f"ragged{number}-expected", outputs)
+
+
+def given_ragged(
+    setting: Setting, family: Family, size: RaggedSize
+) -> tuple[Inputs, dict[str, NDArray[Any]]]:
+    """The inputs of a ragged size and their expected outputs."""
+
+    def read(kind: str, data: Sequence[Data]) -> dict[str, NDArray[Any]]:
+        return {d.name: mapped(setting.arrays / f"ragged{size.number}-{kind}-{d.name}.npy") for d in data}
+
+    inputs = Inputs(
+        arrays=read("input", family.inputs), sizes=size.sizes, options=setting.options, scalars=size.scalars
+    )
+    return inputs, read("expected", family.outputs)

@@ -1,0 +1,114 @@
+"""What is to enter a policy file, proved on ragged sizes near the workload's before it does."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from autotune.compile import Cache, Compiled, Variant, batch, compile_batch
+from autotune.declaration import Configuration, Inputs
+from autotune.device import LaunchError
+from autotune.errors import AutotuneError
+from autotune.measure import PROOF_VERSION
+from autotune.record import State, Trial
+from autotune.sweep.messages import Ended, Job, Prove, Proved, Ragged, RaggedSize, RaggedSizes, Setting
+from autotune.sweep.ragged import grid_steps
+from autotune.sweep.worker import Worker
+
+__all__ = ["Proving", "failed", "size_text"]
+
+
+@dataclass
+class Proving:
+    """By one worker, one configuration and one size after another: who is to blame for a process that ends is known.
+
+    ``near`` are configurations around whose grids the sizes are chosen. ``sizes`` is known once something was
+    proved."""
+
+    worker: Worker
+    cache: Cache
+    setting: Setting
+    root: Path
+    inputs: Inputs
+    variant: Callable[[Configuration], Variant]
+    near: Sequence[Configuration] = ()
+    sizes: RaggedSizes | None = None
+    _done: set[Configuration] = field(default_factory=set)
+
+    def is_proved(self, trial: Trial) -> bool:
+        """Whether it was proved here, or in an earlier sweep as it would be now."""
+        return trial.configuration in self._done or bool(trial.proof == PROOF_VERSION and trial.proved)
+
+    def proved(self, trial: Trial) -> Trial:
+        """``trial`` with the sizes that it is right for, or as the failure that it turned out to be. Raises LaunchError
+        when there is no device to ask."""
+        self._done.add(trial.configuration)
+        if self.sizes is None:
+            self.sizes = self._sizes([*self.near, trial.configuration])
+        job = self._job(trial.configuration)
+        right: list[Mapping[str, int]] = []
+        for size in self.sizes.sizes:
+            if self._is_excluded(trial.configuration, size):
+                continue
+            found = self._asked(job, size)
+            if found.state == "wrong_result":
+                told = f"right for the swept sizes, wrong for {size_text(size.told)}: {found.reason}"
+                return failed(trial, found.state, told)
+            if found.state != "measured":
+                told = f"right for the swept sizes, but for {size_text(size.told)}: {found.reason}"
+                return failed(trial, found.state, told)
+            right.append(dict(size.told))
+        return replace(trial, proof=PROOF_VERSION, proved=tuple(right))
+
+    def _sizes(self, near: Iterable[Configuration]) -> RaggedSizes:
+        steps: dict[str, set[int]] = {}
+        for configuration in dict.fromkeys(near):
+            for extent, step in grid_steps(self.variant(configuration), self.inputs).items():
+                steps.setdefault(extent, set()).add(step)
+        told = {extent: sorted(found) for extent, found in steps.items()}
+        try:
+            found: RaggedSizes = self.worker.ask(Ragged(self.setting, self.root, self.cache.root, told), 1)
+        except LaunchError as problem:
+            return RaggedSizes(why_not=f"no inputs could be made: {problem}")
+        return found
+
+    def _job(self, configuration: Configuration) -> Job:
+        variant = self.variant(configuration)
+        (binary,) = compile_batch(batch(variant.family, (variant,)), self.worker.toolchain, self.cache)
+        assert isinstance(binary, Compiled), "a measured configuration was compiled before"
+        return Job(configuration, binary)
+
+    def _is_excluded(self, configuration: Configuration, size: RaggedSize) -> bool:
+        """Whether a constraint, a range or the device rules the size out for it."""
+        variant = self.variant(configuration)
+        names = variant.family.names(configuration, size.sizes, self.inputs.options, size.scalars)
+        try:
+            return bool(variant.exclusion(names, self.worker.device.limits))
+        except AutotuneError:  # an expression without a value there
+            return True
+
+    def _asked(self, job: Job, size: RaggedSize) -> Proved:
+        try:
+            answer: Proved = self.worker.ask(Prove(self.setting, job, size), 1)
+        except Ended as problem:
+            return Proved(problem.state, str(problem))
+        return answer
+
+
+def failed(trial: Trial, state: State, reason: str) -> Trial:
+    """``trial`` as what it turned out to be: what is not right has no time that counts."""
+    return Trial(
+        family=trial.family,
+        workload=trial.workload,
+        device=trial.device,
+        configuration=trial.configuration,
+        state=state,
+        reason=reason,
+        profiles=trial.profiles,
+        phases_ms=trial.phases_ms,
+        proof=PROOF_VERSION,
+    )
+
+
+def size_text(size: Mapping[str, int]) -> str:
+    """As messages name it: ``instances=37, attributes=131``."""
+    return ", ".join(f"{name}={value}" for name, value in size.items())

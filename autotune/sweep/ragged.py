@@ -1,0 +1,225 @@
+"""Inputs of ragged sizes near a workload's, for what the swept sizes alone do not prove: 1, primes, one less and one
+more than a step of a kernel's grid.
+
+A family whose ``family.py`` has ``ragged(parameters)`` says itself which parameters make them; else the workload's own
+arrays are cut along their extents, where that keeps their meaning.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.compile import Variant
+from autotune.declaration import Family, Inputs, Workload, bind
+from autotune.errors import AutotuneError
+from autotune.layout import Data
+from autotune.measure import expected_outputs
+from autotune.sweep.messages import RaggedSize, RaggedSizes
+
+__all__ = ["grid_steps", "ragged_inputs", "ragged_proofs"]
+
+
+_MOST = 8  # inputs of one workload
+
+_MOST_VALUES = 1 << 18  # in all arrays of one: a reference in Python takes milliseconds for so many
+
+_SMALL, _MIDDLE = (7, 5, 11, 13), (37, 131, 61, 29)  # primes, so that neighbouring extents differ
+
+
+Sizes = dict[str, int]
+
+
+def ragged_proofs(
+    family: Family,
+    workload: Workload,
+    inputs: Inputs,
+    root: Path,
+    steps: Mapping[str, Sequence[int]],
+    cache: Path,
+) -> tuple[RaggedSizes, list[tuple[Inputs, dict[str, NDArray[Any]]]]]:
+    """The ragged inputs with their expected outputs. A size for which the family's Python or reference has no answer
+    is left out; never raises for one."""
+    sizes: list[RaggedSize] = []
+    proofs: list[tuple[Inputs, dict[str, NDArray[Any]]]] = []
+    why_not = ""
+    try:
+        for made in islice(ragged_inputs(family, workload, inputs, root, steps), _MOST):
+            try:
+                outputs, _ = expected_outputs(family, made, cache)
+            except Exception as problem:  # noqa: BLE001 - whatever a reference raises for such a size
+                why_not = f"the reference has no answer for {_named(told(family, made))}: {_text(problem)}"
+                continue
+            sizes.append(RaggedSize(len(sizes), told(family, made), dict(made.sizes), dict(made.scalars)))
+            proofs.append((made, outputs))
+    except Exception as problem:  # noqa: BLE001 - whatever a family's Python raises
+        why_not = _text(problem)
+    return RaggedSizes(
+        tuple(sizes), "" if sizes else why_not or "the workload is as small as inputs get"
+    ), proofs
+
+
+def told(family: Family, inputs: Inputs) -> Sizes:
+    """The extents that a reader knows an input by: those that shapes give, and those that a scalar is."""
+    given = {name for name, value in family.extents.items() if value is None or value.text in family.scalars}
+    return {name: size for name, size in inputs.sizes.items() if name in given} or dict(inputs.sizes)
+
+
+def ragged_inputs(
+    family: Family, workload: Workload, inputs: Inputs, root: Path, steps: Mapping[str, Sequence[int]]
+) -> Iterator[Inputs]:
+    """Inputs other than the workload's. ``steps`` are the steps of grids by extent (``grid_steps``). Raises
+    _CannotBeMade where there can be none, and whatever ``ragged`` and ``inputs`` of a family raise."""
+    chosen = getattr(family.module, "ragged", None)
+    if chosen is not None and not workload.arrays:
+        assert family.module is not None
+        for parameters in chosen(dict(workload.parameters)):
+            given = dict(family.module.inputs(parameters, root))
+            yield bind(family, given, workload.options, dict(workload.scalars))
+        return
+    if reason := refusal(family, workload):
+        raise _CannotBeMade(reason)
+    extents = _free(family, workload, inputs)
+    for sizes in _sizes(family, inputs, extents, steps):
+        try:
+            yield _cut(family, workload, inputs, sizes)
+        except AutotuneError:  # an extent that follows from these becomes 0, or more than there is
+            continue
+
+
+class _CannotBeMade(Exception):
+    """Nothing ragged can be made; the text says why."""
+
+
+def refusal(family: Family, workload: Workload) -> str:
+    """Why a workload's arrays cannot be cut without the family's help; empty when they may be."""
+    linked = [data.name for data in family.inputs if any(f.link for f in data.fields)]
+    how = "write ragged(parameters) in family.py"
+    if linked:
+        return f"{linked[0]} holds links, which cutting would break: {how}"
+    return "" if workload.arrays else f"family.py makes the inputs: {how}"
+
+
+def grid_steps(variant: Variant, inputs: Inputs) -> Sizes:
+    """By extent, how far it may grow from 1 before a kernel gets one more block."""
+    family = variant.family
+    names = family.names(variant.configuration, inputs.sizes, inputs.options, inputs.scalars)
+    found: Sizes = {}
+    for extent in {extent for data in family.inputs for extent in data.shape}:
+        grows = [_grows(variant, kernel, names, extent) for kernel in family.kernels]
+        if steps := [step for step in grows if step]:
+            found[extent] = max(steps)
+    return found
+
+
+def _grows(variant: Variant, kernel: str, names: Mapping[str, Any], extent: str) -> int:
+    """The largest size of ``extent`` with the grid that it has at 1; 0 where the grid never changes."""
+
+    def blocks(size: int) -> int:
+        try:
+            return prod(variant.geometry(variant.family.kernels[kernel], {**names, extent: size}).grid)
+        except AutotuneError:  # an expression that has no value there
+            return 0
+
+    low, high = 1, int(names[extent])
+    first = blocks(low)
+    if not first or blocks(high) <= first:
+        return 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if blocks(middle) <= first else (low, middle)
+    return low
+
+
+# -- which sizes --------------------------------------------------------------------------------------------
+
+
+def _free(family: Family, workload: Workload, inputs: Inputs) -> list[str]:
+    """The extents that may be cut: given by shapes alone, and no value says how long they are or numbers their places.
+    Raises _CannotBeMade when there is none."""
+    extents = dict.fromkeys(extent for data in family.inputs for extent in data.shape)
+    kept: dict[str, str] = {}
+    for extent in extents:
+        size = inputs.sizes[extent]
+        for name, value in workload.scalars.items():
+            if "float" not in family.scalars[name].type and value == size > 1:
+                kept[extent] = f"scalar {name} is its size, {size}"
+        for data in family.inputs:
+            if _may_number(data, inputs.arrays[data.name], size):
+                kept[extent] = (
+                    f"the values of {data.name} may number its places (declare them as link, or a range)"
+                )
+    free = [e for e in extents if family.extents.get(e) is None and inputs.sizes[e] > 1 and e not in kept]
+    if not free:
+        why = "; ".join(f"{extent}: {reason}" for extent, reason in kept.items())
+        raise _CannotBeMade(f"no extent of the inputs can be cut{f' ({why})' if why else ''}")
+    return free
+
+
+def _may_number(data: Data, array: NDArray[Any], size: int) -> bool:
+    """Whether whole numbers without a declared range end where an extent of ``size`` ends."""
+    if data.low is not None:
+        return False
+    columns = [array[f.name] if data.record else array for f in data.fields if "float" not in f.type]
+    return any(size > 1 and size // 2 <= int(column.max()) <= size for column in columns)
+
+
+def _sizes(
+    family: Family, inputs: Inputs, extents: Sequence[str], steps: Mapping[str, Sequence[int]]
+) -> Iterator[Sizes]:
+    """Sizes for ``extents``, none above the workload's: all 1, small and middle primes, one less than the workload's
+    and then each extent in turn around the steps of its grid."""
+    own = {extent: inputs.sizes[extent] for extent in extents}
+    small = {extent: _SMALL[i % len(_SMALL)] for i, extent in enumerate(extents)}
+    wanted = [
+        dict.fromkeys(extents, 1),
+        small,
+        {extent: _MIDDLE[i % len(_MIDDLE)] for i, extent in enumerate(extents)},
+    ]
+    for extent in extents:
+        around = sorted({step for step in steps.get(extent, ()) if 1 < step < own[extent]})
+        for step in dict.fromkeys([*around[:1], *around[-1:]]):
+            wanted += [{**small, extent: step - 1}, {**small, extent: step + 1}]
+    wanted.append({extent: size - 1 for extent, size in own.items()})
+    seen = [own]
+    for sizes in wanted:
+        clipped = {extent: min(size, own[extent]) for extent, size in sizes.items()}
+        known = _following(family, inputs, clipped)
+        values = sum(prod(known[extent] for extent in data.shape) for data in family.data.values())
+        if clipped not in seen and values <= _MOST_VALUES:
+            seen.append(clipped)
+            yield clipped
+
+
+def _following(family: Family, inputs: Inputs, sizes: Sizes) -> Sizes:
+    """All extents where some have other ``sizes``. Raises FamilyError where one has no value then."""
+    known: Sizes = {**inputs.sizes, **sizes}
+    for extent, value in family.extents.items():
+        if value is not None and value.names:
+            known[extent] = value.integer({**inputs.scalars, **known})
+    return known
+
+
+def _cut(family: Family, workload: Workload, inputs: Inputs, sizes: Sizes) -> Inputs:
+    """The beginning of every array along these extents. Raises WorkloadError."""
+    known = _following(family, inputs, sizes)
+    given = {
+        data.name: np.ascontiguousarray(
+            inputs.arrays[data.name][tuple(slice(0, known[extent]) for extent in data.shape)]
+        )
+        for data in family.inputs
+    }
+    return bind(family, given, workload.options, workload.scalars)
+
+
+def _named(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}={size}" for name, size in sizes.items())
+
+
+def _text(problem: Exception) -> str:
+    known = isinstance(problem, AutotuneError | _CannotBeMade)
+    return str(problem) if known else f"{type(problem).__name__}: {problem}"

@@ -1,0 +1,175 @@
+"""``autotune sweep --sanitize``: NVIDIA's compute-sanitizer over the kernels that are to win.
+
+It watches a process of its own (``profiled``) that runs each configuration once, in arrays without guards around them.
+What it finds makes the configuration a ``wrong_result``; the study says which ones it found nothing in.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autotune.declaration import Configuration
+from autotune.errors import DeviceError
+from autotune.measure import Result, Task, watched
+from autotune.record import Study, decide_classes
+from autotune.sweep.proof import failed
+from autotune.sweep.trials import first_of
+
+if TYPE_CHECKING:
+    from autotune.record import Store
+
+__all__ = ["TOOLS", "Check", "command", "find_sanitizer", "findings", "first_finding", "sanitized"]
+
+
+# The first finding in each of these configurations, by its id; those without are left out.
+Check = Callable[[Sequence[Configuration]], Mapping[str, str]]
+
+
+# Accesses outside of arrays, hazards in shared memory, reads of global memory that nobody wrote.
+TOOLS = ("memcheck", "racecheck", "initcheck")
+
+_PROGRAM = "compute-sanitizer"
+
+_SECONDS = 1800.0  # memcheck takes some ten times as long as the kernels alone, racecheck some hundred
+
+_LEAD = "========="
+
+_COUNT = re.compile(r"SUMMARY: .*?\(?(\d+) errors?\b")
+
+# What is said of the process, and not of a kernel.
+_ASIDE = ("COMPUTE-SANITIZER", "Error: process", "Target application", "Program hit", "Warning:")
+
+_MOST_LINES = 3  # of a finding: what, where, by which thread
+
+
+def find_sanitizer() -> str:
+    """The program. Raises DeviceError where it is not installed."""
+    home = os.environ.get("CUDA_HOME", "")
+    places = (
+        shutil.which(_PROGRAM),
+        home and f"{home}/bin/{_PROGRAM}",
+        f"/usr/local/cuda/bin/{_PROGRAM}",
+    )
+    for place in places:
+        if place and os.access(place, os.X_OK):
+            return place
+    raise DeviceError(
+        f"{_PROGRAM} is not here (PATH, CUDA_HOME/bin, /usr/local/cuda/bin): it comes with the CUDA toolkit; "
+        "install it, or sweep without --sanitize"
+    )
+
+
+# -- a finished study ----------------------------------------------------------------------------------------
+
+
+def sanitized(study: Study, store: "Store", check: Check, objective: str = "kernel") -> Study:
+    """``study`` after a ``check`` of its finalists and winners, but for those that passed one before. The record has it
+    too. Raises DeviceError."""
+    opened = store.open(study, {})
+    trials = {trial.configuration: trial for trial in study.trials}
+    firsts = first_of(trials.values())
+    passed = set(study.about.get("sanitized", {}).get("configurations", ()))
+    due = [c for c in _leading(study, firsts, objective) if c.id not in passed]
+    found = check(due) if due else {}
+    for one in due:
+        alike = [one, *(c for c, first in firsts.items() if first == one)]
+        if one.id not in found:
+            passed.update(c.id for c in alike)
+            continue
+        for configuration in alike:
+            wrong = f"right results, but {_PROGRAM} {found[one.id]}"
+            trials[configuration] = failed(trials[configuration], "wrong_result", wrong)
+            opened.record(trials[configuration])
+    about = {**study.about, "sanitized": {"by": "+".join(TOOLS), "configurations": sorted(passed)}}
+    opened.annotate({**opened.about(), **about})
+    return replace(study, trials=tuple(trials.values()), about=about)
+
+
+def _leading(
+    study: Study, firsts: Mapping[Configuration, Configuration], objective: str
+) -> list[Configuration]:
+    """What was timed again, and the winners by accuracy class; of those with one code, the one that ran."""
+    retimed = [t.configuration for t in study.trials if t.measurement and t.measurement.retimed_ms]
+    classes = decide_classes(study.trials, study.control, study.about.get("accuracy", ()), objective)
+    winners = [decision.winner.configuration for decision in classes.values()]
+    return list(dict.fromkeys(firsts.get(c, c) for c in (*retimed, *winners)))
+
+
+# -- the program ---------------------------------------------------------------------------------------------
+
+
+def findings(task: Task, program: str, seconds: float = _SECONDS) -> dict[str, str]:
+    """The first thing that each configuration of ``task`` does wrong, with the tool that says so; those that do nothing
+    wrong are left out. All run in one process for each tool; only where that finds something, one by one. Raises
+    DeviceError when the program does not come to its end."""
+    found: dict[str, str] = {}
+    for tool in TOOLS:
+        left = tuple(one for one in task.configurations if one not in found)
+        if not left or not _finding(tool, replace(task, configurations=left), program, seconds):
+            continue
+        for one in left:
+            if said := _finding(tool, replace(task, configurations=(one,)), program, seconds):
+                found[one] = f"{tool}: {said}"
+    return found
+
+
+def first_finding(log: str) -> str:
+    """The first error in what the program printed, on one line; empty where it counts none."""
+    lines = [line.removeprefix(_LEAD) for line in log.splitlines() if line.startswith(_LEAD)]
+    counts = [int(match[1]) for line in lines if (match := _COUNT.search(line))]
+    if counts and not any(counts):
+        return ""
+    for number, line in enumerate(lines):
+        text = line.strip()
+        if not text or line.startswith("  ") or "SUMMARY" in text or text.startswith(_ASIDE):
+            continue
+        details = []
+        for further in lines[number + 1 : number + _MOST_LINES]:
+            if not further.startswith("  "):
+                break
+            details.append(further.strip())
+        return " ".join((text, *details))
+    return ""
+
+
+def command(program: str, tool: str, log: Path, task: Path) -> list[str]:
+    """The command line. Errors of driver calls are left out: some are how autotune asks whether something is there."""
+    return [
+        program, "--tool", tool, "--report-api-errors", "no", "--log-file", str(log),
+        sys.executable, "-m", "autotune.measure.ncu_process", str(task),
+    ]  # fmt: skip
+
+
+def _finding(tool: str, task: Task, program: str, seconds: float) -> str:
+    with tempfile.TemporaryDirectory(prefix="autotune-sanitize-") as folder:
+        task = replace(task, result=str(Path(folder) / "result.json"))
+        given = Path(folder) / "task.json"
+        given.write_text(json.dumps(asdict(task)), encoding="utf-8")
+        log = Path(folder) / "log"
+        done = watched(command(program, tool, log, given), f"{_PROGRAM} {tool}", seconds)
+        printed = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+        if finding := first_finding(printed):
+            return finding
+        result = Path(task.result)
+        unseen = (
+            Result(**json.loads(result.read_text(encoding="utf-8"))).failed
+            if result.is_file()
+            else {"": f"exit code {done.returncode}: {_tail(printed, done)}"}
+        )
+    if unseen:
+        named, reason = next(iter(unseen.items()))
+        raise DeviceError(f"{_PROGRAM} {tool} could not watch {named or 'the process'} to its end: {reason}")
+    return ""
+
+
+def _tail(printed: str, done: subprocess.CompletedProcess[str]) -> str:
+    lines = [line.strip() for line in f"{printed}\n{done.stdout}\n{done.stderr}".splitlines()]
+    return " | ".join([line for line in lines if line.strip("= ")][-4:]) or "it said nothing"

@@ -1,0 +1,89 @@
+"""autotune explain: the whole chain, each candidate with its verdict."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+from fakes import sweep
+
+from autotune.cli.commands import main
+from autotune.policy.merge import update
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[list[str]]:
+    return [line.split() for line in capsys.readouterr().out.splitlines()]
+
+
+def test_the_chain_with_every_verdict(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    update(tmp_path / "policies", [sweep(folder, tmp_path).run()])
+    arguments = ["explain", str(folder), "--device", "fake-gpu", "--policies", str(tmp_path / "policies")]
+    assert main(arguments) == 0
+    head, _, *rows = lines(capsys)
+    assert " ".join(head) == "doubler on small (n 1000), cuda: Fake GPU"
+    assert [row[:2] for row in rows] == [["taken", "exact"], ["next", "default"], ["next", "control"]]
+    assert rows[0][-4:] == ["1", "ms", "block_size=64,", "memory=readonly"]
+    assert rows[1][-4:] == rows[0][-4:]  # the default is the same configuration
+    assert rows[2][-3:-1] == ["4.5", "ms"]  # control: its margin over the winner was recorded
+    source = folder / "doubler.cu"
+    source.write_text(source.read_text() + "// edited\n")
+    assert main(arguments) == 0
+    _, _, *rows = lines(capsys)
+    assert [row[:2] for row in rows] == [["refused", "file"], ["taken", "control"]]
+    assert "every entry is stale: the kernel source changed" in " ".join(rows[0])
+
+
+def test_an_input_that_was_not_tuned_gets_the_nearest(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    update(tmp_path / "policies", [sweep(folder, tmp_path).run()])
+    large = tmp_path / "large.yaml"
+    text = (folder / "workloads" / "small.yaml").read_text()
+    large.write_text(text.replace("[1000]", "[4000]").replace("workload: small", "workload: large"))
+    assert main(["explain", str(folder), "-w", str(large), "--device", "fake-gpu",
+                 "--policies", str(tmp_path / "policies")]) == 0  # fmt: skip
+    _, _, *rows = lines(capsys)
+    assert rows[0][:2] == ["taken", "nearest"]
+    assert rows[0][-4:-2] == ["4", "ms"]  # an estimate, of no configuration but the one that is taken
+    assert [row[1] for row in rows[1:]] == ["default", "control"]
+
+
+def test_other_rows_show_what_their_configuration_took_on_this_input(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = update(tmp_path / "policies", [sweep(folder, tmp_path).run()])
+    content = yaml.safe_load(path.read_text())
+    large = copy.deepcopy(content["entries"]["small"])
+    large |= {
+        "features": {"n": 4000},
+        "configuration": {"memory": "texture", "block_size": 32},
+        "median_ms": 9.0,
+    }
+    content["entries"] |= {"large": large, "huge": {**copy.deepcopy(large), "features": {"n": 9000}}}
+    content["entries"]["huge"]["configuration"] = {"memory": "texture", "block_size": 256}
+    content["entries"]["small"]["regret_with"] = {"large": 0.25}
+    path.write_text(yaml.safe_dump(content))
+    assert (
+        main(["explain", str(folder), "--device", "fake-gpu", "--policies", str(tmp_path / "policies")]) == 0
+    )
+    _, _, *rows = lines(capsys)
+    told = {row[3 if row[1] == "nearest" else 1]: row for row in rows}
+    assert told["exact"][-4:-2] == ["1", "ms"]
+    assert told["large"][4:6] == ["1.25", "ms"]
+    assert told["huge"][4:] == ["block_size=256,", "memory=texture"]  # nobody timed it here
+
+
+def test_on_the_cpu_of_this_machine(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["explain", "allpairs", "-w", "primer", "--device", "cpu", "--policies", str(tmp_path)]) == 0
+    _, _, *rows = lines(capsys)
+    assert rows[-1][1] == "control"
+    assert [row[1] for row in rows if row[0] == "taken"] == ["preset"]
+
+
+def test_names_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "alpairs"]) == 2
+    assert main(["explain", "allpairs", "-w", "primr"]) == 2
+    assert main(["explain", "allpairs", "--device", "nvidia-h20"]) == 2
+    assert "did you mean 'primer'" in capsys.readouterr().err

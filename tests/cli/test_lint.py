@@ -1,0 +1,286 @@
+"""``autotune lint``: each mistake is found, at its line, with what to do; what is right is left alone."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lint_mistakes import CONSTRAINTS, MISTAKES, POLICIES, PYTHON, SOURCE, WORKLOAD, YAML, Mistake
+
+from autotune.cli.commands import main
+from autotune.cli.lint import findings
+from autotune.cli.lint.findings import Finding, blanked
+from autotune.cli.lint.lint import lint
+from autotune.cli.new import new_family
+from autotune.declaration.family import families
+
+PAGE = (Path(__file__).parents[2] / "docs" / "new-family.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return new_family("mine", tmp_path)[0]
+
+
+def change(folder: Path, file: str, old: str, new: str) -> None:
+    text = (folder / file).read_text(encoding="utf-8")
+    assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in {file}"
+    (folder / file).write_text(text.replace(old, new), encoding="utf-8")
+
+
+def at_line(finding: Finding) -> str:
+    """The text of the line that a finding points to."""
+    return finding.path.read_text(encoding="utf-8").splitlines()[finding.line - 1]
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=[mistake[0] for mistake in MISTAKES])
+def test_a_mistake_is_found_where_it_is(mistake: Mistake, folder: Path) -> None:
+    _, file, old, new, rule, is_error, line, parts = mistake
+    change(folder, file, old, new)
+    found = [finding for finding in lint(str(folder)) if finding.rule == rule]
+    assert {finding.is_error for finding in found} == {is_error}
+    assert line in at_line(found[0])
+    for part in parts:
+        assert part in found[0].message
+
+
+def test_a_reference_that_is_the_kernel_itself(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "family.py").unlink()
+    change(folder, YAML, CONSTRAINTS, f"{CONSTRAINTS}reference: control\n")
+    (found,) = lint(str(folder))
+    assert (found.rule, found.is_error, at_line(found)) == (
+        "reference-is-kernel",
+        False,
+        "reference: control",
+    )
+    assert "write reference(arrays, options) in family.py" in found.message
+    assert main(["lint", str(folder)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"{folder}: 0 errors, 1 warning"
+    assert main(["lint", str(folder), "--strict"]) == 3
+    assert "0 errors, 1 warning; mend what is listed above" in capsys.readouterr().err
+
+
+def test_large_blocks_that_constraints_exclude_are_left_alone(folder: Path) -> None:
+    change(folder, YAML, "    block: [block_size]", "    block: [block_size, rows]")
+    rows = "  rows: {values: [1, 8], default: 1}\n"
+    change(folder, YAML, POLICIES, f"{POLICIES}{rows}")
+    assert "block-size" in {finding.rule for finding in lint(str(folder))}
+    rule = "constraints:\n  - {require: block_size * rows <= 1024, reason: large}\n"
+    change(folder, YAML, CONSTRAINTS, f"{rule}{CONSTRAINTS}")
+    assert "block-size" not in {finding.rule for finding in lint(str(folder))}
+
+
+def test_an_input_that_never_varies(folder: Path) -> None:
+    """All sizes are constants, so no two inputs can be told apart."""
+    text = (folder / YAML).read_text()
+    text = text.replace("items: {role: input", "items: {role: scratch").replace(
+        "weights: {role: input", "weights: {role: scratch"
+    )
+    text = text.replace("count: items", "count: {value: '1000'}").replace(
+        "fields: numbers in one item", "fields: {value: '4'}"
+    )
+    (folder / YAML).write_text(text)
+    (folder / WORKLOAD).write_text("schema: 1\nworkload: small\nfamily: mine\n")
+    (found,) = [finding for finding in lint(str(folder)) if finding.rule == "no-features"]
+    assert not found.is_error
+    assert "no feature changes with the input (features: count, fields)" in found.message
+    change(folder, YAML, "{value: '1000'}", "{value: n}")
+    change(folder, YAML, POLICIES, f"scalars:\n  n: {{type: uint32}}\n{POLICIES}")
+    assert not [finding for finding in lint(str(folder)) if "no feature changes" in finding.message]
+
+
+def test_a_workload_without_features(folder: Path) -> None:
+    change(folder, YAML, POLICIES, f"features: {{share: 1 / (count - 100000)}}\n{POLICIES}")
+    (found,) = lint(str(folder))
+    assert (found.rule, found.is_error, found.path.name) == ("no-features", False, "small.yaml")
+    assert "no feature has a value here (features: share)" in found.message
+
+
+def test_a_family_without_a_workload(folder: Path) -> None:
+    (folder / WORKLOAD).unlink()
+    rules = [finding.rule for finding in lint(str(folder))]
+    assert rules == ["no-workload", "no-workload"]  # there is none, and the default one is not there
+
+
+def test_a_layout_policy_of_data_that_no_kernel_takes(folder: Path) -> None:
+    change(
+        folder,
+        YAML,
+        "  scores: {role",
+        "  spare: {role: input, type: int32, shape: [count]}\n  scores: {role",
+    )
+    change(
+        folder, YAML, POLICIES,
+        "policies:\n  spare_memory: {layout: memory, data: [spare], values: [global, readonly], default: global}\n",
+    )  # fmt: skip
+    found = [finding for finding in lint(str(folder)) if finding.rule == "unread-policy"]
+    assert [at_line(finding).split(":")[0].strip() for finding in found] == ["spare_memory"]
+    assert "decides the layout of spare, which no kernel takes" in found[0].message
+
+
+def test_a_policy_that_only_a_comment_and_a_constraint_name(folder: Path) -> None:
+    change(folder, YAML, POLICIES, "policies:\n  unroll: {values: [1, 2], default: 1}\n")
+    change(
+        folder, YAML, CONSTRAINTS, f"constraints:\n  - {{require: unroll < 3, reason: few}}\n{CONSTRAINTS}"
+    )
+    change(folder, SOURCE, "  float sum = 0;", "  float sum = 0;  // Policy::unroll at a time")
+    assert [finding.rule for finding in lint(str(folder)) if finding.is_error] == ["unread-policy"]
+
+
+# -- what is right is left alone --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        (SOURCE, "  float sum = 0;", "  float sum = 0;  // Policy::gone, and weights.memory.base too\n"),
+        (SOURCE, "  float sum = 0;", "  float sum = 0; /* reinterpret_cast<float*>(items)\n */"),
+        (SOURCE, "typename Policy::scores scores)", "typename Policy::scores result)"),
+        (SOURCE, "float sum = 0;", "float sum = 0; unsigned bits = *reinterpret_cast<unsigned*>(&sum); (void)bits;"),
+        (SOURCE, "__launch_bounds__(Policy::block_size)", "__launch_bounds__(256)"),
+        (YAML, CONSTRAINTS, f"constraints:\n  - {{require: fields > 8, reason: many}}\n{CONSTRAINTS}"),
+        (PYTHON, "def reference(", "def oracle(*_: Any) -> None: ...\n\n\nreference = oracle\n\n\ndef unused("),
+    ],
+)  # fmt: skip
+def test_what_is_right_is_left_alone(file: str, old: str, new: str, folder: Path) -> None:
+    change(folder, file, old, new)
+    if "result)" in new:
+        change(folder, SOURCE, "scores.store", "result.store")
+    assert not [str(finding) for finding in lint(str(folder))]
+
+
+def test_a_parameter_under_another_name_is_followed(folder: Path) -> None:
+    change(folder, SOURCE, "(typename Policy::items items", "(typename Policy::items table")
+    change(folder, SOURCE, "weights.load(k) * items.load(i, k)", "weights.load(k) * table.memory.base[i + k]")
+    (found,) = [finding for finding in lint(str(folder)) if finding.rule == "raw-pointer"]
+    assert "policy axes changes the layout of 'items'" in found.message
+    assert "table.load(i, …)" in found.message
+
+
+def test_planes_that_a_constraint_keeps_to_textures_are_left_alone(folder: Path) -> None:
+    change(
+        folder,
+        YAML,
+        POLICIES,
+        """policies:
+  memory: {layout: memory, data: [items], values: [global, texture], default: global}
+  planes: {layout: dims, data: [items], values: [1d, 2d], default: 1d}
+  wide: {layout: padding, data: [items], values: [1, 4096], default: 1}
+""",
+    )
+    change(
+        folder,
+        YAML,
+        CONSTRAINTS,
+        f"""constraints:
+  - {{require: wide == 1 or memory == 'texture', reason: rows of planes are in textures}}
+  - {{require: (planes == '1d') == (wide == 1), reason: a plane is an image where its rows are}}
+{CONSTRAINTS}""",
+    )
+    assert not lint(str(folder))
+    change(folder, YAML, "  - {require: (planes == '1d')", "  # - {require: (planes == '1d')")
+    assert [finding.rule for finding in lint(str(folder))] == ["no-effect"]
+    change(folder, YAML, "shape: [count, fields]}", "shape: [count, fields], plane: {rows: 4}}")
+    assert not lint(str(folder))  # other addresses, in any memory
+
+
+def test_a_kernel_that_walks_on_by_its_grid_is_left_alone(folder: Path) -> None:
+    change(folder, YAML, '"ceil_div(count, block_size)"', '"132"')
+    assert "launch" in {finding.rule for finding in lint(str(folder))}
+    change(
+        folder,
+        SOURCE,
+        "  if (i >=",
+        "  // gridDim is the step\n  const unsigned step = gridDim.x; (void)step;\n  if (i >=",
+    )
+    assert not lint(str(folder))
+
+
+def test_places_are_told_from_where_the_folder_was_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(folder, WORKLOAD, "  weights:", "  wieghts:")
+    change(folder, SOURCE, "+ threadIdx.x;", "+ threadIdx.y;")
+    monkeypatch.chdir(folder.parent)
+    assert {str(finding.path) for finding in lint("./mine")} == {f"mine/{WORKLOAD}", f"mine/{SOURCE}"}
+
+
+def test_what_is_included_is_read_and_what_lies_beside_is_not(folder: Path) -> None:
+    (folder / "plain.cu").write_text("__global__ void weighted_sum(const float* items) { Policy::gone; }\n")
+    assert not lint(str(folder))
+    (folder / "sum.cuh").write_text("template <class Policy>\nconstexpr int gone = Policy::gone;\n")
+    change(
+        folder, SOURCE, '#include "autotune/array.cuh"', '#include "autotune/array.cuh"\n#include "sum.cuh"'
+    )
+    (found,) = lint(str(folder))
+    assert (found.rule, found.path.name, found.line) == ("undeclared-data", "sum.cuh", 2)
+
+
+@pytest.mark.parametrize("name", families())
+def test_shipped_families_have_no_errors(name: str) -> None:
+    assert not [str(finding) for finding in lint(name) if finding.is_error]
+
+
+@pytest.mark.parametrize(("name", "code"), [("allpair", 2), ("no/such", 2), (".", 3)])
+def test_a_place_without_a_family(
+    name: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["lint", name]) == code
+    told = capsys.readouterr()
+    assert ("did you mean 'allpairs'?" if name == "allpair" else "family") in told.out + told.err
+
+
+def test_errors_come_first_and_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    change(
+        folder,
+        YAML,
+        CONSTRAINTS,
+        f"constraints:\n  - {{require: block_size <= 128, reason: small}}\n{CONSTRAINTS}",
+    )
+    change(folder, SOURCE, "typename Policy::weights weights", "const float* weights")
+    assert main(["lint", str(folder)]) == 3
+    told = capsys.readouterr()
+    assert [line.split(": ")[1] for line in told.out.splitlines()] == ["error", "warning"]
+    assert f"{folder}: 1 error, 1 warning; mend what is listed above and lint again" in told.err
+
+
+def test_every_rule_is_on_the_page() -> None:
+    package = Path(findings.__file__).parent
+    code = "".join(path.read_text() for path in [*package.glob("lint*.py"), package / "findings.py"])
+    on_page = {
+        line.split("`")[1]
+        for line in PAGE.split("## What lint tells")[1].splitlines()
+        if line.startswith("| `")
+    }
+    tested = {mistake[4] for mistake in MISTAKES} | {"reference-is-kernel", "no-features"}
+    assert on_page == tested
+    assert all(f'"{rule}"' in code for rule in on_page)
+
+
+WORDS = ["__global__", "weighted_sum", "typename Policy::items", "items", "float", ".memory", "reinterpret_cast<",
+         *"(){}<>,;*&\n\"", "/*", "*/", " "]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def scribbled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return new_family("mine", tmp_path_factory.mktemp("scribbled"))[0]
+
+
+@settings(max_examples=60, deadline=None)
+@given(words=st.lists(st.sampled_from(WORDS), max_size=40))
+def test_any_text_as_source_is_read(words: list[str], scribbled: Path) -> None:
+    text = " ".join(words)
+    (scribbled / SOURCE).write_text(text)
+    for finding in lint(str(scribbled)):
+        assert 1 <= finding.line <= len(finding.path.read_text().splitlines()) + 1
+        assert finding.message
+
+
+@given(st.text(alphabet="/*\"\\\n ax'", max_size=60))
+def test_blanking_keeps_every_place(text: str) -> None:
+    code = blanked(text)
+    assert len(code) == len(text)
+    assert [i for i, c in enumerate(code) if c == "\n"] == [i for i, c in enumerate(text) if c == "\n"]
+    assert all(now in (was, " ") for now, was in zip(code, text, strict=True))
+    assert "//" not in code

@@ -1,0 +1,114 @@
+"""A variant bound to data: what its launches say, and that nothing is parsed a second time."""
+
+import pickle
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fakes import FakeBackend, FakeModule
+from lending import Gpu
+
+from autotune.compile.cache import Cache, default_root
+from autotune.compile.variant import Variant
+from autotune.declaration import expression
+from autotune.declaration import family as families
+from autotune.declaration import workload as workloads
+from autotune.declaration.expression import Expression, parsed
+from autotune.declaration.workload import Inputs, bind
+from autotune.device import ordering
+from autotune.device.resident import Resident
+from autotune.device.single_run import compiled_module
+from autotune.files import data_root
+from autotune.measure.verify import difference
+
+ALLPAIRS = families.load_family("allpairs")
+CONFIGURATION = ALLPAIRS.space.control
+
+
+def inputs() -> Inputs:
+    return bind(ALLPAIRS, {"genotypes": np.arange(12).reshape(3, 4) % 3}, {}, {})
+
+
+def variant(given: Inputs) -> Variant:
+    return Variant(ALLPAIRS, CONFIGURATION, tuple(given.options.items()))
+
+
+def test_launches_and_fills_carry_the_names_of_their_arrays() -> None:
+    module: Any = FakeModule
+    given, backend = inputs(), FakeBackend()
+    execution = Resident(backend, given).execution(variant(given), module)
+    (launch,) = execution.launches
+    assert launch.names == ("genotypes", "distance")
+    assert launch.arguments == tuple(execution.placed[name].argument for name in launch.names)
+    assert (launch.kernel, launch.geometry.grid) == ("allpairs", (9, 1, 1))
+    assert list(execution.fills) == ["distance"]  # atomics add to it
+
+
+def test_a_second_execution_parses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    module: Any = FakeModule
+    given = inputs()
+    Resident(FakeBackend(), given).execution(variant(given), module)
+
+    def parse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("an expression was parsed again")
+
+    monkeypatch.setattr(expression.ast, "parse", parse)
+    again = Resident(FakeBackend(), given).execution(variant(given), module)
+    assert list(again.fills) == ["distance"]
+
+
+def test_an_expression_is_made_once_and_still_travels() -> None:
+    made = parsed("ceil_div(n, 4) * (2 if n > 8 else 1)")
+    assert parsed("ceil_div(n, 4) * (2 if n > 8 else 1)") is made
+    assert [made.evaluate({"n": n}) for n in (8, 9)] == [2, 6]
+    copied: Expression = pickle.loads(pickle.dumps(made))
+    assert copied.evaluate({"n": 9}) == 6
+
+
+def test_a_bound_call_gives_what_run_gives(tmp_path: Path) -> None:
+    given, gpu = inputs(), Gpu()
+    chosen = variant(given)
+    resident = Resident(gpu, given)
+    execution = resident.execution(chosen, compiled_module(gpu, Cache(default_root()), chosen))
+    gpu.fill(execution.placed["distance"], 255)
+    execution.run()
+    expected = execution.restore("distance", (3, 3))
+    gpu.fill(execution.placed["distance"], 255)
+    gpu.bound(execution.fills, execution.launches)()
+    np.testing.assert_array_equal(execution.restore("distance", (3, 3)), expected)
+    x = given.arrays["genotypes"]
+    np.testing.assert_array_equal(expected, (x[:, None] != x[None]).sum(-1))
+    resident.close()
+    gpu.close()
+
+
+def test_a_layout_costs_what_its_order_costs_though_another_has_it_already(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module: Any = FakeModule
+    family = families.load_family("mummergpu")
+    given = workloads.prepare(family, workloads.load_workload(family, "phix"), data_root(None))
+
+    def slow(*arguments: Any, move: Any = ordering.reordered) -> Any:
+        time.sleep(0.02)
+        return move(*arguments)
+
+    monkeypatch.setattr(ordering, "reordered", slow)
+    arrays = Resident(FakeBackend(), given)
+    for dims in ("1d", "2d"):
+        chosen = Variant(family, family.space.configuration(f"tree_order=reordered,tree_dims={dims}"))
+        assert arrays.execution(chosen, module).transform_ms >= 3 * 20  # nodes, children, tails
+
+
+def test_integers_outside_a_tolerance_say_that_it_is_not_theirs() -> None:
+    """Off by one, which ``absolute: 1`` looks as if it allowed."""
+    expected = np.array([155, 7], np.uint8)
+    reason = difference("smooth", expected + np.array([1, 0], np.uint8), expected, 0.0, 1.0)
+    assert reason == (
+        "smooth: 1 of 2 elements differ, the first at [0]: 156, expected 155 "
+        "(tolerance does not apply to smooth: uint8; integers are compared exactly)"
+    )
+    assert "tolerance" not in difference("smooth", expected * 0, expected, 0.0, 0.0)
+    assert "tolerance" not in difference("f", np.zeros(2), np.ones(2), 0.0, 0.1)

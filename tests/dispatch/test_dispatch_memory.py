@@ -1,0 +1,149 @@
+"""Constant memory and textures at run time, on a device that lends (lending.py): what a call does beside its launch,
+and that every call reads its own constants. On a real one: test_gpu_dispatch.py."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from lending import Array, World, filtered, loaded, make_world, ramp, weights, write_filter
+
+from autotune.dispatch.kernel import Kernel
+
+ONE, OTHER = weights(1), weights(2)
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    return make_world(monkeypatch)
+
+
+@pytest.fixture(params=["rows", "columns"])
+def kernel(request: Any, world: World, tmp_path: Path) -> Iterator[Kernel]:
+    """The weights lie as they are given, or have to be moved."""
+    with loaded(write_filter(tmp_path / "filter", request.param)) as opened:
+        yield opened
+
+
+def zeros(count: int = 100) -> Array:
+    return Array(np.zeros(count, np.float32))
+
+
+def check(out: Array, x: Any, by: Any, scale: float = 1) -> None:
+    np.testing.assert_array_equal(out.memory, filtered(x, by, scale))
+    out.memory[:] = -1
+
+
+@pytest.mark.parametrize("kind", [Array, np.asarray])
+def test_a_prepared_call_does_nothing_but_launch(kind: Any, world: World, kernel: Kernel) -> None:
+    x, outs = ramp(100), [zeros(), zeros()]
+    handle = kernel.prepare(kind(x), kind(ONE))
+    for out in outs:
+        handle(out=out)
+    world.gpu.seen.clear()
+    for out in outs * 2:
+        assert handle(out=out) is out
+        check(out, x, ONE)
+    assert world.gpu.seen == []
+    handle(out=outs[0], scale=3)
+    check(outs[0], x, ONE, 3)
+
+
+def test_handles_of_one_module_fill_its_constants_in_turn(world: World, kernel: Kernel) -> None:
+    """In the order of a stream; on another one, what reads them is waited for."""
+    x, out = ramp(100), zeros()
+    handles = [(kernel.prepare(Array(x), by), by) for by in (ONE, OTHER)]
+    for handle, _ in handles:
+        handle(out=out)
+    world.gpu.seen.clear()
+    for handle, by in handles * 2:
+        handle(out=out)
+        check(out, x, by)
+    assert world.gpu.seen == [("constant", 0)] * 4
+    for _ in range(2):
+        world.gpu.seen.clear()
+        for stream in (7, 0, 7):
+            handle(out=out, stream=stream)
+            check(out, x, OTHER)
+    assert [what for what in world.gpu.seen if what != ("on", 7)] == []  # both streams wait for the copy once
+    first, by = handles[0]
+    first(out=out)
+    check(out, x, by)
+    assert world.gpu.seen[-2:] == ["synchronize", ("constant", 0)]
+    handle(out=out, stream=7)
+    check(out, x, OTHER)
+    assert world.gpu.seen[-2:] == ["synchronize", ("constant", 7)]
+    handle(out=out)
+    check(out, x, OTHER)
+    assert world.gpu.seen[-1] == "synchronize"  # the copy was queued on stream 7
+
+
+def test_arrays_that_are_there_already(world: World, kernel: Kernel) -> None:
+    """The latest content of the weights counts, and textures are made once for each array."""
+    xs, by, out = [Array(ramp(100, k)) for k in range(3)], Array(ONE), zeros()
+    for x in xs * 2:
+        kernel(x, by, out=out)
+    world.gpu.seen.clear()
+    for change in (0, 2, 5):
+        by.memory[0] += change
+        for x in xs:
+            assert kernel(x, by, out=out) is out
+            check(out, x.memory, by.memory)
+    assert world.gpu.seen == [("constant", 0)] * 9
+    for _ in range(2):
+        check(kernel(xs[0], by, scale=2), xs[0].memory, by.memory, 2)
+
+
+def test_an_array_where_no_texture_can_begin_is_copied(world: World, kernel: Kernel) -> None:
+    by, out = Array(ONE), zeros()
+    for _ in range(2):
+        for first in (0, 1, 4, 128):
+            x = Array(ramp(300))
+            x.memory = x.memory[first : first + 100]
+            kernel(x, by, out=out)
+            check(out, x.memory, ONE)
+
+
+def test_textures_over_many_arrays(world: World, kernel: Kernel) -> None:
+    by, out = Array(ONE), zeros()
+    xs = [Array(ramp(100, k)) for k in range(70)]
+    for x in [*xs, *xs[:3]]:
+        kernel(x, by, out=out)
+        check(out, x.memory, ONE)
+    assert 70 < world.gpu.seen.count("texture") < 80
+
+
+def test_constants_of_the_host_take_the_place_of_the_last(world: World, kernel: Kernel) -> None:
+    x = ramp(100)
+    for by in (ONE, OTHER, ONE):
+        np.testing.assert_array_equal(kernel(x, by), filtered(x, by))
+    assert world.gpu.seen.count("bound") == 1
+    with kernel.prepare(x) as handle:
+        for by in (ONE, OTHER, ONE):
+            np.testing.assert_array_equal(handle(by), filtered(x, by))
+            np.testing.assert_array_equal(handle(Array(by)).memory, filtered(x, by))
+    with kernel.prepare(x, ONE) as handle:
+        out = zeros()
+        for by in (ONE, OTHER, ONE):
+            handle.refill(weights=by)
+            for _ in range(2):
+                handle(out=out)
+                check(out, x, by)
+
+
+def test_eight_threads_with_constants_of_their_own(world: World, kernel: Kernel) -> None:
+    """Half of them on a stream of their own, each other call with arrays that were not prepared."""
+
+    def calls(thread: int) -> int:
+        x, by, right = ramp(64, thread), weights(thread), 0
+        expected, out, given = filtered(x, by), zeros(64), (Array(x), Array(by))
+        with kernel.prepare(*given) as handle:
+            for k in range(60):
+                called = handle(out=out, stream=thread % 2 * thread) if k % 2 else kernel(*given, out=out)
+                right += bool((called.memory == expected).all())
+        return right
+
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(calls, range(8))) == [60] * 8

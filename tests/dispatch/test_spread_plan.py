@@ -1,0 +1,235 @@
+"""Who runs which units, and what that should take: no device, no process."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autotune.dispatch.spread.plan import (
+    ALLOCATIONS,
+    Chunk,
+    Model,
+    Plan,
+    Units,
+    allocate,
+    calibrated,
+    chunks_of,
+    predicted,
+)
+from autotune.errors import FamilyError, UnknownName
+
+
+def units(costs: Any, batch: int = 1, groups: Any = None) -> Units:
+    costs = np.asarray(costs, np.float64)
+    return Units(
+        costs=costs,
+        run=lambda execution, first, count: None,
+        batch=batch,
+        parts={"y": np.arange(len(costs) + 1)},
+        groups=None if groups is None else np.asarray(groups),
+    )
+
+
+def run_by(plan: Plan) -> list[list[int]]:
+    """The units of each worker's queue, then those of the shared one."""
+    return [
+        [unit for chunk in queue for unit in range(chunk.first, chunk.first + chunk.count)]
+        for queue in (*plan.queues, plan.shared)
+    ]
+
+
+ONE = Model(1.0)
+
+
+def test_slices_are_dealt_as_the_study_did() -> None:
+    slices = units(np.ones(10), batch=4)
+    assert run_by(allocate(slices, "cyclic", [ONE] * 3)) == [[0, 3, 6, 9], [1, 4, 7], [2, 5, 8], []]
+    assert allocate(slices, "batches", [ONE] * 2).queues == (
+        (Chunk(0, 3), Chunk(6, 4)),
+        (Chunk(3, 3),),
+    )
+    assert run_by(allocate(slices, "equal", [ONE] * 4)) == [[0, 1], [2, 3, 4], [5, 6], [7, 8, 9], []]
+    dynamic = allocate(units([1, 5, 3, 3]), "dynamic", [ONE] * 2)
+    assert dynamic.queues == ((), ())
+    assert run_by(dynamic)[2] == [1, 2, 3, 0]  # the costliest first
+
+
+def test_a_contiguous_share_is_of_the_cost_and_the_speed() -> None:
+    assert run_by(allocate(units([4, 1, 1, 1, 1]), "contiguous", [ONE] * 2)) == [[0], [1, 2, 3, 4], []]
+    slower = [Model(1.0), Model(3.0)]
+    assert run_by(allocate(units(np.ones(8), batch=8), "contiguous", slower))[:2] == [list(range(6)), [6, 7]]
+
+
+def test_whole_groups_break_where_one_is_larger_than_a_share() -> None:
+    """The article's scheme: fine on 2 devices, not on 4 (families.md 3.7 has the same at 8)."""
+    costs = np.repeat([40.0, 20.0, 20.0, 20.0], 20) / 20
+    groups = np.repeat([0, 1, 2, 3], 20)
+    subclasses = units(costs, groups=groups)
+
+    def efficiency(allocation: str, workers: int) -> float:
+        models = [ONE] * workers
+        slowest = max(predicted(allocate(subclasses, allocation, models), subclasses, models))
+        return float(costs.sum()) / workers / slowest
+
+    assert efficiency("whole", 2) > 0.83
+    assert efficiency("whole", 4) == pytest.approx(100 / 4 / 40)
+    assert efficiency("balanced", 4) == pytest.approx(1.0)
+    assert efficiency("equal", 2) == pytest.approx(100 / 2 / 60)
+
+
+@given(
+    st.lists(st.floats(0, 100), min_size=1, max_size=60),
+    st.integers(1, 5),
+    st.integers(1, 9),
+    st.sampled_from(ALLOCATIONS),
+    st.data(),
+)
+def test_every_unit_is_run_once(
+    costs: list[float], workers: int, batch: int, allocation: str, data: st.DataObject
+) -> None:
+    groups = sorted(data.draw(st.lists(st.integers(0, 4), min_size=len(costs), max_size=len(costs))))
+    models = [Model(data.draw(st.floats(0.1, 10)), data.draw(st.floats(0, 1))) for _ in range(workers)]
+    work = units(costs, batch, data.draw(st.sampled_from([None, groups])))
+    plan = allocate(work, allocation, models)
+    assert sorted(unit for queue in run_by(plan) for unit in queue) == list(range(len(costs)))
+    assert len(plan.queues) == workers
+    for chunk in (*plan.shared, *(chunk for queue in plan.queues for chunk in queue)):
+        assert 1 <= chunk.count <= batch
+        if work.groups is not None:
+            assert len(set(work.groups[chunk.first : chunk.first + chunk.count])) == 1
+    seconds = predicted(plan, work, models)
+    assert len(seconds) == workers and all(s >= 0 for s in seconds)
+    if allocation in ("auto", "balanced", "dynamic") and batch == 1:  # Graham's bound for any list order
+        best = sum(costs) * min(m.per_cost for m in models) / workers
+        most = max(costs) * max(m.per_cost for m in models) + len(costs) * max(m.per_chunk for m in models)
+        worst = sum(costs) * max(m.per_cost for m in models) / workers
+        assert best - 1e-9 <= max(seconds) <= worst + most + 1e-9
+
+
+def test_batch_and_devices_are_chosen_together() -> None:
+    """Launches that cost as much as 8 slices: the more devices, the smaller the batch, in whole rounds."""
+    slices, model = units(np.ones(384), batch=384), Model(1.0, per_chunk=8.0)
+    for workers, batch in ((1, 384), (2, 192), (4, 96), (8, 48)):
+        plan = allocate(slices, "auto", [model] * workers)
+        assert (plan.batch, plan.steals) == (batch, True)
+        assert max(predicted(plan, slices, [model] * workers)) == 384 / workers + 8
+    # 50 slices on 8 devices: 7 each but for some, not 12 or 6
+    assert allocate(units(np.ones(50), batch=50), "auto", [model] * 8).batch == 7
+    # of plans that take as long, the one with the largest launches
+    assert allocate(slices, "auto", [Model(1.0, per_chunk=0.01)] * 4).batch == 96
+    # but where the copies of results take a while, they begin while the rest is computed
+    copying = [Model(1.0, per_byte=0.1)] * 4
+    assert allocate(slices, "auto", copying, bytes_per_unit=1.0).batch == 8
+    # and where units differ, launches small enough to divide them evenly
+    uneven = units([*np.ones(90), *np.full(6, 10.0)], batch=96)
+    assert allocate(uneven, "auto", [ONE] * 4).batch == 2
+    assert allocate(slices, "auto", [model] * 4, batch=10).batch == 10
+    # but none so short that the host could not keep up
+    assert allocate(slices, "auto", [Model(1e-4, per_byte=1e-3)] * 4, bytes_per_unit=1.0).batch == 24
+    assert allocate(slices, "auto", [Model(1e-7, per_byte=1e-6)] * 4, bytes_per_unit=1.0).batch == 96
+
+
+def test_what_a_plan_takes() -> None:
+    work = units([1, 2, 3, 4])
+    plan = allocate(work, "cyclic", [ONE] * 2)
+    assert predicted(plan, work, [Model(1.0), Model(2.0, 0.25)]) == [4.0, 12.5]
+    # copies go on beside computing, but for the last one
+    assert predicted(plan, work, [Model(1.0, per_byte=0.1)] * 2, 10.0) == [5.0, 7.0]
+    # and are what is waited for where they take longer
+    assert predicted(plan, work, [Model(1.0, per_byte=1.0)] * 2, 10.0) == [30.0, 30.0]
+    assert predicted(allocate(units([1.0]), "cyclic", [ONE] * 3), units([1.0]), [ONE] * 3) == [1.0, 0.0, 0.0]
+
+
+def test_a_model_is_found_from_what_was_measured() -> None:
+    true = Model(2e-9, 1e-4, 1e-10)
+    samples = [(cost, true.seconds(cost, 1), int(cost), cost * true.per_byte) for cost in (1e5, 1e6, 3e6)]
+    found = Model.fit(samples)
+    assert found.per_cost == pytest.approx(true.per_cost)
+    assert found.per_chunk == pytest.approx(true.per_chunk)
+    assert found.per_byte == pytest.approx(true.per_byte)
+    alike = Model.fit([(10.0, 2.0, 0, 0.0), (10.0, 4.0, 0, 0.0)])  # nothing to tell a chunk's own time by
+    assert (alike.per_cost, alike.per_chunk, alike.per_byte) == (pytest.approx(0.3), 0.0, 0.0)
+    faster = Model.fit([(1.0, 2.0, 0, 0.0), (2.0, 1.0, 0, 0.0)])  # a cost that falls is no cost
+    assert faster.per_cost > 0 and faster.per_chunk == 0
+
+
+def test_chunks_are_of_nearly_one_size() -> None:
+    assert [chunk.count for chunk in chunks_of(units(np.ones(10)), 0, 10, 4)] == [3, 3, 4]
+    grouped = units(np.ones(10), groups=[0, 0, 0, 1, 1, 1, 1, 1, 1, 2])
+    assert chunks_of(grouped, 1, 10, 4) == [Chunk(1, 2), Chunk(3, 3), Chunk(6, 3), Chunk(9, 1)]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"costs": np.empty(0)}, "costs has 0 values"),
+        ({"costs": np.array([1.0, -1.0])}, "none negative"),
+        ({"costs": np.array([1.0, np.nan])}, "NaN"),
+        ({"batch": 0}, "batch is 0"),
+        ({"parts": {}}, "y must be in parts or in sums"),
+        ({"sums": ("y",)}, "not in both"),
+        ({"parts": {"y": np.array([0, 1])}}, "2 offsets, first and last"),
+        ({"parts": {"y": np.array([0, 1, 3])}}, "3 rising ones from 0 to 2"),
+        ({"parts": {"y": np.array([0, 3, 2])}}, "rising"),
+        ({"groups": np.array([1, 0])}, "never decrease"),
+    ],
+)
+def test_units_that_do_not_describe_the_work_are_refused(change: dict[str, Any], message: str) -> None:
+    given = {"costs": np.ones(2), "run": print, "parts": {"y": np.arange(3)}}
+    with pytest.raises(FamilyError, match=message):
+        Units(**{**given, **change}).check({"y": 2}, "family f")
+
+
+def test_names_are_checked() -> None:
+    with pytest.raises(UnknownName, match="balanced"):
+        allocate(units([1.0]), "balance", [ONE])
+    with pytest.raises(UnknownName, match="yy"):
+        Units(costs=np.ones(1), run=print, sums=("yy",)).check({"y": 1}, "family f")
+
+
+def test_a_chunk_takes_what_lies_between_measured_ones() -> None:
+    model = Model.through([(8.0, 1.5), (1.0, 1.0), (4.0, 1.0), (2.0, 0.9)], per_byte=0.5)
+    assert model.per_cost == pytest.approx(1.5 / 8)
+    assert [model.seconds(cost, 1) for cost in (0.5, 1, 3, 6, 16)] == pytest.approx([1, 1, 1, 1.25, 3.0])
+    assert model.seconds(12.0, 2) == pytest.approx(2 * 1.25)
+    slower = model.refined([(8.0, 3.0, 4, 4.0), (4.0, 2.0, 4, 4.0)])
+    assert [slower.seconds(cost, 1) for cost in (4, 8, 16)] == pytest.approx([2, 3, 6])
+    assert slower.per_byte == 1.0
+
+
+@given(filled=st.integers(1, 40), many=st.integers(2, 200), batch=st.integers(1, 64))
+def test_calibration_predicts_a_device_that_few_units_do_not_fill(filled: int, many: int, batch: int) -> None:
+    """Units of one cost run ``filled`` at a time: what a chunk of a measured size or a larger one takes is known."""
+    work = units(np.ones(many), batch=batch)
+    sizes: list[int] = []
+
+    def timed(chunks: Sequence[Chunk]) -> dict[int, list[tuple[float, float]]]:
+        sizes.extend(chunk.count for chunk in chunks)
+        return {0: [(float(-(-chunk.count // filled)), 0.0) for chunk in chunks]}
+
+    models, after = calibrated(work, np.zeros(many), 0.5, timed)
+    assert all(low + 1 <= high <= 2 * low or high == 1 for low, high in pairwise(sizes))
+    assert max(sizes) <= max(1, min(batch, max(2, many // 2)))
+    for size in sizes:
+        assert models[0].seconds(size, 1) == pytest.approx(-(-size // filled))
+    assert after is work
+
+
+def test_calibration_finds_what_groups_take() -> None:
+    """The second group takes three times its estimate on both devices, the second device twice as long as the first."""
+    work = units(np.ones(60), batch=8, groups=[0] * 40 + [1] * 20)
+    true = np.where(np.arange(60) < 40, 1.0, 3.0)
+
+    def timed(chunks: Sequence[Chunk]) -> dict[int, list[tuple[float, float]]]:
+        times = [float(true[c.first : c.first + c.count].sum()) for c in chunks]
+        return {0: [(t, 0.0) for t in times], 1: [(2 * t, 0.0) for t in times]}
+
+    models, after = calibrated(work, np.zeros(60), 0.25, timed)
+    assert after.costs == pytest.approx(true)
+    assert [models[worker].seconds(8.0, 1) for worker in (0, 1)] == pytest.approx([8.0, 16.0])
+    plan = allocate(after, "balanced", [models[0], models[1]])
+    assert predicted(plan, after, [models[0], models[1]]) == pytest.approx([66, 66], rel=0.15)

@@ -1,0 +1,172 @@
+"""The lookup example: every configuration on the cpu device against numpy.searchsorted, and its orders by what they
+promise."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from example_readmes import check_compiles, check_diff, fenced
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autotune.compile.batches import compile_many
+from autotune.compile.cache import Cache, default_root
+from autotune.compile.toolchain import Compiled
+from autotune.compile.variant import Variant, batch
+from autotune.declaration import family as families
+from autotune.declaration import workload as workloads
+from autotune.declaration.workload import Inputs, bind
+from autotune.device.cpu.backend import CpuBackend
+from autotune.device.resident import Resident
+from autotune.errors import WorkloadError
+
+FAMILY = families.load_family(str(Path(__file__).parents[2] / "examples" / "lookup"))
+MADE: Any = FAMILY.module
+NONE = 0xFFFFFFFF
+CONFIGURATIONS = FAMILY.space.configurations()
+
+
+def searched(inputs: Inputs) -> np.ndarray:
+    values = np.append(inputs.arrays["values"], np.uint32(NONE))
+    return values[np.searchsorted(inputs.arrays["keys"], inputs.arrays["queries"], side="left")]
+
+
+def of(keys: Any, queries: Any) -> Inputs:
+    """A table of ``keys`` whose values are their numbers."""
+    table = MADE.table(np.array(keys, np.uint32), np.arange(len(keys), dtype=np.uint32))
+    return bind(FAMILY, table | {"queries": np.array(queries, np.uint32)}, {}, {})
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[CpuBackend]:
+    opened = CpuBackend()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def binaries(backend: CpuBackend) -> list[tuple[Variant, Compiled]]:
+    variants = tuple(Variant(FAMILY, c) for c in CONFIGURATIONS)
+    chunks = compile_many(batch(FAMILY, variants), backend.toolchain(), Cache(default_root()), 2, 16)
+    compiled = []
+    for variant, binary in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
+        assert isinstance(binary, Compiled), binary
+        compiled.append((variant, binary))
+    return compiled
+
+
+def check(backend: CpuBackend, binaries: list[tuple[Variant, Compiled]], inputs: Inputs) -> None:
+    expected = searched(inputs)
+    resident = Resident(backend, inputs)
+    for variant, binary in binaries:
+        execution = resident.execution(variant, backend.load(binary))
+        backend.fill(execution.placed["found"], 0xA5)
+        execution.run()
+        found = execution.restore("found", expected.shape)
+        np.testing.assert_array_equal(found, expected, err_msg=variant.configuration.id)
+    resident.close()
+
+
+def test_the_constraints_leave_every_value_of_every_policy() -> None:
+    assert len(CONFIGURATIONS) == 126
+    for policy in FAMILY.space.policies:
+        assert {c[policy.name] for c in CONFIGURATIONS} == set(policy.values), policy.name
+    assert {(c["order"], c["walk"]) for c in CONFIGURATIONS} == {
+        ("sorted", "bisect"), ("sorted", "links"), ("eytzinger", "links"), ("van_emde_boas", "links"),
+        ("eytzinger", "nodes"), ("nodes4", "nodes"), ("nodes8", "nodes"), ("nodes16", "nodes"),
+    }  # fmt: skip
+
+
+def test_every_configuration_equals_searchsorted(
+    backend: CpuBackend, binaries: list[tuple[Variant, Compiled]]
+) -> None:
+    check(backend, binaries, workloads.prepare(FAMILY, workloads.load_workload(FAMILY, "ragged"), Path()))
+
+
+@pytest.mark.parametrize(
+    ("keys", "queries"),
+    [
+        ([5], [0, 4, 5, 6, NONE]),
+        ([0, NONE], [0, 1, NONE]),
+        ([7] * 40, [6, 7, 8]),
+        ([0, 0, 3, 3, 3, 3, 3, 9, 9, NONE, NONE], [0, 1, 3, 4, 9, 10, NONE]),
+        (range(0, 34, 2), range(36)),
+        (range(1, 2 * 4913, 2), range(0, 9830, 7)),  # 17 ** 3: the widest nodes have their third level
+    ],
+    ids=["one", "ends", "equal", "repeated", "one-more", "deep"],
+)
+def test_tables_at_the_edges(
+    backend: CpuBackend, binaries: list[tuple[Variant, Compiled]], keys: Any, queries: Any
+) -> None:
+    check(backend, binaries, of(keys, queries))
+
+
+def in_order(node: int, entries: int, width: int) -> Iterator[int]:
+    """The slots of the tree below ``node`` as a reader of the declaration would walk it."""
+    if node * width >= entries:
+        return
+    for i in range(width):
+        yield from in_order(node * (width + 1) + i + 1, entries, width)
+        if node * width + i < entries:
+            yield node * width + i
+    yield from in_order(node * (width + 1) + width + 1, entries, width)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 700), st.sampled_from([1, 4, 8, 16]))
+def test_walking_a_breadth_first_tree_in_order_meets_ascending_entries(entries: int, width: int) -> None:
+    order = MADE.breadth_first(entries, width)
+    assert [order[slot] for slot in in_order(0, entries, width)] == list(range(entries))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 700))
+def test_van_emde_boas_keeps_every_entry_and_begins_with_the_root(entries: int) -> None:
+    order = MADE.van_emde_boas(entries)
+    assert sorted(order) == list(range(entries))
+    assert order[0] == MADE.breadth_first(entries, 1)[0]
+
+
+def test_van_emde_boas_of_15_entries_is_the_textbook_one() -> None:
+    """The upper two levels, then the four subtrees of three entries."""
+    order = MADE.van_emde_boas(15)
+    assert order.tolist() == [7, 3, 11, 1, 0, 2, 5, 4, 6, 9, 8, 10, 13, 12, 14]
+
+
+def test_the_reference_counts_smaller_keys() -> None:
+    inputs = of([2, 4, 4, 6], [0, 2, 3, 4, 5, 6, 7])
+    assert MADE.reference(inputs.arrays, {})["found"].tolist() == [0, 0, 1, 1, 3, 3, NONE]
+
+
+def test_a_table_that_does_not_ascend_is_refused() -> None:
+    with pytest.raises(WorkloadError, match="sort them first"):
+        MADE.table(np.array([2, 1], np.uint32), np.zeros(2, np.uint32))
+    with pytest.raises(WorkloadError, match="give entries and queries"):
+        MADE.inputs({"entries": 3}, Path())
+
+
+def test_a_table_too_large_for_wide_nodes_is_excluded_with_the_reason(backend: CpuBackend) -> None:
+    sizes = {"slot": 300_000_000, "query": 1, "one": 1}
+    reasons = {
+        c["node_width"]: FAMILY.space.exclusion(FAMILY.names(c, sizes, {}, {})) for c in CONFIGURATIONS
+    }
+    assert not reasons[1] and not reasons[8]
+    assert "narrower node" in reasons[16]
+
+
+def test_the_readmes_diff_is_of_the_two_sources() -> None:
+    check_diff(FAMILY, ["  const unsigned none = 0xFFFFFFFFu;"])  # of the kernel there, of the file here
+
+
+def test_the_readmes_program_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(FAMILY.folder.parents[1])
+    with pytest.warns(UserWarning, match="no usable policy file"):
+        exec(compile(fenced(FAMILY, "python"), "README.md", "exec"), {})
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize("name", ["plain.cu", "lookup.cu"])
+def test_the_sources_compile_alone(name: str, tmp_path: Path) -> None:
+    check_compiles(FAMILY, name, tmp_path)

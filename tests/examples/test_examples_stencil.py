@@ -1,0 +1,114 @@
+"""The stencil example on the cpu device against scipy.ndimage: configurations with every value of every policy."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from example_readmes import check_compiles, check_diff, fenced
+from scipy import ndimage
+
+from autotune.compile.batches import compile_many
+from autotune.compile.cache import Cache, default_root
+from autotune.compile.toolchain import Compiled
+from autotune.compile.variant import Variant, batch
+from autotune.declaration import family as families
+from autotune.declaration import workload as workloads
+from autotune.declaration.workload import Inputs, bind
+from autotune.device.cpu.backend import CpuBackend
+from autotune.device.resident import Resident
+
+FAMILY = families.load_family(str(Path(__file__).parents[2] / "examples" / "stencil"))
+MADE: Any = FAMILY.module
+# Every fifth: each value of a policy is there with each value of every other that the constraints allow.
+CONFIGURATIONS = FAMILY.space.configurations()[::5]
+
+
+def convolved(inputs: Inputs) -> np.ndarray:
+    """scipy's convolution in float64 with zero outside."""
+    weights = np.zeros((3, 3, 3))
+    weights[1, 1, :] = weights[1, :, 1] = weights[:, 1, 1] = inputs.scalars["side"]
+    weights[1, 1, 1] = inputs.scalars["centre"]
+    return ndimage.convolve(inputs.arrays["field"].astype(np.float64), weights, mode="constant")
+
+
+def of(shape: tuple[int, int, int], **scalars: float) -> Inputs:
+    field = np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
+    return bind(FAMILY, {"field": field}, {}, scalars)
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[CpuBackend]:
+    opened = CpuBackend()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def binaries(backend: CpuBackend) -> list[tuple[Variant, Compiled]]:
+    variants = tuple(Variant(FAMILY, c) for c in CONFIGURATIONS)
+    chunks = compile_many(batch(FAMILY, variants), backend.toolchain(), Cache(default_root()), 2, 16)
+    compiled = []
+    for variant, binary in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
+        assert isinstance(binary, Compiled), binary
+        compiled.append((variant, binary))
+    return compiled
+
+
+def check(backend: CpuBackend, binaries: list[tuple[Variant, Compiled]], inputs: Inputs) -> None:
+    expected = convolved(inputs)
+    resident = Resident(backend, inputs)
+    for variant, binary in binaries:
+        execution = resident.execution(variant, backend.load(binary))
+        backend.fill(execution.placed["result"], 0xA5)
+        execution.run()
+        result = execution.restore("result", expected.shape)
+        np.testing.assert_allclose(result, expected, rtol=1e-5, atol=2e-6, err_msg=variant.configuration.id)
+    resident.close()
+
+
+def test_the_configurations_have_every_pair_of_values_that_the_constraints_allow() -> None:
+    names = [policy.name for policy in FAMILY.space.policies]
+
+    def pairs(configurations: Any) -> set[Any]:
+        return {(a, c[a], b, c[b]) for c in configurations for i, a in enumerate(names) for b in names[:i]}
+
+    assert pairs(CONFIGURATIONS) == pairs(FAMILY.space.configurations())
+    for policy in FAMILY.space.policies:
+        assert {c[policy.name] for c in CONFIGURATIONS} == set(policy.values), policy.name
+
+
+def test_the_ragged_workload_equals_scipy(
+    backend: CpuBackend, binaries: list[tuple[Variant, Compiled]]
+) -> None:
+    check(backend, binaries, workloads.prepare(FAMILY, workloads.load_workload(FAMILY, "ragged"), Path()))
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (1, 9, 33), (17, 1, 2), (5, 3, 64)])
+def test_lattices_with_thin_sides(
+    backend: CpuBackend, binaries: list[tuple[Variant, Compiled]], shape: tuple[int, int, int]
+) -> None:
+    check(backend, binaries, of(shape, centre=-6, side=1))
+
+
+def test_the_reference_equals_scipy() -> None:
+    inputs = of((6, 5, 4), centre=-1.25, side=0.75)
+    result = MADE.reference(inputs.arrays, inputs.scalars)["result"]
+    np.testing.assert_allclose(result, convolved(inputs), rtol=1e-6, atol=1e-6)
+
+
+def test_the_readmes_diff_is_of_the_two_sources() -> None:
+    check_diff(FAMILY)
+
+
+def test_the_readmes_program_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(FAMILY.folder.parents[1])
+    with pytest.warns(UserWarning, match="no usable policy file"):
+        exec(compile(fenced(FAMILY, "python"), "README.md", "exec"), {})
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize("name", ["plain.cu", "stencil.cu"])
+def test_the_sources_compile_alone(name: str, tmp_path: Path) -> None:
+    check_compiles(FAMILY, name, tmp_path)

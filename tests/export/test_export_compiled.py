@@ -1,0 +1,220 @@
+"""The exported C++ compiled: its dispatch table against Python's selection, nvcc, a GPU, and docs/export.md."""
+
+import os
+import random
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from exports import WARNINGS, Exported
+
+from autotune.cli.commands import main
+from autotune.compile.nvcc import find_nvcc
+from autotune.compile.variant import Variant
+from autotune.declaration.expression import Expression
+from autotune.declaration.family import Family
+from autotune.declaration.space import Configuration
+from autotune.hardware import Device, Limits
+from autotune.policy.file import read_policy_file as read
+from autotune.policy.selection import candidates, choose, find
+
+# -- the dispatch table --------------------------------------------------------------------------------------
+
+DRIVER = """
+#include <cstdio>
+#include <iostream>
+#include "{name}_configurations.h"
+
+int main() {{
+  using namespace tuned::{name};
+  tuned::Device device;
+  Problem problem;
+  int option = 0;
+  while (std::cin >> device.capability >> device.limits.texture_1d_texels >> {reads} >> option &&
+         std::getline(std::cin, device.name)) {{
+    device.name.erase(0, 1);
+    problem.{option} = static_cast<{option_type}>(option);
+    const Choice choice = choose(problem, device);
+    const Configuration& chosen = configurations()[choice.configuration];
+    std::printf("%s|%s|%g|%zu", choice.rule.c_str(), choice.id.c_str(), choice.median_ms, choice.passed_over.size());
+    const Values v = values(problem);
+    for (const tuned::Geometry& at : chosen.geometries(v))
+      std::printf("|%lld %lld %lld", static_cast<long long>(at.grid[0]), static_cast<long long>(at.block[0]),
+                  static_cast<long long>(at.shared_bytes));
+    for (const bool is_cleared : chosen.cleared(v)) std::printf("|%d", is_cleared);
+    std::puts("");
+  }}
+}}
+"""
+
+
+def expected(exported: Exported, device: Device, sizes: dict[str, int], option: tuple[str, str]) -> str:
+    """What Python's selection says, as the driver prints it."""
+    family, options = exported.family, dict([option])
+    scalars = {"factor": 2.0, "twice": 2 * sizes.get("count", 0)} if exported.name == "shifted" else {}
+    known, _ = find(family, device, [exported.policies])
+    listed = candidates(family, known, sizes, options, "cuda", scalars=scalars)
+
+    def exclusion(configuration: Configuration) -> str:
+        names = family.names(configuration, sizes, options, scalars)
+        return Variant(family, configuration, (option,)).exclusion(names, device.limits)
+
+    taken, passed = choose(listed, exclusion)
+    assert taken.configuration is not None
+    refused = [
+        c for c in passed if "measured with" not in c.refusal
+    ]  # C++ leaves other options out beforehand
+    names = family.names(taken.configuration, sizes, options, scalars)
+    variant = Variant(family, taken.configuration, (option,))
+    found = []
+    for kernel in family.kernels.values():
+        geometry = variant.geometry(kernel, names)
+        found.append(f"{geometry.grid[0]} {geometry.block[0]} {geometry.shared_bytes}")
+    cleared = [bool(d.zero and Expression(d.zero).evaluate(names)) for d in family.data.values()]
+    item = known.files[0].entries.get(taken.origin.rpartition(": ")[2]) if known else None
+    median = f"{item.median_ms if item else 0:g}"
+    identity = f"{taken.configuration.id}; {option[0]}={option[1]}"
+    return "|".join(
+        [taken.match, identity, median, str(len(refused)), *found, *(str(int(c)) for c in cleared)]
+    )
+
+
+def test_cpp_chooses_what_python_chooses(exported: Exported, tmp_path: Path) -> None:
+    family = exported.family
+    given = ("instances", "attributes") if exported.name == "allpairs" else ("count", "size")
+    ((option_name, option),) = family.options.items()
+    (tmp_path / "driver.cpp").write_text(
+        DRIVER.format(
+            name=exported.name,
+            reads=" >> ".join(f"problem.{name}" for name in given),
+            option=option_name,
+            option_type=option_name.capitalize(),
+        )
+    )
+    sources = ["driver.cpp", str(exported.folder / f"{exported.name}_configurations.cpp")]
+    command = ["g++", *WARNINGS, f"-I{exported.folder}", "-o", "driver", *sources]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    generator = random.Random(7)
+    problems = []
+    for _ in range(120):
+        name, capability = generator.choice([(exported.device, 90), ("Other GPU", 90), (exported.device, 80)])
+        texels = generator.choice([2**28, 2**28, 4096])
+        sizes = [round(2 ** generator.uniform(0, 15)) for _ in given]
+        if generator.random() < 0.3:  # the very sizes of an entry
+            (path,) = exported.policies.rglob("*.yaml")
+            item = generator.choice(sorted(read(path).entries.values(), key=lambda e: e.workload))
+            sizes = [int(item.features[n]) for n in given]
+        if exported.name == "shifted":
+            sizes[1] = 16
+        problems.append((name, capability, texels, sizes, generator.randrange(2)))
+    text = "".join(f"{c} {t} {s[0]} {s[1]} {o} {n}\n" for n, c, t, s, o in problems)
+    answers = subprocess.run(
+        [tmp_path / "driver"], input=text, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert len(answers) == len(problems)
+    rules = set()
+    for answer, (name, capability, texels, numbers, place) in zip(answers, problems, strict=True):
+        own = name if capability == 90 else "No GPU"  # a device of another architecture has another name
+        device = Device(
+            kind="cuda", name=own, arch=f"sm_{capability}", limits=Limits(texture_1d_texels=texels)
+        )
+        sizes = family.sizes(_shapes(family, given, numbers))
+        chosen = (option_name, str(option.values[place]))
+        assert answer == expected(exported, device, sizes, chosen), (name, capability, numbers)
+        rules.add(answer.partition("|")[0])
+    assert rules == {"exact", "nearest", "capability", "default", "control"}
+
+
+def _shapes(family: Family, given: Sequence[str], numbers: Sequence[int]) -> dict[str, tuple[int, ...]]:
+    known = dict(zip(given, numbers, strict=True))
+    return {data.name: tuple(known[extent] for extent in data.shape) for data in family.inputs}
+
+
+# -- the compilers -------------------------------------------------------------------------------------------
+
+
+def build(exported: Exported, folder: Path, arch: str) -> Path:
+    """The example, compiled by the line that its README gives."""
+    command = [find_nvcc(), "-std=c++17", f"-arch={arch}", f"-I{exported.folder}", f"-I{exported.folder / 'kernels'}",
+               "-Xcompiler=-Wall,-Wextra,-Werror", "-o", str(folder / "example"),
+               *(str(exported.folder / name) for name in (
+                   f"{exported.name}_configurations.cpp", f"{exported.name}_launch.cu", "main.cu"))]  # fmt: skip
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0 and "warning" not in done.stderr, done.stderr
+    return folder / "example"
+
+
+@pytest.mark.nvcc
+def test_nvcc_compiles_it_and_without_a_gpu_it_says_so(shifted: Exported, tmp_path: Path) -> None:
+    example = build(shifted, tmp_path, "sm_90")
+    done = subprocess.run(
+        [example, shifted.folder / "example"],
+        env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 77
+    assert done.stderr.startswith("nothing was checked: this needs a CUDA device and its driver (")
+    assert "shifted_example PROPERTIES SKIP_RETURN_CODE 77" in (shifted.folder / "CMakeLists.txt").read_text()
+
+
+@pytest.mark.nvcc
+def test_its_cmake_project_builds(allpairs: Exported, tmp_path: Path) -> None:
+    """By nvcc's own line where there is no CMake."""
+    if not shutil.which("cmake"):
+        assert build(allpairs, tmp_path, "sm_90").stat().st_size > 0
+        return
+    for command in (
+        ["cmake", "-S", str(allpairs.folder), "-B", str(tmp_path), f"-DCMAKE_CUDA_COMPILER={find_nvcc()}"],
+        ["cmake", "--build", str(tmp_path)],
+    ):
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "allpairs_example").stat().st_size > 0
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ["allpairs", "shifted", "mummergpu"])
+def test_it_runs_and_every_configuration_is_right(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    exported: Exported = request.getfixturevalue(name)
+    example = build(exported, tmp_path, "native")
+    done = subprocess.run([example, exported.folder / "example"], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("as expected") >= 2
+    assert "wrong" not in done.stdout
+
+
+# -- docs/export.md ------------------------------------------------------------------------------------------
+
+PAGE = (Path(__file__).parents[2] / "docs" / "export.md").read_text(encoding="utf-8")
+
+
+def test_the_page_s_command_and_its_program(allpairs: Exported, tmp_path: Path) -> None:
+    (command,) = re.findall(r"^autotune (export .*)$", PAGE, re.MULTILINE)
+    arguments = [str(tmp_path / "out") if word == "tuned-allpairs" else word for word in command.split()]
+    assert main([*arguments, "--policies", str(allpairs.policies)]) == 0
+    (program,) = re.findall(r"^```cpp\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    (tmp_path / "program.cpp").write_text(program)
+    command = ["g++", *WARNINGS, "-fsyntax-only", f"-I{tmp_path / 'out'}", "program.cpp"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+
+
+def test_the_page_names_every_file(allpairs: Exported) -> None:
+    table = PAGE.partition("## What is written")[2].partition("##")[0]
+    named = set(
+        re.findall(
+            r"`([\w./]+)`", "".join(line.partition("|")[2].partition("|")[0] for line in table.splitlines())
+        )
+    )
+    for path in allpairs.folder.rglob("*"):
+        if path.is_file():
+            name = path.relative_to(allpairs.folder)
+            assert name.as_posix() in named or f"{name.parts[0]}/" in named
+    for name in named:
+        assert (allpairs.folder / name).exists()

@@ -1,0 +1,164 @@
+"""The all-pairs family: every configuration of the full space on the cpu device against scipy, exactly."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.spatial.distance import cdist
+
+from autotune.compile.batches import compile_many
+from autotune.compile.cache import Cache, default_root
+from autotune.compile.toolchain import Compiled
+from autotune.compile.variant import Variant, batch
+from autotune.declaration import family as families
+from autotune.declaration import workload as workloads
+from autotune.declaration.family import Family
+from autotune.declaration.workload import Inputs
+from autotune.device.cpu.backend import CpuBackend
+from autotune.device.resident import Resident
+from autotune.measure.reference import expected_outputs
+from autotune.measure.verify import PATTERNS, Verifier
+
+FAMILY = families.load_family("allpairs")
+ONCE = PATTERNS[:1]  # a whole space; sweeps run each configuration on all of them
+CATEGORY, MASKED = (("missing", "category"),), (("missing", "masked"),)
+
+
+def scipy_distance(genotypes: np.ndarray, masked: bool) -> np.ndarray:
+    """scipy's Hamming distance; with ``masked``, of each pair's attributes that both know."""
+    if not masked:
+        return np.rint(cdist(genotypes, genotypes, "hamming") * genotypes.shape[1]).astype(np.int32)
+    n = len(genotypes)
+    distance = np.zeros((n, n), np.int32)
+    for i in range(n):
+        known = (genotypes != 3) & (genotypes[i] != 3)
+        distance[i] = ((genotypes != genotypes[i]) & known).sum(1)
+    return distance
+
+
+def inputs(name: str) -> Inputs:
+    return workloads.prepare(FAMILY, workloads.load_workload(FAMILY, name), Path())
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[CpuBackend]:
+    opened = CpuBackend()
+    yield opened
+    opened.close()
+
+
+def compiled(
+    backend: CpuBackend, options: tuple[tuple[str, str], ...], preset: str
+) -> Iterator[tuple[Variant, Compiled]]:
+    variants = tuple(Variant(FAMILY, c, options) for c in FAMILY.space.configurations(preset))
+    chunks = compile_many(batch(FAMILY, variants), backend.toolchain(), Cache(default_root()), 2, 24)
+    for variant, binary in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
+        assert isinstance(binary, Compiled), binary
+        yield variant, binary
+
+
+def check(
+    backend: CpuBackend,
+    family: Family,
+    given_: Inputs,
+    binaries: list[tuple[Variant, Compiled]],
+    masked: bool,
+) -> int:
+    """How many configurations ran; each is compared with scipy exactly."""
+    expected = {"distance": scipy_distance(given_.arrays["genotypes"], masked)}
+    resident, verifier = Resident(backend, given_), Verifier(backend, family, expected)
+    ran = 0
+    for variant, binary in binaries:
+        names = family.names(variant.configuration, given_.sizes, given_.options, given_.scalars)
+        if variant.exclusion(names, backend.device.limits):
+            assert variant.configuration["memory"] == "constant"
+            continue
+        reason, _ = verifier.run(resident.execution(variant, backend.load(binary)), False, ONCE)
+        assert not reason, f"{variant.configuration.id}: {reason}"
+        ran += 1
+    resident.close()
+    verifier.close()
+    return ran
+
+
+def test_the_full_space_equals_scipy_on_both_sizes(backend: CpuBackend) -> None:
+    binaries = list(compiled(backend, CATEGORY, "full"))
+    assert len(binaries) == 1072
+    assert check(backend, FAMILY, inputs("ragged"), binaries, masked=False) == 1072
+    # 112 x 512 in 32-bit words is 229 KB and does not fit in constant memory; every other combination does.
+    excluded = sum(
+        c["memory"] == "constant" and c["packing"] == "int32" for c in FAMILY.space.configurations()
+    )
+    assert check(backend, FAMILY, inputs("primer"), binaries, masked=False) == 1072 - excluded
+
+
+def test_masked_missing_values_on_tiles_and_ladder(backend: CpuBackend) -> None:
+    binaries = [b for preset in ("ladder", "tiles") for b in compiled(backend, MASKED, preset)]
+    assert check(backend, FAMILY, inputs("ragged-masked"), binaries, masked=True) == len(binaries)
+
+
+@pytest.mark.parametrize("name", ["primer", "ragged", "ragged-masked", "hapmap3-slice"])
+def test_the_reference_equals_scipy(name: str, tmp_path: Path) -> None:
+    given_ = inputs(name)
+    expected, _ = expected_outputs(FAMILY, given_, tmp_path)
+    masked = given_.options["missing"] == "masked"
+    np.testing.assert_array_equal(expected["distance"], scipy_distance(given_.arrays["genotypes"], masked))
+
+
+small = arrays(np.int8, st.tuples(st.integers(1, 12), st.integers(1, 70)), elements=st.integers(0, 3))
+
+
+@settings(max_examples=30, deadline=None)
+@given(small)
+def test_distances_are_a_metric_and_do_not_care_for_order_or_names(genotypes: np.ndarray) -> None:
+    import autotune
+
+    with pytest.warns(UserWarning, match="no usable policy file"):
+        kernel = autotune.load("allpairs", device="cpu", policies="/nowhere")
+    with kernel:
+        distance = kernel(genotypes)
+        assert (distance == distance.T).all()
+        assert not distance.diagonal().any()
+        assert (distance[:, :, None] <= distance[:, None, :] + distance[None, :, :]).all()
+        shuffled = genotypes[:, np.random.default_rng(0).permutation(genotypes.shape[1])]
+        np.testing.assert_array_equal(kernel(shuffled), distance)
+        np.testing.assert_array_equal(kernel(3 - genotypes), distance)
+
+
+def test_a_cpu_that_is_not_tuned_counts_in_bit_planes() -> None:
+    import autotune
+
+    with pytest.warns(UserWarning, match="no usable policy file"):
+        kernel = autotune.load("allpairs", device="cpu", policies="/nowhere")
+    with kernel:
+        for sizes, options in (((1, 1), CATEGORY), ((37, 131), MASKED), ((160, 1024), CATEGORY)):
+            taken, _ = kernel.explain(kernel.bind(np.zeros(sizes, np.int8), **dict(options)))
+            assert taken.match == "preset"
+            assert taken.configuration is not None
+            assert taken.configuration["packing"] == "planes2"
+            assert taken.configuration["accumulate"] == "register_tile"
+
+
+@pytest.mark.parametrize("options", [CATEGORY, MASKED])
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 70), (33, 1), (129, 257)])
+def test_what_a_cpu_runs_that_is_not_tuned_equals_scipy(
+    sizes: tuple[int, int], options: tuple[tuple[str, str], ...]
+) -> None:
+    import autotune
+
+    genotypes = np.random.default_rng(sizes).integers(0, 4, sizes)
+    with pytest.warns(UserWarning, match="no usable policy file"):
+        kernel = autotune.load("allpairs", device="cpu", policies="/nowhere")
+    with kernel:
+        expected = scipy_distance(genotypes, options == MASKED)
+        np.testing.assert_array_equal(kernel(genotypes, **dict(options)), expected)
+
+
+def test_the_primers_loop_is_the_first_of_its_ladder() -> None:
+    first, *_ = FAMILY.space.configurations("ladder")
+    assert first == FAMILY.space.configuration("appendix")
+    assert (first["packing"], first["tile"]) == ("int32", 1)

@@ -1,0 +1,263 @@
+"""The coulomb family on the cpu device: configurations of every kind against float64, analytic cases, properties."""
+
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import autotune
+from autotune.compile.batches import compile_many
+from autotune.compile.cache import Cache, default_root
+from autotune.compile.toolchain import Compiled
+from autotune.compile.variant import Variant, batch
+from autotune.declaration import family as families
+from autotune.declaration import workload as workloads
+from autotune.declaration.space import Configuration
+from autotune.declaration.workload import Inputs, bind
+from autotune.device.cpu.backend import CpuBackend
+from autotune.device.resident import Resident
+from autotune.dispatch.kernel import Kernel
+from autotune.errors import CompilerError
+
+FAMILY = families.load_family("coulomb")
+assert FAMILY.module is not None
+EXACT: Any = import_module(f"{FAMILY.module.__name__}.exact")
+LATTICE: Any = import_module(f"{FAMILY.module.__name__}.lattice")
+
+# Of the whole space, every 83rd: each policy's every value is among them.
+SAMPLE = FAMILY.space.configurations()[::83]
+PAPER = FAMILY.space.configurations("paper")
+ON_POINTS = ((5, 3, 2), (36, 18, 8), (0, 0, 0))  # column, row, slice
+SPACING = 0.75  # times a whole number it is exact
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[CpuBackend]:
+    opened = CpuBackend()
+    yield opened
+    opened.close()
+
+
+def atoms_of(rows: Any) -> np.ndarray:
+    return np.array([tuple(row) for row in rows], LATTICE.ATOM)
+
+
+def bound(
+    atoms: np.ndarray, counts: tuple[int, int, int], spacing: float, precision: str = "float32"
+) -> Inputs:
+    nx, ny, nz = counts
+    given_ = {"atoms": atoms, "nx": nx, "ny": ny, "nz": nz, "spacing": spacing}
+    return bind(FAMILY, given_, {"precision": precision}, {})
+
+
+def protein() -> Inputs:
+    """260 atoms of 1a63 on a lattice of odd sizes, and an atom exactly on each of three of its points."""
+    shipped = workloads.prepare(FAMILY, workloads.load_workload(FAMILY, "1a63-slice"), Path())
+    some = shipped.arrays["atoms"][100:360].copy()
+    for name in "xyz":
+        some[name] -= some[name].min() - 3
+    on_points = atoms_of([(SPACING * i, SPACING * j, SPACING * k, 0.5) for i, j, k in ON_POINTS])
+    return bound(np.concatenate([some, on_points]), (37, 19, 9), SPACING)
+
+
+def maps(
+    backend: CpuBackend, inputs: Inputs, configurations: Sequence[Configuration], precision: str = "float32"
+) -> Iterator[tuple[Configuration, np.ndarray]]:
+    variants = tuple(Variant(FAMILY, c, (("precision", precision),)) for c in configurations)
+    chunks = compile_many(batch(FAMILY, variants), backend.toolchain(), Cache(default_root()), 2, 8)
+    resident = Resident(backend, inputs)
+    shape = tuple(inputs.sizes[name] for name in ("slice", "row", "column"))
+    for variant, binary in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
+        assert isinstance(binary, Compiled), binary
+        execution = resident.execution(variant, backend.load(binary))
+        backend.fill(execution.placed["potential"], 0xA5)
+        execution.run()
+        yield variant.configuration, execution.restore("potential", shape)
+    resident.close()
+
+
+def check(inputs: Inputs, made: np.ndarray, most: float = 1e-6) -> None:
+    """Every point within ``most`` of the sum of |q| / r, the whole within 1e-5 of its norm."""
+    counts = (int(inputs.scalars["nx"]), int(inputs.scalars["ny"]), int(inputs.scalars["nz"]))
+    atoms = inputs.arrays["atoms"]
+    sizes = atoms.copy()
+    sizes["q"] = np.abs(atoms["q"])
+    expected = EXACT.potential(atoms, counts, inputs.scalars["spacing"])
+    error = np.abs(made - expected)
+    assert (error <= most * EXACT.potential(sizes, counts, inputs.scalars["spacing"])).all()
+    usual = np.abs(expected) < 1000  # not those that an atom is on
+    assert np.linalg.norm(error[usual]) <= 1e-5 * np.linalg.norm(expected[usual])
+
+
+def test_the_sample_has_every_value_of_every_policy() -> None:
+    for policy in FAMILY.space.policies:
+        assert {c[policy.name] for c in SAMPLE} == set(policy.values)
+
+
+def test_the_space_is_one_that_a_sweep_can_try() -> None:
+    assert len(FAMILY.space.configurations()) < 5000
+    assert len(FAMILY.space.configurations("fast")) <= 100
+    assert len(PAPER) == 5
+
+
+def test_sampled_configurations_and_the_papers_agree_with_float64(backend: CpuBackend) -> None:
+    inputs = protein()
+    tried = list(dict.fromkeys((*SAMPLE, *PAPER)))
+    assert len(tried) > 50
+    for configuration, made in maps(backend, inputs, tried):
+        check(inputs, made)
+        for i, j, k in ON_POINTS:
+            assert made[k, j, i] == pytest.approx(5000, abs=5), configuration.id
+
+
+@pytest.mark.parametrize(("precision", "most"), [("compensated", 4e-7), ("float64", 6e-8)])
+def test_the_other_precisions_are_nearer(backend: CpuBackend, precision: str, most: float) -> None:
+    inputs = protein()
+    tried = [c for c in SAMPLE[::6] if c["rsqrt"] in ("ieee", "fast")]
+    assert len(tried) >= 3
+    for _, made in maps(backend, inputs, tried, precision):
+        check(inputs, made, most)
+
+
+def test_more_atoms_than_constant_memory_holds(backend: CpuBackend) -> None:
+    generator = np.random.default_rng(3)
+    rows = np.column_stack([generator.uniform(-9, 9, (5000, 3)), generator.uniform(-1, 1, 5000)])
+    inputs = bound(atoms_of(rows), (9, 7, 3), 0.5)
+    windowed = [FAMILY.space.configuration(name) for name in ("v1", "v3", "v4-batched")]
+    for _, made in maps(backend, inputs, windowed):
+        check(inputs, made)
+
+
+@pytest.mark.parametrize("counts", [(1, 1, 1), (130, 1, 2), (1, 33, 1), (3, 2, 17)])
+def test_lattices_that_fill_no_block(backend: CpuBackend, counts: tuple[int, int, int]) -> None:
+    inputs = bound(atoms_of([(0.1, -2.5, 3.25, 1.5), (4, 4, 4, -0.25)]), counts, 0.5)
+    deep = "precalculate=thread,points_x=4,points_z=8,accumulate=at_end,slices_per_launch=all,rsqrt=mixed3"
+    tried = [FAMILY.space.configuration(text) for text in ("control", "v4", deep)]
+    for _, made in maps(backend, inputs, tried):
+        check(inputs, made)
+
+
+# ---- analytic cases and properties, by the run time
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[Kernel]:
+    with pytest.warns(UserWarning, match="no usable policy file"):
+        opened = autotune.load("coulomb", device="cpu", policies="/nowhere")
+    with opened:
+        yield opened
+
+
+def potential(
+    kernel: Kernel, rows: Any, counts: tuple[int, int, int] = (9, 8, 7), spacing: float = 0.5
+) -> np.ndarray:
+    nx, ny, nz = counts
+    made: np.ndarray = kernel(atoms=atoms_of(rows), nx=nx, ny=ny, nz=nz, spacing=spacing)
+    return made
+
+
+def test_one_charge(kernel: Kernel) -> None:
+    made = potential(kernel, [(1.25, 1.75, 0.75, -2.0)])
+    k, j, i = np.indices(made.shape)
+    r = np.sqrt((0.5 * i - 1.25) ** 2 + (0.5 * j - 1.75) ** 2 + (0.5 * k - 0.75) ** 2)
+    np.testing.assert_allclose(made, -2 / r, rtol=3e-7)
+
+
+def test_a_dipoles_middle_plane_is_zero(kernel: Kernel) -> None:
+    made = potential(kernel, [(0.75, 1.25, 1.0, 1.0), (3.25, 1.25, 1.0, -1.0)])
+    assert np.abs(made[:, :, 4]).max() < 1e-7
+    assert (made[:, :, :4] > 0).all()
+    assert (made[:, :, 5:] < 0).all()
+
+
+def test_far_away_only_the_net_charge_counts(kernel: Kernel) -> None:
+    generator = np.random.default_rng(1)
+    rows = np.column_stack([generator.uniform(-1, 1, (40, 3)) + 20000, generator.uniform(0, 1, 40)])
+    made = potential(kernel, rows, (2, 2, 2))
+    np.testing.assert_allclose(made, rows[:, 3].sum() / (20000 * np.sqrt(3)), rtol=1e-4)
+
+
+sixty_fourths = st.integers(-320, 640).map(lambda n: n / 64)
+charges = st.integers(-32, 32).map(lambda n: n / 16)
+some_atoms = st.lists(
+    st.tuples(sixty_fourths, sixty_fourths, sixty_fourths, charges), min_size=1, max_size=12
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(some_atoms, st.integers(-3, 3))
+def test_linear_in_the_charges(kernel: Kernel, rows: list[tuple[float, ...]], power: int) -> None:
+    scaled = [(x, y, z, q * 2.0**power) for x, y, z, q in rows]
+    np.testing.assert_array_equal(potential(kernel, scaled), potential(kernel, rows) * 2.0**power)
+
+
+@settings(max_examples=25, deadline=None)
+@given(some_atoms, some_atoms)
+def test_superposition(
+    kernel: Kernel, first: list[tuple[float, ...]], second: list[tuple[float, ...]]
+) -> None:
+    apart = potential(kernel, first).astype(np.float64) + potential(kernel, second)
+    sizes = potential(kernel, [(x, y, z, abs(q)) for x, y, z, q in first + second])
+    assert (np.abs(potential(kernel, first + second) - apart) <= 1e-6 * sizes).all()
+
+
+@settings(max_examples=25, deadline=None)
+@given(some_atoms, st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 2)))
+def test_translation_by_whole_points(
+    kernel: Kernel, rows: list[tuple[float, ...]], by: tuple[int, int, int]
+) -> None:
+    a, b, c = by
+    moved = [(x + 0.5 * a, y + 0.5 * b, z + 0.5 * c, q) for x, y, z, q in rows]
+    here, there = potential(kernel, rows), potential(kernel, moved)
+    np.testing.assert_array_equal(there[c:, b:, a:], here[: 7 - c, : 8 - b, : 9 - a])
+
+
+# ---- orders, and the source
+
+
+def test_the_curve_keeps_near_atoms_together() -> None:
+    assert FAMILY.module is not None
+    generator = np.random.default_rng(5)
+    rows = np.column_stack([generator.uniform(0, 50, (500, 3)), np.ones(500)])
+    order = FAMILY.module.orders["morton"]({"atoms": atoms_of(rows)})
+    assert sorted(order) == list(range(500))
+    steps = np.linalg.norm(np.diff(rows[order, :3], axis=0), axis=1).mean()
+    assert steps < 0.5 * np.linalg.norm(np.diff(rows[:, :3], axis=0), axis=1).mean()
+
+
+@pytest.mark.nvrtc
+def test_the_papers_versions_compile_for_a_gpu() -> None:
+    from autotune.compile.nvrtc import Nvrtc
+
+    variants = tuple(Variant(FAMILY, c, (("precision", "float32"),)) for c in (*PAPER, *SAMPLE[::9]))
+    built = Nvrtc("sm_90").build(batch(FAMILY, variants))
+    assert len(built.symbols) == len({variant.source.key for variant in variants})
+
+
+def test_the_compiled_reference_is_that_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = protein()
+    atoms, counts = inputs.arrays["atoms"], (13, 7, 5)
+    plain = EXACT.potential(atoms, counts, 0.5)
+    called = []
+    by_compiler = EXACT._by_compiler
+    monkeypatch.setattr(EXACT, "_COMPILED_FROM", 0)
+    monkeypatch.setattr(EXACT, "_by_compiler", lambda *given: called.append(given) or by_compiler(*given))
+    np.testing.assert_allclose(EXACT.potential(atoms, counts, 0.5), plain, rtol=1e-12, atol=1e-12)
+    assert called
+
+
+def test_a_large_reference_without_a_compiler_is_numpys(monkeypatch: pytest.MonkeyPatch) -> None:
+    atoms = protein().arrays["atoms"]
+    plain = EXACT.potential(atoms, (4, 3, 2), 0.5)
+
+    def absent(*_: Any) -> Any:
+        raise CompilerError("no C++ compiler")
+
+    monkeypatch.setattr(EXACT, "_COMPILED_FROM", 0)
+    monkeypatch.setattr(EXACT, "_by_compiler", absent)
+    np.testing.assert_array_equal(EXACT.potential(atoms, (4, 3, 2), 0.5), plain)

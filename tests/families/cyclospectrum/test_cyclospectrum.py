@@ -1,0 +1,243 @@
+"""The cyclospectrum family on the cpu device: the post's example, every policy value, sizes that have no middle."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from autotune.compile.batches import compile_many
+from autotune.compile.cache import Cache, default_root
+from autotune.compile.static_pass import static_sweep, static_toolchain
+from autotune.compile.toolchain import Compiled
+from autotune.compile.variant import Variant, batch
+from autotune.declaration import family as families
+from autotune.declaration import workload as workloads
+from autotune.declaration.space import Configuration
+from autotune.declaration.workload import Inputs, bind
+from autotune.device.cpu.backend import CpuBackend
+from autotune.device.resident import Resident
+from autotune.errors import WorkloadError
+from autotune.measure.verify import Verifier
+
+FAMILY = families.load_family("cyclospectrum")
+MODULE: Any = FAMILY.module
+POST = [57, 71, 113, 113, 128]
+# The list that the post's programs print for POST, worked out by hand.
+GOLDEN = [
+    0, 57, 71, 113, 113, 128, 128, 184, 185, 226, 241, 241, 256, 297, 298, 354, 354, 369, 369, 411, 425, 482,
+]  # fmt: skip
+PRESETS = ("cyclospec", "cyclospec-opt", "cyclospec-gpu", "cyclospec-opt-gpu")
+COUNTING = "generation=prefix,finish=counting,wrap=doubled,outputs_per_thread=8"
+GLOBAL_COUNTING = (
+    "generation=prefix,finish=counting,wrap=doubled,outputs_per_thread=32,vector_width=4,count_in=global,"
+    "tally_blocks=1056,block_size=1024"
+)
+# Every value of every policy, and every generation; the whole space is for a GPU (benchmarks/cyclospectrum_peers.py).
+SORTED = (
+    *PRESETS,
+    "generation=prefix,finish=radix_sort,key_bits=needed,outputs_per_thread=8,vector_width=4",
+    "generation=running_sum,output_axes=start_major,finish=radix_sort",
+    COUNTING,
+    f"{COUNTING},block_size=512,window=8192,tally_blocks=264,vector_width=4",
+    GLOBAL_COUNTING,
+    "generation=prefix,finish=counting,wrap=doubled,outputs_per_thread=128,vector_width=4,window=32768",
+)
+UNSORTED = (
+    "block_width=256,outputs_per_thread=4",
+    "memory=texture,wrap=modulo",
+    "staging=32768,wrap=doubled",
+    "generation=iterated_graph,memory=readonly",
+    "generation=iterated_cooperative,memory=constant,wrap=modulo",
+    "generation=running_sum,wrap=doubled",
+    "generation=prefix,staging=8192,wrap=modulo,outputs_per_thread=8,vector_width=4",
+    "generation=prefix,wrap=doubled,outputs_per_thread=4",
+    "generation=sequential_iterated",
+)
+PEPTIDES: tuple[list[int], ...] = ([57], [57, 71], [0, 0, 0], [0, 3, 0, 0, 5], POST)
+
+
+def by_hand(masses: list[int], order: str = "sorted") -> list[int]:
+    """The list from its definition, in plain Python."""
+    n = len(masses)
+    sums = [
+        sum(masses[(start + i) % n] for i in range(length)) for length in range(1, n) for start in range(n)
+    ]
+    found = [*sums, 0, sum(masses)]
+    return sorted(found) if order == "sorted" else found
+
+
+def inputs_of(masses: Any, order: str = "sorted") -> Inputs:
+    return bind(FAMILY, MODULE.arrays_of(np.array(masses)), {"order": order}, {})
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[CpuBackend]:
+    with CpuBackend() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def compiled(backend: CpuBackend) -> dict[tuple[str, str], tuple[Variant, Compiled]]:
+    named = [(text, "sorted") for text in SORTED] + [(text, "unsorted") for text in UNSORTED]
+    variants = tuple(
+        Variant(FAMILY, FAMILY.space.configuration(text), (("order", order),)) for text, order in named
+    )
+    cache = Cache(default_root() / "cyclospectrum")
+    chunks = compile_many(batch(FAMILY, variants), backend.toolchain(), cache, 2, 10)
+    made: dict[tuple[str, str], tuple[Variant, Compiled]] = {}
+    for name, variant, binary in zip(named, variants, (c for chunk in chunks for c in chunk), strict=True):
+        assert isinstance(binary, Compiled), binary
+        made[name] = variant, binary
+    return made
+
+
+# ---- results
+
+
+def test_the_reference_is_the_definition() -> None:
+    assert by_hand(POST) == GOLDEN
+    for masses in PEPTIDES:
+        for order in ("sorted", "unsorted"):
+            inputs = inputs_of(masses, order)
+            found = MODULE.reference(inputs.arrays, inputs.options)["spectrum"]
+            assert found.tolist() == by_hand(masses, order)
+
+
+def test_the_reference_of_long_lists_counts_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = inputs_of([1, 2, 0, 5] * 23)
+    by_sorting = MODULE.reference(inputs.arrays, inputs.options)["spectrum"]
+    monkeypatch.setattr(MODULE, "_FEW", 1000)  # of 8,374 values, none above 184
+    monkeypatch.setattr(MODULE, "_AT_ONCE", 1000)
+    np.testing.assert_array_equal(MODULE.reference(inputs.arrays, inputs.options)["spectrum"], by_sorting)
+
+
+@pytest.mark.parametrize("order", ["sorted", "unsorted"])
+def test_every_policy_is_exact(
+    backend: CpuBackend, compiled: dict[tuple[str, str], tuple[Variant, Compiled]], order: str
+) -> None:
+    drawn = MODULE.inputs({"residues": 37, "seed": 2}, Path())["residues"]
+    heavy = np.random.default_rng(1).integers(0, 3000, 70)
+    for masses in (*PEPTIDES, drawn, heavy):
+        inputs = inputs_of(masses, order)
+        expected = MODULE.reference(inputs.arrays, inputs.options)
+        resident, verifier = Resident(backend, inputs), Verifier(backend, FAMILY, expected)
+        for (text, its_order), (variant, binary) in compiled.items():
+            if its_order == order:
+                reason, _ = verifier.run(resident.execution(variant, backend.load(binary)), cold=False)
+                assert not reason, f"{text} of {len(masses)} residues: {reason}"
+        verifier.close()
+        resident.close()
+
+
+def test_what_is_tried_above_has_every_value_of_every_policy() -> None:
+    tried = [FAMILY.space.configuration(text) for text in (*SORTED, *UNSORTED)]
+    for policy in FAMILY.space.policies:
+        assert {c[policy.name] for c in tried} == set(policy.values), policy.name
+
+
+def test_a_spectrum_is_symmetric_and_adds_up() -> None:
+    inputs = bind(FAMILY, MODULE.inputs({"residues": 50, "seed": 5}, Path()), {}, {})
+    total, n = inputs.scalars["total"], 50
+    found = MODULE.reference(inputs.arrays, inputs.options)["spectrum"]
+    assert found.sum(dtype=np.int64) == total * (1 + n * (n - 1) // 2)
+    np.testing.assert_array_equal(found, (total - found)[::-1])
+    for moved in (np.roll(inputs.arrays["residues"], 7), inputs.arrays["residues"][::-1]):
+        np.testing.assert_array_equal(
+            MODULE.reference({"residues": moved}, inputs.options)["spectrum"], found
+        )
+
+
+# ---- the space
+
+
+def test_the_posts_programs_are_presets() -> None:
+    post = {preset: FAMILY.space.configuration(preset) for preset in PRESETS}
+    assert list(FAMILY.space.configurations("post")) == list(post.values())
+    assert [c["generation"] for c in post.values()] == [
+        "sequential_brute", "sequential_iterated", "brute", "iterated",
+    ]  # fmt: skip
+    assert {c["finish"] for c in post.values()} == {"host_sort"}
+    kernel = FAMILY.kernels["brute"]
+    names = FAMILY.names(post["cyclospec-gpu"], inputs_of(POST).sizes, {}, {})
+    assert Variant(FAMILY, post["cyclospec-gpu"]).geometry(kernel, names).block == (16, 16, 1)
+
+
+def exclusion(text: str, inputs: Inputs, backend: CpuBackend) -> str:
+    configuration: Configuration = FAMILY.space.configuration(text)
+    variant = Variant(FAMILY, configuration, tuple(inputs.options.items()))
+    names = FAMILY.names(configuration, inputs.sizes, inputs.options, inputs.scalars)
+    return variant.exclusion(names, backend.device.limits)
+
+
+def test_what_cannot_be_right_is_excluded(backend: CpuBackend) -> None:
+    long = bind(FAMILY, {"residues": np.zeros(46_342, np.int32), "total": 0}, {}, {})
+    assert "46,341" in exclusion("control", long, backend)
+    most = bind(FAMILY, {"residues": np.zeros(46_341, np.int32), "total": 0}, {}, {})
+    assert not exclusion("generation=prefix", most, backend)
+    heavy = inputs_of([2**30, 2**30 - 1])
+    assert "2^26" in exclusion(COUNTING, heavy, backend)
+    assert not exclusion("control", heavy, backend)
+    assert "shared memory" in exclusion("staging=8192", inputs_of([1] * 8193), backend)
+    assert "not finished" in exclusion(COUNTING, inputs_of(POST, "unsorted"), backend)
+
+
+@pytest.mark.nvrtc
+def test_a_gpu_compiler_takes_every_generation_and_finish() -> None:
+    (generations,) = (p.values for p in FAMILY.space.policies if p.name == "generation")
+    texts = [*(f"generation={value}" for value in generations), COUNTING]
+    configurations = [FAMILY.space.configuration(text) for text in texts]
+    cache = Cache(default_root() / "cyclospectrum")
+    profiles = list(static_sweep(FAMILY, configurations, static_toolchain("sm_90"), "sm_90", cache, 1))
+    assert len(profiles) == len(texts)
+    for profile in profiles:
+        assert not profile.message, profile.message
+        assert [kernel.kernel for kernel in profile.kernels] == list(FAMILY.kernels)
+        assert all(kernel.local_bytes == 0 for kernel in profile.kernels)
+
+
+# ---- inputs
+
+
+@pytest.mark.parametrize(
+    ("masses", "words"),
+    [
+        ([57, -1], "negative"),
+        ([57.5, 71.0], "fractional"),
+        ([float("nan")], "NaN"),
+        ([2**31], "add up to 2,147,483,648"),
+        ([2**30, 2**30], "add up to"),
+        ([1] * 46_342, "at most 46,341"),
+        ([], "no masses"),
+        ([[1, 2]], "1 needed"),
+        (["57"], "whole numbers"),
+    ],
+)
+def test_masses_that_are_refused(masses: Any, words: str) -> None:
+    with pytest.raises(WorkloadError, match=words):
+        MODULE.arrays_of(masses)
+
+
+def test_the_heaviest_ring_is_exact() -> None:
+    inputs = inputs_of([2**30, 2**30 - 1, 0])
+    expected = MODULE.reference(inputs.arrays, inputs.options)["spectrum"]
+    assert expected.tolist() == by_hand([2**30, 2**30 - 1, 0])
+    assert expected[-1] == 2**31 - 1
+
+
+def test_workloads(tmp_path: Path) -> None:
+    small = workloads.prepare(FAMILY, workloads.load_workload(FAMILY, "small"), tmp_path)
+    assert small.arrays["residues"].tolist() == POST
+    assert small.scalars["total"] == 482
+    for name in workloads.workloads(FAMILY):
+        assert workloads.prepare(FAMILY, workloads.load_workload(FAMILY, name), tmp_path).sizes["n"] >= 5
+    for parameters in (
+        {},
+        {"residues": 0},
+        {"residues": True},
+        {"peptide": "VK", "seed": 1},
+        {"peptide": "VKX"},
+    ):
+        with pytest.raises(WorkloadError):
+            MODULE.inputs(parameters, tmp_path)

@@ -1,0 +1,318 @@
+"""The reaction-diffusion family on the cpu device: all ways to take a step give the same bits, and those are right."""
+
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from autotune.compile.batches import compile_many
+from autotune.compile.cache import Cache, default_root
+from autotune.compile.toolchain import Compiled
+from autotune.compile.variant import Variant, batch
+from autotune.declaration import family as families
+from autotune.declaration import workload as workloads
+from autotune.declaration.workload import Inputs, bind
+from autotune.device.backend import Backend
+from autotune.device.cpu.backend import CpuBackend
+from autotune.device.resident import Resident
+from autotune.dispatch.kernel import Kernel
+from autotune.errors import AutotuneError, WorkloadError
+from autotune.hardware import Limits
+
+FAMILY = families.load_family("reaction_diffusion")
+MODULE: Any = FAMILY.module
+OUTLINES: Any = importlib.import_module(f"{FAMILY.module.__name__}.outline")  # type: ignore[union-attr]
+Outputs = dict[str, NDArray[np.float64]]
+
+# Every kind of field memory, coefficient, boundary and launch, time blocks that divide neither the steps nor the
+# interval, tiles with and without whole vectors. Small tiles: a compiler for a cpu takes seconds over large ones.
+RECTANGLE = [
+    "field_memory=readonly,boundary=clamp,vector_width=4,strip=2,block_columns=64",
+    "field_memory=readonly,boundary=branch,vector_width=2,coefficient=recomputed,launch=each",
+    "field_memory=texture,boundary=clamp,vector_width=4,strip=2",
+    "field_memory=texture,boundary=branch,vector_width=1,launch=each,coefficient=recomputed",
+    "field_memory=global,boundary=ghost,vector_width=4,strip=4,block_size=128,coefficient=separable,factor_memory=constant",
+    "field_memory=global,boundary=ghost,launch=persistent",
+    "field_memory=shared,boundary=clamp,strip=4,time_block=4,vector_width=2,block_size=128",
+    "field_memory=shared,boundary=mask,strip=4,time_block=1,vector_width=1,coefficient=recomputed,block_size=128",
+    "field_memory=register_tile,boundary=clamp,strip=6,time_block=4,vector_width=2,block_size=128",
+    "field_memory=register_tile,boundary=mask,strip=1,time_block=2,block_size=256,coefficient=separable,launch=persistent",
+    "field_memory=register_stream,boundary=clamp,strip=16,time_block=2,vector_width=2,block_size=128",
+]
+OUTLINE = [
+    "field_memory=texture,vector_width=2,strip=4",
+    "field_memory=shared,strip=4,time_block=4,vector_width=2,block_size=128",
+    "field_memory=register_tile,strip=4,time_block=4,vector_width=1,block_size=128",
+    "field_memory=register_stream,strip=16,time_block=2,vector_width=1,block_size=128,coefficient=separable",
+]
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[CpuBackend]:
+    opened = CpuBackend()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    with pytest.warns(UserWarning, match="no usable policy file"):
+        opened = Kernel(FAMILY, "cpu", tmp_path_factory.mktemp("none"), Cache(default_root()))
+    yield opened
+    opened.close()
+
+
+def inputs(inside: NDArray[np.bool_], options: dict[str, str], **experiment: float) -> Inputs:
+    made = MODULE.Experiment(**{"seed": 5, "beam_radius": 1.0, "detector_radius": 3.0, **experiment}).inputs(
+        inside
+    )
+    walls = "rectangle" if inside.all() else "outline"
+    return bind(FAMILY, made, {"walls": walls, "beam_shape": "gaussian", **options}, {})
+
+
+def run_all(backend: Backend, bound: Inputs, texts: list[str]) -> Iterator[tuple[str, Outputs]]:
+    """The outputs of each configuration, every array but the inputs poisoned before."""
+    configurations = [FAMILY.space.configuration(text) for text in ("control", *texts)]
+    variants = tuple(Variant(FAMILY, c, tuple(bound.options.items())) for c in configurations)
+    chunks = compile_many(batch(FAMILY, variants), backend.toolchain(), Cache(default_root()), 2, 4)
+    resident = Resident(backend, bound)
+    for variant, binary in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
+        assert isinstance(binary, Compiled), binary
+        names = FAMILY.names(variant.configuration, bound.sizes, bound.options, bound.scalars)
+        assert not variant.exclusion(names, backend.device.limits)
+        execution = resident.execution(variant, backend.load(binary))
+        for data in FAMILY.data.values():
+            if data.role != "input":
+                backend.fill(execution.placed[data.name], 0xFF)  # NaN
+        execution.run()
+        shapes = {d.name: [bound.sizes[extent] for extent in d.shape] for d in FAMILY.outputs}
+        yield (
+            variant.configuration.id,
+            {name: execution.restore(name, shape) for name, shape in shapes.items()},
+        )
+    resident.close()
+
+
+def check(backend: CpuBackend, bound: Inputs, texts: list[str], tolerance: float) -> None:
+    """The first configuration against the reference, the others against the first, to the bit."""
+    expected = MODULE.reference(dict(bound.arrays), {**bound.options, **bound.scalars})
+    first: Outputs | None = None
+    for name, found in run_all(backend, bound, texts):
+        if first is None:
+            first = found
+            for output, values in expected.items():
+                np.testing.assert_allclose(found[output], values, rtol=tolerance, atol=tolerance)
+        for output, values in first.items():
+            different = np.count_nonzero(found[output].view(np.uint64) != values.view(np.uint64))
+            assert not different, f"{name}: {different} of {output} differ in a bit"
+
+
+def test_configurations_are_bit_equal_in_a_rectangle(backend: CpuBackend) -> None:
+    bound = inputs(np.ones((37, 131), np.bool_), {}, seconds=0.0047, sample_seconds=0.001)
+    check(backend, bound, RECTANGLE, 2e-6)
+
+
+def test_a_tile_that_stays_finds_its_halo_in_what_was_stored_of_rims(backend: CpuBackend) -> None:
+    # One block is all that a cpu launches cooperatively, so one tile has the field, and walls on all sides.
+    tile = "field_memory=register_tile,boundary=clamp,strip=4,block_size=256,vector_width=2,time_block=4"
+    bound = inputs(np.ones((21, 50), np.bool_), {}, seconds=0.0043, sample_seconds=0.0009)
+    check(backend, bound, [f"{tile},launch=persistent"], 2e-6)
+
+
+def test_configurations_are_bit_equal_in_an_outline(backend: CpuBackend) -> None:
+    y, x = np.ogrid[:41, :70]
+    inside = ((y - 20) ** 2 + (x / 1.7 - 20) ** 2 < 400) & ((x + 2 * y) % 23 > 1)
+    check(backend, inputs(inside, {}, seconds=0.0031, sample_seconds=0.0007), OUTLINE, 2e-6)
+
+
+def test_configurations_are_bit_equal_in_float64(backend: CpuBackend) -> None:
+    bound = inputs(
+        np.ones((19, 70), np.bool_), {"precision": "float64"}, seconds=0.0023, sample_seconds=0.0005
+    )
+    texts = [
+        "field_memory=register_tile,boundary=clamp,strip=4,time_block=4,vector_width=1,block_size=128",
+        "field_memory=shared,boundary=clamp,strip=4,time_block=4,vector_width=1,block_size=128",
+    ]
+    check(backend, bound, texts, 1e-13)
+
+
+@pytest.mark.gpu
+def test_a_gpu_gives_the_bits_of_a_cpu(backend: CpuBackend) -> None:
+    from autotune.device.open import open_backend
+
+    bound = inputs(np.ones((211, 333), np.bool_), {}, seconds=0.0097, sample_seconds=0.0023)
+    ((_, expected),) = run_all(backend, bound, [])
+    resident = "field_memory=register_tile,boundary=clamp,vector_width=4,launch=persistent,strip"
+    texts = [
+        *RECTANGLE,
+        f"{resident}=6,block_size=640,time_block=16",
+        f"{resident}=8,block_size=256,time_block=12",
+    ]
+    with open_backend("cuda") as gpu:
+        for name, found in run_all(gpu, bound, texts):
+            for output, values in expected.items():
+                different = np.count_nonzero(found[output].view(np.uint64) != values.view(np.uint64))
+                assert not different, f"{name}: {different} of {output} differ in a bit"
+
+
+def eigenmode(
+    shape: tuple[int, int], modes: tuple[int, int], steps: int, diffusion: float
+) -> NDArray[np.float64]:
+    """1 + half of cos(pi m (i + 1/2) / N) in both directions, times its closed form's factor after ``steps``."""
+    waves = [np.cos(np.pi * m * (np.arange(n) + 0.5) / n) for m, n in zip(modes, shape, strict=True)]
+    sines = sum(np.sin(np.pi * m / (2 * n)) ** 2 for m, n in zip(modes, shape, strict=True))
+    return 1 + np.outer(*waves) / 2 * (1 - 4 * diffusion * sines) ** steps
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 3e-6), ("float64", 3e-8)])
+def test_an_eigenmode_follows_its_closed_form(kernel: Kernel, precision: str, tolerance: float) -> None:
+    shape, modes, steps = (24, 40), (2, 3), 400
+    made = MODULE.Experiment(k=0.0, seconds=steps * 1e-4, D=60.0).inputs(np.ones(shape, np.bool_))
+    made["initial"] = eigenmode(shape, modes, 0, made["diffusion"]).astype(np.float32)
+    found = kernel.run(kernel.bind(**made, walls="rectangle", beam_shape="gaussian", precision=precision))
+    exact = eigenmode(shape, modes, steps, made["diffusion"])
+    assert np.abs(exact - 1).max() < 0.4  # the mode has visibly decayed
+    np.testing.assert_allclose(found["concentration"], exact, rtol=tolerance)
+
+
+masks = st.tuples(st.integers(1, 9), st.integers(1, 11), st.integers(0, 2**32 - 1), st.floats(0, 1))
+
+
+@settings(max_examples=25, deadline=None)
+@given(masks, st.integers(1, 30), st.floats(0, 90), st.floats(0, 900))
+def test_mass_stays_or_sinks_and_no_new_extremes_appear(
+    kernel: Kernel, mask: tuple[int, int, int, float], steps: int, diffusion: float, bleaching: float
+) -> None:
+    rows, columns, seed, share = mask
+    inside = np.random.default_rng(seed).random((rows, columns)) <= share
+    made = MODULE.Experiment(
+        D=diffusion,
+        k=bleaching,
+        seconds=steps * 1e-4,
+        sample_seconds=1e-4,
+        precision="float64",
+        seed=seed,
+        detector_radius=0.0,
+        beam_radius=0.5,
+    ).inputs(inside)
+    found = kernel.run(kernel.bind(**made, beam_shape="gaussian", precision="float64"))
+    c, fluorescence = found["concentration"], found["fluorescence"]
+    assert fluorescence.size == steps + 1
+    assert fluorescence[-1] == pytest.approx(c.sum(), rel=1e-12)
+    assert (np.diff(fluorescence) <= 1e-12 * (1 + fluorescence[0])).all()
+    assert c.min() >= 0
+    assert c.max() <= made["initial"].max(initial=0) * (1 + 1e-14)
+    assert not c[~inside].any()
+    unbleached = kernel.run(kernel.bind(**{**made, "bleaching": 0.0}, beam_shape="gaussian"))  # float32
+    assert unbleached["fluorescence"] == pytest.approx(unbleached["fluorescence"][0], rel=1e-5)
+
+
+@settings(max_examples=15, deadline=None)
+@given(masks, st.integers(1, 12))
+def test_x_and_y_are_treated_alike_to_the_bit(
+    kernel: Kernel, mask: tuple[int, int, int, float], steps: int
+) -> None:
+    rows, columns, seed, share = mask
+    inside = np.random.default_rng(seed).random((rows, columns)) <= share
+    made = MODULE.Experiment(seconds=steps * 1e-4, seed=seed, k=500.0, D=50.0, beam_radius=0.5).inputs(inside)
+    made["beam"] = np.random.default_rng(seed).random(
+        (rows, columns), np.float32
+    )  # of no shape that could be factored
+    there = kernel.run(kernel.bind(**made))
+    turned = {name: np.ascontiguousarray(made[name].T) for name in ("initial", "beam", "detector")}
+    turned |= {"open_sides": OUTLINES.open_sides(inside.T)}
+    turned |= {"beam_rows": made["beam_columns"], "beam_columns": made["beam_rows"]}
+    back = kernel.run(kernel.bind(**{**made, **turned}))
+    np.testing.assert_array_equal(there["concentration"], back["concentration"].T)
+    np.testing.assert_array_equal(there["fluorescence"], back["fluorescence"])
+
+
+def test_a_uniform_field_stays_uniform_to_the_bit(kernel: Kernel) -> None:
+    made = MODULE.Experiment(k=0.0, seconds=0.02, D=33.3).inputs(np.ones((7, 9), np.bool_))
+    made["initial"] *= np.float32(0.7)
+    found = kernel.run(kernel.bind(**made))
+    assert (found["concentration"] == np.float64(np.float32(0.7))).all()
+    assert len(set(found["fluorescence"])) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "message"),
+    [
+        ("initial", -1.0, "outside the allowed"),
+        ("initial", np.nan, "outside the allowed"),
+        ("beam", 1.5, "outside the allowed"),
+        ("detector", 2, "outside the allowed"),
+    ],
+)
+def test_inputs_outside_their_range_are_refused(
+    kernel: Kernel, name: str, values: float, message: str
+) -> None:
+    made = MODULE.Experiment().inputs(np.ones((3, 4), np.bool_))
+    made[name] = np.full_like(made[name], values, dtype=np.float64)
+    with pytest.raises(WorkloadError, match=message):
+        kernel.bind(**made)
+
+
+def test_an_unstable_step_runs_nowhere(kernel: Kernel) -> None:
+    made = MODULE.Experiment(seconds=1e-3).inputs(np.ones((3, 4), np.bool_))
+    with pytest.raises(AutotuneError, match="too long to be stable"):
+        kernel.run(kernel.bind(**{**made, "diffusion": 0.2501}))
+
+
+@pytest.mark.parametrize(
+    ("rows", "precision", "reason"),
+    [
+        (1000, "float32", ""),
+        (1000, "float64", "texels of float32"),
+        (65001, "float32", "even_view: a plane of (10, 65001) texels passes the 2D texture limit"),
+    ],
+)
+def test_a_texture_is_refused_where_none_can_be(rows: int, precision: str, reason: str) -> None:
+    made = MODULE.Experiment(seconds=1e-3).inputs(np.ones((rows, 10), np.bool_))
+    bound = bind(FAMILY, made, {"precision": precision}, {})
+    for memory in ("global", "texture"):
+        configuration = FAMILY.space.configuration(f"field_memory={memory}")
+        names = FAMILY.names(configuration, bound.sizes, bound.options, bound.scalars)
+        found = Variant(FAMILY, configuration, tuple(bound.options.items())).exclusion(names, Limits())
+        assert bool(found) == (memory == "texture" and bool(reason))
+        assert memory == "global" or reason in found
+
+
+@pytest.mark.parametrize("name", ["experiment", "large", "ragged", "cell"])
+def test_workloads_are_declared_as_they_are(name: str) -> None:
+    workload = workloads.load_workload(FAMILY, name)
+    if name != "large":
+        bound = workloads.prepare(FAMILY, workload, Path())
+        assert (bound.options["walls"] == "rectangle") == bool(bound.arrays["initial"].all())
+    assert workload.options["beam_shape"] == "gaussian"
+
+
+def test_presets_cover_what_the_family_is_about() -> None:
+    fast = [dict(c) for c in FAMILY.space.configurations("fast")]
+    assert len(fast) <= 80
+    assert {c["launch"] for c in fast} == {"graph", "persistent"}
+    large = {c["field_memory"] for c in FAMILY.space.configurations("large")}
+    assert large == {"register_tile", "register_stream", "shared"}
+    textbook = [dict(c) for c in FAMILY.space.configurations("textbook")]
+    assert {c["boundary"] for c in textbook} == {"branch", "ghost", "clamp", "mask"}
+    assert {c["boundary"] for c in textbook if c["field_memory"] == "texture"} == {"branch", "clamp", "mask"}
+
+
+@pytest.mark.nvrtc
+def test_the_tile_in_registers_does_not_spill(tmp_path: Path) -> None:
+    from autotune.compile.nvrtc import Nvrtc
+
+    text = "field_memory=register_tile,boundary=clamp,strip=8,time_block=16,vector_width=4,block_size=512"
+    options = FAMILY.chosen_options({"walls": "rectangle", "beam_shape": "gaussian"})
+    variant = Variant(FAMILY, FAMILY.space.configuration(text), tuple(options.items()))
+    ((built,),) = compile_many(batch(FAMILY, (variant,)), Nvrtc("sm_90"), Cache(tmp_path), 1, 1)
+    assert isinstance(built, Compiled), built
+    figures = built.figures["advance"]
+    assert figures["spill_store_bytes"] == figures["spill_load_bytes"] == 0
+    assert figures["registers"] <= 128

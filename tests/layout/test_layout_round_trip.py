@@ -1,0 +1,118 @@
+"""Every layout of every kind of data: nothing lost, nothing overlapping, all where the formula says."""
+
+import math
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from layouts import layouts, random_array, record
+from numpy.typing import NDArray
+
+from autotune.layout.bit_packing import PACKINGS
+from autotune.layout.layout import Layout
+from autotune.layout.order import merged
+
+Case = tuple[Layout, NDArray[np.generic]]
+
+
+@settings(max_examples=300, deadline=None)
+@given(layouts())
+def test_restore_inverts_apply(case: Case) -> None:
+    layout, array = case
+    stored = layout.apply(array)
+    assert stored.buffer is not None
+    assert len(stored.buffer) == stored.nbytes == layout.room(array.shape).nbytes
+    restored = layout.restore(stored, array.shape)
+    assert restored.dtype == array.dtype
+    assert restored.shape == array.shape
+    assert restored.tobytes() == array.tobytes()
+
+
+@settings(max_examples=200, deadline=None)
+@given(layouts())
+def test_addresses_are_distinct_and_inside(case: Case) -> None:
+    layout, array = case
+    room = layout.room(array.shape)
+    elements = layout.strides(room.extents)[1]
+    addresses = [layout.address(e, p, room.part_stride) for e in range(elements) for p in range(layout.parts)]
+    assert len(set(addresses)) == len(addresses)
+    assert min(addresses) >= 0
+    assert max(addresses) < room.texels
+    vectorised = layout.address(np.arange(elements)[:, None], np.arange(layout.parts), room.part_stride)
+    assert vectorised.ravel().tolist() == addresses
+
+
+@settings(max_examples=200, deadline=None)
+@given(layouts())
+def test_values_lie_where_the_formula_says(case: Case) -> None:
+    # The kernel's way: offset from indices and strides, address from offset and part, bytes from there.
+    layout, array = case
+    stored = layout.apply(array)
+    assert stored.buffer is not None
+    texels = stored.buffer.reshape(-1, stored.texel_bytes)
+    for index in np.ndindex(stored.extents):
+        offset = sum(i * stride for i, stride in zip(index, stored.strides, strict=True))
+        parts = [texels[layout.address(offset, part, stored.part_stride)] for part in range(layout.parts)]
+        assert b"".join(part.tobytes() for part in parts) == _value(layout, array, index)
+
+
+def _value(layout: Layout, array: NDArray[np.generic], index: tuple[int, ...]) -> bytes:
+    """The bytes of the value at ``index`` as a kernel sees it, from the canonical array alone."""
+    if layout.packing is None:
+        return bytes(array[index].tobytes())
+    axis = layout.data.shape.index(layout.data.packed)
+    joined = layout.packing.elements * layout.vector
+    row = np.moveaxis(array, axis, -1)[(*index[:axis], *index[axis + 1 :])]
+    values = np.zeros(joined, np.int64)
+    chosen = row[index[axis] * joined : (index[axis] + 1) * joined]
+    values[: len(chosen)] = chosen
+    return layout.packing.pack(values).tobytes()
+
+
+@settings(max_examples=100, deadline=None)
+@given(layouts())
+def test_stride_of_the_contiguous_axis_is_one(case: Case) -> None:
+    layout, array = case
+    stored = layout.room(array.shape)
+    strides, elements = layout.strides(stored.extents)
+    assert strides[layout.axes[-1]] == 1
+    assert all(stride % layout.padding == 0 for axis, stride in enumerate(strides) if axis != layout.axes[-1])
+    assert elements >= math.prod(stored.extents)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from(list(PACKINGS)), st.integers(1, 5), st.integers(0, 2**32))
+def test_unpack_inverts_pack(name: str, words: int, seed: int) -> None:
+    packing = PACKINGS[name]
+    values = np.random.default_rng(seed).integers(
+        0, 2**packing.bits, (3, words * packing.elements), np.uint32
+    )
+    packed = packing.pack(values)
+    assert packed.shape == (3, words, packing.word_bytes // 4)
+    np.testing.assert_array_equal(packing.unpack(packed), values)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.integers(2, 4),
+    st.integers(1, 9),
+    st.sampled_from(["aos", "soa", "aosoa4"]),
+    st.sampled_from(["1d", "2d"]),
+    st.integers(0, 2**32),
+)
+def test_merged_members_share_a_buffer_and_no_byte(
+    members: int, n: int, records: str, dims: str, seed: int
+) -> None:
+    declared = record("int32", "float32", plane=(32, 4))
+    group = [Layout(data=declared, records=records, dims=dims, group=(members, m)) for m in range(members)]
+    arrays = [random_array(declared, (n,), None, seed + m) for m in range(members)]
+    stored = merged(group, arrays)
+    assert len({id(s.buffer) for s in stored}) == 1
+    for layout, one, array in zip(group, stored, arrays, strict=True):
+        assert layout.restore(one, (n,)).tobytes() == array.tobytes()
+    taken = [
+        layout.address(np.arange(n), part, one.part_stride)
+        for layout, one in zip(group, stored, strict=True)
+        for part in range(layout.parts)
+    ]
+    assert len(np.unique(taken)) == n * group[0].parts * members

@@ -1,0 +1,265 @@
+"""Views: a scratch array that kernels write, read through another accessor or a texture over the same memory."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from demo_family import Change, at, load, refusal
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from autotune.cli.lint.declaration import check_declaration
+from autotune.cli.lint.findings import Declared, lines_of
+from autotune.compile.batches import compile_many
+from autotune.compile.cache import Cache, default_root
+from autotune.compile.toolchain import Compiled
+from autotune.compile.variant import Variant, batch
+from autotune.declaration import family as families
+from autotune.declaration.workload import bind
+from autotune.device.backend import Backend
+from autotune.device.cpu.backend import CpuBackend
+from autotune.device.resident import Resident
+from autotune.errors import FamilyError
+from autotune.export.choices import chosen
+from autotune.hardware import Limits
+from autotune.layout.arrays import Data, Field
+from autotune.layout.layout import Layout
+from autotune.layout.view import view_refusal, view_room
+from autotune.yamlfile import read
+
+FAMILY = """\
+schema: 1
+family: lens
+source: lens.cu
+extents:
+  pitch: {value: "round_up(column, 32)"}
+  flat: {value: row * pitch}
+scalars:
+  factor: {type: int32, default: 1}
+data:
+  x: {role: input, type: KIND, shape: [row, column]}
+  seen: {role: view, of: kept, type: KIND, shape: [row, column], pitch: pitch}
+  line: {role: view, of: kept, type: KIND, shape: [flat], index_bits: 64}
+  kept: {role: scratch, type: KIND, shape: [row, pitch]}
+  y: {role: output, type: KIND, shape: [row, column]}
+kernels:
+  keep: {arguments: [x, kept, factor], grid: [row], block: [32]}
+  look: {arguments: [x, seen, line, y, factor], grid: [row], block: [32]}
+policies:
+  memory: {layout: memory, data: [seen, line], values: [global, readonly, texture], default: global, constant: true}
+"""
+# kept = factor x; then y is its neighbour above and to the right, at the edges the nearest one, plus the point itself
+# by way of the line, added to the y of the round before.
+SOURCE = """\
+#include "autotune/array.cuh"
+enum class Memory { global, readonly, texture };
+template <class Policy>
+__global__ void keep(typename Policy::x x, typename Policy::kept kept, int factor) {
+  using Value = typename Policy::x::value_type;
+  const unsigned i = blockIdx.x;
+  for (unsigned j = threadIdx.x; j < x.extent(1); j += 32) kept.store(static_cast<Value>(factor * x.load(i, j)), i, j);
+}
+template <class Policy>
+__global__ void look(typename Policy::x x, typename Policy::seen seen, typename Policy::line line,
+                     typename Policy::y y, int factor) {
+  using Value = typename Policy::x::value_type;
+  const int i = static_cast<int>(blockIdx.x), columns = static_cast<int>(x.extent(1));
+  const unsigned pitch = line.extent(0) / x.extent(0);
+  for (int j = static_cast<int>(threadIdx.x); j < columns; j += 32) {
+    int above = i - 1, right = j + 1;
+    if constexpr (Policy::memory != Memory::texture) {
+      above = above < 0 ? 0 : above;
+      right = right < columns ? right : columns - 1;
+    }
+    const Value sum = static_cast<Value>(seen.load(above, right) + line.load(i * pitch + j));
+    y.store(static_cast<Value>((factor > 1 ? y.load(i, j) : Value{}) + sum), i, j);
+  }
+}
+"""
+PYTHON = """\
+def plan(execution):
+    def rounds():
+        for factor in (1, 2):
+            execution.launch("keep", factor=factor)
+            execution.launch("look", factor=factor)
+    execution.graph("rounds", rounds)
+"""
+KINDS = ["uint8", "float32", "float64"]
+
+
+def lens(folder: Path, kind: str) -> families.Family:
+    (folder / "family.yaml").write_text(FAMILY.replace("KIND", kind))
+    (folder / "lens.cu").write_text(SOURCE)
+    (folder / "family.py").write_text(PYTHON)
+    return families.load_family(folder)
+
+
+def expected(x: NDArray[np.generic]) -> NDArray[np.generic]:
+    padded = np.pad(x, 1, mode="edge")
+    return (3 * (padded[:-2, 2:] + x)).astype(x.dtype)
+
+
+def check(backend: Backend, folder: Path, kind: str) -> None:
+    """Every memory, on several shapes, run after run, over scratch arrays that hold something else before."""
+    family = lens(folder, kind)
+    variants = tuple(Variant(family, c) for c in family.space.configurations())
+    binaries = [
+        b for chunk in compile_many(batch(family, variants), backend.toolchain(), Cache(default_root()), 1, 4)
+        for b in chunk
+    ]  # fmt: skip
+    for shape in ((7, 33), (1, 5), (40, 1), (3, 64)):
+        x = np.random.default_rng(7).integers(0, 40, shape).astype(kind)
+        bound = bind(family, {"x": x}, {}, {})
+        resident = Resident(backend, bound)
+        footprints = set()
+        for variant, binary in zip(variants, binaries, strict=True):
+            assert isinstance(binary, Compiled), binary
+            names = family.names(variant.configuration, bound.sizes, bound.options, bound.scalars)
+            assert not variant.exclusion(names, backend.device.limits)
+            execution = resident.execution(variant, backend.load(binary))
+            footprints.add(execution.footprint_bytes)
+            for byte in (0xFF, 0xA5):
+                backend.fill(execution.placed["kept"], byte)
+                backend.fill(execution.placed["y"], byte)
+                execution.run()
+                np.testing.assert_array_equal(execution.restore("y", shape), expected(x))
+            kept = execution.restore("kept", (shape[0], bound.sizes["pitch"]))
+            np.testing.assert_array_equal(kept[:, : shape[1]], 2 * x)
+            with pytest.raises(FamilyError, match="seen is a view of kept: restore that"):
+                execution.restore("seen", shape)
+        assert len(footprints) == 1  # a view takes no memory
+        resident.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_written_is_seen_on_the_cpu(kind: str, tmp_path: Path) -> None:
+    with CpuBackend(2) as backend:
+        check(backend, tmp_path, kind)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_written_is_seen_on_a_gpu(kind: str, tmp_path: Path) -> None:
+    from autotune.device.cuda.backend import CudaBackend
+
+    with CudaBackend(0) as backend:
+        check(backend, tmp_path, kind)
+
+
+# -- where its elements lie
+
+
+def view(kind: str = "float32", rank: int = 2, pitch: str = "pitch") -> Data:
+    names = ("i", "j", "k")[:rank]
+    return Data(name="v", role="view", fields=(Field("", kind),), shape=names, of="s", pitch=pitch)
+
+
+@given(
+    st.sampled_from(KINDS), st.lists(st.integers(1, 6), min_size=2, max_size=3), st.integers(0, 4), st.booleans()
+)  # fmt: skip
+def test_a_view_ends_with_its_last_element(kind: str, shape: list[int], gap: int, has_pitch: bool) -> None:
+    sizes = {**dict(zip("ijk", shape, strict=False)), "pitch": shape[-1] + gap}
+    layout = Layout(data=view(kind, len(shape), "pitch" if has_pitch else ""))
+    room = view_room(layout, sizes)
+    dtype = np.dtype(kind)
+    memory = np.arange(room.nbytes // dtype.itemsize, dtype=np.uint32).astype(dtype)
+    seen = as_strided(memory, shape, [stride * dtype.itemsize for stride in room.strides])
+    assert seen[tuple(n - 1 for n in shape)] == memory[-1]
+    assert len(np.unique(np.array(room.strides) @ np.indices(shape).reshape(len(shape), -1))) == seen.size
+    assert room.strides[-2] == shape[-1] + (gap if has_pitch else 0)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "nbytes", "message"),
+    [
+        ({"i": 3, "j": 5, "pitch": 8}, 1 << 20, ""),
+        ({"i": 3, "j": 5, "pitch": 4}, 1 << 20, "v: rows of 5 elements would overlap, 4 apart by extent pitch"),
+        ({"i": 3, "j": 5, "pitch": 8}, 80, "v: 84 bytes are viewed, and s has 80"),
+        ({"i": 3, "j": 5, "pitch": 12}, 1 << 20, "v: rows 48 bytes apart, and a texture needs a multiple of 32"),
+        ({"i": 1, "j": 131073, "pitch": 131080}, 1 << 20, "passes the 2D texture limit of (131072, 65000)"),
+        ({"i": 65001, "j": 1, "pitch": 8}, 1 << 30, "passes the 2D texture limit of (131072, 65000)"),
+    ],
+)  # fmt: skip
+def test_a_texture_that_cannot_be_is_refused(sizes: dict[str, int], nbytes: int, message: str) -> None:
+    layout = Layout(data=view(), memory="texture")
+    scratch = Layout(data=Data(name="s", role="scratch", fields=(Field("", "uint8"),), shape=("n",)))
+    found = view_refusal(layout, view_room(layout, sizes), scratch.room((nbytes,)), Limits())
+    assert message in found
+    assert bool(found) == bool(message)
+
+
+def test_a_linear_texture_has_its_own_limit() -> None:
+    layout = Layout(data=view(rank=1, pitch=""), memory="texture")
+    scratch = Layout(data=Data(name="s", role="scratch", fields=(Field("", "uint8"),), shape=("n",)))
+    room = view_room(layout, {"i": 100})
+    limits = Limits(texture_1d_texels=99)
+    assert "100 texels pass the 1D texture limit" in view_refusal(layout, room, scratch.room((4000,)), limits)
+
+
+# -- its declaration
+
+SCRATCH = {"role": "scratch", "type": "float64", "shape": ["half"]}
+VIEW = {"role": "view", "of": "kept", "type": "float32", "shape": ["n", "m"], "pitch": "half"}
+
+
+def viewing(scratch: dict[str, object] | None = None, policy: object = None, **changes: object) -> Change:
+    def change(content: dict[str, object]) -> None:
+        at("data", "kept", value={**SCRATCH, **(scratch or {})})(content)
+        at("data", "seen", value={k: v for k, v in {**VIEW, **changes}.items() if v is not None})(content)
+        if policy:
+            at("policies", "p", value=policy)(content)
+
+    return change
+
+
+def policy(layout: str, name: str, *values: object, **more: object) -> dict[str, object]:
+    return {"layout": layout, "data": [name], "values": [*values], "default": values[0], **more}
+
+
+DEEP = {"shape": ["n", "m", "half"], "pitch": None}
+REFUSED: list[tuple[str, Change, str]] = [
+    ("of nothing", viewing(of=None, pitch=None), "data seen: role view and of go together"),
+    ("of an input", viewing(of="x"), "unknown scratch array 'x' in family demo: data seen: of (allowed: kept)"),
+    ("an input of something", at("data", "x", "of", value="y"), "data x: role view and of go together"),
+    ("pitch of a line", viewing(shape=["n"]), "data seen: pitch says how far apart the rows"),
+    ("unknown pitch", viewing(pitch="hal"), "unknown extent 'hal' in family demo: data seen; did you mean 'half'?"),
+    ("with a range", viewing(range=[0, 1]), "data seen: range is not for views"),
+    ("cleared", viewing(zero="1"), "data seen: zero is not for views"),
+    ("in constant memory", viewing(policy=policy("memory", "seen", "global", "constant")),
+     "policy p: seen is a view of kept, whose elements stay where they are: only its memory can be chosen"),
+    ("with axes", viewing(layout={"axes": ["m", "n"]}), "data seen: seen is a view of kept"),
+    ("a texture of three extents", viewing(policy=policy("memory", "seen", "global", "texture"), **DEEP),
+     "policy p: seen has 3 extents, and the texture of a view has one or two"),
+    ("of what a layout moves", viewing(policy=policy("padding", "kept", 1, 8)),
+     "data seen: policy p moves the elements of kept"),
+    ("of what its own layout moves", viewing(scratch={"layout": {"padding": 8}}),
+     "data seen: its own layout (padding) moves the elements of kept"),
+    ("a plain policy that is constant", at("policies", "block", "constant", value=True),
+     "policy block: constant is for layout policies"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "message"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED])
+def test_a_view_that_cannot_be_is_refused(change: Change, message: str, tmp_path: Path) -> None:
+    assert message in refusal(tmp_path, change)
+
+
+def test_lint_knows_that_a_constant_layout_policy_is_to_be_read(tmp_path: Path) -> None:
+    lens(tmp_path, "float32")
+    file = tmp_path / "family.yaml"
+
+    def rules() -> set[str]:
+        declared = Declared(tmp_path, read(file, FamilyError), lines_of(file))
+        return {found.rule for found in check_declaration(declared)}
+
+    before = rules()
+    (tmp_path / "lens.cu").write_text(SOURCE.replace("Policy::memory != Memory::texture", "true"))
+    assert rules() - before == {"unread-policy"}
+
+
+def test_a_family_with_views_is_not_exported(tmp_path: Path) -> None:
+    family = load(tmp_path, viewing())
+    with pytest.raises(FamilyError, match="demo cannot be exported: seen is a view of kept"):
+        chosen(family, [], "kernel")

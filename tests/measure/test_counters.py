@@ -1,0 +1,120 @@
+"""Nsight Compute's output read, and the counters that follow."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from report_pages import RESULTS
+
+from autotune.measure.ncu import counters, parsed
+
+RECORDED = Path(__file__).parents[1] / "support" / "ncu-lmono.csv"
+
+
+def test_the_counters_of_a_recorded_run() -> None:
+    """Against the committed table of the same run, which another program made."""
+    frame = parsed(RECORDED.read_text(encoding="utf-8"))
+    assert list(frame["kernel"]) == ["match"] * 4
+    assert frame["struct"].nunique() == 3  # two of them only order the data otherwise
+    runs = [(str(i), struct, ["match"]) for i, struct in enumerate(frame["struct"])]
+    found = counters(frame, runs, ("match",))
+    table = pd.read_csv(RESULTS / "mummergpu-h200-traffic.csv")
+    rows = table[table["workload"] == "lmono"].reset_index(drop=True)
+    assert len(rows) == len(found) == 4
+    for i, row in rows.iterrows():
+        of = found[str(i)]["match"]
+        assert of == pytest.approx(
+            {
+                "profiled_ms": row["match_ms"], "launches": 1,
+                "dram_bytes": row["dram_read_bytes"] + row["dram_write_bytes"],
+                "dram_read_bytes": row["dram_read_bytes"],
+                "l2_read_bytes": 32 * row["l2_sectors"],
+                "l2_sectors_per_request": row["l2_sectors"] / row["l2_requests"],
+                "global_sectors_per_request": row["l1_load_sectors"] / row["l1_load_requests"],
+                "texture_bytes": 32 * row["texture_sectors"], "dram_busy_share": row["dram_busy_percent"] / 100,
+                "l2_busy_share": row["l2_busy_percent"] / 100, "sm_busy_share": of["sm_busy_share"],
+                "achieved_occupancy": row["warps_active_percent"] / 100,
+                "warp_execution_efficiency": row["threads_per_instruction"] / 32,
+            }
+        )  # fmt: skip
+        assert 0.1 < of["sm_busy_share"] < 0.35
+    assert counters(frame, [], ("print",)) == {}
+    for wrong in (runs[1:], [*runs, runs[0]], [runs[2], runs[1], runs[0], runs[3]], []):
+        with pytest.raises(ValueError, match="4 launches that are not the"):
+            counters(frame, wrong, ("match",))
+
+
+def output(rows: list[tuple[str, dict[str, Any]]], units: dict[str, str] | None = None) -> str:
+    """What ncu prints for launches (kernel's name, metrics)."""
+    columns = list(dict.fromkeys(name for _, metrics in rows for name in metrics))
+    head = ["ID", "Kernel Name", *columns]
+    lines = [head, ["", "", *((units or {}).get(name, "") for name in columns)]]
+    lines += [[str(i), kernel, *(str(m.get(c, "")) for c in columns)] for i, (kernel, m) in enumerate(rows)]
+    table = "\n".join(",".join(f'"{cell}"' for cell in line) for line in lines)
+    return f"==PROF== Connected\n{table}\n==PROF== Disconnected\n"
+
+
+def test_launches_are_added_up_and_shares_weighted_by_time() -> None:
+    def launch(ns: str, read: str, hit: float | str) -> tuple[str, dict[str, Any]]:
+        metrics = {
+            "gpu__time_duration.sum": ns, "dram__bytes_read.sum": read, "l1tex__t_sector_hit_rate.pct": hit,
+            "lts__t_sector_hit_rate.pct": "n/a",
+        }  # fmt: skip
+        return "void lengths<Vab12>(points, length)", metrics
+
+    units = {"gpu__time_duration.sum": "us", "dram__bytes_read.sum": "Mbyte"}
+    frame = parsed(output([launch("1,000", "2.5", 10), launch("3,000", "0.5", 50)], units))
+    runs = [("failed", "Vab12", []), ("x=1", "Vab12", ["lengths", "lengths"])]
+    found = counters(frame, runs, ("lengths",))
+    assert list(found) == ["x=1"]
+    assert found["x=1"]["lengths"] == {
+        "profiled_ms": pytest.approx(4.0), "launches": 2, "dram_read_bytes": pytest.approx(3e6),
+        "l1_hit_share": pytest.approx(0.4),
+    }  # fmt: skip
+
+
+def test_a_ratio_without_requests_is_left_out() -> None:
+    metrics = {
+        "gpu__time_duration.sum": 5, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": 0,
+        "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": 0,
+    }  # fmt: skip
+    frame = parsed(output([("void a<V1>(x)", metrics), ("other(int)", metrics)]))
+    found = counters(frame, [("x=1", "V1", ["a"])], ("a",))
+    assert found == {"x=1": {"a": {"profiled_ms": pytest.approx(5e-6), "launches": 1}}}
+
+
+LAUNCH = st.tuples(
+    st.sampled_from(["match", "print"]), st.sampled_from(["Va1", "Vb2"]), st.integers(1, 10**12), st.integers(0, 10**15)
+)  # fmt: skip
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(LAUNCH, min_size=1, max_size=6), st.sampled_from([("ns", 1.0), ("us", 1e3), ("ms", 1e6)]))
+def test_any_table_is_read_as_it_was_printed(launches: list[Any], unit: tuple[str, float]) -> None:
+    name, factor = unit
+    rows = [
+        (
+            f"void {kernel}<{struct}>(int)",
+            {"gpu__time_duration.sum": f"{time:,}", "dram__bytes_read.sum": f"{read:,}"},
+        )
+        for kernel, struct, time, read in launches
+    ]
+    frame = parsed(output(rows, {"gpu__time_duration.sum": name, "dram__bytes_read.sum": "byte"}))
+    assert list(frame[["kernel", "struct"]].itertuples(index=False, name=None)) == [
+        one[:2] for one in launches
+    ]
+    assert list(frame["gpu__time_duration.sum"]) == [time * factor for _, _, time, _ in launches]
+    runs = [(str(i), struct, [kernel]) for i, (kernel, struct, _, _) in enumerate(launches)]
+    found = counters(frame, runs, ("match", "print"))
+    assert [
+        of[kernel]["dram_read_bytes"] for of, (kernel, *_) in zip(found.values(), launches, strict=True)
+    ] == [one[3] for one in launches]
+
+
+@pytest.mark.parametrize("text", ["", "==ERROR== nothing", '"no","table"\n"1","2"\n'])
+def test_output_without_a_table_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="no table"):
+        parsed(text)

@@ -1,0 +1,64 @@
+"""What a reference may give, and what tolerances may be: nothing that would let a wrong result pass."""
+
+from pathlib import Path
+
+import pytest
+from fakes import FAMILY, write_family
+
+from autotune.declaration import family as families
+from autotune.declaration import workload as workloads
+from autotune.declaration.space import Configuration
+from autotune.errors import FamilyError
+from autotune.measure.reference import expected_outputs
+
+
+def refusal(folder: Path, gives: str, kind: str = "float32") -> str:
+    family = FAMILY.replace("y: {role: output, type: float32", f"y: {{role: output, type: {kind}")
+    write_family(folder, family.replace("reference: control\n", ""))
+    (folder / "family.py").write_text(
+        f"import numpy as np\ndef reference(arrays, options):\n    x = arrays['x']\n    return {{'y': {gives}}}\n"
+    )
+    loaded = families.load_family(folder)
+    inputs = workloads.prepare(loaded, workloads.load_workload(loaded), folder)
+    with pytest.raises(FamilyError) as caught:
+        expected_outputs(loaded, inputs, folder / "cache")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("gives", "kind", "said"),
+    [
+        ("x * np.nan", "float32", "the reference's y has no finite value (the first is nan)"),
+        ("x + np.inf", "float64", "the reference's y has no finite value (the first is inf)"),
+        ("x + 0.5", "int32", "y: fractional or NaN values given, int32 needed"),
+        ("np.full(1000, 2**32 + 1)", "int32", "y: value 4294967297 is outside the range of int32"),
+        ("np.full(1000, -1)", "uint8", "y: value -1 is outside the range of uint8"),
+        ("x[1:]", "float32", "has shape (999,), declared is (1000,)"),
+        ("np.zeros(1000, [('a', 'f4')])", "float32", "has elements of [('a', '<f4')], not of float32"),
+    ],
+)
+def test_a_reference_that_proves_nothing_or_does_not_fit_is_refused(
+    tmp_path: Path, gives: str, kind: str, said: str
+) -> None:
+    assert said in refusal(tmp_path / "doubler", gives, kind)
+
+
+def test_a_reference_with_some_nan_is_taken(tmp_path: Path) -> None:
+    folder = write_family(tmp_path / "doubler", FAMILY.replace("reference: control\n", ""))
+    (folder / "family.py").write_text(
+        "import numpy as np\ndef reference(arrays, options):\n    return {'y': np.sqrt(arrays['x'] - 0.5)}\n"
+    )
+    family = families.load_family(folder)
+    inputs = workloads.prepare(family, workloads.load_workload(family), folder)
+    with pytest.warns(RuntimeWarning, match="invalid value"):
+        outputs, _ = expected_outputs(family, inputs, tmp_path)
+    assert outputs["y"].shape == (1000,)
+
+
+@pytest.mark.parametrize("value", ['"1e400"', '"1e400 - 1e400"', '"0 - 1"', '"0 - n"'])
+def test_a_tolerance_that_is_infinite_negative_or_nan_is_refused(tmp_path: Path, value: str) -> None:
+    folder = write_family(tmp_path / "doubler", f"{FAMILY}tolerance: {{absolute: {value}}}\n")
+    family = families.load_family(folder)
+    chosen: Configuration = family.space.control
+    with pytest.raises(FamilyError, match=r"the absolute tolerance is .* finite and not negative"):
+        family.tolerance({**chosen, "n": 1000})

@@ -1,0 +1,365 @@
+"""Policy files: what is written, how sweeps merge, and who may write at once."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from fakes import FAMILY, sweep, write_family
+from import_path import import_path
+
+from autotune.declaration import family as families
+from autotune.declaration.space import Configuration
+from autotune.errors import PolicyFileError
+from autotune.policy.file import content
+from autotune.policy.file import read_policy_file as read
+from autotune.policy.merge import merged, update
+from autotune.record.store import Store
+from autotune.record.study import Study
+from autotune.record.trial import Trial
+
+
+@pytest.fixture
+def study(folder: Path, tmp_path: Path) -> Study:
+    return sweep(folder, tmp_path).run()
+
+
+@pytest.fixture
+def written(study: Study, tmp_path: Path) -> Path:
+    return update(tmp_path / "policies", [study])
+
+
+def of(study: Study, **changes: Any) -> Study:
+    """The study of another workload, with another description."""
+    name = changes.pop("workload", study.workload)
+    about = {**study.about, **changes}
+    return replace(
+        study, workload=name, about=about, trials=tuple(replace(t, workload=name) for t in study.trials)
+    )
+
+
+def timed(study: Study, **ms: float) -> Study:
+    """The study with the times of some configurations changed; names as in ``short``."""
+
+    def changed(trial: Trial) -> Trial:
+        took = ms.get(short(trial.configuration))
+        if took is None or trial.measurement is None:
+            return trial
+        measured = replace(trial.measurement, median_ms=took, minimum_ms=took, retimed_ms=took)
+        return replace(trial, measurement=measured)
+
+    return replace(study, trials=tuple(changed(t) for t in study.trials))
+
+
+def short(configuration: Any) -> str:
+    return f"{configuration['memory']}{configuration['block_size']}"
+
+
+# -- what is written ----------------------------------------------------------------------------------------
+
+
+def test_the_winner_is_written_with_its_figures_and_provenance(study: Study, written: Path) -> None:
+    assert written.name == "fake-gpu.yaml"
+    loaded = read(written)
+    entry = loaded.entries["small"]
+    assert study.decision is not None
+    assert Configuration(entry.configuration) == study.decision.winner.configuration
+    assert entry.features == {"n": 1000}
+    assert entry.operations == 1000
+    assert entry.margin_over_control == pytest.approx(4.5)
+    assert entry.source_digest == study.about["source_digest"]
+    assert entry.libraries["numpy"]
+    assert entry.protocol["cache"] == "cold"
+    assert entry.needs["doubler"] == {"block_size": 64, "registers": 32, "shared_bytes": 0}
+    assert entry.binding_resource == "warps"  # 32 blocks of 2 warps are all a multiprocessor takes
+    assert Configuration(loaded.default) == study.decision.winner.configuration
+    assert loaded.default_over == ["small"]
+    assert loaded.device["compute_capability"] == "9.0"
+
+
+def test_what_is_written_obeys_the_published_schema_and_is_sorted(written: Path) -> None:
+    from autotune import yamlfile
+
+    plain = yaml.safe_load(written.read_text())
+    yamlfile.check(plain, "policy", written, PolicyFileError)
+    entry = plain["entries"]["small"]
+    for mapping in (plain["entries"], entry["configuration"], entry["features"], entry["protocol"]):
+        assert list(mapping) == sorted(mapping)
+    assert plain["schema"] == 2
+
+
+def test_writing_what_was_read_changes_nothing(study: Study, written: Path) -> None:
+    before = written.read_text()
+    assert content(read(written)) == yaml.safe_load(before)
+    update(written.parents[1], [study])
+    assert written.read_text() == before
+
+
+def test_what_the_features_read_is_written_and_nothing_else(study: Study) -> None:
+    def written(**about: Any) -> dict[str, float]:
+        found = merged(None, [of(study, scalars={"shortest": 20, "bias": 3}, **about)])
+        return dict(found.entries["small"].features)
+
+    assert written() == {"n": 1000}
+    assert written(compared={"rows": "n / shortest"}) == {"n": 1000, "shortest": 20}
+    assert written(compared=None) == {"n": 1000, "shortest": 20, "bias": 3}  # a study that did not tell
+
+
+def test_each_accuracy_class_has_its_own_entry(tmp_path: Path) -> None:
+    text = FAMILY.replace("reference: control", "reference: control\naccuracy: [memory]")
+    made = write_family(tmp_path / "doubler", text)
+    found = merged(None, [sweep(made, tmp_path).run()])
+    assert list(found.entries) == ["small", "small (memory=readonly)", "small (memory=texture)"]
+    assert found.entries["small"].accuracy == "memory=global"
+    assert found.entries["small"].configuration == {"block_size": 64, "memory": "global"}
+    assert found.entries["small (memory=readonly)"].margin_over_control == pytest.approx(4.5)
+    assert found.default["memory"] == "global"
+
+
+# -- merging ------------------------------------------------------------------------------------------------
+
+
+def test_a_second_workload_is_merged_and_the_first_stays(study: Study, written: Path) -> None:
+    update(written.parents[1], [of(study, workload="large", features={"n": 5000})])
+    assert list(read(written).entries) == ["large", "small"]
+
+
+def test_a_sweep_of_part_of_the_space_does_not_replace_a_better_entry(
+    folder: Path, written: Path, tmp_path: Path
+) -> None:
+    before = read(written)
+    few = families.load_family(folder).space.configurations(narrowed={"memory": ["global"]})
+    part = sweep(folder, tmp_path, configurations=few, store=Store(tmp_path / "other")).run()
+    update(tmp_path / "policies", [part])
+    assert read(written).entries["small"] == before.entries["small"]
+    assert read(written).default == before.default
+
+
+def worse(study: Study, samples: int, spread: float, **ms: float) -> Study:
+    """The study measured with so many samples and so wide an interval."""
+    changed = timed(study, **ms)
+    return replace(
+        changed,
+        trials=tuple(
+            replace(t, measurement=replace(t.measurement, samples=samples, spread=spread))
+            for t in changed.trials
+            if t.measurement
+        ),
+    )
+
+
+def test_a_better_measured_entry_stays_unless_the_new_one_is_faster_beyond_doubt(study: Study) -> None:
+    careful = merged(None, [worse(study, 45, 0.001)])
+    hasty = worse(study, 3, 0.1, readonly64=0.95, texture64=0.9)
+    assert merged(careful, [hasty]).entries["small"] == careful.entries["small"]
+    faster = worse(study, 3, 0.1, texture64=0.5)
+    assert merged(careful, [faster]).entries["small"].configuration["memory"] == "texture"
+    again = worse(study, 60, 0.001, texture64=0.95)
+    assert merged(careful, [again]).entries["small"].configuration["memory"] == "texture"
+
+
+def test_what_was_measured_on_other_sources_gives_way_to_the_later_one(study: Study) -> None:
+    now = merged(None, [of(study, date="2026-02-02", source_digest="new")])
+    old = of(study, date="2026-01-01", source_digest="old")
+    assert merged(now, [old]).entries == now.entries
+    later = merged(now, [of(study, date="2026-03-03", source_digest="newer")])
+    assert later.entries["small"].source_digest == "newer"
+
+
+def test_studies_of_older_sources_do_not_count(study: Study) -> None:
+    old = of(study, workload="large", date="2026-01-01", source_digest="old")
+    found = merged(None, [old, of(study, date="2026-02-02")])
+    assert list(found.entries) == found.default_over == ["small"]
+
+
+def two(study: Study) -> tuple[Study, Study]:
+    """readonly64 is the best of one workload and 8 times slower on the other; texture64 is never worse than 2 times."""
+    slow = {f"readonly{size}": 16.0 for size in (32, 64, 128, 256)}
+    return timed(study), timed(of(study, workload="large"), **slow)
+
+
+def test_the_default_is_the_minimax_configuration(study: Study) -> None:
+    one, other = two(study)
+    found = merged(None, [one, other])
+    assert short(found.default) == "texture64"
+    assert found.default_regret == pytest.approx(1.0)
+    assert found.default_over == ["large", "small"]
+    assert found.entries["small"].regret_with == {"large": 1.0}
+    assert found.entries["large"].regret_with == {"small": 7.0}
+
+
+def test_a_sweep_of_one_workload_does_not_choose_the_default_of_many(study: Study) -> None:
+    one, other = two(study)
+    both = merged(None, [one, other])
+    alone = merged(both, [of(one, workload="third")])
+    assert short(alone.default) == "texture64"
+    assert alone.default_over == ["large", "small"]
+    assert alone.entries["small"].regret_with == {"large": 1.0, "third": 0.0}  # the same winner
+    assert alone.entries["third"].regret_with == {"large": 1.0, "small": 0.0}
+
+
+# -- the tree and the crossover -----------------------------------------------------------------------------
+
+
+def striped(study: Study, low: int, high: int) -> list[Study]:
+    """Ten workloads whose best memory depends on the feature a, in which the nearest ones differ."""
+    found = []
+    for i in range(10):
+        a = high if i % 2 else low
+        times = {"readonly64": 1.0, "texture64": 2.0} if a == low else {"readonly64": 2.0, "texture64": 1.0}
+        named = of(study, workload=f"w{i}", features={"a": a, "b": 10 * 4**i}, compared={"a": "a", "b": "b"})
+        found.append(timed(named, **times))
+    return found
+
+
+def test_neighbours_are_written_where_they_beat_the_nearest_entry(study: Study, tmp_path: Path) -> None:
+    path = update(tmp_path / "policies", striped(study, 10, 40))
+    rule = read(path).rule
+    assert rule is not None
+    assert rule.tree is None
+    assert rule.left_out["neighbours"] == 0.0 < rule.left_out["nearest"]
+    assert rule.weights["a"] > rule.weights["b"]
+    few = update(tmp_path / "few", striped(study, 10, 40)[:4])
+    assert read(few).rule is None
+
+
+def test_a_tree_is_written_where_it_is_the_best(study: Study, tmp_path: Path) -> None:
+    path = update(tmp_path / "policies", striped(study, 10, 11))
+    rule = read(path).rule
+    assert rule is not None
+    assert rule.left_out["tree"] == 0.0 < rule.left_out["neighbours"]
+    plain = yaml.safe_load(path.read_text())["rule"]
+    assert "neighbours" not in plain and "weights" not in plain
+    assert (plain["tree"]["feature"], plain["tree"]["below"]) == ("a", pytest.approx(110**0.5))
+    assert plain["tree"]["then"] == {"entry": "w0"}
+
+
+def test_no_rule_where_not_all_was_measured(study: Study) -> None:
+    whole = striped(study, 10, 40)
+    part = replace(
+        whole[0], trials=tuple(t for t in whole[0].trials if t.configuration["memory"] != "texture")
+    )
+    assert merged(None, [part, *whole[1:]]).rule is None
+    assert merged(None, whole).rule is not None
+
+
+def cpu_study(study: Study, name: str, digest: str, work: float, ms: float, kind: str) -> Study:
+    about = {"operations": work, "workload_digest": digest, "workload": name}
+    if kind == "cpu":
+        about |= {"device_kind": "cpu", "device_name": "Fake CPU", "compute_capability": ""}
+    changed = timed(of(study, **about), readonly64=ms)
+    return replace(changed, device="cpu-fake-cpu" if kind == "cpu" else study.device)
+
+
+def test_the_crossover_is_found_whichever_was_swept_last(study: Study, tmp_path: Path) -> None:
+    # The transform takes next to nothing here; times of 0.2 ms and less win over every other configuration.
+    study = replace(
+        study,
+        trials=tuple(
+            replace(t, measurement=replace(t.measurement, transform_ms=0.0, transfer_ms=0.0))
+            for t in study.trials
+            if t.measurement
+        ),
+    )
+    cpu = [cpu_study(study, f"w{n}", str(n), n, n / 1e4, "cpu") for n in (100, 1000, 10000 // 10 * 9)]
+    gpu = [cpu_study(study, f"w{n}", str(n), n, 0.05, "cuda") for n in (100, 1000, 9000)]
+    for order in ((cpu, gpu), (gpu, cpu)):
+        folder = tmp_path / order[0][0].device
+        for studies in order:
+            update(folder, studies)
+        found = read(folder / "doubler" / "fake-gpu.yaml").crossovers["cpu-fake-cpu"]
+        # 1000 operations take 0.1 ms on the cpu, 100 take 0.01 ms: they meet at 0.05 ms, between the two.
+        assert found.below == pytest.approx(500, rel=0.01)
+        assert found.workloads == ["w100", "w1000", "w9000"]
+
+
+# -- several writers, and places that cannot be written -----------------------------------------------------
+
+_WRITER = """
+import pickle, sys
+from pathlib import Path
+from autotune.policy.merge import update
+studies = pickle.loads(Path(sys.argv[1]).read_bytes())
+for study in studies[int(sys.argv[2])::8]:
+    update(Path(sys.argv[3]), [study])
+"""
+
+
+def test_eight_processes_write_one_policy_file(study: Study, tmp_path: Path) -> None:
+    import pickle
+
+    studies = [of(study, workload=f"w{i}") for i in range(24)]
+    (tmp_path / "studies").write_bytes(pickle.dumps(studies))
+    environment = {**os.environ, "PYTHONPATH": import_path()}
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", _WRITER, str(tmp_path / "studies"), str(i), str(tmp_path / "policies")],
+            env=environment,
+        )
+        for i in range(8)
+    ]
+    assert [writer.wait(timeout=120) for writer in writers] == [0] * 8
+    path = tmp_path / "policies" / "doubler" / "fake-gpu.yaml"
+    assert sorted(read(path).entries) == sorted(s.workload for s in studies)
+    assert sorted(p.name for p in path.parent.iterdir()) == ["fake-gpu.yaml", "fake-gpu.yaml.lock"]
+
+
+def test_a_reader_never_sees_half_a_file(study: Study, written: Path) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        writing = pool.submit(lambda: [update(written.parents[1], [study]) for _ in range(20)])
+        while not writing.done():
+            assert list(read(written).entries) == ["small"]
+    writing.result()
+
+
+def test_an_unreadable_file_is_put_aside_not_destroyed(study: Study, written: Path) -> None:
+    written.write_text("schema: [")
+    with pytest.warns(UserWarning, match=r"put aside as fake-gpu.yaml.unreadable: .*malformed"):
+        update(written.parents[1], [study])
+    assert read(written).entries
+    assert written.with_suffix(".yaml.unreadable").read_text() == "schema: ["
+
+
+def test_a_foreign_file_is_put_aside(study: Study, written: Path) -> None:
+    written.write_text(written.read_text().replace("family: doubler", "family: other"))
+    with pytest.warns(UserWarning, match="it is for other on Fake GPU"):
+        update(written.parents[1], [study])
+    assert read(written).family == "doubler"
+
+
+def test_a_file_of_a_later_autotune_is_left_alone(study: Study, written: Path) -> None:
+    text = written.read_text().replace("schema: 2", "schema: 3")
+    written.write_text(text)
+    with pytest.raises(PolicyFileError, match="later autotune"):
+        update(written.parents[1], [study])
+    assert written.read_text() == text
+
+
+def test_a_link_is_followed_not_replaced(study: Study, written: Path, tmp_path: Path) -> None:
+    target = tmp_path / "elsewhere.yaml"
+    written.replace(target)
+    written.symlink_to(target)
+    update(written.parents[1], [of(study, workload="large")])
+    assert written.is_symlink()
+    assert list(read(target).entries) == ["large", "small"]
+
+
+def test_an_unwritable_folder_is_an_error(study: Study, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(PolicyFileError, match=r"cannot write .*--policies"):
+        update(tmp_path / "file", [study])
+
+
+def test_a_lock_that_is_not_given_up_is_an_error(
+    study: Study, written: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import filelock
+
+    monkeypatch.setattr("autotune.policy.merge._LOCK_SECONDS", 0.1)
+    with filelock.FileLock(f"{written}.lock"), pytest.raises(PolicyFileError, match="has been locked for"):
+        update(written.parents[1], [study])

@@ -1,0 +1,162 @@
+"""The tutorial and the how-to pages, carried out: their files written, their commands run, their programs executed.
+
+One folder for all of them, the tutorial first, since the others go on with its family. A block of code whose first line
+is a comment with a file's name is that file, as in the README; every line of a ``sh`` block is run. What differs from
+the page stands in ``HERE`` and in ``carried_out``: the device is the cpu, samples are few, addresses this machine's.
+"""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_docs import TEXTS, fences, section
+
+from autotune.cli.commands import main
+
+ROOT = Path(__file__).parents[2]
+PAGES = [name for name in TEXTS if name == "docs/tutorial.md" or name.startswith("docs/how-to-")]
+DATABASE = "postgresql://tuner@db.example.org/autotune"
+HERE = {"benchmarks/": f"{ROOT}/benchmarks/", "last-release.csv": "autotune-results/nearest/results.csv"}
+ON_A_DEVICE = ("sweep", "check", "explain")
+TIMED = {
+    ("check", "--measure"): {0, 8}
+}  # a claim about time, which may fail on a shared cpu: what it says is checked
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the tutorial was carried out."""
+    folder = tmp_path_factory.mktemp("how-to")
+    for name, content in named_files(TEXTS["docs/tutorial.md"]).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AUTOTUNE_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+        patch.chdir(folder)
+        carried_out("docs/tutorial.md", "")
+    return folder
+
+
+def named_files(text: str) -> dict[str, str]:
+    """The blocks whose first line is a comment with a file's name."""
+    named = (re.match(r"(?:#|//) ([\w./-]+\.\w+)\n", content) for _, content in fences(text))
+    return {match[1]: match.string for match in named if match}
+
+
+def lines(page: str) -> list[str]:
+    """Every line of the page's shell blocks."""
+    return [
+        line for language, content in fences(TEXTS[page]) if language == "sh" for line in content.splitlines()
+    ]
+
+
+def expanded(word: str) -> list[str]:
+    """As a shell does it: the files that a pattern names, else the word."""
+    return [path.as_posix() for path in sorted(Path().glob(word))] if "*" in word else [word]
+
+
+def carried_out(page: str, database: str) -> None:
+    """Runs the page's commands in the current folder, on the cpu."""
+    for line in lines(page):
+        text = line.replace(DATABASE, database)
+        for there, here in HERE.items():
+            text = text.replace(there, here)
+        program, *words = [name for word in shlex.split(text) for name in expanded(word)]
+        assert program == "autotune", f"{page} shows {line!r}, which this test cannot run"
+        words = ["cpu" if word == "cuda" else word for word in words]
+        if words[0] in ON_A_DEVICE and not {"--device", "--static"} & set(words):
+            words += ["--device", "cpu"]
+        if words[0] == "sweep" and "--static" not in words:
+            words += [
+                "--samples",
+                "3",
+            ]  # nothing here asks for the times, and a shared machine has little of it
+        allowed = next((codes for keys, codes in TIMED.items() if set(keys) <= set(words)), {0})
+        assert main(words) in allowed, f"{page}: {line}"
+
+
+def test_the_tutorial_ends_in_a_dispatcher(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert set(named_files(TEXTS["docs/tutorial.md"])) == {
+        "plain.cu",
+        "nearest/family.yaml",
+        "nearest/nearest.cu",
+        "nearest/family.py",
+        "nearest/workloads/clusters.yaml",
+        "use.py",
+    }
+    frame = pd.read_csv(place / "autotune-results" / "nearest" / "results.csv")
+    assert list(frame["state"]) == ["measured"] * 12
+    monkeypatch.chdir(place)
+    program = (place / "use.py").read_text(encoding="utf-8")
+    assert 'autotune.load("./nearest")' in program
+    names: dict[str, Any] = {}
+    exec(program.replace('("./nearest")', '("./nearest", device="cpu")'), names)
+    apart = np.linalg.norm(names["point"][:, None] - names["centre"][None], axis=2).min(axis=1)
+    np.testing.assert_allclose(names["distance"], apart, rtol=1e-5)
+    names["nearest"].close()
+
+
+def test_the_tunable_kernel_differs_from_the_plain_one_as_told(place: Path) -> None:
+    """The page's table of what changed is all that changed: put back, the two are the same text."""
+    plain, tunable = (
+        (place / name).read_text(encoding="utf-8") for name in ("plain.cu", "nearest/nearest.cu")
+    )
+
+    def steps(text: str) -> list[str]:
+        """The statements, with what the accessors replaced put back."""
+        body = text[text.index("  const unsigned i") :]
+        for was, now in (
+            ("blockDim.x", "Policy::block_size"),
+            ("i >= points", "i >= point.extent(0)"),
+            ("c < centres", "c < centre.extent(0)"),
+            ("k < coordinates", "k < point.extent(1)"),
+            ("point[i * coordinates + k]", "point.load(i, k)"),
+            ("centre[c * coordinates + k]", "centre.load(c, k)"),
+            ("distance[i] = sqrtf(best)", "distance.store(sqrtf(best), i)"),
+        ):
+            body = body.replace(was, now)
+        return body.split()
+
+    assert steps(plain) == steps(tunable)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.postgresql] if DATABASE in TEXTS[page] else [])
+        for page in PAGES
+        if page != "docs/tutorial.md"
+    ],
+)
+def test_a_page_is_carried_out(
+    page: str, place: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(place)
+    for name, content in named_files(TEXTS[page]).items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(content, encoding="utf-8")
+    carried_out(page, request.getfixturevalue("postgresql") if DATABASE in TEXTS[page] else "")
+    if "regression" in page:
+        out = capsys.readouterr()
+        assert "clusters" in out.out + out.err
+
+
+@pytest.fixture(autouse=True)
+def _same_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AUTOTUNE_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+def test_figures_beside_the_peers_are_the_measured_ones() -> None:
+    table = section(TEXTS["docs/peers.md"], "## Measured side by side")
+    engine = TEXTS["docs/engine.md"]
+    figures = re.findall(r"[\d.]+ (?:s|%)(?= \|)", table)
+    assert len(figures) == 6
+    for figure in figures:
+        assert figure in engine
+    for name, runs in (("`auto`", 120), ("Kernel Tuner hybrid_vndx", 112)):
+        assert re.search(rf"^\| {name} \|.*\| {runs} of 120 \|$", engine, re.MULTILINE)
+        assert f"{runs} (`{name.strip('`').removeprefix('Kernel Tuner ')}`)" in table

@@ -1,0 +1,187 @@
+"""What is PostgreSQL's own: a server that goes away, sessions that fall silent, models that must not be mixed.
+
+What it has in common with a journal is in test_store.py."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import sqlalchemy
+from postgres_cluster import Cluster
+from store_process import POLICIES, configurations, opened, study, trial
+
+from autotune.errors import StoreError
+from autotune.record import postgresql as postgres
+from autotune.record import store as stores
+from autotune.record.postgresql import PostgresClaims
+from autotune.record.store import Store
+
+pytestmark = pytest.mark.postgresql
+
+
+@contextmanager
+def claims(address: str, silent_s: float) -> Iterator[PostgresClaims]:
+    made = PostgresClaims(sqlalchemy.make_url(address).set(drivername="postgresql+psycopg"), silent_s)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def test_a_heartbeat_keeps_claims_and_silence_ends_them(postgresql: str) -> None:
+    with (
+        claims(postgresql, 1.0) as alive,
+        claims(postgresql, 1.0) as silent,
+        claims(postgresql, 60.0) as other,
+    ):
+        assert alive.take("a")
+        assert silent.take("b")
+        silent._closed.set()  # as a stopped process, or a host that is gone
+        time.sleep(2.5)
+        assert not other.take("a")
+        assert other.take("b")
+        assert silent.take("c")  # it comes back, and is told what it lost
+        assert not silent.take("b")
+
+
+def test_a_server_started_again_is_waited_for(
+    cluster: Cluster, postgresql: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = opened(postgresql), opened(postgresql)
+    a, b, c = configurations(3)
+    first.record(trial(a))
+    assert first.claim(b)
+    cluster.stop()
+    cluster.start()
+    assert first.claim(c)
+    assert not second.claim(b)  # claimed again with c, by whom had it
+    first.record(trial(b))
+    first.record(trial(c))
+    second.refresh()
+    assert set(second.known()) == {a, b, c}
+
+
+def test_a_server_that_stays_away_is_an_error(
+    cluster: Cluster, postgresql: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stores, "_PATIENCE_S", 1.0)
+    store = opened(postgresql)
+    store.record(trial(configurations(1)[0]))
+    cluster.stop()
+    try:
+        with pytest.raises(StoreError, match=r"cannot write to the store.*what was measured before is kept"):
+            store.claim(configurations(2)[1])
+    finally:
+        cluster.start()
+    assert set(opened(postgresql).known()) == set(configurations(1))
+
+
+STOPPED_IN_A_TRANSACTION = """
+import os, signal, sys
+import sqlalchemy
+from autotune import postgresql
+postgresql._SILENT_S = float(sys.argv[2])
+from store_process import configurations, opened, trial
+store = opened(sys.argv[1])
+def stop(connection, cursor, statement, *more):
+    if statement.startswith("INSERT INTO trials"):
+        sqlalchemy.event.remove(engine, "before_cursor_execute", stop)
+        os.kill(os.getpid(), signal.SIGSTOP)
+engine = store._store.storage._backend.engine
+sqlalchemy.event.listen(engine, "before_cursor_execute", stop)
+wanted = configurations(2)[1]
+assert store.claim(wanted)
+store.record(trial(wanted))
+"""
+
+
+def test_a_process_that_stands_still_in_a_transaction_holds_nobody(
+    postgresql: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has the row of the study, which every trial of another one needs, when it is frozen."""
+    monkeypatch.setattr(postgres, "_SILENT_S", 5.0)  # a heartbeat is a second
+    a, b, c = configurations(3)
+    store = opened(postgresql)
+    arguments = [sys.executable, "-c", STOPPED_IN_A_TRANSACTION, postgresql, "5"]
+    frozen = subprocess.Popen(arguments, cwd=Path(__file__).parents[1] / "support")
+    try:
+        _, status = os.waitpid(frozen.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status)
+        assert store.claim(a)
+        store.record(trial(a))  # would wait for ever
+        store.record(trial(c))
+        assert set(opened(postgresql).known()) == {a, c}
+    finally:
+        frozen.send_signal(signal.SIGCONT)
+        returned = frozen.wait(60)
+    assert returned == 0  # its session had been ended; it went on in another one
+    assert set(opened(postgresql).known()) == {a, b, c}
+
+
+def test_opening_waits_for_nobody_for_ever(postgresql: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process was frozen while it made the tables."""
+    monkeypatch.setattr(postgres, "_SILENT_S", 3.0)
+    url = sqlalchemy.make_url(postgresql).set(drivername="postgresql+psycopg")
+    with postgres._session(url, 1.0) as other:
+        other.execute(sqlalchemy.text("SELECT pg_advisory_lock(:key)"), {"key": postgres._OPENING})
+        assert Store(postgresql).studies() == []
+
+
+def test_options_in_the_address_are_kept(postgresql: str) -> None:
+    store = Store(f"{postgresql}&options=-c%20work_mem%3D2MB")
+    with store.storage._backend.engine.connect() as session:  # type: ignore[attr-defined]
+        asked = [
+            session.execute(sqlalchemy.text(f"SHOW {name}")).scalar()
+            for name in ("work_mem", "lock_timeout", "idle_in_transaction_session_timeout")
+        ]
+    assert asked == ["2MB", "48s", "24s"]
+
+
+def test_another_model_has_a_study_of_its_own(postgresql: str) -> None:
+    store = Store(postgresql)
+    one = store.open(study("nvidia-h200"), POLICIES)
+    other = store.open(study("nvidia-a100-sxm4-80gb", identity="1" * 64), POLICIES)
+    (a,) = configurations(1)
+    assert one.claim(a)
+    assert other.claim(a)
+    one.record(trial(a))
+    assert other.known() == {}
+    other.record(trial(a))
+    assert [len(s.trials) for s in Store(postgresql).studies()] == [1, 1]
+
+
+def test_not_a_number_can_be_recorded(postgresql: str) -> None:
+    """Optuna keeps JSON as Python writes it, which PostgreSQL's own JSON is not."""
+    store = opened(postgresql)
+    (a,) = configurations(1)
+    found = trial(a)
+    object.__setattr__(found.measurement, "spread", float("inf"))
+    store.record(found)
+    assert opened(postgresql).known() == {a: found}
+
+
+def test_what_cannot_be_opened_says_why_and_shows_no_password(postgresql: str) -> None:
+    assert "autotune:***@" in Store(postgresql.replace("autotune@", "autotune:secret@")).where
+    with pytest.raises(StoreError, match=r"autotune:\*\*\*@.*does not exist") as refused:
+        Store(postgresql.replace("autotune@", "autotune:secret@").replace("/test", "/nothing"))
+    assert "secret" not in str(refused.value)
+    for where in ("user=autotune&password=s3cret", "password=s3cret", "sslpassword=s3cret"):
+        address = postgresql.replace("autotune@", "").replace("/test", "/nothing") + f"&{where}"
+        with pytest.raises(StoreError, match=r"password=\*\*\*") as refused:
+            Store(address)
+        assert "s3cret" not in str(refused.value)
+    assert "s3cret" not in Store(f"{postgresql}&password=s3cret").where
+    with pytest.raises(StoreError, match="looks like postgresql://user:password@host:5432/database"):
+        Store("postgresql://me@host:port/database")
+
+
+def test_without_the_driver_the_extra_is_named(postgresql: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(StoreError, match=r"pip install .*\[postgresql\]'"):
+        Store(postgresql)

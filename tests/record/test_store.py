@@ -1,0 +1,334 @@
+"""The record survives what can happen to it, and sweeps share a store: on a journal and on PostgreSQL alike."""
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from import_path import import_path
+from store_process import POLICIES, configurations, opened, study, trial
+
+from autotune.errors import StoreError
+from autotune.record.store import Store
+from autotune.record.trial import Trial
+
+SCRIPT = Path(__file__).parents[1] / "support" / "store_process.py"
+
+
+@pytest.fixture(params=["journal", pytest.param("postgresql", marks=pytest.mark.postgresql)])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return str(tmp_path / "out") if request.param == "journal" else request.getfixturevalue("postgresql")
+
+
+def started(where: str, count: int, seconds: float, log: Path, *more: str) -> subprocess.Popen[bytes]:
+    arguments = [sys.executable, str(SCRIPT), where, str(count), str(seconds), str(log), *more]
+    return subprocess.Popen(arguments, env={**os.environ, "PYTHONPATH": import_path()})
+
+
+def told(log: Path, word: str) -> list[int]:
+    lines = log.read_text().splitlines() if log.exists() else []
+    return [int(line.split()[1]) for line in lines if line.startswith(word)]
+
+
+def wait_for(happened: Callable[[], Any]) -> None:
+    until = time.monotonic() + 60
+    while not happened():
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+def rows(where: str) -> Counter[int]:
+    """How often each configuration is in the storage, whatever the store makes of it."""
+    store = Store(where)
+    found = [t for s in store.storage.get_all_studies() for t in store.storage.get_all_trials(s._study_id)]
+    return Counter(t.user_attrs["trial"]["configuration"]["number"] for t in found)
+
+
+# -- who tries what ---------------------------------------------------------------------------------------
+
+
+def test_a_configuration_is_one_stores_at_a_time(where: str) -> None:
+    first, second = opened(where), opened(where)
+    a, b, c = configurations(3)
+    assert first.claim(a)
+    assert not first.claim(a)
+    assert not second.claim(a)
+    assert second.claim(b)
+    first.release(a)
+    assert second.claim(a)
+    second.record(trial(a))
+    assert not first.claim(a)
+    assert not second.claim(a)
+    assert first.known() == {a: trial(a)}
+    second.record(trial(c))
+    first.refresh()
+    assert set(first.known()) == {a, c}
+    assert not second.claim(c)
+
+
+def test_a_store_that_is_gone_has_no_claims(where: str) -> None:
+    first, second = opened(where), opened(where)
+    (a,) = configurations(1)
+    assert first.claim(a)
+    assert not second.claim(a)
+    del first
+    assert second.claim(a)
+
+
+def test_what_failed_before_may_be_tried_once_more(where: str) -> None:
+    (a,) = configurations(1)
+    opened(where).record(trial(a, "compile_failed"))
+    first, second = opened(where), opened(where)
+    assert not first.claim(a)
+    assert first.claim(a, again=True)
+    first.record(trial(a, "compile_failed"))
+    assert not first.claim(a, again=True)
+    assert not second.claim(a, again=True)
+
+
+def test_a_trial_recorded_again_replaces_the_earlier(where: str) -> None:
+    store = opened(where)
+    (a,) = configurations(1)
+    store.record(trial(a))
+    again = replace(trial(a), notes=("timed again",))
+    store.record(again)
+    assert store.known() == opened(where).known() == {a: again}
+    (read,) = Store(where).studies()
+    assert read.trials == (again,)
+
+
+def test_eight_processes_never_try_the_same(where: str, tmp_path: Path) -> None:
+    count = 60
+    logs = [tmp_path / f"{number}.log" for number in range(8)]
+    processes = [started(where, count, 0.002, log) for log in logs]
+    assert [process.wait(120) for process in processes] == [0] * 8
+    tried = Counter(number for log in logs for number in told(log, "trying"))
+    assert tried == dict.fromkeys(range(count), 1)
+    assert rows(where) == tried
+    assert sum(bool(told(log, "trying")) for log in logs) > 1  # they did share it
+
+
+def test_a_killed_process_gives_back_what_it_was_trying(where: str, tmp_path: Path) -> None:
+    count = 30
+    logs = [tmp_path / f"{number}.log" for number in range(3)]
+    killed = started(where, count, 60, logs[0])
+    wait_for(lambda: told(logs[0], "trying"))
+    others = [started(where, count, 0.002, log) for log in logs[1:]]
+    wait_for(lambda: len(opened(where).known()) == count - 1)  # all but the one
+    time.sleep(0.2)
+    assert [process.poll() for process in others] == [None, None]  # and they wait for it
+    killed.kill()
+    killed.wait()
+    assert [process.wait(120) for process in others] == [0, 0]
+    assert rows(where) == dict.fromkeys(range(count), 1)
+    tried = Counter(number for log in logs for number in told(log, "trying"))
+    assert tried == dict.fromkeys(range(count), 1) | {told(logs[0], "trying")[0]: 2}
+
+
+def test_killed_at_any_moment_it_loses_the_trial_in_flight_at_most(where: str, tmp_path: Path) -> None:
+    count, chance, log = 60, random.Random(5), tmp_path / "log"
+    kills = 8 if "://" in where else 20  # a process is longer in starting than in writing
+    for _ in range(kills):
+        before = log.read_text().count("ready") if log.exists() else 0
+        process = started(where, count, 0.001, log)
+        wait_for(lambda before=before: log.exists() and log.read_text().count("ready") > before)
+        time.sleep(chance.uniform(0, 0.02))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert set(told(log, "recorded")) <= {c["number"] for c in opened(where).known()}
+    assert started(where, count, 0, log).wait(120) == 0
+    assert rows(where) == dict.fromkeys(range(count), 1)
+    tried = Counter(told(log, "trying"))
+    assert set(tried) == set(range(count))
+    assert sum(tried.values()) <= count + kills  # one in flight for each kill
+
+
+# -- the journal ------------------------------------------------------------------------------------------
+
+
+def test_a_line_torn_by_another_process_is_cut_off_before_the_next_is_written(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = opened(tmp_path), opened(tmp_path)
+    a, b, c = configurations(3)
+    first.record(trial(a))
+    for torn in (b'{"op_code": 4, "stu', b"x" * 200_000):
+        with (tmp_path / "store.journal").open("ab") as file:
+            file.write(torn)  # and killed
+        second.refresh()
+        second.record(trial(b))
+        assert "its last line was torn" in caplog.text
+    second.record(trial(c))
+    first.refresh()
+    assert set(first.known()) == set(opened(tmp_path).known()) == {a, b, c}
+    for line in (tmp_path / "store.journal").read_text().splitlines():
+        json.loads(line)
+
+
+def test_a_full_disk_is_an_error_that_keeps_what_was_recorded(tmp_path: Path) -> None:
+    out, log, count = tmp_path / "out", tmp_path / "log", 40
+    process = started(str(out), count, 0, log, "20000")  # the kernel writes as much as fits, then refuses
+    assert process.wait(60) == StoreError.exit_code
+    recorded = told(log, "recorded")
+    assert 2 < len(recorded) < count
+    assert "File too large; what was measured before is kept, free space" in log.read_text()
+    assert (out / "store.journal").read_bytes().endswith(b"\n")
+    assert {c["number"] for c in opened(out).known()} == set(recorded)
+    assert started(str(out), count, 0, log).wait(60) == 0
+    assert rows(str(out)) == dict.fromkeys(range(count), 1)
+    assert Counter(told(log, "trying")) == dict.fromkeys(range(count), 1) | {len(recorded): 2}
+
+
+def test_each_line_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = opened(tmp_path)
+    for configuration in configurations(50):
+        store.record(trial(configuration))
+    read: list[bytes] = []
+    loads = json.loads
+
+    def counted(text: str | bytes) -> Any:
+        if isinstance(text, bytes):  # a line of the journal; Optuna reads texts of its own
+            read.append(text)
+        return loads(text)
+
+    monkeypatch.setattr(json, "loads", counted)
+    store = opened(tmp_path)
+    for configuration in configurations(100)[50:]:
+        assert store.claim(configuration)
+        store.record(trial(configuration))
+    store.refresh()
+    assert len(read) == len((tmp_path / "store.journal").read_bytes().splitlines())
+
+
+def test_a_journal_taken_away_is_an_error(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    (tmp_path / "store.journal").unlink()
+    with pytest.raises(
+        StoreError, match=r"No such file or directory; its journal in .* is gone, and what was meas"
+    ):
+        store.record(trial(configurations(1)[0]))
+
+
+@pytest.mark.parametrize(
+    "rubbish", [b"rubbish\n", b"5\n", b"{}\n", b"\n", b"[" * 100_000 + b"\n", b"\0" * 4096 + b"\n"]
+)
+def test_a_line_that_is_no_record_is_left_out_and_named(tmp_path: Path, rubbish: bytes) -> None:
+    a, b = configurations(2)
+    opened(tmp_path).record(trial(a))
+    with (tmp_path / "store.journal").open("ab") as file:
+        file.write(rubbish)
+    lines = len((tmp_path / "store.journal").read_bytes().splitlines())
+    with pytest.warns(UserWarning, match=f"line {lines} is damaged and is left out") as told:
+        store = opened(tmp_path)
+    store.record(trial(b))
+    assert set(store.known()) == {a, b}
+    assert len(told) == 1
+
+
+def journal_of_studies(folder: Path, count: int = 2) -> list[bytes]:
+    """The lines of a journal with so many studies, each of three trials."""
+    store = Store(folder)
+    for number in range(count):
+        one = store.open(study(identity=str(number) * 64), POLICIES)
+        for configuration in configurations(3):
+            one.record(replace(trial(configuration), notes=(f"of study {number}",)))
+    return (folder / "store.journal").read_bytes().splitlines(keepends=True)
+
+
+def table(folder: Path) -> dict[tuple[str, str], Trial]:
+    """Every trial that a journal holds, by study and configuration."""
+    return {(s.identity, t.configuration.id): t for s in Store(folder).studies() for t in s.trials}
+
+
+def test_one_flipped_bit_costs_a_line_and_is_named(tmp_path: Path) -> None:
+    lines = journal_of_studies(tmp_path / "whole")
+    whole, expected = b"".join(lines), table(tmp_path / "whole")
+    chance = random.Random(9)
+    # Every line's first bytes and its end, where its structure is, and any others by chance.
+    ends = [sum(map(len, lines[:i])) for i in range(len(lines) + 1)]
+    places = {p for end in ends for p in range(end - 12, end + 20) if 0 <= p < len(whole)}
+    places |= {chance.randrange(len(whole)) for _ in range(300)}
+    (tmp_path / "bits").mkdir()
+    refused = lost = 0
+    for place in sorted(places):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << chance.randrange(8)
+        (tmp_path / "bits" / "store.journal").write_bytes(damaged)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            try:
+                found = table(tmp_path / "bits")
+            except StoreError as problem:
+                assert "line" in str(problem)
+                refused += 1
+                continue
+        assert all(expected.get(key) == value for key, value in found.items())
+        assert found == expected or any("damaged" in str(t.message) or "torn" in str(t.message) for t in told)
+        lost += found != expected
+    assert refused
+    assert lost
+
+
+def test_a_journal_without_checksums_is_read_and_gone_on_with(tmp_path: Path) -> None:
+    lines = journal_of_studies(tmp_path / "new")
+    (tmp_path / "old").mkdir()
+    path = tmp_path / "old" / "store.journal"
+    path.write_bytes(b"".join(re.sub(rb',"crc32":"[0-9a-f]{8}"}', b"}", line) for line in lines))
+    assert b"crc32" not in path.read_bytes()
+    assert table(tmp_path / "old") == table(tmp_path / "new")
+    one = Store(tmp_path / "old").open(study(identity="0" * 64), POLICIES)
+    one.record(trial(configurations(4)[3]))
+    assert len(table(tmp_path / "old")) == 7
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (b'"median_ms":1.0', b'"medeap_ms":1.0', "a recorded trial is damaged"),
+        (b'"state":"measured"', b'"state":"meqsured"', "a recorded trial is damaged"),
+        (b'"op_code":4', b'"op_code":94', "line 4 is damaged"),
+        (b'"study_id":0', b'"study_id":[]', "line 2 is of a study that no line begins"),
+        (b'"schema":1', b'"schemb":1', "the description of study .* is damaged"),
+        (b'"directions":[1]', b'"directions":[7]', "line 1 is damaged, and it begins a study"),
+        (b'"directions":[1]', b'"direction":[1]', "line 1 is damaged, and it begins a study"),
+    ],
+)
+def test_what_a_line_without_a_checksum_says_is_checked(
+    tmp_path: Path, before: bytes, after: bytes, said: str
+) -> None:
+    lines = journal_of_studies(tmp_path)
+    old = b"".join(re.sub(rb',"crc32":"[0-9a-f]{8}"}', b"}", line) for line in lines)
+    assert before in old
+    (tmp_path / "store.journal").write_bytes(old.replace(before, after, 1))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            table(tmp_path)
+            messages = [str(t.message) for t in told]
+        except StoreError as problem:
+            messages = [str(problem)]
+    assert re.search(said, " ".join(messages))
+
+
+def test_trials_never_move_to_another_study(tmp_path: Path) -> None:
+    """The line that begins the first study is lost in a hole of zeros, so that what follows is counted one too low."""
+    lines = journal_of_studies(tmp_path, 3)
+    (tmp_path / "store.journal").write_bytes(b"".join([b"\0" * (len(lines[0]) - 1) + b"\n", *lines[1:]]))
+    with pytest.raises(StoreError, match="line 2 is of a study that no line begins"):
+        Store(tmp_path)
+
+
+def test_other_storages_are_refused() -> None:
+    with pytest.raises(StoreError, match=r"mysql://…; allowed are postgresql://… and a folder"):
+        Store("mysql://someone@somewhere/something")

@@ -1,0 +1,88 @@
+"""The eri family in tests: configurations compiled for the cpu, molecules, libcint's word."""
+
+import itertools
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autotune.compile.batches import compile_many
+from autotune.compile.cache import Cache, default_root
+from autotune.compile.toolchain import Compiled
+from autotune.compile.variant import Variant, batch
+from autotune.declaration import family as families
+from autotune.declaration.space import Configuration
+from autotune.declaration.workload import Inputs, bind
+from autotune.device.cpu.backend import CpuBackend
+from autotune.device.resident import Resident
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+
+import eri_libcint as libcint  # noqa: F401  # PySCF's integrals
+
+FAMILY = families.load_family("eri")
+MODULE = FAMILY.module
+assert MODULE is not None
+
+
+def part(name: str) -> Any:
+    """A module of the family's folder."""
+    return __import__(f"{MODULE.__name__}.{name}", fromlist=["__name__"])  # type: ignore[union-attr]
+
+
+def inputs(parameters: Mapping[str, Any], **options: str) -> Inputs:
+    """As from a workload with these parameters."""
+    given = MODULE.inputs(parameters, Path())  # type: ignore[union-attr]
+    if parameters.get("output"):
+        options["output"] = parameters["output"]
+    return bind(FAMILY, given, options, {})
+
+
+def of_shells(
+    shells: Sequence[tuple[Sequence[float], Sequence[float], Sequence[float]]], **options: str
+) -> Inputs:
+    """Inputs of (centre in bohr, exponents, coefficients of normalised primitives)."""
+    made = [(centre, part("basis").contracted(list(a), list(c), "test")) for centre, a, c in shells]
+    return bind(FAMILY, part("arrays").arrays_of(made), options, {})
+
+
+def every_pair_of_values() -> list[Configuration]:
+    """Configurations in which every two values of two policies occur together that do so anywhere in the space."""
+    space = FAMILY.space.configurations("full")
+    pairs = [frozenset(itertools.combinations(sorted((k, str(v)) for k, v in c.items()), 2)) for c in space]
+    left, chosen = set().union(*pairs), []
+    while left:
+        best = max(range(len(space)), key=lambda number: len(pairs[number] & left))
+        chosen.append(space[best])
+        left -= pairs[best]
+    return chosen
+
+
+def results(
+    backend: CpuBackend, configurations: Sequence[Configuration], given: Sequence[Inputs]
+) -> Iterator[tuple[Configuration, int, dict[str, np.ndarray]]]:
+    """(configuration, number of the inputs, canonical outputs) for all; two calls each, so that nothing may be left
+    over from the one before. Inputs of one kind only: their options are equal."""
+    options = tuple(given[0].options.items())
+    variants = tuple(Variant(FAMILY, c, options) for c in configurations)
+    chunks = compile_many(batch(FAMILY, variants), backend.toolchain(), Cache(default_root()), 2, 24)
+    for variant, binary in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
+        assert isinstance(binary, Compiled), binary
+        module = backend.load(binary)
+        for number, one in enumerate(given):
+            names = FAMILY.names(variant.configuration, one.sizes, one.options, one.scalars)
+            if reason := variant.exclusion(names, backend.device.limits):
+                assert "constant memory" in reason, f"{variant.configuration.id}: {reason}"
+                continue
+            resident = Resident(backend, one)
+            execution = resident.execution(variant, module)
+            for data in FAMILY.outputs:
+                backend.fill(execution.placed[data.name], 0xA5)
+            execution.run()
+            execution.run()
+            shapes = {d.name: tuple(one.sizes[extent] for extent in d.shape) for d in FAMILY.outputs}
+            found = {name: execution.restore(name, shape) for name, shape in shapes.items()}
+            resident.close()
+            yield variant.configuration, number, found

@@ -1,0 +1,50 @@
+"""Families exported for tests: the shipped ones, and the one of export_family."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from export_family import write_policies, write_shifted
+
+from autotune.cli.commands import main
+from autotune.declaration import family as families
+from autotune.declaration.family import Family
+from autotune.files import bundled
+from autotune.layout.digest import layouts_digest
+
+WARNINGS = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-pedantic"]
+
+
+@dataclass(frozen=True)
+class Exported:
+    family: Family
+    policies: Path
+    folder: Path
+    device: str  # as the policy file names it
+
+    @property
+    def name(self) -> str:
+        return self.family.name
+
+
+def shipped(name: str, workload: str, root: Path) -> Exported:
+    """The export of the shipped policy file, taken for one that was measured with the sources of now."""
+    family = families.load_family(name)
+    content = yaml.safe_load((bundled("policies") / name / "nvidia-h200.yaml").read_text())
+    for item in content["entries"].values():
+        item["source_digest"], item["layouts_digest"] = family.source_digest, layouts_digest()
+        item["space_digest"] = family.space_digest
+    path = root / "policies" / name / "nvidia-h200.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(yaml.safe_dump(content))
+    arguments = ["-w", workload, "--device", "nvidia-h200", "--policies", str(root / "policies")]
+    assert main(["export", name, *arguments, "-o", str(root / "out")]) == 0
+    return Exported(family, root / "policies", root / "out", "NVIDIA H200")
+
+
+def shifted_in(root: Path) -> Exported:
+    family = write_shifted(root / "shifted")
+    write_policies(family, root / "policies")
+    arguments = ["--device", "fake-gpu", "--policies", str(root / "policies"), "-o", str(root / "out")]
+    assert main(["export", str(root / "shifted"), *arguments]) == 0
+    return Exported(family, root / "policies", root / "out", "Fake GPU")

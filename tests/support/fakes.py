@@ -1,0 +1,263 @@
+"""A device that runs nothing: it drives the pipe in milliseconds.
+
+Kernels are Python functions of the configuration: a cost in milliseconds, or a failure.
+"""
+
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.compile.cache import Cache
+from autotune.compile.toolchain import Batch, BuildError, Built, Compiled
+from autotune.compile.variant import Geometry, Variant
+from autotune.declaration import family as families
+from autotune.declaration import workload as workloads
+from autotune.device.backend import LaunchError
+from autotune.hardware import Device
+from autotune.layout.layout import Stored
+from autotune.measure.sampling import Protocol
+
+if TYPE_CHECKING:
+    from autotune.sweep.engine import Sweep
+
+FAMILY = """\
+schema: 1
+family: doubler
+title: y = 2 x
+source: doubler.cu
+default_workload: small
+data:
+  x: {role: input, type: float32, shape: [n]}
+  y: {role: output, type: float32, shape: [n]}
+kernels:
+  doubler: {arguments: [x, y], grid: ["ceil_div(n, block_size)"], block: [block_size]}
+policies:
+  memory: {layout: memory, data: [x], values: [global, readonly, texture], default: global}
+  block_size: {values: [32, 64, 128, 256], default: 128}
+reference: control
+"""
+SOURCE = """\
+#include "autotune/array.cuh"
+template <class Policy>
+__global__ void __launch_bounds__(Policy::block_size) doubler(typename Policy::x x, typename Policy::y y) {
+  const unsigned i = blockIdx.x * Policy::block_size + threadIdx.x;
+  if (i < x.extent(0)) y.store(2 * x.load(i), i);
+}
+"""
+WORKLOAD = """\
+schema: 1
+workload: small
+family: doubler
+arrays:
+  x: {random: uniform, shape: [1000], seed: 1}
+"""
+
+
+def write_family(folder: Path, family: str = FAMILY, source: str = SOURCE) -> Path:
+    """A family folder that needs no Python: plain arrays, and a configuration as reference."""
+    (folder / "workloads").mkdir(parents=True, exist_ok=True)
+    (folder / "family.yaml").write_text(family)
+    (folder / "doubler.cu").write_text(source)
+    (folder / "workloads" / "small.yaml").write_text(WORKLOAD)
+    return folder
+
+
+def cost(configuration: Mapping[str, Any]) -> float:
+    """Milliseconds: readonly at 64 threads is best, control is 3 times slower."""
+    base = {"global": 3.0, "readonly": 1.0, "texture": 2.0}[configuration["memory"]]
+    return base * (1 + abs(configuration["block_size"] - 64) / 64 * 0.5)
+
+
+@dataclass(frozen=True)
+class FakeToolchain:
+    """Builds an image that names its variants. ``broken`` are parts of struct text that do not compile."""
+
+    identity: str = "fake 1"
+    suffix: str = ".fake"
+    broken: tuple[str, ...] = ()
+
+    def build(self, batch: Batch) -> Built:
+        for variant in batch.variants:
+            for part in self.broken:
+                if part in variant.struct:
+                    raise BuildError(f"error: {variant.name} is broken by {part}")
+        figures = {
+            v.key: {k: {"registers": 32, "static_shared_bytes": 0} for k in v.kernels} for v in batch.variants
+        }
+        image = "\n".join(v.key for v in batch.variants).encode()
+        return Built(image, {v.key: {k: f"{k}_{v.name}" for k in v.kernels} for v in batch.variants}, figures)
+
+
+@dataclass
+class FakePlaced:
+    stored: Stored
+    argument: bytes
+    buffer: NDArray[np.uint8]
+    room: NDArray[np.uint8]  # with the guards
+
+    @property
+    def guards(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        guard = (self.room.size - self.buffer.size) // 2
+        return self.room[:guard], self.room[guard + self.buffer.size :]
+
+    def free(self) -> None:
+        pass
+
+
+@dataclass
+class FakeModule:
+    compiled: Compiled
+
+    def unload(self) -> None:
+        pass
+
+
+@dataclass
+class FakeBackend:
+    """``behave(struct symbol)`` is called at each launch with the configuration: it returns milliseconds, or raises
+    LaunchError; ``wrong`` configurations write a wrong result."""
+
+    costs: Callable[[Mapping[str, Any]], float] = cost
+    wrong: Callable[[Mapping[str, Any]], bool] = lambda configuration: False
+    tools: FakeToolchain = field(default_factory=FakeToolchain)
+    noise: float = 0.0
+    lost: bool = False  # whether a failing launch takes the context with it
+    failed: bool = False
+    configurations: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    launched: list[str] = field(default_factory=list)
+    clock_ms: float = 0.0
+    device: Device = field(default_factory=lambda: Device(kind="cuda", name="Fake GPU", arch="sm_90"))
+
+    def current(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def stream(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def shuffled(self, seed: int) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def toolchain(self, compiler: str = "") -> FakeToolchain:
+        return self.tools
+
+    def know(self, variants: Sequence[Any]) -> None:
+        """Teach the device which configuration a compiled variant is."""
+        self.configurations.update({v.source.key: v.configuration for v in variants})
+
+    def load(self, compiled: Compiled) -> FakeModule:
+        return FakeModule(compiled)
+
+    def place(self, stored: Stored, module: Any = None, guard: int = 0) -> FakePlaced:
+        room = np.zeros(stored.nbytes + 2 * guard, np.uint8)
+        buffer = room[guard : guard + stored.nbytes]
+        if stored.buffer is not None:
+            buffer[:] = stored.buffer
+        placed = FakePlaced(replace(stored, buffer=None), b"", buffer, room)
+        placed.argument = id(placed).to_bytes(8, "little")
+        self._placed = {**getattr(self, "_placed", {}), placed.argument: placed}
+        return placed
+
+    def fill(self, placed: Any, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
+        placed.buffer[begin : None if nbytes is None else begin + nbytes] = byte
+
+    def fill_guards(self, placed: Any, byte: int) -> None:
+        for guard in placed.guards:
+            guard[:] = byte
+
+    def guards(self, placed: Any) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        found: tuple[NDArray[np.uint8], NDArray[np.uint8]] = placed.guards
+        return found
+
+    def strays(self, placed: Any, byte: int) -> int:
+        return sum(int(np.count_nonzero(guard != byte)) for guard in placed.guards)
+
+    def fill_constants(self, module: Any, byte: int) -> None:
+        pass
+
+    def checksum(self, placed: Any) -> int:
+        return zlib.crc32(placed.buffer.data)
+
+    def upload(self, placed: Any, stored: Stored) -> None:
+        placed.buffer[:] = stored.buffer
+
+    def download(self, placed: Any, nbytes: int | None = None) -> NDArray[np.uint8]:
+        copied: NDArray[np.uint8] = placed.buffer[:nbytes].copy()
+        return copied
+
+    def mismatches(self, placed: Any, expected: Any) -> int:
+        return int(np.count_nonzero(placed.buffer != expected.buffer))
+
+    def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
+        configuration = self.configurations[module.compiled.key]
+        self.launched.append(",".join(f"{k}={v}" for k, v in configuration.items()))
+        try:
+            self.clock_ms += self.costs(configuration)
+        except LaunchError:
+            self.failed = True
+            raise
+        x, y = (self._placed[a] for a in arguments)
+        factor = 3 if self.wrong(configuration) else 2
+        y.buffer[:] = (factor * x.buffer.view(np.float32)).view(np.uint8)
+
+    def launch_cooperative(
+        self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]
+    ) -> None:
+        self.launch(module, kernel, geometry, arguments)
+
+    def stage(self, name: str, work: Callable[[int], None]) -> None:
+        work(0)
+
+    def record(self, steps: Callable[[], None]) -> Callable[[], None]:
+        return steps
+
+    def synchronize(self) -> None:
+        if self.lost and self.failed:
+            raise LaunchError("context lost")
+
+    def sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]:
+        times = []
+        for i in range(count):
+            before = self.clock_ms
+            plan()
+            times.append((self.clock_ms - before) * (1 + self.noise * ((i * 7) % 5 - 2)))
+        return times
+
+    def kernel_times(self, plan: Callable[[], None]) -> dict[str, float]:
+        return {"doubler": self.sample(plan, 1, False)[0]}
+
+    def describe(self) -> dict[str, Any]:
+        return {"clock_mhz": 1980}
+
+    def close(self) -> None:
+        pass
+
+
+PROTOCOL = Protocol(least=3, most=5, seconds=1, finalists=3, rounds=2, round_samples=1)
+
+
+def sweep(folder: Path, tmp_path: Path, backend: FakeBackend | None = None, **changes: Any) -> "Sweep":
+    from autotune.record.store import Store  # a measuring process does without
+    from autotune.sweep.engine import Sweep
+
+    family = families.load_family(folder)
+    backend = backend or FakeBackend()
+    configurations = family.space.configurations()
+    backend.know([Variant(family, c) for c in configurations])
+    workload = workloads.load_workload(family)
+    arguments: dict[str, Any] = {
+        "backend": None if "workers" in changes else backend,
+        "family": family,
+        "workload": workload,
+        "inputs": workloads.prepare(family, workload, tmp_path),
+        "configurations": configurations,
+        "store": Store(tmp_path / "out"),
+        "cache": Cache(tmp_path / "cache"),
+        "protocol": PROTOCOL,
+    }
+    return Sweep(**{**arguments, **changes})

@@ -1,0 +1,1277 @@
+"""Which figures in README and the documents come from which file in ``benchmarks/results``, and how they are computed from it.
+
+A ``Figure`` quotes its page word for word (line breaks are blanks) with each number that is computed in braces.
+``{2,000~1}`` is a number that the page gives to one digit; any other is taken at the precision it is printed with.
+"""
+# ruff: noqa: E501 - what is quoted is not broken
+
+import json
+import math
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+__all__ = ["FIGURES", "RESULTS", "Figure", "printed", "quoted"]
+
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """``files`` are those that ``values`` reads, whose results stand for the numbers in braces, in order."""
+
+    page: str
+    text: str
+    files: tuple[str, ...]
+    values: Callable[..., Sequence[float]]
+
+    def computed(self) -> list[float]:
+        return [float(value) for value in self.values(*map(read, self.files))]
+
+
+@cache
+def read(name: str) -> Any:
+    """A table; the ceilings of limits.json as a mapping."""
+    if name.endswith(".json"):
+        return json.loads((RESULTS / name).read_text(encoding="utf-8"))["ceilings"]
+    return pd.read_csv(RESULTS / name, low_memory=False)
+
+
+def quoted(text: str) -> tuple[str, list[str]]:
+    """``text`` as the page has it, and the numbers in its braces."""
+    return re.sub(r"\{([^{}~]+)(?:~\d+)?\}", r"\1", text), re.findall(r"\{([^{}]+)\}", text)
+
+
+def printed(number: str) -> tuple[float, float]:
+    """A number as a page prints it, and how far off the one behind it may be."""
+    number, _, digits = number.partition("~")
+    plain = number.replace(",", "")
+    if match := re.fullmatch(r"([\d.]+)·10([⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)", plain):
+        plain = f"{match[1]}e{match[2].translate(_SUPERSCRIPTS)}"
+    value = float(plain)
+    mantissa, _, exponent = plain.partition("e")
+    places = int(exponent or 0) - len(mantissa.partition(".")[2])
+    if digits:
+        places = math.floor(math.log10(abs(value))) - int(digits) + 1
+    return value, 0.501 * 10.0**places
+
+
+def row(frame: pd.DataFrame, column: str, **wanted: Any) -> float:
+    """The only value of ``column`` in the rows that have what is wanted."""
+    for name, value in wanted.items():
+        frame = frame[frame[name] == value]
+    (value,) = frame[column]
+    return float(value)
+
+
+def best(frame: pd.DataFrame, **wanted: Any) -> float:
+    """The shortest time of the measured rows that have what is wanted; a list stands for any of its members."""
+    for name, value in wanted.items():
+        frame = frame[frame[name].isin(value if isinstance(value, list) else [value])]
+    return float(frame["time_ms"].min())
+
+
+def winner(frame: pd.DataFrame, family: str, workload: str) -> float:
+    """The time of the configuration that the shipped policy file has: of the tie set, not always the shortest."""
+    file = RESULTS.parents[1] / "policies" / family / "nvidia-h200.yaml"
+    configuration = yaml.safe_load(file.read_text(encoding="utf-8"))["entries"][workload]["configuration"]
+    identity = ",".join(f"{name}={value}" for name, value in sorted(configuration.items()))
+    return row(frame, "time_ms", workload=workload, configuration=identity)
+
+
+FIGURES: list[Figure] = []
+
+
+def figure(page: str, text: str, *files: str) -> Callable[[Callable[..., Sequence[float]]], None]:
+    def declare(values: Callable[..., Sequence[float]]) -> None:
+        FIGURES.append(Figure("README.md" if page == "README" else f"docs/{page}.md", text, files, values))
+
+    return declare
+
+
+# -- allpairs ---------------------------------------------------------------------------------------------
+
+SWEEP, PEERS = "allpairs-h200.csv", "allpairs-h200-peers.csv"
+SIZES = ("primer", "hapmap3", "wide")
+
+
+@figure("allpairs", "({2,608} timed, {608} excluded because they do not fit in constant memory)", SWEEP)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (frame["state"] == "measured").sum(), (frame["state"] == "excluded").sum()
+
+
+@figure("README", "{816} of {1,072} tried, {256} excluded: {816} measured;", SWEEP)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    some = frame[frame["workload"] == "wide"]
+    measured = (some["state"] == "measured").sum()
+    return measured, len(some), (some["state"] == "excluded").sum(), measured
+
+
+for _preset, _text in {
+    "control naive": "control {1.21} s {1,036} x the winner", "coalesced": "coalesced {215} ms {184} x the winner",
+    "shared": "shared {161} ms {138} x the winner",
+}.items():  # fmt: skip
+
+    def _above(frame: pd.DataFrame, preset: str = _preset) -> Sequence[float]:
+        some = frame[frame["workload"] == "wide"]
+        milliseconds = row(some, "time_ms", preset=preset)
+        shown = milliseconds / 1e3 if milliseconds > 1e3 else milliseconds
+        return shown, milliseconds / winner(frame, "allpairs", "wide")
+
+    figure("README", _text, SWEEP)(_above)
+
+
+def _peer(what: str, scales: Sequence[float]) -> Callable[[pd.DataFrame], Sequence[float]]:
+    there = zip(SIZES, scales, strict=True)
+    wanted = [(size, scale) for size, scale in there if scale]
+    return lambda frame: [row(frame, "median_ms", workload=s, what=what) * scale for s, scale in wanted]
+
+
+for _what, _text, _scales in (
+    ("autotune: naive", "| naive | {38.8} µs | {184} ms | {1,203} ms |", (1e3, 1, 1)),
+    ("autotune: coalesced", "| coalesced | {16.4} µs | {28.2} ms | {215} ms |", (1e3, 1, 1)),
+    ("autotune: char", "| char | {13.9} µs | {20.6} ms | {161.8} ms |", (1e3, 1, 1)),
+    ("autotune: register", "| register | {13.6} µs | {2.21} ms | {161.5} ms |", (1e3, 1, 1)),
+    ("autotune: shared", "| shared | {11.7} µs | {2.37} ms | {161.3} ms |", (1e3, 1, 1)),
+    ("autotune: tuned", "| **tuned** | **{4.67} µs** | **{0.153} ms** | **{1.167} ms** |", (1e3, 1, 1)),
+    ("torch.cdist(p=0)", "| torch.cdist(p=0) | {23.6} µs | {19.9} ms | {420} ms |", (1e3, 1, 1)),
+    ("torch._int_mm rank-2 + epilogue", "with epilogue | {13.6} µs | - | {2.40} ms |", (1e3, 0, 1)),
+    ("torch._int_mm rank-2, product alone", "(not yet D) | {6.7} µs | - | {0.876} ms |", (1e3, 0, 1)),
+):
+    figure("allpairs", _text, PEERS)(_peer(_what, _scales))
+
+
+@figure("allpairs", "| tuned over shared | {2.5} x | {15.5} x | {138} x |", PEERS)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [row(frame, "times_the_tuned", workload=size, what="autotune: shared") for size in SIZES]
+
+
+@figure("allpairs", "| tuned, compares a second | {1.4e12} | {8.6e13} | {1.18e14} |", PEERS)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [row(frame, "compares_per_s", workload=size, what="autotune: tuned") for size in SIZES]
+
+
+@figure(
+    "allpairs",
+    "The {1.18e14} compares a second on `wide` (counted as N x N x A) are {89} % of what the measured POPC rate allows at "
+    "32 attributes each ({4.14e12} x 32 = {1.33e14}, `benchmarks/results/limits.json`)",
+    PEERS, "limits.json",
+)  # fmt: skip
+def _(frame: pd.DataFrame, limits: dict[str, float]) -> Sequence[float]:
+    rate = row(frame, "compares_per_s", workload="wide", what="autotune: tuned")
+    popc = limits["popc_per_s"]
+    return rate, 100 * rate / (32 * popc), popc, 32 * popc
+
+
+@figure("allpairs", "the tuned kernel wins by {2.1} x", PEERS)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [row(frame, "times_the_tuned", workload="wide", what="torch._int_mm rank-2 + epilogue")]
+
+
+@figure("allpairs", "The factors do not: {3.3} x from naive to shared", PEERS)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    naive, shared = (
+        row(frame, "median_ms", workload="primer", what=f"autotune: {w}") for w in ("naive", "shared")
+    )
+    return [naive / shared]
+
+
+@figure("allpairs", "On `hapmap3` `register` is {7} % ahead of `shared`", PEERS)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    one, two = (
+        row(frame, "median_ms", workload="hapmap3", what=f"autotune: {w}") for w in ("register", "shared")
+    )
+    return [100 * (two / one - 1)]
+
+
+@figure(
+    "allpairs",
+    "(`appendix`; in these rows it still has its former name, `cpu`), takes {297} ms there",
+    SWEEP,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [
+        row(
+            frame[frame["preset"].fillna("").str.split().map(lambda p: "cpu" in p)],
+            "time_ms",
+            workload="wide",
+        )
+    ]
+
+
+@figure(
+    "allpairs",
+    "On `wide` the winner reads a 1D texture: {1.167} ms, where global and read-only memory reach {1.220} ms with their own "
+    "best tile ({4.5} %). On `hapmap3` it is the other way round: read-only and global {0.152} ms, texture {0.161} ms.",
+    SWEEP,
+)  # fmt: skip
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    texture, other = (
+        winner(frame, "allpairs", "wide"),
+        best(frame, workload="wide", memory=["global", "readonly"]),
+    )
+    plain, third = (best(frame, workload="hapmap3", memory=m) for m in (["global", "readonly"], "texture"))
+    return texture, other, 100 * (other / texture - 1), plain, third
+
+
+PLINK = "allpairs-plink-cpu.csv"
+
+
+def _beside_plink(what: str, part: str) -> Callable[[pd.DataFrame], Sequence[float]]:
+    return lambda frame: [
+        row(frame, f"{which}_ms", workload=size, missing="masked", what=what, part=part)
+        for size in ("hapmap3", "hapmap3-slice")
+        for which in ("median", "minimum", "maximum")
+    ]
+
+
+for _what, _part, _text in (
+    ("plink --distance", "calculation", '"complete" | {105} ({92} to {129}) | {0.91} ({0.63} to {8.5}) |'),
+    (
+        "autotune: cpu",
+        "kernel",
+        "kernel, not tuned (`cpu`) | {40.6} ({35} to {50}) | {0.36} ({0.27} to {0.59}) |",
+    ),
+    ("autotune: tuned", "kernel", "kernel, tuned | {45.1} ({40} to {69}) | {0.36} ({0.34} to {0.72}) |"),
+    (
+        "autotune: appendix",
+        "kernel",
+        "loop (`appendix`) | {652} ({611} to {1,037}) | {1.72} ({1.5} to {2.2}) |",
+    ),
+    ("autotune: cpu", "call", "numpy, not tuned | {75.1} ({64} to {133}) | {1.22} ({1.1} to {1.7}) |"),
+    ("autotune: tuned", "call", "numpy, tuned | {86.0} ({70} to {133}) | {1.26} ({1.1} to {1.8}) |"),
+    (
+        "autotune: appendix",
+        "call",
+        "numpy, the primer's loop | {719} ({621} to {1,188}) | {2.78} ({2.1} to {6.9}) |",
+    ),
+    ("plink --distance", "command", "bin flat-missing` | {152} ({133} to {172}) | {8.5} ({7.1} to {17}) |"),
+    ("plink --genome", "command", "`plink --genome full` | {251} ({217} to {266}) | {8.8} ({7.8} to {17}) |"),
+    ("autotune: cpu", "command", "run`, not tuned | {723} ({653} to {955}) | {573} ({538} to {834}) |"),
+    ("autotune: tuned", "command", "run`, tuned | {758} ({687} to {1,127}) | {606} ({552} to {777}) |"),
+    (
+        "autotune: appendix",
+        "command",
+        "run`, the primer's loop | {1,421} ({1,321} to {1,745}) | {586} ({541} to {776}) |",
+    ),
+):
+    figure("allpairs", _text, PLINK)(_beside_plink(_what, _part))
+
+
+def _median_beside_plink(frame: pd.DataFrame, what: str, part: str, **wanted: Any) -> float:
+    return row(
+        frame, "median_ms", what=what, part=part, **{"workload": "hapmap3", "missing": "masked", **wanted}
+    )
+
+
+@figure(
+    "allpairs",
+    "the kernel is {2.6} times as fast as PLINK on `hapmap3`, whose figure has the reading of the .bed in it; a call with the "
+    "storing of 32-bit numbers as bit planes is {1.4} times as fast. - The command takes {4.7} times as long as PLINK's "
+    "(tuned {5.0}): {573} of its {723} ms are there on the slice too.",
+    PLINK,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    counting = _median_beside_plink(frame, "plink --distance", "calculation")
+    kernel, call, command = (
+        _median_beside_plink(frame, "autotune: cpu", p) for p in ("kernel", "call", "command")
+    )
+    start = _median_beside_plink(frame, "autotune: cpu", "command", workload="hapmap3-slice")
+    whole = _median_beside_plink(frame, "plink --distance", "command")
+    tuned = _median_beside_plink(frame, "autotune: tuned", "command")
+    return counting / kernel, counting / call, command / whole, tuned / whole, start, command
+
+
+@figure(
+    "allpairs",
+    "takes {6.2} times as long as PLINK between the messages, and {9.3} times as a command",
+    PLINK,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [
+        _median_beside_plink(frame, "autotune: appendix", ours)
+        / _median_beside_plink(frame, "plink --distance", theirs)
+        for ours, theirs in (("kernel", "calculation"), ("command", "command"))
+    ]
+
+
+@figure("allpairs", "the kernel takes {40.7} ms on `hapmap3`, and a call {82.8} ms", PLINK)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [
+        _median_beside_plink(frame, "autotune: cpu", part, missing="category") for part in ("kernel", "call")
+    ]
+
+
+# -- engine -----------------------------------------------------------------------------------------------
+
+ENGINE, ENGINE_2 = "engine-peers-h200-first.csv", "engine-peers-h200-second.csv"
+TUNERS = {
+    "Kernel Tuner 1.5.0 nvcuda": "| Kernel Tuner, nvcuda | {11.7} s | {11.01} s | {8.3} s | {25} ms | {24.1} us |",
+    "Kernel Tuner 1.5.0 cupy": "| Kernel Tuner, cupy | {13.0} s | {12.28} s | {9.4} s | {18} ms | {14.8} us |",
+    "autotune, 7 samples": "| autotune, 7 samples | {2.6} s | {1.04} s | {0.67} s | {13} ms | {6.7} us |",
+    "autotune, full protocol":
+        "| autotune, full protocol ({118} samples on average) | {3.0} s | {1.51} s | {0.19} s | {152} ms | {6.4} us |",
+}  # fmt: skip
+
+
+def _tuner(tuner: str) -> Callable[[pd.DataFrame], Sequence[float]]:
+    def values(frame: pd.DataFrame) -> Sequence[float]:
+        columns = {"wall_s": 1, "sweep_s": 1, "compile_s": 1, "kernel_s": 1e3, "best_ms": 1e3}
+        found = [row(frame, column, tuner=tuner) * scale for column, scale in columns.items()]
+        return [row(frame, "samples", tuner=tuner), *found] if "full" in tuner else found
+
+    return values
+
+
+for _name, _text in TUNERS.items():
+    figure("engine", _text, ENGINE)(_tuner(_name))
+
+
+@figure(
+    "engine",
+    "So the sweep is {10.6} times as fast as that of the better backend, and {7.3} times with the full protocol; the whole "
+    "process {4.5} and {3.8} times. On another host of the kind, with slower cores (`engine-peers-h200-second.csv`), it was "
+    "{10.0} and {7.7}, and {4.0} and {3.7}.",
+    ENGINE, ENGINE_2,
+)  # fmt: skip
+def _(*frames: pd.DataFrame) -> Sequence[float]:
+    return [
+        row(frame, column, tuner=tuner)
+        for frame in frames
+        for column in ("sweep_times_faster", "wall_times_faster")
+        for tuner in ("autotune, 7 samples", "autotune, full protocol")
+    ]
+
+
+AGREEMENT = "winner-agreement-h200.csv"
+
+
+@figure("engine", "| autotune | one, the same each time | {0.0} % | {0.0} % |", AGREEMENT)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    some = frame[frame["tuner"] == "autotune"]
+    assert some["winner"].nunique() == 1 and len(some) == 5
+    return 100 * some["regret"].max(), 100 * some["regret"].median()
+
+
+@figure("engine", "| Kernel Tuner, cupy | four | {49.5} % | {8.4} % |", AGREEMENT)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    some = frame[frame["tuner"] == "Kernel Tuner cupy"]
+    assert some["winner"].nunique() == 4 and len(some) == 5
+    return 100 * some["regret"].max(), 100 * some["regret"].median()
+
+
+REPLAY = "search-replay.csv"
+STUDIES = (
+    "allpairs primer",
+    "allpairs hapmap3",
+    "allpairs wide",
+    "mummergpu lmono",
+    "mummergpu ssuis",
+    "mummergpu hsill",
+)
+METHODS = {
+    ("autotune", "auto"): "| `auto` | {2} % ({14} %) | {3} % ({10} %) | {3} % ({6} %) | {9} % ({13} %) | {8} % ({12} %) | "
+    "{9} % ({14} %) | {120} of 120 |",
+    ("autotune", "tpe"): "| `tpe` | {5} % ({9} %) | {4} % ({6} %) | {3} % ({10} %) | {10} % ({16} %) | {9} % ({13} %) | "
+    "{10} % ({16} %) | {118} of 120 |",
+    ("autotune", "gp"): "| `gp` | {3} % ({13} %) | {8} % ({22} %) | {5} % ({18} %) | {10} % ({14} %) | {10} % ({16} %) | "
+    "{9} % ({15} %) | {115} of 120 |",
+    ("autotune", "cmaes"): "| `cmaes` | {6} % ({18} %) | {9} % ({18} %) | {6} % ({13} %) | {12} % ({24} %) | "
+    "{6} % ({21} %) | {11} % ({20} %) | {103} of 120 |",
+    ("autotune", "nsgaii"): "| `nsgaii` | {16} % ({24} %) | {12} % ({27} %) | {13} % ({20} %) | {16} % ({29} %) | "
+    "{13} % ({23} %) | {9} % ({19} %) | {73} of 120 |",
+    ("kernel_tuner", "hybrid_vndx"): "| Kernel Tuner hybrid_vndx | {7} % ({29} %) | {4} % ({11} %) | {6} % ({11} %) | "
+    "{9} % ({23} %) | {7} % ({15} %) | {5} % ({14} %) | {112} of 120 |",
+    ("kernel_tuner", "adaptive_tabu_greywolf"): "| Kernel Tuner adaptive_tabu_greywolf | {4} % ({8} %) | {6} % ({16} %) | "
+    "{6} % ({12} %) | {9} % ({20} %) | {5} % ({12} %) | {12} % ({24} %) | {112} of 120 |",
+}  # fmt: skip
+
+
+def _method(tool: str, method: str, ahead: int = 1) -> Callable[[pd.DataFrame], Sequence[float]]:
+    def values(frame: pd.DataFrame) -> Sequence[float]:
+        some = frame[(frame["tool"] == tool) & (frame["method"] == method) & (frame["ahead"] == ahead)]
+        shares = [
+            100 * row(some, column, study=study)
+            for study in STUDIES
+            for column in ("median_share", "worst_share")
+        ]
+        return [*shares, some["reached"].sum()]
+
+    return values
+
+
+for (_tool, _method_name), _text in METHODS.items():
+    figure("engine", _text, REPLAY)(_method(_tool, _method_name))
+figure(
+    "engine",
+    "| `auto`, eight at a time | {4} % ({13} %) | {5} % ({9} %) | {4} % ({7} %) | {12} % ({22} %) | {8} % ({13} %) | "
+    "{10} % ({15} %) | {116} of 120 |",
+    REPLAY,
+)(_method("autotune", "auto", 8))
+
+for _method_name, _count in {
+    "random": 61, "genetic_algorithm": 107, "simulated_annealing": 103, "firefly_algorithm": 94, "basinhopping": 92,
+    "pso": 91, "bayes_opt": 86, "dual_annealing": 80, "diff_evo": 79, "mls": 75, "random_sample": 65, "greedy_ils": 57,
+    "greedy_mls": 47, "ordered_greedy_mls": 38,
+}.items():  # fmt: skip
+
+    def _reached(frame: pd.DataFrame, method: str = _method_name) -> Sequence[float]:
+        return [frame[(frame["method"] == method) & (frame["ahead"] == 1)]["reached"].sum()]
+
+    figure("engine", f"{{{_count}}} of 120 |", REPLAY)(_reached)
+
+TIMES = "engine-peers-h200-first-times.csv"
+
+
+def _slower(frame: pd.DataFrame, backend: str) -> tuple[float, float, float]:
+    """Microseconds that a configuration takes longer, and how many times as long the shortest and longest quarters."""
+    theirs, ours = frame[f"Kernel Tuner 1.5.0 {backend} ms"], frame["autotune, full protocol ms"]
+    rank, ratio = ours.rank(pct=True), theirs / ours
+    return float(1e3 * (theirs - ours).median()), ratio[rank <= 0.25].median(), ratio[rank > 0.75].median()
+
+
+@figure(
+    "engine",
+    "about {19} us a configuration with its nvcuda backend and {8} us with cupy, so the quarter of the shortest kernels is "
+    "{3.5} times too long with nvcuda and {2.1} times with cupy, that of the longest {1.5} and {1.2} times",
+    TIMES,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    (a, b, c), (d, e, f) = _slower(frame, "nvcuda"), _slower(frame, "cupy")
+    return a, d, b, e, c, f
+
+
+# -- policy-files -----------------------------------------------------------------------------------------
+
+REGRET = "selection-regret.csv"
+LOST = ("autotune", "nearest volume", "majority vote")
+
+
+def _regret(frame: pd.DataFrame, record: str, kind: str, inside: bool | None = None) -> list[float]:
+    some = frame[frame["record"] == record]
+    some = some if inside is None else some[some["inside"] == inside]
+    return [float(getattr(some[some["rule"] == rule]["regret"], kind)()) for rule in LOST]
+
+
+for _text, _record, _kind, _scales, _inside in (
+    ("each left out in turn: median | {0.0} % | {209} % | {208} % |", "allpairs-h200-sizes.csv", "median", (100,) * 3, None),
+    ("that other sizes surround | {3.5} % | {85} x | {85} x |", "allpairs-h200-sizes.csv", "max", (100, 0, 0), True),
+    ("on the rim) | {45} % | {109} x | {258} x |", "allpairs-h200-sizes.csv", "max", (100, 0, 0), None),
+    ("with the 51 sizes tuned: median | {0.1} % | {6.8} % | {272} % |",
+     "allpairs-h200-sizes.csv for allpairs-h200.csv", "median", (100,) * 3, None),
+    ("| worst | {2.2} % | {30} % | {138} x |",
+     "allpairs-h200-sizes.csv for allpairs-h200.csv", "max", (100, 100, 0), None),
+    ("four workloads, each left out in turn: median | {2.9} % | {3.9} % | {6.0} % |",
+     "mummergpu-h200.csv", "median", (100,) * 3, None),
+    ("| worst | {4.6} % | {9.5} % | {18} % |", "mummergpu-h200.csv", "max", (100,) * 3, None),
+    ("allpairs, these three alone, each left out in turn: median | {57} % | {17} % | {237} % |",
+     "allpairs-h200.csv", "median", (100,) * 3, None),
+    ("| worst | {237} % | {98} % | {8} x |", "allpairs-h200.csv", "max", (100, 100, 0), None),
+):  # fmt: skip
+
+    def _rule(
+        frame: pd.DataFrame, record: str = _record, kind: str = _kind, scales: Sequence[int] = _scales,
+        inside: bool | None = _inside,
+    ) -> Sequence[float]:  # fmt: skip
+        """In percent; as how many times the best where the scale is 0."""
+        found = zip(_regret(frame, record, kind, inside), scales, strict=True)
+        return [regret * scale if scale else regret + 1 for regret, scale in found]
+
+    figure("policy-files", _text, REGRET)(_rule)
+
+
+@figure(
+    "policy-files",
+    "({84} configurations: bit planes in two words, in all but constant memory)",
+    "allpairs-h200-sizes.csv",
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [frame["configuration"].nunique()]
+
+
+# -- records, run-time ------------------------------------------------------------------------------------
+
+COUNTERS = "allpairs-h200-counters.csv"
+for _counter, _cell, _scale in (
+    ("l2_read_bytes", "{0.78} MB", 1e-6), ("global_sectors_per_request", "{9}", 1), ("l1_hit_share", "{0.77}", 1),
+    ("achieved_occupancy", "{0.09}", 1), ("stall_long_scoreboard_warps", "{16}", 1),
+):  # fmt: skip
+
+    def _counted(frame: pd.DataFrame, counter: str = _counter, scale: float = _scale) -> Sequence[float]:
+        some = frame[frame[f"counter_{counter}_allpairs"].notna() & (frame["memory"] == "global")]
+        return [scale * float(some.sort_values("time_ms").iloc[0][f"counter_{counter}_allpairs"])]
+
+    figure("records", f"| `{_counter}` | {_cell} |", COUNTERS)(_counted)
+
+for _ceiling, _rate in {
+    "bytes_per_s": "{3.94e12}", "dram_read_bytes_per_s": "{4.31e12}", "random_64_byte_fetches_per_s": "{3.81e10}",
+    "l2_read_bytes_per_s": "{1.08e13}", "shared_read_bytes_per_s": "{3.32e13}", "fp32_fma_per_s": "{3.12e13}",
+    "fp64_fma_per_s": "{1.50e13}", "mufu_per_s": "{4.14e12}", "popc_per_s": "{4.14e12}", "integer_add_per_s": "{3.14e13}",
+    "launches_per_s": "{6.95e5}",
+}.items():  # fmt: skip
+
+    def _limit(limits: dict[str, float], name: str = _ceiling) -> Sequence[float]:
+        return [limits[name]]
+
+    figure("records", f"| `{_ceiling}` | {_rate} |", "limits.json")(_limit)
+
+
+@figure(
+    "run-time",
+    "from 14 x 512 ({0.19} ms, and {0.32} ms on 16 cores of its host) to 448 x 512 ({0.37} and {0.94} ms), the primer's "
+    "112 x 512 ({0.24} and {0.50} ms) among them",
+    "allpairs-h200-crossover.csv",
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    assert set(frame["faster"]) == {"cuda"}
+    return [
+        row(frame, column, parameters=f"instances={n} attributes=512")
+        for n in (14, 448, 112)
+        for column in ("cuda_ms", "cpu_ms")
+    ]
+
+
+# -- coulomb ----------------------------------------------------------------------------------------------
+
+MAP = "coulomb-h200.csv"
+ROWS: list[tuple[str, dict[str, Any]]] = [
+    ("`mixed3`** | **{9.755} ms** | **{4.12}** | {99.5} % |",
+     {"points_x": 4, "points_z": 4, "staging": "shared", "block_x": 8, "rsqrt": "mixed3"}),
+    ("16 x 8, `mixed3` | {10.24} ms | {3.92} | {94.7} % |",
+     {"points_x": 4, "points_z": 8, "staging": "shared", "block_x": 16, "rsqrt": "mixed3"}),
+    ("constant memory, 8 x 8, `mixed3` | {10.30} ms | {3.90} | {94.3} % |",
+     {"points_x": 8, "points_z": 8, "memory": "constant", "block_x": 8, "rsqrt": "mixed3"}),
+    ("16 x 8, `mixed4` | {10.38} ms | {3.87} | {93.5} % |",
+     {"points_x": 4, "points_z": 8, "staging": "shared", "block_x": 16, "rsqrt": "mixed4"}),
+    ("with the unit alone (`fast`) | {10.65} ms | {3.77} | {91.1} % |",
+     {"points_x": 4, "points_z": 4, "staging": "shared", "block_x": 8, "rsqrt": "fast"}),
+    ("constant memory, 8 x 8, `fast` | {11.53} ms | {3.49} | {84.2} % |",
+     {"points_x": 4, "points_z": 8, "memory": "constant", "block_x": 8, "rsqrt": "fast"}),
+]  # fmt: skip
+PRESETS = {
+    "simple": "| `simple` | {45.99} ms | {0.874} | {21.1} % |", "v1": "| `v1` | {92.1} ms | {0.436} | {10.5} % |",
+    "v2": "| `v2` | {129.2} ms | {0.311} | {7.5} % |", "v3": "| `v3` | {163.1} ms | {0.246} | {5.9} % |",
+    "v4": "| `v4` | {143.5} ms | {0.280} | {6.8} % |",
+}  # fmt: skip
+
+
+def _shape(wanted: dict[str, Any]) -> Callable[..., Sequence[float]]:
+    """The best of that shape: milliseconds, 10¹² evaluations a second, percent of the unit's rate."""
+
+    def values(frame: pd.DataFrame, limits: dict[str, float]) -> Sequence[float]:
+        for name, value in wanted.items():
+            frame = frame[frame[name] == value]
+        fastest = frame.sort_values("time_ms").iloc[0]
+        rate = float(fastest["operations_per_s"])
+        return float(fastest["time_ms"]), rate / 1e12, 100 * rate / limits["mufu_per_s"]
+
+    return values
+
+
+for _text, _wanted in ROWS:
+    figure("coulomb", _text, MAP, "limits.json")(_shape(_wanted))
+for _preset, _text in PRESETS.items():
+    figure("coulomb", _text, MAP, "limits.json")(_shape({"preset": _preset}))
+
+
+@figure("coulomb", "measured {4.14·10¹²} reciprocal square roots a second", "limits.json")
+def _(limits: dict[str, float]) -> Sequence[float]:
+    return [limits["mufu_per_s"]]
+
+
+for _block, _text in {
+    "8x8": "| 8 x 8 | {1.38·10¹²} | {4.22·10¹¹} | {9.8} times as fast |",
+    "16x8": "| 16 x 8 | {1.37·10¹²} | {4.15·10¹¹} | {9.9} |",
+    "16x16": "| 16 x 16 | {1.99·10¹²} | {3.04·10¹¹} | {13.5} |",
+}.items():
+
+    def _published(frame: pd.DataFrame, ours: pd.DataFrame, block: str = _block) -> Sequence[float]:
+        there = row(frame, "map_evaluations_per_s", block=block)
+        return (
+            row(frame, "plane_evaluations_per_s", block=block),
+            there,
+            ours["operations_per_s"].max() / there,
+        )
+
+    figure("coulomb", _text, "coulomb-h200-published.csv", MAP)(_published)
+
+CPU = "coulomb-h200-cpu.csv"
+for _number, _text in enumerate([
+    "| numpy, a row at a time | {1.393} | {3.9·10⁸} | {0.08} | {4.5·10⁻⁷} |",
+    "| numba, parallel, fastmath | {0.115} | {4.74·10⁹} | {1} | {2.5·10⁻⁸} |",
+    "| `simple` | {0.128} | {4.26·10⁹} | {0.90} | {1.1·10⁻⁶} |",
+    "| all slices a launch, `fast` | {0.112} | {4.86·10⁹} | {1.03} | {1.1·10⁻⁶} |",
+    "| 8 points of a row | {0.114} | {4.75·10⁹} | {1.00} | {1.1·10⁻⁶} |",
+    "| deep, 4 points in 2 slices | {0.118} | {4.59·10⁹} | {0.97} | {1.1·10⁻⁶} |",
+    "| **deep, 4 points in 8 slices** | **{0.0335}** | **{1.62·10¹⁰}** | **{3.4}** | {1.1·10⁻⁶} |",
+    "| deep, 8 points in 8 slices | {0.0417} | {1.30·10¹⁰} | {2.7} | {1.1·10⁻⁶} |",
+]):  # fmt: skip
+
+    def _on_cpu(frame: pd.DataFrame, number: int = _number) -> Sequence[float]:
+        one = frame.iloc[number]
+        numba = row(frame, "seconds", what="numba")
+        return one["seconds"], one["evaluations_per_s"], numba / one["seconds"], one["norm_of_error"]
+
+    figure("coulomb", _text, CPU)(_on_cpu)
+
+
+@figure("coulomb", "all {4,747} configurations on `1a63-slice`", "coulomb-h200-slice.csv")
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [(frame["state"] == "measured").sum()]
+
+
+@figure(
+    "coulomb", "So were the {3,407} with `float64` and the {3,407} with `compensated`",
+    "coulomb-h200-slice-float64.csv.xz", "coulomb-h200-slice-compensated.csv.xz",
+)  # fmt: skip
+def _(*frames: pd.DataFrame) -> Sequence[float]:
+    return [(frame["state"] == "measured").sum() for frame in frames]
+
+
+IONS = "ion_placement-h200.csv"
+for _number, _text in {
+    0: "| `eager`, 256 threads | {70.7} ms | {1} | {6.79·10⁹} | {1} |",
+    1: "| `fused`, 256 threads | {49.9} ms | {1.42} | {6.79·10⁹} | {1} |",
+    2: "| `lazy`, tiles of 6³, `graph` | {13.5} ms | {5.23} | {7.01·10⁷} | {97} |",
+    3: "| `lazy`, tiles of 6³, `persistent` | {13.1} ms | {5.38} | {7.01·10⁷} | {97} |",
+    4: "| the same, tiles of 8³ | {14.7} ms | {4.81} | {8.78·10⁷} | {77} |",
+    7: "| the same, 6³, 264 blocks of 128 threads | {15.6} ms | {4.52} | {1.22·10⁸} | {56} |",
+}.items():
+
+    def _ions(frame: pd.DataFrame, number: int = _number) -> Sequence[float]:
+        eager, one = frame.iloc[0], frame.iloc[number]
+        ratio = eager["milliseconds"] / one["milliseconds"]
+        return one["milliseconds"], ratio, one["updated"], eager["updated"] / one["updated"]
+
+    figure("coulomb", _text, IONS)(_ions)
+
+
+@figure(
+    "coulomb", "There `fused` is the best on an H200 ({125} µs; the best `lazy` {163}, `eager` {207})",
+    "ion_placement-h200-sweep.csv",
+)  # fmt: skip
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [1e3 * best(frame, workload="1a63-ions", update=update) for update in ("fused", "lazy", "eager")]
+
+
+# -- cyclospectrum ----------------------------------------------------------------------------------------
+
+EXACT, RING = "cyclospectrum-h200-exact.csv", "cyclospectrum-h200.csv"
+
+
+@figure("cyclospectrum", "| sorted | {327} | all | {326} | {194} | not run |", EXACT)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    some = frame[frame["order"] == "sorted"]
+    return some["configurations"].max(), row(some, "exact", residues=1024), row(some, "exact", residues=4096)
+
+
+@figure("cyclospectrum", "| unsorted | {122} | all | {121} | {120} | all |", EXACT)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    some = frame[frame["order"] == "unsorted"]
+    return some["configurations"].max(), row(some, "exact", residues=1024), row(some, "exact", residues=4096)
+
+
+@figure("cyclospectrum", "{3,577} comparisons, none of them wrong", EXACT)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    assert not frame["wrong"].any()
+    return [frame["exact"].sum()]
+
+
+@figure(
+    "cyclospectrum",
+    "| **tuned** (`counting`, in shared memory) | **{0.037}** | **{0.072}** | **{0.447}** |", RING,
+)  # fmt: skip
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [winner(frame, "cyclospectrum", f"n{n}") for n in (1024, 4096, 16384)]
+
+
+@figure("cyclospectrum", "| `counting`, in global memory | {0.055} | {0.167} | {2.00} |", RING)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [best(frame, workload=f"n{n}", finish="counting", count_in="global") for n in (1024, 4096, 16384)]
+
+
+for _bits, _text in {
+    "needed": "CUB radix sort of the needed bits | {0.070} | {0.376} | {4.86} |",
+    "all": "CUB radix sort of 32 bits | {0.082} | {0.450} | {5.92} |",
+}.items():
+
+    def _radix(frame: pd.DataFrame, bits: str = _bits) -> Sequence[float]:
+        wanted = {"generation": "prefix", "finish": "radix_sort", "key_bits": bits}
+        return [best(frame, workload=f"n{n}", **wanted) for n in (1024, 4096, 16384)]
+
+    figure("cyclospectrum", _text, RING)(_radix)
+
+for _what, _text in {
+    "torch prefix differences + torch.sort": "`torch.sort` | | {1.03} | {11.7} |",
+    "torch prefix differences + cupy sort in place": "cupy's sort in place | | {0.775} | {5.72} |",
+}.items():
+
+    def _sorted(frame: pd.DataFrame, what: str = _what) -> Sequence[float]:
+        return [row(frame, "ms", residues=n, what=what) for n in (4096, 16384)]
+
+    figure("cyclospectrum", _text, "cyclospectrum-h200-peers.csv")(_sorted)
+
+
+@figure(
+    "cyclospectrum",
+    "{26} x faster than `torch.sort` and {13} x faster than cupy's sort",
+    "cyclospectrum-h200-peers.csv",
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    some = frame[frame["residues"] == 16384]
+    return [row(some, "times_ours", what=what) for what in some["what"].iloc[1:]]
+
+
+@figure(
+    "cyclospectrum",
+    "writing the {1.07} GB list {0.296} ms: {3.6} TB/s, {92} % of the measured copy bandwidth of {3.94} TB/s",
+    RING, "limits.json",
+)  # fmt: skip
+def _(frame: pd.DataFrame, limits: dict[str, float]) -> Sequence[float]:
+    nbytes = 4 * (16384 * 16383 + 2)
+    some = frame[(frame["workload"] == "n16384") & (frame["finish"] == "counting")].sort_values("time_ms")
+    milliseconds = float(some.iloc[0]["kernel_expand_ms"])
+    rate, copy = nbytes / milliseconds * 1e3, limits["bytes_per_s"]
+    return nbytes / 1e9, milliseconds, rate / 1e12, 100 * rate / copy, copy / 1e12
+
+
+CHARTS = ("cyclospectrum-host-charts.csv", "cyclospectrum-h200-charts.csv")
+PROGRAMS = ("sequential brute", "sequential optimized", "CUDA brute", "CUDA optimized")
+for _n, _text in {
+    5: "| 5 | {0.021} | {0.017} | {0.040} | {0.063} |", 64: "| 64 | {0.096} | {0.032} | {0.052} | {0.57} |",
+    256: "| 256 | {4.4} | {0.31} | {0.32} | {2.6} |", 512: "| 512 | {30} | {1.4} | {1.3} | {5.9} |",
+    1024: "| 1,024 | {235} | {6.2} | {5.5} | {15.3} |",
+}.items():  # fmt: skip
+
+    def _list(host: pd.DataFrame, gpu: pd.DataFrame, n: int = _n) -> Sequence[float]:
+        both = pd.concat([host, gpu])
+        return [row(both, "ms", program=program, what="list", residues=n) for program in PROGRAMS]
+
+    figure("cyclospectrum", _text, *CHARTS)(_list)
+
+SUMS = (
+    "CUDA brute", "CUDA optimized", "optimized, one graph", "optimized, one cooperative launch", "running sum",
+    "prefix differences",
+)  # fmt: skip
+for _n, _text in {
+    64: "| 64 | 0.018 | {0.0049} | {0.57} | {0.061} | {0.025} | {0.0048} | {0.0059} |",
+    256: "| 256 | 0.14 | {0.012} | {2.2} | {0.24} | {0.039} | {0.011} | {0.0064} |",
+    1024: "| 1,024 | 2.2 | {0.20} | {9.1} | {1.00} | {1.44} | {0.046} | {0.0078} |",
+    4096: "| 4,096 | 31 | {11.8} | {36.8} | {4.1} | {5.5} | {0.19} | {0.031} |",
+    8192: "| 8,192 | 133 | {93.6} | {74.6} | {8.6} | {11.2} | {0.47} | {0.099} |",
+    16384: "| 16,384 | | {748} | {152} | {17.2} | {23.2} | {1.03} | {0.36} |",
+}.items():
+
+    def _sums(frame: pd.DataFrame, n: int = _n) -> Sequence[float]:
+        return [row(frame, "ms", program=program, what="sums", residues=n) for program in SUMS]
+
+    figure("cyclospectrum", _text, CHARTS[1])(_sums)
+
+
+# -- eri --------------------------------------------------------------------------------------------------
+
+ERI, LIBCINT = "eri-h200.csv", "eri-h200-libcint.csv"
+
+
+@figure("eri", "{15} of the {71} measured ones began so slowly that they were sampled briefly", ERI)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    some = frame[(frame["workload"] == "water8") & (frame["state"] == "measured")]
+    return (some["abandoned"] == True).sum(), len(some)  # noqa: E712 - a column of objects
+
+
+@figure("eri", "the first {800} in declared order ran on `water2`", "eri-h200-water2.csv.xz")
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [(frame["state"] == "measured").sum()]
+
+
+@figure("eri", "`split` 4 with screening took {0.131} ms", ERI)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [best(frame, workload="water8", screening="schwarz", split=4)]
+
+
+@figure("eri", "without screening the best was {0.195} ms ({2.91e11} components/s;", ERI)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    some = frame[(frame["workload"] == "water8") & (frame["screening"] == "none")]
+    return some["time_ms"].min(), some["operations_per_s"].max()
+
+
+@figure(
+    "eri",
+    "Matrices of the same molecule took {0.299} ms ({1.89e11}), STO-3G's one subclass of 81 components {0.059} ms ({1.91e11})",
+    ERI,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    some = [frame[frame["workload"] == name] for name in ("water8-jk", "water8-sto3g")]
+    return [value for one in some for value in (one["time_ms"].min(), one["operations_per_s"].max())]
+
+
+LISTS: dict[str, tuple[str, dict[str, str]]] = {
+    "| place, computed, 2 | {0.193} ms | {2.93e11} | {24.0} ms | **{124} x** |":
+        ("water8", {"order": "place", "roots": "computed", "split": "2", "screening": "none"}),
+    "| | place, deferred, 2 | {0.209} ms | {2.71e11} | | {115} x |":
+        ("water8", {"order": "place", "roots": "deferred", "split": "2", "screening": "none"}),
+    "| | subclass, deferred, 2 | {0.225} ms | {2.52e11} | | {107} x |":
+        ("water8", {"order": "subclass", "roots": "deferred", "split": "2", "block_size": "128"}),
+    "| | place, computed, 4 | {0.228} ms | {2.49e11} | | {105} x |":
+        ("water8", {"order": "place", "roots": "computed", "split": "4"}),
+    "| | place, deferred, 1 | {0.345} ms | {1.64e11} | | {69} x |":
+        ("water8", {"order": "place", "roots": "deferred", "split": "1"}),
+    "| | screened, schwarz, deferred, 2 | {0.190} ms | ({2.98e11}) | | {126} x |":
+        ("water8", {"order": "schwarz", "roots": "deferred", "split": "2"}),
+    "| place, deferred, 1 | {16.8} ms | **{4.21e11}** | {780} ms | {46} x |":
+        ("water27", {"roots": "deferred", "split": "1"}),
+    "| | place, deferred, 2 | {18.8} ms | {3.77e11} | | {42} x |": ("water27", {"roots": "deferred", "split": "2"}),
+    "| | place, deferred, 4 | {23.4} ms | {3.02e11} | | {33} x |": ("water27", {"roots": "deferred", "split": "4"}),
+}  # fmt: skip
+for _text, (_workload, _wanted) in LISTS.items():
+
+    def _beside(
+        frame: pd.DataFrame, workload: str = _workload, wanted: dict[str, Any] = _wanted, text: str = _text
+    ) -> Sequence[float]:
+        some = frame[frame["workload"] == workload]
+        for name, value in wanted.items():
+            some = some[("," + some["configuration"] + ",").str.contains(f",{name}={value},", regex=False)]
+        (one,) = some.to_dict("records")
+        rates = [one["gpu_ms"], one["gpu_components_per_s"]]
+        ratio = one["libcint_ms"] / one["gpu_ms"]
+        return [*rates, one["libcint_ms"], ratio] if text.count("{") == 4 else [*rates, ratio]
+
+    figure("eri", _text, LIBCINT)(_beside)
+
+SPLITS = {2: "eri-h200-subclasses.csv", 1: "eri-h200-subclasses-split1.csv"}
+for _split, _text in {
+    2: "| `split` 2 | {7.4e9} | {4.7e10} | {4.4e10} | {1.2e11} | {3.4e11} | {3.9e11} | {5.2e11} | {5.5e11} | {3.0e11} |",
+    1: "| `split` 1 | {8.1e9} | {5.3e10} | {5.0e10} | {1.4e11} | {4.0e11} | {4.3e11} | {5.1e11} | {5.2e11} | {2.1e11} |",
+}.items():
+
+    def _subclasses(frame: pd.DataFrame) -> Sequence[float]:
+        counts = (1, 9, 18, 36, 81, 162, 324, 648, 1296)
+        return [row(frame, "components_per_s", components=count) for count in counts]
+
+    figure("eri", _text, SPLITS[_split])(_subclasses)
+
+
+@figure(
+    "eri",
+    "{5} of {15} are ({3} with `split` 1), the others lie between {55} % too short (6 components) and {34} % too long (216), "
+    "and the sum is {19} % short",
+    *SPLITS.values(),
+)
+def _(frame: pd.DataFrame, other: pd.DataFrame) -> Sequence[float]:
+    off, off_1 = (f["modelled_ms"] / f["measured_ms"] - 1 for f in (frame, other))
+    assert frame["components"][off.idxmin()] == 6 and frame["components"][off.idxmax()] == 216
+    short = 1 - frame["modelled_ms"].sum() / frame["measured_ms"].sum()
+    close = [(one.abs() < 0.1).sum() for one in (off, off_1)]
+    return close[0], len(off), close[1], -100 * off.min(), 100 * off.max(), 100 * short
+
+
+@figure(
+    "eri", "{2.93e11} components/s are {35} % of the measured {1.50e13} multiply-adds a second",
+    LIBCINT, "limits.json",
+)  # fmt: skip
+def _(frame: pd.DataFrame, limits: dict[str, float]) -> Sequence[float]:
+    some = frame[(frame["workload"] == "water8") & ~frame["configuration"].str.contains("screening=schwarz")]
+    rate, most = some["gpu_components_per_s"].max(), limits["fp64_fma_per_s"]
+    return rate, 100 * 18 * rate / most, most
+
+
+TRANSFER = "eri-h200-transfer.csv"
+for _scheme, _text in {
+    "scheme-2": "| 2, work-units | {40.8} MB | {2.39} ms | {3.70} ms | {0.65} ms | {6.75} ms |",
+    "scheme-3": "| 3, components | {2,037} MB | {209} ms | {2.42} ms | {0.66} ms | {212} ms |",
+    "scheme-4": "| 4 | {0.0436} MB | {0.03} ms | {1.60} ms | {0.70} ms | {2.32} ms |",
+    "scheme-4-pairs": "| 4, and with pairs on the device | {0.0436} MB | {0.03} ms | {1.03} ms | {0.69} ms | {1.75} ms |",
+}.items():
+
+    def _sent(frame: pd.DataFrame, scheme: str = _scheme) -> Sequence[float]:
+        columns = ("send_ms", "kernels_ms", "back_ms", "send_kernels_back_ms")
+        sent = row(frame, "sent_bytes", scheme=scheme) / 1e6
+        return [sent, *(row(frame, column, scheme=scheme) for column in columns)]
+
+    figure("eri", _text, TRANSFER)(_sent)
+
+# -- mummergpu --------------------------------------------------------------------------------------------
+
+GENOMES, TRAFFIC = "mummergpu-h200.csv", "mummergpu-h200-traffic.csv"
+for _workload, _text in {
+    "hsill": "| HSILL, 500,000 x 29 | {0.715} ms |", "ssuis": "| SSUIS, 1,000,000 x 36 | {1.43} ms |",
+    "lmono": "| LMONO, 1,000,000 x 116 | {6.82} ms |", "cbrigg": "| CBRIGG, 500,000 x 612 | {23.0} ms |",
+}.items():  # fmt: skip
+
+    def _match(frame: pd.DataFrame, workload: str = _workload) -> Sequence[float]:
+        return [frame[frame["workload"] == workload]["kernel_match_ms"].min()]
+
+    figure("mummergpu", _text, GENOMES)(_match)
+
+
+@figure("mummergpu", "with ten times its reads match takes {7.09} ms", "mummergpu-h200-hsill-x10.csv")
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [frame["kernel_match_ms"].min()]
+
+
+for (_workload, _layouts), _text in {
+    ("hsill", "merged, reordered"): "| HSILL | merged | {30.5} M, {42.9} G/s | {75} % | {23.2} M, {32.6} G/s | {85} % / {48} % |",
+    ("hsill", "control"): "| | split | {54.1} M, {40.4} G/s | {74} % | {44.4} M, {33.1} G/s | {87} % / {49} % |",
+    ("ssuis", "merged, reordered"): "| SSUIS | merged | {110.8} M, {77.2} G/s | {84} % | {47.5} M, {33.1} G/s | {87} % / {49} % |",
+    ("ssuis", "control"): "| | split | {189.3} M, {61.9} G/s | {83} % | {106.3} M, {34.7} G/s | {91} % / {52} % |",
+    ("lmono", "merged, reordered"): "| LMONO | merged | {398.1} M, {58.3} G/s | {80} % | {228.2} M, {33.4} G/s | {88} % / {50} % |",
+    ("lmono", "control"): "| | split | {669.3} M, {50.5} G/s | {78} % | {448.1} M, {33.8} G/s | {89} % / {50} % |",
+    ("cbrigg", "merged, construction"): "| CBRIGG | merged | {903.8} M, {37.9} G/s | {68} % | {685.8} M, {28.8} G/s | {76} % / {43} % |",
+    ("cbrigg", "control"): "| | split | {1,559.4} M, {37.4} G/s | {71} % | {1,302.3} M, {31.2} G/s | {82} % / {46} % |",
+}.items():  # fmt: skip
+
+    def _fetches(
+        frame: pd.DataFrame, limits: dict[str, float], workload: str = _workload, layouts: str = _layouts
+    ) -> Sequence[float]:
+        (one,) = frame[(frame["workload"] == workload) & (frame["layouts"] == layouts)].to_dict("records")
+        seconds, fetches = one["match_ms"] / 1e3, one["dram_read_sectors"] / 2
+        rate = fetches / seconds
+        return [
+            one["l2_requests"] / 1e6, one["l2_requests"] / seconds / 1e9, one["l2_busy_percent"], fetches / 1e6, rate / 1e9,
+            100 * rate / limits["random_64_byte_fetches_per_s"], 100 * 64 * rate / limits["dram_read_bytes_per_s"],
+        ]  # fmt: skip
+
+    figure("mummergpu", _text, TRAFFIC, "limits.json")(_fetches)
+
+
+@figure(
+    "mummergpu",
+    "Records of 64 bytes at random places, with nothing else to do, come at {38.1} G/s on this chip, and {67} G/s would be all",
+    "limits.json",
+)
+def _(limits: dict[str, float]) -> Sequence[float]:
+    return limits["random_64_byte_fetches_per_s"] / 1e9, limits["dram_read_bytes_per_s"] / 64e9
+
+
+WHOLE = "mummergpu-h200-end-to-end.csv"
+
+
+def _commands(frame: pd.DataFrame, run: int, workload: str, *wanted: tuple[str, int]) -> list[float]:
+    some = frame[(frame["run"] == run) & (frame["workload"] == workload)]
+    return [row(some, "seconds_median", tool=tool, threads=threads) for tool, threads in wanted]
+
+
+@figure("mummergpu", "| LMONO, run 3 | {56.5} | {29.4} / {1.97} | | {2.98} / **{1.68}** |", WHOLE)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return _commands(
+        frame, 3, "lmono", ("mummer 3", 1), ("MUMmer4", 1), ("MUMmer4", 16), ("autotune, cold cache", 16),
+        ("autotune, warm cache", 16),
+    )  # fmt: skip
+
+
+@figure("mummergpu", "but that of MUMmer {4.0}.1 on HSILL, which has as many and not all the same", WHOLE)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    differ = frame[frame["agrees"] == "no"]
+    assert set(zip(differ["workload"], differ["tool"], differ["version"], strict=True)) == {
+        ("hsill", "MUMmer4", "4.0.1")
+    }
+    assert frame[frame["workload"] == "hsill"]["matches"].nunique() == 1
+    return [4.0]
+
+
+@figure("mummergpu", "| SSUIS, run 2 | | - / **{1.56}** | | {2.51} / {1.87} |", WHOLE)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return _commands(
+        frame, 2, "ssuis", ("MUMmer4", 16), ("autotune, cold cache", 16), ("autotune, warm cache", 16)
+    )
+
+
+for _workload, _text in {
+    "lmono": "| LMONO | {8.31}, {211} | {14.1}, {200} | {487} |", "ssuis": "| SSUIS | {33.0}, {278} | {38.7}, {119} | {301} |",
+    "cbrigg": "| CBRIGG | {24.2}, {814} | {40.8}, {821} | {2404} |", "hsill": "| HSILL | {163}, {2440} | {209}, {730} | {2627} |",
+}.items():  # fmt: skip
+
+    def _calls(frame: pd.DataFrame, workload: str = _workload) -> Sequence[float]:
+        some = frame[(frame["workload"] == workload) & (frame["state"] == "measured")]
+        some = some.assign(once=some["transform_ms"] + some["transfer_ms"])
+        some = some.assign(whole=some["time_ms"] + some["once"])
+        kernels, call = some.sort_values("time_ms").iloc[0], some.sort_values("whole").iloc[0]
+        (usual,) = some[some["preset"].fillna("").str.contains("mummergpu-2.0", regex=False)]["whole"]
+        return kernels["time_ms"], kernels["once"], call["time_ms"], call["whole"], usual
+
+    figure("mummergpu", _text, "mummergpu-h200-transform.csv")(_calls)
+
+# -- reaction_diffusion -----------------------------------------------------------------------------------
+
+EXPERIMENT, LARGE = "reaction_diffusion-h200-experiment.csv", "reaction_diffusion-h200-large.csv"
+
+
+def _lattice(**wanted: Any) -> Callable[[pd.DataFrame], Sequence[float]]:
+    """Milliseconds and updates a second of the only configuration with these values."""
+
+    def values(frame: pd.DataFrame) -> Sequence[float]:
+        for name, value in wanted.items():
+            frame = frame[("," + frame["configuration"] + ",").str.contains(f",{name}={value},", regex=False)]
+        ((milliseconds, rate),) = frame[["ms", "updates_per_second"]].itertuples(index=False)
+        return milliseconds, rate
+
+    return values
+
+
+_WINNER = {
+    "block_size": 640, "strip": 6, "coefficient": "separable", "time_block": 16, "launch": "graph",
+    "field_memory": "register_tile",
+}  # fmt: skip
+for _text, _change in {
+    "16 steps a launch, graph | {81.5} ms | {1.29e12} | the winner |": {},
+    "| 512 threads x 8 rows, otherwise as the winner | {88.0} ms | {1.19e12} |": {
+        "block_size": 512,
+        "strip": 8,
+    },
+    "| 384 threads x 12 rows, 20 steps | {89.4} ms | {1.17e12} |": {
+        "block_size": 384,
+        "strip": 12,
+        "time_block": 20,
+    },
+    "| the winner with 12 steps | {90.4} ms | {1.16e12} |": {"time_block": 12},
+    "| the winner, persistent, `own` stored | {94.9} ms | {1.11e12} |": {
+        "launch": "persistent",
+        "coefficient": "stored",
+    },
+    "| the winner with `own` stored | {98.7} ms | {1.06e12} |": {"coefficient": "stored"},
+}.items():
+    figure("reaction_diffusion", _text, EXPERIMENT)(_lattice(**{**_WINNER, **_change}))
+for _text, _change in {
+    "12 steps, persistent | {41.9} ms | {1.54e12} |": {"launch": "persistent"},
+    "| the same as launches of a graph | {42.2} ms | {1.53e12} |": {"launch": "graph"},
+}.items():
+    _large = {**_WINNER, "block_size": 512, "strip": 8, "time_block": 12, **_change}
+    figure("reaction_diffusion", _text, LARGE)(_lattice(**_large))
+
+
+@figure(
+    "reaction_diffusion",
+    "through CuPy {1.88e11}, PyTorch's eager operations {1.42e10}, CuPy's array operations {5.59e9}",
+    "reaction_diffusion-h200-peers.csv",
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return list(frame["updates_per_second"])
+
+
+TUNED = "reaction_diffusion-h200.csv"
+
+
+@figure(
+    "reaction_diffusion",
+    "| `fast` | 48 of 48 | {0.352} ms, {1.19e12} updates/s: the winner of the table above | {0.377} ms",
+    TUNED,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    some = frame[frame["workload"] == "experiment"].sort_values("time_ms")
+    return some["time_ms"].iloc[0], some["operations_per_s"].iloc[0], some["time_ms"].iloc[1]
+
+
+@figure("reaction_diffusion", "| `textbook` | {44} of 44 | {1.44} ms, {2.91e11}:", TUNED)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    some = frame[(frame["workload"] == "experiment") & (frame["time_block"] == 1)].sort_values("time_ms")
+    return len(some), some["time_ms"].iloc[0], some["operations_per_s"].iloc[0]
+
+
+@figure("reaction_diffusion", "| `cell` | {63} of {66} | {0.911} ms, {2.88e11}:", TUNED)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    some = frame[frame["workload"] == "cell"].sort_values("time_ms")
+    return some["time_ms"].count(), len(some), some["time_ms"].iloc[0], some["operations_per_s"].iloc[0]
+
+
+@figure(
+    "reaction_diffusion",
+    "{40} of the 44 configurations ran before the time was over",
+    "reaction_diffusion-h200-textbook.csv",
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [len(frame)]
+
+
+# -- several-gpus, run-time -------------------------------------------------------------------------------
+
+SPREAD = ("coulomb-h200-x2-achbp-384.csv", "coulomb-h200-x2-mache-384.csv", "eri-h200-x2.csv")
+
+
+@figure(
+    "several-gpus",
+    "By `auto`, two H200s reach {0.994} and {0.985} of twice one on [potential maps of 384 slices](coulomb.md#measured), and "
+    "{0.957} on [integrals of (H2O)27](eri.md), a run of {28} ms, where whole groups reach {0.980}",
+    *SPREAD,
+)
+def _(*frames: pd.DataFrame) -> Sequence[float]:
+    def two(frame: pd.DataFrame, allocation: str, column: str) -> float:
+        return row(frame, column, devices=2, worker="all", allocation=allocation, redone=0)
+
+    shares = [two(frame, "auto", "efficiency") for frame in frames]
+    return [*shares, 1e3 * two(frames[2], "auto", "elapsed_s"), two(frames[2], "whole", "efficiency")]
+
+
+@figure(
+    "run-time",
+    "the driver and its context take {223} ms, which any program on the GPU pays once, `load` takes {15} ms and the first call "
+    "{54} ms",
+    "dispatch-overhead-h200.csv",
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [row(frame, "median", what=what) for what in ("driver and context", "load", "first call")]
+
+
+@figure("eri", "the one of 18 components takes {19} % of all time", "eri-h200-subclasses.csv")
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [100 * row(frame, "share_of_all", components=18)]
+
+
+def _reached_by(frame: pd.DataFrame, devices: int, allocation: str) -> float:
+    """Mean over longest of the measured times when the work is divided by ``allocation``."""
+    name = "eri_cost_model"
+    spec = spec_from_file_location(name, Path(__file__).parents[2] / "kernels" / "eri" / "cost_model.py")
+    assert spec and spec.loader
+    costs = sys.modules.get(name) or module_from_spec(spec)
+    if name not in sys.modules:
+        sys.modules[name] = costs
+        spec.loader.exec_module(costs)
+    shares = [costs.Share(c, u) for c, u in zip(frame["components"], frame["work_units"], strict=True)]
+    model = costs.calibrated(list(zip(shares, frame["measured_ms"], strict=True)))
+    of_one = dict(zip(frame["components"], frame["measured_ms"] / frame["work_units"], strict=True))
+    if allocation == "equal":
+        given = costs.equal_counts(shares, devices)
+    elif allocation == "pieces":
+        given = costs.chunked(shares, devices, model)
+    else:
+        given = costs.whole_subclasses(shares, devices, model)
+    return float(costs.efficiency([sum(of_one[s.components] * s.units for s in gpu) for gpu in given]))
+
+
+for _devices, _text in {
+    2: "| 2 | {0.891} | {0.961} | 0.999 | {0.991} |", 4: "| 4 | {0.732} | {0.788} | 0.993 | {0.986} |",
+    8: "| 8 | {0.604} | {0.644} | 0.644 | {0.967} |",
+}.items():  # fmt: skip
+
+    def _plans(frame: pd.DataFrame, devices: int = _devices) -> Sequence[float]:
+        return [_reached_by(frame, devices, allocation) for allocation in ("equal", "whole", "pieces")]
+
+    figure("eri", _text, "eri-h200-subclasses.csv")(_plans)
+
+# -- several devices --------------------------------------------------------------------------------------
+
+for _page, _file, _rows in (
+    ("coulomb", SPREAD[0], [
+        (1, "auto", "| 1 | `auto` | {96} | {739.2} ms | {1.000} | {1.040} |"),
+        (1, "contiguous", "| 1 | `contiguous` | {96} | {739.3} ms | {1.000} | {1.040} |"),
+        (1, "cyclic", "| 1 | `cyclic` | {1} | {1300.0} ms | {0.569} | {1.003} |"),
+        (2, "auto", "| 2 | `auto` | {48} | {371.9} ms | {0.994} | {1.034} |"),
+        (2, "contiguous", "| 2 | `contiguous` | {96} | {371.6} ms | {0.995} | {1.035} |"),
+        (2, "cyclic", "| 2 | `cyclic` | {1} | {650.9} ms | {0.568} | {1.005} |"),
+    ]),
+    ("coulomb", SPREAD[1], [
+        (1, "auto", "| 1 | `auto` | {32} | {108.2} ms | {1.000} | {1.040} |"),
+        (1, "contiguous", "| 1 | `contiguous` | {96} | {110.8} ms | {0.977} | {1.041} |"),
+        (1, "cyclic", "| 1 | `cyclic` | {1} | {161.5} ms | {0.670} | {1.013} |"),
+        (2, "auto", "| 2 | `auto` | {16} | {54.9} ms | {0.985} | {1.031} |"),
+        (2, "contiguous", "| 2 | `contiguous` | {96} | {56.0} ms | {0.967} | {1.037} |"),
+        (2, "cyclic", "| 2 | `cyclic` | {1} | {81.3} ms | {0.665} | {1.027} |"),
+    ]),
+    ("eri", SPREAD[2], [
+        (1, "auto", "| 1 | `auto` | {54.0} ms | {0.999} | {1.038} |"),
+        (1, "whole", "| 1 | `whole` | {54.1} ms | {0.997} | {1.036} |"),
+        (1, "balanced", "| 1 | `balanced` | {54.2} ms | {0.995} | {1.034} |"),
+        (1, "contiguous", "| 1 | `contiguous` | {54.1} ms | {0.996} | {1.035} |"),
+        (1, "dynamic", "| 1 | `dynamic` | {53.9} ms | {1.000} | {1.039} |"),
+        (2, "auto", "| 2 | `auto` | {28.2} ms | {0.957} | {0.992} |"),
+        (2, "whole", "| 2 | `whole` | {27.5} ms | {0.980} | {1.011} |"),
+        (2, "balanced", "| 2 | `balanced` | {28.1} ms | {0.961} | {0.995} |"),
+        (2, "contiguous", "| 2 | `contiguous` | {27.5} ms | {0.981} | {1.015} |"),
+        (2, "dynamic", "| 2 | `dynamic` | {27.5} ms | {0.979} | {1.016} |"),
+    ]),
+):  # fmt: skip
+    for _devices, _allocation, _text in _rows:
+
+        def _run(
+            frame: pd.DataFrame, devices: int = _devices, allocation: str = _allocation, text: str = _text
+        ) -> Sequence[float]:
+            some = frame[(frame["devices"] == devices) & (frame["worker"] == "all") & (frame["redone"] == 0)]
+            (one,) = some[some["allocation"] == allocation].to_dict("records")
+            told = [1e3 * one["elapsed_s"], one["efficiency"], one["predicted_over_measured"]]
+            return [one["batch"], *told] if text.count("{") == 4 else told
+
+        figure(_page, _text, _file)(_run)
+
+
+def _texture(frame: pd.DataFrame, workload: str, **wanted: Any) -> float:
+    """How many times as long a step through a texture takes as one from global memory."""
+    some = {"workload": workload, "time_block": 1, **wanted}
+    return best(frame, field_memory="texture", **some) / best(frame, field_memory="global", **some)
+
+
+for _text, _launch, _boundaries in (
+    ("| graph, clamp | {0.998} | | {2.74} |", "graph", ["clamp"]),
+    ("| graph, branch | {1.14} | | {2.68} |", "graph", ["branch"]),
+    ("| graph, mask | {1.15} | | {2.57} |", "graph", ["mask"]),
+    ("| each, clamp | {0.996} | | {2.38} |", "each", ["clamp"]),
+    ("| each, branch; mask | {1.13}; {1.13} | | {2.35}; {2.27} |", "each", ["branch", "mask"]),
+):
+
+    def _walls(
+        frame: pd.DataFrame, launch: str = _launch, boundaries: Sequence[str] = tuple(_boundaries)
+    ) -> Sequence[float]:
+        return [
+            _texture(frame, "experiment", launch=launch, boundary=boundary, vector_width=width)
+            for width in (1, 4)
+            for boundary in boundaries
+        ]
+
+    figure("reaction_diffusion", _text, TUNED)(_walls)
+
+for _strip, _text in {
+    1: "`strip` 1 | {1.12} | {1.35} | {1.75} |",
+    4: "`strip` 4 | {1.25} | {1.30} | {1.56} |",
+}.items():
+
+    def _strips(frame: pd.DataFrame, strip: int = _strip) -> Sequence[float]:
+        return [
+            _texture(frame, "cell", launch="graph", boundary="mask", strip=strip, vector_width=width)
+            for width in (1, 2, 4)
+        ]
+
+    figure("reaction_diffusion", _text, TUNED)(_strips)
+
+
+@figure("coulomb", "- {27} of the {68} are at 3.7·10¹² or more", MAP)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    some = frame[~frame["preset"].fillna("").isin([*PRESETS])]
+    return (some["operations_per_s"] >= 3.7e12).sum(), len(some)
+
+
+@figure(
+    "proof",
+    "took {7.5} s with all of this and {6.4} s before it (2026-11-22, `benchmarks/results/proof-cost-h200.csv`): {17} % more",
+    "proof-cost-h200.csv",
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    walls = frame[frame["run"] != "warm"].groupby("tree")["wall_s"].median()
+    return walls["after"], walls["before"], 100 * (walls["after"] / walls["before"] - 1)
+
+
+@figure("proof", "called no configuration wrong in all {80}", "proof-repeated.csv")
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (len(frame[frame["not_measured"] == 0]),)
+
+
+@figure(
+    "proof",
+    "128 configurations took {7.25} s with all of this and {6.85} s before it. A sweep of presets alone (`--preset ladder`), "
+    "which are verified in full however slow they are, took {2.1} s and {1.4} s",
+    "proof-cost-cpu.csv",
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    walls = frame.groupby(["selection", "tree"])["wall_s"].median()
+    return [walls[s, t] for s in ("block_size=128,memory=global", "ladder") for t in ("after", "before")]
+
+
+@figure("proof", "of {2,674} configurations {2,673} were measured", "proof-families-h200.csv")
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return frame["tried"].sum(), frame["measured"].sum()

@@ -1,0 +1,73 @@
+"""Random data declarations and layouts, and arrays to store: what the layout tests draw from."""
+
+import math
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from autotune.layout.arrays import SCALAR_TYPES, Data, Field
+from autotune.layout.bit_packing import PACKINGS, packing
+from autotune.layout.layout import DIMS, Layout
+
+AXES = ("i", "j", "k")
+
+
+def data(type_name: str = "int32", rank: int = 1, **more: Any) -> Data:
+    """An input of plain elements, its extents named i, j, k."""
+    return Data(name="a", role="input", fields=(Field("", type_name),), shape=AXES[:rank], **more)
+
+
+def record(*types: str, rank: int = 1, **more: Any) -> Data:
+    """An input of records with fields f0, f1, …"""
+    fields = tuple(Field(f"f{i}", type_name) for i, type_name in enumerate(types))
+    return Data(name="a", role="input", fields=fields, record="Record", shape=AXES[:rank], **more)
+
+
+def random_array(declared: Data, shape: tuple[int, ...], top: int | None, seed: int) -> NDArray[Any]:
+    """Random bytes (NaNs and all) as an array of ``declared``; with ``top``, whole numbers up to it."""
+    generator = np.random.default_rng(seed)
+    if top is not None:
+        return generator.integers(0, top, shape, endpoint=True).astype(declared.dtype)
+    raw = generator.bytes(math.prod(shape) * declared.dtype.itemsize)
+    return np.frombuffer(raw, declared.dtype).reshape(shape).copy()
+
+
+@st.composite
+def layouts(draw: st.DrawFn) -> tuple[Layout, NDArray[Any]]:
+    """Any combination of the layout choices for any kind of data, with an array to store."""
+    shape = tuple(draw(st.lists(st.integers(1, 6), min_size=1, max_size=3)))
+    rank = len(shape)
+    common: dict[str, Any] = {"rank": rank, "plane": draw(st.sampled_from([(32, 1), (32, 4)]))}
+    kind = draw(st.sampled_from(["plain", "record", "packed"]))
+    chosen: dict[str, Any] = {}
+    top = None
+    if kind == "plain":
+        declared = data(draw(st.sampled_from(list(SCALAR_TYPES))), **common)
+    elif kind == "record":
+        alike = draw(
+            st.sampled_from([("int8", "uint8"), ("int16",), ("float32", "int32"), ("int64", "float64")])
+        )
+        declared = record(*draw(st.lists(st.sampled_from(alike), min_size=1, max_size=4)), **common)
+    else:
+        chosen = {
+            "packing": packing(draw(st.sampled_from(list(PACKINGS)))),
+            "vector": draw(st.sampled_from([1, 2, 4])),
+        }
+        top = min(2 ** chosen["packing"].bits - 1, 2**31 - 1)
+        axis = draw(st.sampled_from(AXES[:rank]))
+        longer = draw(st.integers(1, 150))  # past a word of every packing
+        shape = tuple(longer if name == axis else n for name, n in zip(AXES, shape, strict=False))
+        declared = data("int32", packed=axis, **common)
+    members = draw(st.integers(1, 3))
+    layout = Layout(
+        data=declared,
+        axes=tuple(draw(st.permutations(range(rank)))),
+        padding=draw(st.integers(1, 5)),
+        records=draw(st.sampled_from(["aos", "soa", "aosoa2", "aosoa3", "aosoa4"])),
+        dims=draw(st.sampled_from(DIMS)),
+        group=(members, draw(st.integers(0, members - 1))),
+        **chosen,
+    )
+    return layout, random_array(declared, shape, top, draw(st.integers(0, 2**32)))
