@@ -4,18 +4,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from autotune.cli.commands import app as app
-    from autotune.cli.commands import main as main
+    from autotune.cli.commands import app, main
 
 __all__ = ["app", "main"]
 
-_ON_DEMAND = {
-    "app": "commands",
-    "main": "commands",
+_ON_DEMAND = {  # by module: a dispatcher never pays for these
+    "commands": "app main",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ON_DEMAND:
-        return getattr(import_module(f"{__name__}.{_ON_DEMAND[name]}"), name)
+    for module, names in _ON_DEMAND.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -19,26 +19,24 @@ from autotune.compile.toolchain import (
 from autotune.compile.variant import Geometry, Variant, batch, default_header, scalar_bytes
 
 if TYPE_CHECKING:
-    from autotune.compile.nvcc import Nvcc as Nvcc
-    from autotune.compile.nvcc import find_nvcc as find_nvcc
-    from autotune.compile.nvrtc import Nvrtc as Nvrtc
-    from autotune.compile.occupancy_model import LIMITS as LIMITS
-    from autotune.compile.occupancy_model import occupancy as occupancy
-    from autotune.compile.profile import KernelProfile as KernelProfile
-    from autotune.compile.profile import profiles as profiles
-    from autotune.compile.same_code import idle_policies as idle_policies
-    from autotune.compile.same_code import sameness as sameness
-    from autotune.compile.static_pass import _HINTS as _HINTS
-    from autotune.compile.static_pass import BLOCK_SIZES as BLOCK_SIZES
-    from autotune.compile.static_pass import OF_THE_BLOCK as OF_THE_BLOCK
-    from autotune.compile.static_pass import Known as Known
-    from autotune.compile.static_pass import StaticProfile as StaticProfile
-    from autotune.compile.static_pass import _figures as _figures
-    from autotune.compile.static_pass import better_neighbours as better_neighbours
-    from autotune.compile.static_pass import occupancy_curve as occupancy_curve
-    from autotune.compile.static_pass import registers_to_next_block as registers_to_next_block
-    from autotune.compile.static_pass import static_sweep as static_sweep
-    from autotune.compile.static_pass import static_toolchain as static_toolchain
+    from autotune.compile.nvcc import Nvcc, find_nvcc
+    from autotune.compile.nvrtc import Nvrtc
+    from autotune.compile.occupancy_model import LIMITS, occupancy
+    from autotune.compile.profile import KernelProfile, profiles
+    from autotune.compile.same_code import idle_policies, sameness
+    from autotune.compile.static_pass import (
+        _HINTS,
+        BLOCK_SIZES,
+        OF_THE_BLOCK,
+        Known,
+        StaticProfile,
+        _figures,
+        better_neighbours,
+        occupancy_curve,
+        registers_to_next_block,
+        static_sweep,
+        static_toolchain,
+    )
 
 __all__ = [
     "BLOCK_SIZES",
@@ -89,31 +87,19 @@ __all__ = [
     "worthwhile",
 ]
 
-_ON_DEMAND = {
-    "Nvcc": "nvcc",
-    "find_nvcc": "nvcc",
-    "Nvrtc": "nvrtc",
-    "LIMITS": "occupancy_model",
-    "occupancy": "occupancy_model",
-    "KernelProfile": "profile",
-    "profiles": "profile",
-    "idle_policies": "same_code",
-    "sameness": "same_code",
-    "BLOCK_SIZES": "static_pass",
-    "Known": "static_pass",
-    "OF_THE_BLOCK": "static_pass",
-    "StaticProfile": "static_pass",
-    "_HINTS": "static_pass",
-    "_figures": "static_pass",
-    "better_neighbours": "static_pass",
-    "occupancy_curve": "static_pass",
-    "registers_to_next_block": "static_pass",
-    "static_sweep": "static_pass",
-    "static_toolchain": "static_pass",
+_ON_DEMAND = {  # by module: a dispatcher never pays for these
+    "nvcc": "Nvcc find_nvcc",
+    "nvrtc": "Nvrtc",
+    "occupancy_model": "LIMITS occupancy",
+    "profile": "KernelProfile profiles",
+    "same_code": "idle_policies sameness",
+    "static_pass": "BLOCK_SIZES Known OF_THE_BLOCK StaticProfile _HINTS _figures better_neighbours "
+    "occupancy_curve registers_to_next_block static_sweep static_toolchain",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ON_DEMAND:
-        return getattr(import_module(f"{__name__}.{_ON_DEMAND[name]}"), name)
+    for module, names in _ON_DEMAND.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

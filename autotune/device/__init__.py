@@ -20,8 +20,8 @@ from autotune.device.transform import Mover, alignment, is_as_stored, is_canonic
 from autotune.device.windows import Shared
 
 if TYPE_CHECKING:
-    from autotune.device.cuda.backend import CudaBackend as CudaBackend
-    from autotune.device.cuda.driver import devices as devices
+    from autotune.device.cuda.backend import CudaBackend
+    from autotune.device.cuda.driver import devices
 
 __all__ = [
     "Backend",
@@ -63,13 +63,14 @@ __all__ = [
     "watch",
 ]
 
-_ON_DEMAND = {
-    "CudaBackend": "cuda.backend",
-    "devices": "cuda.driver",
+_ON_DEMAND = {  # by module: a dispatcher never pays for these
+    "cuda.backend": "CudaBackend",
+    "cuda.driver": "devices",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ON_DEMAND:
-        return getattr(import_module(f"{__name__}.{_ON_DEMAND[name]}"), name)
+    for module, names in _ON_DEMAND.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,13 +7,10 @@ from autotune.dispatch.kernel import Kernel, explained, load
 from autotune.dispatch.prepared import Prepared
 
 if TYPE_CHECKING:
-    from autotune.dispatch.spread.plan import ALLOCATIONS as ALLOCATIONS
-    from autotune.dispatch.spread.plan import Chunk as Chunk
-    from autotune.dispatch.spread.plan import Units as Units
-    from autotune.dispatch.spread.report import Report as Report
-    from autotune.dispatch.spread.spread import Spread as Spread
-    from autotune.dispatch.spread.spread import SpreadKernel as SpreadKernel
-    from autotune.dispatch.spread.team import Member as Member
+    from autotune.dispatch.spread.plan import ALLOCATIONS, Chunk, Units
+    from autotune.dispatch.spread.report import Report
+    from autotune.dispatch.spread.spread import Spread, SpreadKernel
+    from autotune.dispatch.spread.team import Member
 
 __all__ = [
     "ALLOCATIONS",
@@ -29,18 +26,16 @@ __all__ = [
     "load",
 ]
 
-_ON_DEMAND = {
-    "ALLOCATIONS": "spread.plan",
-    "Chunk": "spread.plan",
-    "Units": "spread.plan",
-    "Report": "spread.report",
-    "Spread": "spread.spread",
-    "SpreadKernel": "spread.spread",
-    "Member": "spread.team",
+_ON_DEMAND = {  # by module: a dispatcher never pays for these
+    "spread.plan": "ALLOCATIONS Chunk Units",
+    "spread.report": "Report",
+    "spread.spread": "Spread SpreadKernel",
+    "spread.team": "Member",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ON_DEMAND:
-        return getattr(import_module(f"{__name__}.{_ON_DEMAND[name]}"), name)
+    for module, names in _ON_DEMAND.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,18 +4,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from autotune.export.program import Request as Request
-    from autotune.export.program import export as export
+    from autotune.export.program import Request, export
 
 __all__ = ["Request", "export"]
 
-_ON_DEMAND = {
-    "Request": "program",
-    "export": "program",
+_ON_DEMAND = {  # by module: a dispatcher never pays for these
+    "program": "Request export",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ON_DEMAND:
-        return getattr(import_module(f"{__name__}.{_ON_DEMAND[name]}"), name)
+    for module, names in _ON_DEMAND.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -19,14 +19,9 @@ from autotune.measure.sampling import (
 from autotune.measure.verify import AGAIN, GUARD_BYTES, PROOF_VERSION, Verifier
 
 if TYPE_CHECKING:
-    from autotune.measure.ceilings import CEILINGS as CEILINGS
-    from autotune.measure.ceilings import measured as measured
-    from autotune.measure.ncu import COUNTERS as COUNTERS
-    from autotune.measure.ncu import find_ncu as find_ncu
-    from autotune.measure.ncu import profile as profile
-    from autotune.measure.ncu_process import Result as Result
-    from autotune.measure.ncu_process import Task as Task
-    from autotune.measure.ncu_process import watched as watched
+    from autotune.measure.ceilings import CEILINGS, measured
+    from autotune.measure.ncu import COUNTERS, find_ncu, profile
+    from autotune.measure.ncu_process import Result, Task, watched
 
 __all__ = [
     "AGAIN",
@@ -54,19 +49,15 @@ __all__ = [
     "watched",
 ]
 
-_ON_DEMAND = {
-    "CEILINGS": "ceilings",
-    "measured": "ceilings",
-    "COUNTERS": "ncu",
-    "find_ncu": "ncu",
-    "profile": "ncu",
-    "Result": "ncu_process",
-    "Task": "ncu_process",
-    "watched": "ncu_process",
+_ON_DEMAND = {  # by module: a dispatcher never pays for these
+    "ceilings": "CEILINGS measured",
+    "ncu": "COUNTERS find_ncu profile",
+    "ncu_process": "Result Task watched",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ON_DEMAND:
-        return getattr(import_module(f"{__name__}.{_ON_DEMAND[name]}"), name)
+    for module, names in _ON_DEMAND.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,14 +17,9 @@ from autotune.policy.file import Crossover, Entry, PolicyFile, Rule, file_name, 
 from autotune.policy.selection import Candidate, Policies, candidates, choose, find, of_objective, untuned
 
 if TYPE_CHECKING:
-    from autotune.policy.comparison import Comparison as Comparison
-    from autotune.policy.comparison import Moved as Moved
-    from autotune.policy.comparison import compare as compare
-    from autotune.policy.comparison import read_side as read_side
-    from autotune.policy.merge import merged as merged
-    from autotune.policy.merge import new_entries as new_entries
-    from autotune.policy.merge import update as update
-    from autotune.policy.rule import weighed as weighed
+    from autotune.policy.comparison import Comparison, Moved, compare, read_side
+    from autotune.policy.merge import merged, new_entries, update
+    from autotune.policy.rule import weighed
 
 __all__ = [
     "Candidate",
@@ -62,19 +57,15 @@ __all__ = [
     "write",
 ]
 
-_ON_DEMAND = {
-    "Comparison": "comparison",
-    "Moved": "comparison",
-    "compare": "comparison",
-    "read_side": "comparison",
-    "merged": "merge",
-    "new_entries": "merge",
-    "update": "merge",
-    "weighed": "rule",
+_ON_DEMAND = {  # by module: a dispatcher never pays for these
+    "comparison": "Comparison Moved compare read_side",
+    "merge": "merged new_entries update",
+    "rule": "weighed",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ON_DEMAND:
-        return getattr(import_module(f"{__name__}.{_ON_DEMAND[name]}"), name)
+    for module, names in _ON_DEMAND.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

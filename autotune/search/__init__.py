@@ -4,28 +4,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from autotune.search.ask_tell import METHODS as METHODS
-    from autotune.search.ask_tell import Search as Search
-    from autotune.search.ask_tell import default_trials as default_trials
-    from autotune.search.ask_tell import search as search
-    from autotune.search.offline import read_results as read_results
-    from autotune.search.offline import replay as replay
-    from autotune.search.offline import space as space
+    from autotune.search.ask_tell import METHODS, Search, default_trials, search
+    from autotune.search.offline import read_results, replay, space
 
 __all__ = ["METHODS", "Search", "default_trials", "read_results", "replay", "search", "space"]
 
-_ON_DEMAND = {
-    "METHODS": "ask_tell",
-    "Search": "ask_tell",
-    "default_trials": "ask_tell",
-    "search": "ask_tell",
-    "read_results": "offline",
-    "replay": "offline",
-    "space": "offline",
+_ON_DEMAND = {  # by module: a dispatcher never pays for these
+    "ask_tell": "METHODS Search default_trials search",
+    "offline": "read_results replay space",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ON_DEMAND:
-        return getattr(import_module(f"{__name__}.{_ON_DEMAND[name]}"), name)
+    for module, names in _ON_DEMAND.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

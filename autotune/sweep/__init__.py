@@ -4,16 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from autotune.sweep.crew import launched as launched
-    from autotune.sweep.crew import opened as opened
-    from autotune.sweep.engine import Interrupted as Interrupted
-    from autotune.sweep.engine import Sweep as Sweep
-    from autotune.sweep.process_worker import TRIAL_SECONDS as TRIAL_SECONDS
-    from autotune.sweep.sanitizer import TOOLS as TOOLS
-    from autotune.sweep.sanitizer import find_sanitizer as find_sanitizer
-    from autotune.sweep.sanitizer import findings as findings
-    from autotune.sweep.sanitizer import sanitized as sanitized
-    from autotune.sweep.worker import Worker as Worker
+    from autotune.sweep.crew import launched, opened
+    from autotune.sweep.engine import Interrupted, Sweep
+    from autotune.sweep.process_worker import TRIAL_SECONDS
+    from autotune.sweep.sanitizer import TOOLS, find_sanitizer, findings, sanitized
+    from autotune.sweep.worker import Worker
 
 __all__ = [
     "TOOLS",
@@ -28,21 +23,17 @@ __all__ = [
     "sanitized",
 ]
 
-_ON_DEMAND = {
-    "launched": "crew",
-    "opened": "crew",
-    "Interrupted": "engine",
-    "Sweep": "engine",
-    "TRIAL_SECONDS": "process_worker",
-    "TOOLS": "sanitizer",
-    "find_sanitizer": "sanitizer",
-    "findings": "sanitizer",
-    "sanitized": "sanitizer",
-    "Worker": "worker",
+_ON_DEMAND = {  # by module: a dispatcher never pays for these
+    "crew": "launched opened",
+    "engine": "Interrupted Sweep",
+    "process_worker": "TRIAL_SECONDS",
+    "sanitizer": "TOOLS find_sanitizer findings sanitized",
+    "worker": "Worker",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ON_DEMAND:
-        return getattr(import_module(f"{__name__}.{_ON_DEMAND[name]}"), name)
+    for module, names in _ON_DEMAND.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
