@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from autotune.dispatch import Prepared as Prepared
     from autotune.dispatch import load as load
     from autotune.errors import AutotuneError as AutotuneError
+    from autotune.report.notebook import study_html as study_html
 
 __version__ = "0.1.0"
 __all__ = ["AutotuneError", "Kernel", "Prepared", "__version__", "load"]
@@ -21,6 +22,7 @@ _LAZY = {
     "Kernel": "autotune.dispatch",
     "Prepared": "autotune.dispatch",
     "AutotuneError": "autotune.errors",
+    "study_html": "autotune.report.notebook",
 }
 
 

@@ -7,10 +7,12 @@ import secrets
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from autotune.errors import StoreError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "bundled",
@@ -105,12 +107,14 @@ def clean(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def csv_text(frame: pd.DataFrame) -> str:
+def csv_text(frame: "pd.DataFrame") -> str:
     """``frame`` as CSV whose texts no spreadsheet takes for formulas (see ``cell``); numbers stay as they are."""
+    from pandas.api.types import is_string_dtype
+
     kept = {
         column: [cell(value) if isinstance(value, str) else value for value in frame[column]]
         for column in frame.columns
-        if frame[column].dtype == object or pd.api.types.is_string_dtype(frame[column].dtype)
+        if frame[column].dtype == object or is_string_dtype(frame[column].dtype)
     }
     safe = frame.assign(**kept) if kept else frame
     return safe.rename(columns=cell).to_csv(index=False, lineterminator="\n")

@@ -47,7 +47,7 @@ def write(found: Mapping[str, Any], path: Path) -> Path:
 
 
 def _place(device: Device) -> Path:
-    return default_root() / "device_limits" / f"{device.slug}.json"
+    return default_root() / "limits" / f"{device.slug}.json"
 
 
 def print_limits(found: Mapping[str, Any], out: Console) -> None:

@@ -3,22 +3,11 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from autotune.compile.batches import compile_batch, compile_many, compilers, worthwhile
-from autotune.compile.cache import Cache, default_root, is_trusted, put_file
-from autotune.compile.host_library import library
-from autotune.compile.hostcxx import HostCxx, RuntimeCxx, cpu_model, find_compiler, runtime_batch
-from autotune.compile.toolchain import (
-    Batch,
-    BuildError,
-    Built,
-    Compiled,
-    CompileFailure,
-    Toolchain,
-    VariantSource,
-)
-from autotune.compile.variant import Geometry, Variant, batch, default_header, scalar_bytes
-
 if TYPE_CHECKING:
+    from autotune.compile.batches import compile_batch, compile_many, compilers, worthwhile
+    from autotune.compile.cache import Cache, default_root, is_trusted, put_file
+    from autotune.compile.host_library import library
+    from autotune.compile.hostcxx import HostCxx, RuntimeCxx, cpu_model, find_compiler, runtime_batch
     from autotune.compile.nvcc import Nvcc, find_nvcc
     from autotune.compile.nvrtc import Nvrtc
     from autotune.compile.occupancy_model import LIMITS, occupancy
@@ -37,6 +26,16 @@ if TYPE_CHECKING:
         static_sweep,
         static_toolchain,
     )
+    from autotune.compile.toolchain import (
+        Batch,
+        BuildError,
+        Built,
+        Compiled,
+        CompileFailure,
+        Toolchain,
+        VariantSource,
+    )
+    from autotune.compile.variant import Geometry, Variant, batch, default_header, scalar_bytes
 
 __all__ = [
     "BLOCK_SIZES",
@@ -87,7 +86,7 @@ __all__ = [
     "worthwhile",
 ]
 
-_ON_DEMAND = {  # by module: a dispatcher never pays for these
+_ON_DEMAND = {  # by module: who asks for a compiler's name pays for no other
     "nvcc": "Nvcc find_nvcc",
     "nvrtc": "Nvrtc",
     "occupancy_model": "LIMITS occupancy",
@@ -95,6 +94,12 @@ _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "same_code": "idle_policies sameness",
     "static_pass": "BLOCK_SIZES Known OF_THE_BLOCK StaticProfile _HINTS _figures better_neighbours "
     "occupancy_curve registers_to_next_block static_sweep static_toolchain",
+    "batches": "compile_batch compile_many compilers worthwhile",
+    "cache": "Cache default_root is_trusted put_file",
+    "host_library": "library",
+    "hostcxx": "HostCxx RuntimeCxx cpu_model find_compiler runtime_batch",
+    "toolchain": "Batch BuildError Built Compiled CompileFailure Toolchain VariantSource",
+    "variant": "Geometry Variant batch default_header scalar_bytes",
 }
 
 

@@ -67,6 +67,12 @@ class Study:
     def _ids_beside(self) -> frozenset[str]:
         return frozenset(self.about.get("beside", ()))
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the verdict and the configurations that have a name."""
+        from autotune import study_html
+
+        return study_html(self)
+
     def states(self) -> dict[str, int]:
         """How many trials of the selection ended in each state."""
         counts: dict[str, int] = {}

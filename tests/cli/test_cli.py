@@ -316,7 +316,7 @@ def test_python_dash_m_is_the_same() -> None:
 
 def test_importing_the_package_and_the_dispatcher_is_light() -> None:
     program = (
-        "import sys, json, autotune, autotune.dispatch, autotune.backends.cpu, autotune.backends.cuda;"
+        "import sys, json, autotune, autotune.dispatch, autotune.device.cpu.backend, autotune.device.cuda.backend;"
         "print(json.dumps(sorted(sys.modules)))"
     )
     done = subprocess.run(

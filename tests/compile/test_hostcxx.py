@@ -156,13 +156,13 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from fakes import write_family
-from autotune import family as families
+from autotune.declaration import load_family
 from autotune.compile.cache import Cache
 from autotune.compile.batches import compile_many
 from autotune.compile.hostcxx import HostCxx
 from autotune.compile.variant import Variant, batch
 if __name__ == "__main__":
-    family = families.load(write_family(Path({folder!r})))
+    family = load_family(write_family(Path({folder!r})))
     variants = tuple(Variant(family, c) for c in family.space.configurations())
     toolchain = HostCxx(({compiler!r},))
     for _ in compile_many(batch(family, variants), toolchain, Cache(Path({cache!r})), {processes}, 2):

@@ -76,7 +76,7 @@ def _digests(folder: Path) -> tuple[str, str]:
 
 def _fresh(folder: Path) -> None:
     """As in another process: what was imported is forgotten."""
-    for name in [n for n in sys.modules if n.startswith(("autotune_family_", "shared_by_families"))]:
+    for name in [n for n in sys.modules if n.startswith(("autotune_family_doubler", "shared_by_families"))]:
         del sys.modules[name]
 
 

@@ -127,7 +127,7 @@ ONCE = """
 import os
 from pathlib import Path
 
-from autotune.backends import LaunchError
+from autotune.device import LaunchError
 
 
 def fails(execution, first, count):

@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tarfile
 import tomllib
 import zipfile
@@ -130,10 +129,11 @@ def test_it_works_from_any_folder(wheel: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     # The environment's packages, without the checkout: an editable install would shadow the wheel.
+    packages = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
     program = f"""
 import sys
 sys.path[:0] = [{str(site)!r}]
-sys.path.append({sysconfig.get_path("purelib")!r})
+sys.path.extend({packages!r})
 from autotune.cli import main
 import autotune
 assert autotune.__file__.startswith({str(site)!r}), autotune.__file__

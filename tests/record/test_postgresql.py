@@ -85,7 +85,7 @@ def test_a_server_that_stays_away_is_an_error(
 STOPPED_IN_A_TRANSACTION = """
 import os, signal, sys
 import sqlalchemy
-from autotune import postgresql
+from autotune.record import postgresql
 postgresql._SILENT_S = float(sys.argv[2])
 from store_process import configurations, opened, trial
 store = opened(sys.argv[1])

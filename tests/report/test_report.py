@@ -25,6 +25,7 @@ from autotune.policy.merge import update
 from autotune.record.results_csv import read_results, results_frame, write_results
 from autotune.record.study import Study
 from autotune.record.trial import Trial
+from autotune.report import page as page_module
 from autotune.report.files import generated, used, write_all
 from autotune.report.page import write_report
 from autotune.report.verdict import LONGEST, Use, configurations, roles_of
@@ -114,7 +115,7 @@ def test_report_is_one_small_file_that_asks_for_nothing(report: Path, page: Page
     )
     ours = [script for script in page.scripts if "plotly.js v" not in script[:200]]
     assert len(ours) == 2
-    for text in (*ours, (Path(units.__file__).parent / "page.css").read_text()):
+    for text in (*ours, (Path(page_module.__file__).parent / "page.css").read_text()):
         assert "http:" not in text
         assert "https:" not in text
     assert "plotly.js v" in max(page.scripts, key=len)[:200]

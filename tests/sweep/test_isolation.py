@@ -17,10 +17,10 @@ from fake_device import FakeDevice, process
 from fakes import sweep
 from import_path import import_path
 
+from autotune import processes
 from autotune.errors import DeviceError, FamilyError
 from autotune.processes import own_folder
 from autotune.record.trial import Trial
-from autotune.sweep import messages as jobs
 from autotune.sweep.engine import Interrupted
 from autotune.sweep.process_worker import ProcessWorker
 
@@ -257,11 +257,7 @@ def test_no_process_outlives_a_sweep_that_is_killed(folder: Path, tmp_path: Path
     running.wait()
     assert gone(pid)
     assert len(list(tmp_path.glob("autotune-sweep-*"))) == 2  # it had no time to clean up
-    cleaning = (
-        "from autotune.processes import shared_arrays\n"
-        "from autotune.declaration.workload import Inputs\n"
-        "with shared_arrays(Inputs(arrays={}, sizes={}, options={}, scalars={})): pass\n"
-    )
+    cleaning = "from autotune.processes import shared_arrays\nwith shared_arrays({}): pass\n"
     subprocess.run([sys.executable, "-c", cleaning], env=environment, check=True)
     assert not list(tmp_path.glob("autotune-sweep-*"))
 
@@ -305,18 +301,18 @@ with own_folder() as name:
 
 def test_a_folder_that_is_being_removed_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    made, taken = [], jobs._OwnFolder.lock
+    made, taken = [], processes._OwnFolder.lock
 
-    def lock(folder: jobs._OwnFolder) -> bool:
+    def lock(folder: processes._OwnFolder) -> bool:
         made.append(folder.name)
         if len(made) > 1:
             return taken(folder)
         path = Path(folder.name) / "in-use"
         path.touch()
-        with jobs._Lock(path):  # as a process does that cleans up
+        with processes._Lock(path):  # as a process does that cleans up
             return taken(folder)
 
-    monkeypatch.setattr(jobs._OwnFolder, "lock", lock)
+    monkeypatch.setattr(processes._OwnFolder, "lock", lock)
     with own_folder() as name:
         assert [name] == made[1:] and not Path(made[0]).exists()
 

@@ -116,8 +116,8 @@ def test_a_signal_to_the_program(way: dict[str, Any], tmp_path: Path) -> None:
     program = (
         "import importlib, signal, sys, time\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored where tests run in the background
-        "from autotune import family\nfrom autotune.cli import main\n"
-        "aligning = importlib.import_module(family.load('mummergpu').module.__name__ + '.aligning')\n"
+        "from autotune.declaration import load_family\nfrom autotune.cli import main\n"
+        "aligning = importlib.import_module(load_family('mummergpu').module.__name__ + '.aligning')\n"
         "class Slow:\n"
         "    policy, lanes = '', 1\n"
         "    def __init__(self, *_): pass\n"
