@@ -91,7 +91,7 @@ def compare(
     verifier = Verifier(backend, family, expected)
     plans: dict[str, Callable[[], Any]] = {}
     for name, configuration in chosen.items():
-        variant = Variant(family, configuration, tuple(inputs.options.items()))
+        variant = Variant.of(family, configuration, inputs.options)
         (compiled,) = compile_batch(batch(family, (variant,)), backend.toolchain(), Cache(default_root()))
         assert not isinstance(compiled, CompileFailure), compiled
         execution = resident.execution(variant, backend.load(compiled))

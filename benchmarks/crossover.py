@@ -97,7 +97,7 @@ def main() -> int:
         )
         arrays = [np.asarray(array) for array in inputs.arrays.values()]
         ways = {kind: lambda kernel=kernel: kernel(*arrays) for kind, kernel in kernels.items()}  # noqa: B023
-        names = family.names(family.space.control, inputs.sizes, inputs.options, inputs.scalars)
+        names = inputs.names(family.space.control)
         on_gpu, on_cpu = (np.asarray(kernels[kind](*arrays)) for kind in ("cuda", "cpu"))
         np.testing.assert_allclose(on_gpu, on_cpu, *family.tolerance(names))
         taken = milliseconds(ways, asked.rounds, asked.seconds)

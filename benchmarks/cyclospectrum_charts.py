@@ -76,7 +76,7 @@ def timed(
     for residues in sizes:
         made = FAMILY.module.inputs({"residues": residues, "seed": residues}, Path())  # type: ignore[union-attr]
         inputs = bind(FAMILY, made, {"order": order}, {})
-        names = FAMILY.names(variant.configuration, inputs.sizes, inputs.options, inputs.scalars)
+        names = inputs.names(variant.configuration)
         if variant.exclusion(names, backend.device.limits):
             break
         resident = Resident(backend, inputs)

@@ -92,7 +92,7 @@ def main() -> None:
 
 
 def excluded(variant: Variant, inputs: Inputs, backend: CudaBackend) -> str:
-    names = FAMILY.names(variant.configuration, inputs.sizes, inputs.options, inputs.scalars)
+    names = inputs.names(variant.configuration)
     return variant.exclusion(names, backend.device.limits)
 
 

@@ -110,7 +110,7 @@ def ours(
             texts = [",".join(f"{key}={value}" for key, value in chosen)]
         resident = Resident(backend, inputs)
         for text in texts:
-            variant = Variant(family, family.space.configuration(text), tuple(inputs.options.items()))
+            variant = Variant.of(family, family.space.configuration(text), inputs.options)
             (compiled,) = compile_batch(batch(family, (variant,)), backend.toolchain(), Cache(default_root()))
             assert isinstance(compiled, Compiled), compiled
             execution = resident.execution(variant, backend.load(compiled))

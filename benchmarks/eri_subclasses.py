@@ -78,7 +78,7 @@ def table(
 def _measured(family: Family, inputs: Inputs, backend: Backend, configuration: str) -> tuple[Any, list[Any]]:
     module = family.module
     assert module is not None
-    variant = Variant(family, family.space.configuration(configuration), tuple(inputs.options.items()))
+    variant = Variant.of(family, family.space.configuration(configuration), inputs.options)
     (compiled,) = compile_batch(batch(family, (variant,)), backend.toolchain(), Cache(default_root()))
     assert isinstance(compiled, Compiled), compiled
     resident = Resident(backend, inputs)

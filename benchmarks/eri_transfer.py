@@ -67,7 +67,7 @@ def _row(family: Family, inputs: Inputs, backend: Backend, scheme: str, expected
     module = family.module
     assert module is not None
     configuration = family.space.configuration(scheme)
-    variant = Variant(family, configuration, tuple(inputs.options.items()))
+    variant = Variant.of(family, configuration, inputs.options)
     (compiled,) = compile_batch(batch(family, (variant,)), backend.toolchain(), Cache(default_root()))
     assert isinstance(compiled, Compiled), compiled
     resident, verifier = Resident(backend, inputs), Verifier(backend, family, expected)

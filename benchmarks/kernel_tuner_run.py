@@ -43,15 +43,14 @@ class Task:
 
 def task(family: Family, inputs: Inputs, configurations: Sequence[Configuration], cache: Path) -> Task:
     """Raises ValueError for what has no plain form: several kernels, a plan, scalars, orders, groups, other memory."""
-    options = tuple(inputs.options.items())
-    variants = [Variant(family, c, options) for c in configurations]
+    variants = [Variant.of(family, c, inputs.options) for c in configurations]
     (kernel,) = family.kernels.values()
     memories = {layout.memory for v in variants for layout in v.layouts.values()}
     if hasattr(family.module, "plan") or family.scalars or not memories <= {"global", "readonly"}:
         raise ValueError(
             f"{family.name}: only one kernel over plain global memory can be given to Kernel Tuner"
         )
-    names = [dict(family.names(c, inputs.sizes, inputs.options, inputs.scalars)) for c in configurations]
+    names = [dict(inputs.names(c)) for c in configurations]
     geometries = [v.geometry(kernel, n) for v, n in zip(variants, names, strict=True)]
     expected, _ = expected_outputs(family, inputs, cache)
     parts: list[dict[int, Any]] = []

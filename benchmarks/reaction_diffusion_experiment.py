@@ -135,14 +135,14 @@ def executions(
     backend: Backend, family: Family, inputs: Inputs, configurations: Sequence[Configuration]
 ) -> Iterator[tuple[Configuration, Execution]]:
     """Those that can run here, compiled by all cores and bound; what cannot is printed."""
-    variants = tuple(Variant(family, c, tuple(inputs.options.items())) for c in configurations)
+    variants = tuple(Variant.of(family, c, inputs.options) for c in configurations)
     chunks = compile_many(
         batch(family, variants), backend.toolchain(), Cache(default_root()), os.cpu_count() or 1, 4
     )
     resident = Resident(backend, inputs)
     for variant, binary in zip(variants, itertools.chain.from_iterable(chunks), strict=True):
         configuration = variant.configuration
-        names = family.names(configuration, inputs.sizes, inputs.options, inputs.scalars)
+        names = inputs.names(configuration)
         if isinstance(binary, CompileFailure):
             print(f"{configuration.id}: does not compile: {binary.message[:300]}")
         elif reason := variant.exclusion(names, backend.device.limits):

@@ -74,7 +74,7 @@ def reference(asked: peers.Asked, ids: Sequence[str], rounds: int) -> dict[str, 
     workload = load_workload(family, asked.workload)
     inputs = prepare(family, workload, data_root(asked.data))
     by_id = {c.id: c for c in family.space.configurations()}
-    variants = [Variant(family, by_id[i], tuple(inputs.options.items())) for i in ids]
+    variants = [Variant.of(family, by_id[i], inputs.options) for i in ids]
     backend: Any = open_backend(asked.device)
     try:
         with tempfile.TemporaryDirectory() as cache, backend.current():

@@ -90,8 +90,8 @@ def print_chain(
     )
 
     def exclusion(configuration: Configuration) -> str:
-        names = family.names(configuration, inputs.sizes, inputs.options, inputs.scalars)
-        return Variant(family, configuration, tuple(inputs.options.items())).exclusion(names, device.limits)
+        names = inputs.names(configuration)
+        return Variant.of(family, configuration, inputs.options).exclusion(names, device.limits)
 
     chosen, refused = choose(listed, exclusion)
     values = feature_values(family.features, {**inputs.sizes, **inputs.scalars})

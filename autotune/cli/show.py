@@ -121,7 +121,7 @@ _PARTS: tuple[tuple[str, Callable[[], str], str], ...] = (
 
 def show(family: Family, configuration: Configuration, arch: str, known: Known, out: Console) -> None:
     """Print the policy struct, each array's layout and, where a CUDA compiler is installed, the static profile."""
-    variant = Variant(family, configuration, tuple(known.options.items()))
+    variant = Variant.of(family, configuration, known.options)
     out.print(f"{family.name}: {configuration.id}")
     out.print(f"kernel source {family.source}\n")
     struct = variant.source.struct.replace(">, autotune::", ">,\n      autotune::")

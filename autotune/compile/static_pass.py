@@ -179,7 +179,7 @@ def static_sweep(
 ) -> Iterator[StaticProfile]:  # fmt: skip
     """Compile everything, run nothing. Raises CompilerError."""
     known = known or Known(family.chosen_options({}), {})
-    variants = tuple(Variant(family, c, tuple(known.options.items())) for c in configurations)
+    variants = tuple(Variant.of(family, c, known.options) for c in configurations)
     device = Device(kind="cuda", name=arch, arch=arch)
     chunks = compile_many(batch(family, variants), toolchain, cache, processes, _BATCH_SIZE)
     for variant, compiled in zip(variants, (c for chunk in chunks for c in chunk), strict=True):

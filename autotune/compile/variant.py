@@ -86,6 +86,10 @@ class Variant:
     configuration: Configuration
     options: tuple[tuple[str, str | int], ...] = ()
 
+    @classmethod
+    def of(cls, family: Family, configuration: Configuration, options: Mapping[str, str | int]) -> "Variant":
+        return cls(family, configuration, tuple(options.items()))
+
     @cached_property
     def layouts(self) -> Mapping[str, Layout]:
         """The layout of every declared array."""
@@ -241,7 +245,7 @@ def scalar_bytes(type_name: str, value: Any) -> bytes:
 def default_header(family: Family) -> str:
     """``default.cuh``: the control configuration, so that the family's .cu opens in an editor and compiles alone."""
     options = family.chosen_options({})
-    members = Variant(family, family.space.control, tuple(options.items())).members
+    members = Variant.of(family, family.space.control, options).members
     lines = [
         "// Made by `autotune show FAMILY control --header`: the default configuration, for editors and for compiling",
         "// the kernel source on its own.",

@@ -193,11 +193,6 @@ class Family:
                 raise WorkloadError(f"{giver[name]}: {name} is {bound[name]}, and must be {needed}")
         return bound
 
-    def names(self, configuration: Mapping[str, Any], sizes: Mapping[str, int], options: Mapping[str, Any],
-              scalars: Mapping[str, Any]) -> dict[str, Value]:  # fmt: skip
-        """What expressions may read: extents, policies, options and scalars."""
-        return {**sizes, **options, **scalars, **configuration}
-
 
 def families(extra: Path | None = None) -> dict[str, Path]:
     """Folders of the known families by name: those shipped, then ``extra``'s."""

@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune import yamlfile
+from autotune.declaration.expression import Value
 from autotune.declaration.family import Family
 from autotune.declaration.parse import Scalar
+from autotune.declaration.space import PolicyValue
 from autotune.errors import AutotuneError, UnknownName, UsageError, WorkloadError
 from autotune.files import bundled
 from autotune.layout import canonical, check_links, check_numbers
@@ -58,6 +60,10 @@ class Inputs:
             digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
             digest.update(np.ascontiguousarray(array).view(np.uint8).data)
         return digest.hexdigest()
+
+    def names(self, configuration: Mapping[str, PolicyValue]) -> dict[str, Value]:
+        """What expressions may read: extents, options, scalars and policies."""
+        return {**self.sizes, **self.options, **self.scalars, **configuration}
 
 
 def workloads(family: Family) -> dict[str, Path]:

@@ -61,7 +61,7 @@ class Resident:
 
     def execution(self, variant: Variant, module: Module) -> Execution:
         """``variant`` bound to resident data, its constant windows filled. Raises LaunchError, FamilyError."""
-        family, layouts = variant.family, variant.layouts
+        layouts = variant.layouts
         self._bound += 1
         orders = self._ordering.orders_of(variant, self.inputs)
         kept = self._hold(variant, orders)
@@ -77,9 +77,7 @@ class Resident:
         for name, layout in layouts.items():
             if layout.data.of:
                 bound[name] = self._view(variant, name, bound[layout.data.of])
-        names = family.names(
-            variant.configuration, self.inputs.sizes, self.inputs.options, self.inputs.scalars
-        )
+        names = self.inputs.names(variant.configuration)
         return Execution(
             self.backend, variant, module, bound, names, windows, orders,
             sum(item.transform_ms for item in kept) + self._ordering.ordering_ms(variant),
@@ -203,7 +201,7 @@ class Resident:
         if isinstance(self.inputs.arrays[name], View):
             return True
         inputs = self.inputs
-        names = variant.family.names(variant.configuration, inputs.sizes, inputs.options, inputs.scalars)
+        names = inputs.names(variant.configuration)
         return bool(parsed(used).evaluate(names))
 
     def _room(self, layout: Layout, name: str) -> Kept:

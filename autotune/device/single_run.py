@@ -17,8 +17,8 @@ def run_once(
     family: Family, configuration: Configuration, inputs: Inputs, backend: Backend, cache: Cache
 ) -> dict[str, NDArray[Any]]:
     """The outputs of one configuration, canonical. Raises CompilerError, LaunchError, DeviceError."""
-    variant = Variant(family, configuration, tuple(inputs.options.items()))
-    names = family.names(configuration, inputs.sizes, inputs.options, inputs.scalars)
+    variant = Variant.of(family, configuration, inputs.options)
+    names = inputs.names(configuration)
     if reason := variant.exclusion(names, backend.device.limits):
         raise DeviceError(f"{configuration.id} cannot run here: {reason}")
     module = compiled_module(backend, cache, variant)

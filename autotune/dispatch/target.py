@@ -85,8 +85,8 @@ class Target:
         return chosen, [*self.passed, *passed]
 
     def _exclusion(self, configuration: Configuration, inputs: Inputs) -> str:
-        names = self.family.names(configuration, inputs.sizes, inputs.options, inputs.scalars)
-        variant = Variant(self.family, configuration, tuple(inputs.options.items()))
+        names = inputs.names(configuration)
+        variant = Variant.of(self.family, configuration, inputs.options)
         return variant.exclusion(names, self.backend.device.limits)
 
     def chosen(self, inputs: Inputs) -> Chosen:
@@ -111,7 +111,7 @@ class Target:
             )
         assert taken.configuration is not None
         _log.info("%s runs %s (%s, %s)", name, taken.configuration.id, taken.match, taken.origin)
-        variant = Variant(self.family, taken.configuration, tuple(inputs.options.items()))
+        variant = Variant.of(self.family, taken.configuration, inputs.options)
         key = taken.configuration, variant.options
         if key not in self._modules:
             self._modules[key] = compiled_module(self.backend, self.cache, variant)

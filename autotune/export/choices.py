@@ -79,7 +79,7 @@ class Choices:
 
     def place(self, name: str, configuration: Configuration, options: Mapping[str, Any], about: str) -> int:
         """Where the winner is among ``winners``; added when it is not there."""
-        variant = Variant(self.family, configuration, tuple(options.items()))
+        variant = Variant.of(self.family, configuration, options)
         for i, known in enumerate(self.winners):
             if known.variant.configuration == configuration and known.variant.options == variant.options:
                 return i

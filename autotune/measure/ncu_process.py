@@ -89,7 +89,7 @@ def run(task: Task, backend: Backend) -> Result:
     resident = Resident(counting, inputs, most=1)
     try:
         for named in task.configurations:
-            variant = Variant(family, family.space.configuration(named), tuple(inputs.options.items()))
+            variant = Variant.of(family, family.space.configuration(named), inputs.options)
             (built,) = compile_batch(
                 batch(family, (variant,)), backend.toolchain(task.compiler), Cache(default_root())
             )

@@ -15,7 +15,7 @@ def operations(family: Family, sizes: Mapping[str, int], options: Mapping[str, A
     """The work of one call: what the family declares as ``operations``, else the product of its extents."""
     if family.operations is None:
         return volume(sizes)
-    return float(family.operations.evaluate(family.names(family.space.control, sizes, options, scalars)))
+    return float(family.operations.evaluate({**sizes, **options, **scalars, **family.space.control}))
 
 
 def volume(sizes: Mapping[str, float]) -> float:

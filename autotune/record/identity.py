@@ -24,7 +24,7 @@ def header(
     """The study of ``family`` on ``workload`` and ``device``, without its trials. ``compiler`` is the toolchain's
     identity."""
     control = family.space.control
-    names = family.names(control, inputs.sizes, inputs.options, inputs.scalars)
+    names = inputs.names(control)
     return Study(
         family=family.name,
         workload=workload.name,

@@ -120,7 +120,7 @@ def generated(known: Mapping[str, Family]) -> Code:
         try:
             asked = family.space.configuration(configuration.id)
             options = family.chosen_options(study.about.get("options", {}))
-            made = Variant(family, asked, tuple(options.items())).source.struct
+            made = Variant.of(family, asked, options).source.struct
         except AutotuneError:
             return ""
         made = re.sub(r"^struct \w+", "struct Policy", made)  # the name is a hash of the rest

@@ -81,7 +81,7 @@ class Measurer:
         return frozenset(single_presets(self.family.space).values())
 
     def _variant(self, configuration: Configuration) -> Variant:
-        return Variant(self.family, configuration, tuple(self.inputs.options.items()))
+        return Variant.of(self.family, configuration, self.inputs.options)
 
     # -- one configuration ----------------------------------------------------------------------------------
 

@@ -209,8 +209,8 @@ def given(setting: Setting) -> tuple[Family, Inputs]:
 
 def static_profiles(family: Family, inputs: Inputs, device: Device, job: Job) -> tuple[KernelProfile, ...]:
     """The static profile of each kernel of a compiled configuration."""
-    names = family.names(job.configuration, inputs.sizes, inputs.options, inputs.scalars)
-    variant = Variant(family, job.configuration, tuple(inputs.options.items()))
+    names = inputs.names(job.configuration)
+    variant = Variant.of(family, job.configuration, inputs.options)
     return profiles(variant, job.compiled, names, device)
 
 

@@ -67,7 +67,7 @@ class Compiling:
             yield chunk
 
     def variant(self, configuration: Configuration) -> Variant:
-        return Variant(self.family, configuration, tuple(self.inputs.options.items()))
+        return Variant.of(self.family, configuration, self.inputs.options)
 
     def _job(self, variant: Variant, compiled: Compiled | CompileFailure) -> Made:
         if isinstance(compiled, CompileFailure):
@@ -77,7 +77,7 @@ class Compiling:
         return Job(variant.configuration, compiled, same=same)
 
     def _names(self, configuration: Configuration) -> Mapping[str, int | float | str]:
-        return self.family.names(configuration, self.inputs.sizes, self.inputs.options, self.inputs.scalars)
+        return self.inputs.names(configuration)
 
 
 _LOOK_S = 0.2  # between looks at whether to stop

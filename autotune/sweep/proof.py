@@ -80,7 +80,7 @@ class Proving:
     def _is_excluded(self, configuration: Configuration, size: RaggedSize) -> bool:
         """Whether a constraint, a range or the device rules the size out for it."""
         variant = self.variant(configuration)
-        names = variant.family.names(configuration, size.sizes, self.inputs.options, size.scalars)
+        names = replace(self.inputs, sizes=size.sizes, scalars=size.scalars).names(configuration)
         try:
             return bool(variant.exclusion(names, self.worker.device.limits))
         except AutotuneError:  # an expression without a value there

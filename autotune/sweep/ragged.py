@@ -107,7 +107,7 @@ def refusal(family: Family, workload: Workload) -> str:
 def grid_steps(variant: Variant, inputs: Inputs) -> Sizes:
     """By extent, how far it may grow from 1 before a kernel gets one more block."""
     family = variant.family
-    names = family.names(variant.configuration, inputs.sizes, inputs.options, inputs.scalars)
+    names = inputs.names(variant.configuration)
     found: Sizes = {}
     for extent in {extent for data in family.inputs for extent in data.shape}:
         grows = [_grows(variant, kernel, names, extent) for kernel in family.kernels]

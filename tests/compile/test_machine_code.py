@@ -172,7 +172,7 @@ def doubler(tmp_path):
 def key_of(family, compiled, **values):
     configuration = Configuration({**family.space.control, **values})
     variant = Variant(family, configuration)
-    names = family.names(configuration, {"n": 1000}, {}, {})
+    names = {"n": 1000, **configuration}
     return sameness(variant, compiled, dict(names))
 
 
@@ -209,7 +209,7 @@ def test_a_policy_that_nothing_reads_is_idle(doubler, tmp_path):
     variants = tuple(Variant(doubler, c) for c in configurations)
     made = compile_batch(batch(doubler, variants), Nvrtc("sm_90"), Cache(tmp_path / "cache"))
     known = {
-        v.configuration: sameness(v, c, dict(doubler.names(v.configuration, {"n": 1000}, {}, {})))
+        v.configuration: sameness(v, c, {"n": 1000, **v.configuration})
         for v, c in zip(variants, made, strict=True)
         if isinstance(c, Compiled)
     }

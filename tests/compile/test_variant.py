@@ -37,7 +37,14 @@ autotune::Strided<2, 1, unsigned long long>, autotune::Dims1D, autotune::Aos, au
 
 
 def made(of: Family, text: str = "control", **options: str) -> Variant:
-    return Variant(of, of.space.configuration(text), tuple(of.chosen_options(options).items()))
+    return Variant.of(of, of.space.configuration(text), of.chosen_options(options))
+
+
+def test_a_variant_of_inputs_has_their_options_in_order() -> None:
+    control = ALLPAIRS.space.control
+    assert Variant.of(ALLPAIRS, control, {"missing": "skip"}) == Variant(
+        ALLPAIRS, control, (("missing", "skip"),)
+    )
 
 
 # -- the struct -------------------------------------------------------------------------------------------

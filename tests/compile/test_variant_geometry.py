@@ -16,12 +16,12 @@ ALLPAIRS = family.load_family("allpairs")
 
 
 def made(of: Family, text: str = "control") -> Variant:
-    return Variant(of, of.space.configuration(text), tuple(of.chosen_options({}).items()))
+    return Variant.of(of, of.space.configuration(text), of.chosen_options({}))
 
 
 def names(of: Variant, instances: int, attributes: int = 131) -> dict[str, Any]:
     sizes = of.family.sizes({"genotypes": (instances, attributes)})
-    return of.family.names(of.configuration, sizes, dict(of.options), {})
+    return {**sizes, **dict(of.options), **of.configuration}
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_exclusion_by_a_constraint_on_sizes(tmp_path: Path) -> None:
     change = at("constraints", value=[{"require": "block <= n", "reason": "a block would be empty"}])
     demo = load_demo(tmp_path, change)
     sizes = demo.sizes({"x": (127, 5), "tree": (127,)})
-    bound = demo.names(demo.space.control, sizes, {"mode": "fast"}, {"limit": 1, "double": 2})
+    bound = {**sizes, "mode": "fast", "limit": 1, "double": 2, **demo.space.control}
     assert made(demo).exclusion(bound, Limits()) == "a block would be empty"
     assert made(demo).exclusion({**bound, "n": 128, "half": 64}, Limits()) == ""
 

@@ -55,11 +55,6 @@ def test_declaration(tmp_path: Path) -> None:
     assert demo.module is None
 
 
-def test_names_give_everything_an_expression_may_read(tmp_path: Path) -> None:
-    names = load(tmp_path).names({"block": 64}, {"n": 9}, {"mode": "fast"}, {"limit": 3})
-    assert names == {"block": 64, "n": 9, "mode": "fast", "limit": 3}
-
-
 def test_families_in_a_second_root(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "family.yaml").touch()

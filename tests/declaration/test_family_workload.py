@@ -217,6 +217,13 @@ def test_bind_converts(tmp_path: Path) -> None:
     assert type(inputs.scalars["limit"]) is int
 
 
+def test_names_give_everything_an_expression_may_read(tmp_path: Path) -> None:
+    inputs = bind(tmp_path)
+    expected = {**inputs.sizes, **inputs.options, "limit": 3, "double": 6, "block": 64}
+    assert inputs.names({"block": 64}) == expected
+    assert {"n", "mode"} <= expected.keys()
+
+
 def test_scalars_given_or_computed(tmp_path: Path) -> None:
     assert bind(tmp_path).scalars == {"limit": 3, "double": 6}
     assert bind(tmp_path, scalars={"double": 1}).scalars == {"limit": 3, "double": 1}

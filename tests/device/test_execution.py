@@ -32,7 +32,7 @@ def inputs() -> Inputs:
 
 
 def variant(given: Inputs) -> Variant:
-    return Variant(ALLPAIRS, CONFIGURATION, tuple(given.options.items()))
+    return Variant.of(ALLPAIRS, CONFIGURATION, given.options)
 
 
 def test_launches_and_fills_carry_the_names_of_their_arrays() -> None:

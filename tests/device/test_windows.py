@@ -183,7 +183,7 @@ def test_an_element_too_large_for_its_share_is_excluded(tmp_path: Path) -> None:
     loaded = family.load_family(made)
     variant = Variant(loaded, loaded.space.configuration("memory=constant"))
     sizes = {"items": 5, "wide": 17, "rows": 1, "width": 1}
-    names = loaded.names(variant.configuration, sizes, {}, {"rows_now": 1})
+    names = {**sizes, "rows_now": 1, **variant.configuration}
     assert "w: 68 bytes do not fit in 64 bytes of constant memory" in variant.exclusion(names, Limits())
     names["wide"] = 16
     assert variant.exclusion(names, Limits()) == ""

@@ -50,8 +50,8 @@ def test_a_policy_is_the_struct_that_was_measured(exported: Exported) -> None:
     text = "".join((exported.folder / f"{exported.name}_policies.cuh").read_text().split())
     (path,) = exported.policies.rglob("*.yaml")
     for item in read(path).entries.values():
-        options = tuple(exported.family.chosen_options(item.options).items())
-        struct = Variant(exported.family, Configuration(item.configuration), options).source.struct
+        options = exported.family.chosen_options(item.options)
+        struct = Variant.of(exported.family, Configuration(item.configuration), options).source.struct
         assert "".join(struct.partition("{")[2].split()) in text
 
 

@@ -59,7 +59,7 @@ def expected(exported: Exported, device: Device, sizes: dict[str, int], option: 
     listed = candidates(family, known, sizes, options, "cuda", scalars=scalars)
 
     def exclusion(configuration: Configuration) -> str:
-        names = family.names(configuration, sizes, options, scalars)
+        names = {**sizes, **options, **scalars, **configuration}
         return Variant(family, configuration, (option,)).exclusion(names, device.limits)
 
     taken, passed = choose(listed, exclusion)
@@ -67,7 +67,7 @@ def expected(exported: Exported, device: Device, sizes: dict[str, int], option: 
     refused = [
         c for c in passed if "measured with" not in c.refusal
     ]  # C++ leaves other options out beforehand
-    names = family.names(taken.configuration, sizes, options, scalars)
+    names = {**sizes, **options, **scalars, **taken.configuration}
     variant = Variant(family, taken.configuration, (option,))
     found = []
     for kernel in family.kernels.values():

@@ -116,7 +116,7 @@ def check(backend: Backend, folder: Path, kind: str) -> None:
         footprints = set()
         for variant, binary in zip(variants, binaries, strict=True):
             assert isinstance(binary, Compiled), binary
-            names = family.names(variant.configuration, bound.sizes, bound.options, bound.scalars)
+            names = bound.names(variant.configuration)
             assert not variant.exclusion(names, backend.device.limits)
             execution = resident.execution(variant, backend.load(binary))
             footprints.add(execution.footprint_bytes)

@@ -65,14 +65,13 @@ def results(
 ) -> Iterator[tuple[Configuration, int, dict[str, np.ndarray]]]:
     """(configuration, number of the inputs, canonical outputs) for all; two calls each, so that nothing may be left
     over from the one before. Inputs of one kind only: their options are equal."""
-    options = tuple(given[0].options.items())
-    variants = tuple(Variant(FAMILY, c, options) for c in configurations)
+    variants = tuple(Variant.of(FAMILY, c, given[0].options) for c in configurations)
     chunks = compile_many(batch(FAMILY, variants), backend.toolchain(), Cache(default_root()), 2, 24)
     for variant, binary in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
         assert isinstance(binary, Compiled), binary
         module = backend.load(binary)
         for number, one in enumerate(given):
-            names = FAMILY.names(variant.configuration, one.sizes, one.options, one.scalars)
+            names = one.names(variant.configuration)
             if reason := variant.exclusion(names, backend.device.limits):
                 assert "constant memory" in reason, f"{variant.configuration.id}: {reason}"
                 continue

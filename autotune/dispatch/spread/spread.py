@@ -121,9 +121,7 @@ class Spread:
         for member in self.members:
             member.device = self._team.answer(member)
         self.configuration, self.match = self._chosen()
-        self.names = self.family.names(
-            self.configuration, self.inputs.sizes, self.inputs.options, self.inputs.scalars
-        )
+        self.names = self.inputs.names(self.configuration)
         for member in self.members:
             member.ask("bind", dict(self.configuration))
         self.units: Units = self.family.module.units(self.inputs.arrays, self.names)  # type: ignore[union-attr]

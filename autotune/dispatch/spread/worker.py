@@ -257,12 +257,12 @@ class _Worker:
     def _variant(self, configuration: Configuration) -> tuple[Variant, str]:
         """And why it cannot run here, or empty."""
         inputs = self._inputs
-        variant = Variant(self._family, configuration, tuple(inputs.options.items()))
+        variant = Variant.of(self._family, configuration, inputs.options)
         return variant, variant.exclusion(self._names(configuration), self._backend.device.limits)
 
     def _names(self, configuration: Configuration) -> dict[str, Any]:
         inputs = self._inputs
-        return self._family.names(configuration, inputs.sizes, inputs.options, inputs.scalars)
+        return inputs.names(configuration)
 
     def _bind(self, values: Mapping[str, Any]) -> None:
         """Compile the configuration, and place the inputs."""

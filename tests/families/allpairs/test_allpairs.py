@@ -73,7 +73,7 @@ def check(
     resident, verifier = Resident(backend, given_), Verifier(backend, family, expected)
     ran = 0
     for variant, binary in binaries:
-        names = family.names(variant.configuration, given_.sizes, given_.options, given_.scalars)
+        names = given_.names(variant.configuration)
         if variant.exclusion(names, backend.device.limits):
             assert variant.configuration["memory"] == "constant"
             continue

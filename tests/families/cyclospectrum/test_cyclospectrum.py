@@ -160,14 +160,14 @@ def test_the_posts_programs_are_presets() -> None:
     ]  # fmt: skip
     assert {c["finish"] for c in post.values()} == {"host_sort"}
     kernel = FAMILY.kernels["brute"]
-    names = FAMILY.names(post["cyclospec-gpu"], inputs_of(POST).sizes, {}, {})
+    names = {**inputs_of(POST).sizes, **post["cyclospec-gpu"]}
     assert Variant(FAMILY, post["cyclospec-gpu"]).geometry(kernel, names).block == (16, 16, 1)
 
 
 def exclusion(text: str, inputs: Inputs, backend: CpuBackend) -> str:
     configuration: Configuration = FAMILY.space.configuration(text)
-    variant = Variant(FAMILY, configuration, tuple(inputs.options.items()))
-    names = FAMILY.names(configuration, inputs.sizes, inputs.options, inputs.scalars)
+    variant = Variant.of(FAMILY, configuration, inputs.options)
+    names = inputs.names(configuration)
     return variant.exclusion(names, backend.device.limits)
 
 

@@ -96,7 +96,7 @@ def test_transfer_bytes_are_what_is_copied_and_the_articles_figures() -> None:
     chosen = {text: FAMILY.space.configuration(text) for text in expected}
     found = {}
     with Counting() as backend:
-        variants = tuple(Variant(FAMILY, c, tuple(water1.options.items())) for c in chosen.values())
+        variants = tuple(Variant.of(FAMILY, c, water1.options) for c in chosen.values())
         binaries = compile_batch(batch(FAMILY, variants), backend.toolchain(), Cache(default_root()))
         for text, variant, binary in zip(chosen, variants, binaries, strict=True):
             assert isinstance(binary, Compiled), binary
@@ -271,7 +271,7 @@ def full_is_positive(full: np.ndarray) -> bool:
 
 def test_a_call_goes_where_its_arrays_are_now(backend: CpuBackend) -> None:
     water1 = inputs({"waters": 1, "basis": "6-31g"})
-    variant = Variant(FAMILY, FAMILY.space.configuration(DEFERRED), tuple(water1.options.items()))
+    variant = Variant.of(FAMILY, FAMILY.space.configuration(DEFERRED), water1.options)
     (binary,) = compile_batch(batch(FAMILY, (variant,)), backend.toolchain(), Cache(default_root()))
     assert isinstance(binary, Compiled), binary
     resident = Resident(backend, water1)

@@ -79,12 +79,12 @@ def inputs(inside: NDArray[np.bool_], options: dict[str, str], **experiment: flo
 def run_all(backend: Backend, bound: Inputs, texts: list[str]) -> Iterator[tuple[str, Outputs]]:
     """The outputs of each configuration, every array but the inputs poisoned before."""
     configurations = [FAMILY.space.configuration(text) for text in ("control", *texts)]
-    variants = tuple(Variant(FAMILY, c, tuple(bound.options.items())) for c in configurations)
+    variants = tuple(Variant.of(FAMILY, c, bound.options) for c in configurations)
     chunks = compile_many(batch(FAMILY, variants), backend.toolchain(), Cache(default_root()), 2, 4)
     resident = Resident(backend, bound)
     for variant, binary in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
         assert isinstance(binary, Compiled), binary
-        names = FAMILY.names(variant.configuration, bound.sizes, bound.options, bound.scalars)
+        names = bound.names(variant.configuration)
         assert not variant.exclusion(names, backend.device.limits)
         execution = resident.execution(variant, backend.load(binary))
         for data in FAMILY.data.values():
@@ -278,8 +278,8 @@ def test_a_texture_is_refused_where_none_can_be(rows: int, precision: str, reaso
     bound = bind(FAMILY, made, {"precision": precision}, {})
     for memory in ("global", "texture"):
         configuration = FAMILY.space.configuration(f"field_memory={memory}")
-        names = FAMILY.names(configuration, bound.sizes, bound.options, bound.scalars)
-        found = Variant(FAMILY, configuration, tuple(bound.options.items())).exclusion(names, Limits())
+        names = bound.names(configuration)
+        found = Variant.of(FAMILY, configuration, bound.options).exclusion(names, Limits())
         assert bool(found) == (memory == "texture" and bool(reason))
         assert memory == "global" or reason in found
 
@@ -310,7 +310,7 @@ def test_the_tile_in_registers_does_not_spill(tmp_path: Path) -> None:
 
     text = "field_memory=register_tile,boundary=clamp,strip=8,time_block=16,vector_width=4,block_size=512"
     options = FAMILY.chosen_options({"walls": "rectangle", "beam_shape": "gaussian"})
-    variant = Variant(FAMILY, FAMILY.space.configuration(text), tuple(options.items()))
+    variant = Variant.of(FAMILY, FAMILY.space.configuration(text), options)
     ((built,),) = compile_many(batch(FAMILY, (variant,)), Nvrtc("sm_90"), Cache(tmp_path), 1, 1)
     assert isinstance(built, Compiled), built
     figures = built.figures["advance"]
