@@ -5,7 +5,8 @@ import os
 import re
 import secrets
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ __all__ = [
     "include_dir",
     "pip_install",
     "policy_folders",
+    "replaced",
     "user_data",
     "writable",
     "write_text",
@@ -131,19 +133,30 @@ def cell(text: str) -> str:
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
+@contextmanager
+def replaced(path: Path, mode: int = 0o666, ending: str = ".tmp") -> Iterator[Path]:
+    """A file to write, empty and there, that takes the place of ``path`` when the block ends well and vanishes
+    otherwise, so that ``path`` never holds half of it. ``mode`` is narrowed by the process's umask; a writer that goes by a
+    file's name asks for an ``ending``. Raises OSError."""
+    # A name that nobody can foresee, and made anew: a link that somebody planted is not followed.
+    temporary = path.with_name(f".{path.name[:50]}.{secrets.token_hex(8)}{ending}")
+    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        with suppress(OSError):  # what went wrong before counts
+            temporary.unlink()
+
+
 def write_text(path: str | Path, text: str) -> Path:
     """Write ``text`` so that ``path`` never holds half of it. Raises StoreError."""
     path = Path(path)
-    # A name that nobody can foresee, and made anew: a link that somebody planted is not followed.
-    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(8)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("x", encoding="utf-8", newline="") as file:
-            file.write(text)
-        temporary.replace(path)
+        with replaced(path) as temporary:
+            temporary.write_text(text, encoding="utf-8", newline="")
     except OSError as error:
-        with suppress(OSError):
-            temporary.unlink()
         raise StoreError(
             f"cannot write {path}: {error.strerror or error}; name a folder you may write to"
         ) from error
