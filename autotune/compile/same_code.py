@@ -15,7 +15,7 @@ from typing import Any
 
 from autotune.compile.toolchain import Compiled
 from autotune.compile.variant import Variant
-from autotune.declaration import Configuration, Expression, Policy, PolicyValue
+from autotune.declaration import Configuration, Policy, PolicyValue
 from autotune.layout import Layout
 
 __all__ = ["digest", "idle_policies", "indistinct_values", "kernel_digests", "sameness"]
@@ -68,10 +68,9 @@ def sameness(variant: Variant, compiled: Compiled, names: Mapping[str, Any]) -> 
     if not code:
         return ""
     family, plain = variant.family, hasattr(variant.family.module, "plan")
-    parts = [code]
+    parts, cleared = [code], family.cleared(names)
     for name, layout in variant.layouts.items():
-        zeroed = bool(family.data[name].zero and Expression(family.data[name].zero).evaluate(names))
-        parts.append(f"{name} {_arrangement(layout)!r} {zeroed}")
+        parts.append(f"{name} {_arrangement(layout)!r} {name in cleared}")
     for kernel in family.kernels.values():
         parts.append(f"{kernel.name} {variant.geometry(kernel, names)}")
     for policy in family.space.policies:

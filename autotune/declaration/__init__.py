@@ -1,6 +1,6 @@
 """What a family and a workload say: data, kernels, policies, the space they span, expressions."""
 
-from autotune.declaration.expression import Expression, Value, parsed
+from autotune.declaration.expression import Expression, Value
 from autotune.declaration.family import Family, families, load_family
 from autotune.declaration.members import (
     MOST_LISTED,
@@ -75,7 +75,6 @@ __all__ = [
     "load_family",
     "load_workload",
     "narrowed",
-    "parsed",
     "prepare",
     "reached",
     "read_npy",

@@ -15,7 +15,7 @@ from typing import Any
 
 from autotune.errors import FamilyError, suggestion
 
-__all__ = ["FUNCTIONS", "Expression", "Value", "parsed"]
+__all__ = ["FUNCTIONS", "Expression", "Value"]
 
 
 Value = int | float | str | bool
@@ -153,12 +153,6 @@ class Expression:
         ):  # inf % 1 and nan % 1 are nan
             raise FamilyError(f"{self.where}: {self.text!r} gives {value!r}, a whole number is needed")
         return int(value)
-
-
-@lru_cache(maxsize=1024)
-def parsed(text: str, where: str = "expression") -> Expression:
-    """The expression of ``text``, made once in a process. Raises FamilyError as Expression does."""
-    return Expression(text, where)
 
 
 @lru_cache(maxsize=4096)

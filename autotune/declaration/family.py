@@ -31,6 +31,9 @@ __all__ = ["Family", "families"]
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
+    """``zero`` has the condition under which a launch needs an array cleared first; ``used`` that under which kernels
+    read an input: where it is not met, there is room for the array and nothing is copied."""
+
     name: str
     folder: Path
     source: Path
@@ -45,6 +48,8 @@ class Family:
     accuracy: tuple[str, ...] = ()
     data: Mapping[str, Data]
     windowed: Mapping[str, str] = field(default_factory=dict)
+    zero: Mapping[str, Expression] = field(default_factory=dict)
+    used: Mapping[str, Expression] = field(default_factory=dict)
     kernels: Mapping[str, Kernel]
     space: Space
     means: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -79,6 +84,10 @@ class Family:
                         f"orders of family.py, or call the value {AS_GIVEN} if it stands for no order"
                     )
         return found
+
+    def cleared(self, names: Mapping[str, Any]) -> list[str]:
+        """The arrays that a launch needs cleared first, with ``names`` bound."""
+        return [name for name, condition in self.zero.items() if condition.evaluate(names)]
 
     @property
     def constants(self) -> frozenset[str]:

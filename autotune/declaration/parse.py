@@ -134,8 +134,6 @@ def data_of(name: str, value: Mapping[str, Any], where: str) -> Data:
         constant_bytes=value.get("constant_bytes", 65536),
         plane=(plane.get("width", 4096), plane.get("rows", 1)),
         fixed=dict(value.get("layout", {})),
-        zero=str(value.get("zero", "")),
-        used=str(value.get("used", "")),
         of=value.get("of", ""),
         pitch=value.get("pitch", ""),
         doc=value.get("doc", ""),
@@ -257,8 +255,7 @@ class Option:
 
 def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The fields of ``family.Family``. ``content`` has the shape of schemas/family.json."""
-    name = content["family"]
-    where = f"family {name}"
+    where = f"family {content['family']}"
     source = folder / content["source"]
     if not source.is_file():
         raise FamilyError(f"{where}: its source {source} is not there")
@@ -266,9 +263,8 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     policies = tuple(_policy(key, value, data, where) for key, value in content["policies"].items())
     one_choice_each(data, policies, where)
     check_views(data, policies, where)
-    windowed = windowed_of(content["data"], policies, where)
-    given = [key for key, value in content.get("scalars", {}).items() if "value" not in value]
     options = {key: _option(key, value, where) for key, value in content.get("options", {}).items()}
+    given = [key for key, value in content.get("scalars", {}).items() if "value" not in value]
     extents = _extents(content, data, {*given, *options}, where)
     scalars: dict[str, Scalar] = {}
     for key, value in content.get("scalars", {}).items():
@@ -278,63 +274,83 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     kernels = {
         key: _kernel(key, value, (*data, *scalars), names, where) for key, value in content["kernels"].items()
     }
-    for array in data.values():
-        if array.zero:
-            Expression(array.zero, f"{where}: data {array.name}: zero").require(names)
-        if array.used:
-            Expression(array.used, f"{where}: data {array.name}: used").require(names)
-            if array.role != "input":
-                raise FamilyError(f"{where}: data {array.name}: used is for inputs, and this is {array.role}")
-    varying = [name for name, value in extents.items() if value is None or value.names] or [*extents]
-    features = {
-        key: Expression(str(value), f"{where}: feature {key}").require({*extents, *scalars})
-        for key, value in content.get("features", {name: name for name in varying}).items()
+    return {
+        "folder": folder,
+        "source": source,
+        "extents": extents,
+        "scalars": scalars,
+        "options": options,
+        "features": _features(content, extents, scalars, where),
+        "data": data,
+        "windowed": windowed_of(content["data"], policies, where),
+        **_conditions(content["data"], names, where),
+        "kernels": kernels,
+        "space": _space(content, policies, names, where),
+        "accuracy": tuple(Space(policies).policy(key).name for key in content.get("accuracy", ())),
+        "means": {key: _means(value) for key, value in content["policies"].items()},
+        **_told(content, names, where),
     }
-    space = Space(
-        policies,
-        tuple(
-            Constraint(Expression(str(c["require"]), f"{where}: constraint").require(names), c["reason"])
-            for c in content.get("constraints", [])
-        ),
-        _presets(content.get("presets", {}), policies, where),
+
+
+def _told(content: Mapping[str, Any], names: Collection[str], where: str) -> dict[str, Any]:
+    """What is no more than named: texts, and what a result is held against and counted by."""
+    operations, tolerance = content.get("operations", {}), content.get("tolerance", {})
+    return {
+        "name": content["family"],
+        **{key: content.get(key, "") for key in ("title", "doc", "default_workload", "reference")},
+        "compile_options": _compile_options(content.get("compile_options", ()), where),
+        "relative": _optional(tolerance.get("relative"), f"{where}: tolerance", names),
+        "absolute": _optional(tolerance.get("absolute"), f"{where}: tolerance", names),
+        "bytes": _optional(content.get("bytes"), f"{where}: bytes", names),
+        "needs": _expressions(content.get("needs", {}), f"{where}: needs", names),
+        "operations": _optional(operations.get("count"), f"{where}: operations", names),
+        "operation_unit": operations.get("unit", ""),
+    }
+
+
+def _features(
+    content: Mapping[str, Any], extents: Mapping[str, Expression | None], scalars: Collection[str], where: str
+) -> dict[str, Expression]:
+    """Those that are named, else every extent that differs between inputs."""
+    varying = [name for name, value in extents.items() if value is None or value.names] or [*extents]
+    texts = content.get("features", {name: name for name in varying})
+    return _expressions(texts, f"{where}: feature", {*extents, *scalars})
+
+
+def _conditions(
+    data: Mapping[str, Any], names: Collection[str], where: str
+) -> dict[str, dict[str, Expression]]:
+    """``zero`` and ``used`` of the arrays that have them."""
+    found: dict[str, dict[str, Expression]] = {"zero": {}, "used": {}}
+    for name, value in data.items():
+        place = f"{where}: data {name}"
+        for key, conditions in found.items():
+            if text := str(value.get(key, "")):
+                conditions[name] = Expression(text, f"{place}: {key}").require(names)
+        if name in found["used"] and value["role"] != "input":
+            raise FamilyError(f"{place}: used is for inputs, and this is {value['role']}")
+    return found
+
+
+def _space(
+    content: Mapping[str, Any], policies: tuple[Policy, ...], names: Collection[str], where: str
+) -> Space:
+    constraints = tuple(
+        Constraint(Expression(str(c["require"]), f"{where}: constraint").require(names), c["reason"])
+        for c in content.get("constraints", [])
     )
+    space = Space(policies, constraints, _presets(content.get("presets", {}), policies, where))
     try:
         space.check()
         if reference := content.get("reference", ""):
             space.configuration(reference)
     except AutotuneError as problem:
         raise FamilyError(f"{where}: {problem}") from None
-    operations = content.get("operations", {})
-    tolerance = content.get("tolerance", {})
-    return {
-        "name": name,
-        "folder": folder,
-        "source": source,
-        "title": content.get("title", ""),
-        "doc": content.get("doc", ""),
-        "default_workload": content.get("default_workload", ""),
-        "compile_options": _compile_options(content.get("compile_options", ()), where),
-        "extents": extents,
-        "scalars": scalars,
-        "options": options,
-        "features": features,
-        "accuracy": tuple(Space(policies).policy(key).name for key in content.get("accuracy", ())),
-        "data": data,
-        "windowed": windowed,
-        "kernels": kernels,
-        "space": space,
-        "means": {key: _means(value) for key, value in content["policies"].items()},
-        "reference": content.get("reference", ""),
-        "relative": _optional(tolerance.get("relative"), f"{where}: tolerance", names),
-        "absolute": _optional(tolerance.get("absolute"), f"{where}: tolerance", names),
-        "bytes": _optional(content.get("bytes"), f"{where}: bytes", names),
-        "needs": {
-            unit: Expression(str(text), f"{where}: needs {unit}").require(names)
-            for unit, text in content.get("needs", {}).items()
-        },
-        "operations": _optional(operations.get("count"), f"{where}: operations", names),
-        "operation_unit": operations.get("unit", ""),
-    }
+    return space
+
+
+def _expressions(texts: Mapping[str, Any], place: str, names: Collection[str]) -> dict[str, Expression]:
+    return {key: Expression(str(text), f"{place} {key}").require(names) for key, text in texts.items()}
 
 
 def _optional(text: Any, where: str, names: Collection[str]) -> Expression | None:

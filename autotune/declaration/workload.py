@@ -52,6 +52,35 @@ class Inputs:
     options: Mapping[str, str | int]
     scalars: Mapping[str, float]
 
+    @classmethod
+    def of(
+        cls, family: Family, arrays: Mapping[str, Any], options: Mapping[str, Any], scalars: Mapping[str, Any]
+    ) -> "Inputs":
+        """With what follows from arrays that are canonical, or seen to be so elsewhere; their links are not looked at.
+        Raises WorkloadError, UnknownName."""
+        names = [data.name for data in family.inputs]
+        missing = [name for name in names if name not in arrays]
+        if missing:
+            raise WorkloadError(
+                f"input {missing[0]!r} of family {family.name} is not given (needed: {', '.join(names)})"
+            )
+        chosen = family.chosen_options(options)
+        values: dict[str, float] = {}
+        for name, scalar in family.scalars.items():
+            number = scalars.get(name, scalar.default if scalar.value is None else None)
+            if number is not None:
+                values[name] = _scalar(scalar, number)
+            elif scalar.value is None:
+                raise WorkloadError(
+                    f"scalar {name!r} of family {family.name} is not given and has no default"
+                )
+        sizes = family.sizes({name: arrays[name].shape for name in names}, {**chosen, **values})
+        for name, scalar in family.scalars.items():
+            if name not in values:
+                assert scalar.value is not None
+                values[name] = _scalar(scalar, scalar.value.evaluate({**sizes, **chosen, **values}))
+        return cls(arrays={name: arrays[name] for name in names}, sizes=sizes, options=chosen, scalars=values)
+
     @cached_property
     def digest(self) -> str:
         """sha256 over names, dtypes, shapes and bytes of the arrays, and the options and scalars."""
@@ -182,28 +211,13 @@ def bind(
     for name in scalars:
         if name not in family.scalars:
             raise UnknownName("scalar", name, family.scalars, f"family {family.name}")
-    missing = [name for name in names if name not in given]
-    if missing:
-        raise WorkloadError(
-            f"input {missing[0]!r} of family {family.name} is not given (needed: {', '.join(names)})"
-        )
-    arrays = {data.name: canonical(data, given[data.name]) for data in family.inputs}
-    chosen = family.chosen_options(options)
-    values: dict[str, float] = {}
-    for name, scalar in family.scalars.items():
-        number = scalars.get(name, given.get(name, scalar.default if scalar.value is None else None))
-        if number is not None:
-            values[name] = _scalar(scalar, number)
-        elif scalar.value is None:
-            raise WorkloadError(f"scalar {name!r} of family {family.name} is not given and has no default")
-    sizes = family.sizes({name: array.shape for name, array in arrays.items()}, {**chosen, **values})
-    for name, array in arrays.items():
-        check_links(family.data[name], array, sizes)
-    for name, scalar in family.scalars.items():
-        if name not in values:
-            assert scalar.value is not None
-            values[name] = _scalar(scalar, scalar.value.evaluate({**sizes, **chosen, **values}))
-    return Inputs(arrays=arrays, sizes=sizes, options=chosen, scalars=values)
+    arrays = {data.name: canonical(data, given[data.name]) for data in family.inputs if data.name in given}
+    inputs = Inputs.of(
+        family, arrays, options, {**{n: given[n] for n in family.scalars if n in given}, **scalars}
+    )
+    for name, array in inputs.arrays.items():
+        check_links(family.data[name], array, inputs.sizes)
+    return inputs
 
 
 def _scalar(scalar: Scalar, value: Any) -> float:

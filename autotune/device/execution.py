@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import Geometry, Variant, scalar_bytes
-from autotune.declaration import parsed
 from autotune.device.backend import Backend, Launch, Module, Placed
 from autotune.device.kept import Kept, linear
 from autotune.device.windows import Shared, Windowed
@@ -46,9 +45,7 @@ class Execution:
 
     def __post_init__(self) -> None:
         family = self.variant.family
-        for data in family.data.values():
-            if data.zero and parsed(data.zero).evaluate(self.names):
-                self._zeroed.append(data.name)
+        self._zeroed = family.cleared(self.names)
         for kernel in family.kernels.values():
             geometry = self.variant.geometry(kernel, self.names)
             self._launches.append((kernel.name, geometry, self._arguments(kernel.arguments, self.names)))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import Variant
-from autotune.declaration import Inputs, parsed
+from autotune.declaration import Inputs
 from autotune.device.backend import Backend, Module, Placed
 from autotune.device.execution import Execution
 from autotune.device.foreign import View
@@ -193,16 +193,14 @@ class Resident:
     def _is_used(self, variant: Variant, name: str) -> bool:
         """Whether kernels read the input in this configuration. One that shares its bytes, lies in a plane or in
         constant memory, or is on the GPU already, is stored in any case."""
-        used = variant.family.data[name].used
+        used = variant.family.used.get(name)
         others = any(name in group for group in variant.groups)
         layout = variant.layouts[name]
-        if not used or others or layout.memory == "constant" or layout.dims != "1d":
+        if used is None or others or layout.memory == "constant" or layout.dims != "1d":
             return True
         if isinstance(self.inputs.arrays[name], View):
             return True
-        inputs = self.inputs
-        names = inputs.names(variant.configuration)
-        return bool(parsed(used).evaluate(names))
+        return bool(used.evaluate(self.inputs.names(variant.configuration)))
 
     def _room(self, layout: Layout, name: str) -> Kept:
         """A place for an array that no kernel reads here."""

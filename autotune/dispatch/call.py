@@ -11,7 +11,7 @@ from autotune.declaration import Family, Inputs
 from autotune.device import Lender, View
 from autotune.device import foreign as interop
 from autotune.errors import UnknownName, UsageError, WorkloadError
-from autotune.layout import Data, canonical, check_links, check_numbers
+from autotune.layout import Data, canonical, check_links
 
 __all__ = [
     "Arguments",
@@ -98,7 +98,7 @@ def request(family: Family, kept: Arguments, given: Arguments, stream: Any, exam
         first = example if example is not None else next(iter(given.arrays.values()), None)
     handle = interop.current_stream(first) if stream is None else interop.stream_handle(stream)
     arrays = {**kept.arrays, **{n: taken(family.data[n], a, handle) for n, a in given.arrays.items()}}
-    inputs = bound(family, arrays, {**kept.options, **given.options}, {**kept.scalars, **given.scalars})
+    inputs = Inputs.of(family, arrays, {**kept.options, **given.options}, {**kept.scalars, **given.scalars})
     if family.has_links:
         _check_links(family, kept, given, inputs)
     return Request(inputs, tuple(given.arrays), first, handle)
@@ -121,39 +121,6 @@ def known_sizes(family: Family, arrays: Mapping[str, Any]) -> dict[str, int]:
         for name, array in arrays.items()
         for extent, size in zip(family.data[name].shape, array.shape, strict=True)
     }
-
-
-def bound(
-    family: Family, arrays: Mapping[str, Any], options: Mapping[str, Any], scalars: Mapping[str, Any]
-) -> Inputs:
-    """As ``workload.bind``, of arrays that were ``taken``. Raises WorkloadError, UnknownName."""
-    names = [data.name for data in family.inputs]
-    missing = [name for name in names if name not in arrays]
-    if missing:
-        raise WorkloadError(
-            f"input {missing[0]!r} of family {family.name} is not given (needed: {', '.join(names)})"
-        )
-    chosen = family.chosen_options(options)
-    values: dict[str, float] = {}
-    for name, scalar in family.scalars.items():
-        number = scalars.get(name, scalar.default if scalar.value is None else None)
-        if number is not None:
-            values[name] = _scalar(name, scalar.type, number)
-        elif scalar.value is None:
-            raise WorkloadError(f"scalar {name!r} of family {family.name} is not given and has no default")
-    sizes = family.sizes({name: arrays[name].shape for name in names}, {**chosen, **values})
-    for name, scalar in family.scalars.items():
-        if name not in values:
-            assert scalar.value is not None
-            computed = scalar.value.evaluate({**sizes, **chosen, **values})
-            values[name] = _scalar(name, scalar.type, computed)
-    return Inputs(arrays={name: arrays[name] for name in names}, sizes=sizes, options=chosen, scalars=values)
-
-
-def _scalar(name: str, kind: str, value: Any) -> float:
-    number = np.asarray(value)
-    check_numbers(f"scalar {name}", number, np.dtype(kind))
-    return float(number) if "float" in kind else int(number)
 
 
 def wait_for_content(lender: Lender, asked: Request, outputs: Mapping[str, View]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from autotune.compile import Variant
-from autotune.declaration import Expression, Family, Value, parsed
+from autotune.declaration import Expression, Family, Value
 from autotune.errors import FamilyError
 from autotune.export.choices import Choices, Winner, identifier
 from autotune.export.cpp_expression import Cpp, Kind, translated
@@ -57,8 +57,8 @@ def winner_parts(
             for kernel in family.kernels.values()
         ],
         "cleared": [
-            _truth(translated(parsed(data.zero), bound, free)) if data.zero else "false"
-            for data in family.data.values()
+            _truth(translated(family.zero[name], bound, free)) if name in family.zero else "false"
+            for name in family.data
         ],
     }  # fmt: skip
 

@@ -55,10 +55,8 @@ class Data:
     ``packed`` is the axis along which packing and vector width join elements; ``low``/``high`` bound the values.
     ``index_bits`` is the width of address arithmetic. ``constant_bytes`` is the share of constant memory it may
     take; ``plane`` is (width, rows a block) of its 2D addressing, powers of two. ``fixed`` are layout choices that
-    no policy makes. ``zero`` is the condition under which a launch needs the array cleared first; ``used`` that under
-    which kernels read the input: where it is not met, there is room for the array and nothing is copied. ``of`` is the
-    scratch array that a view reads, ``pitch`` the extent that says how far apart the view's rows lie there (see
-    ``view``).
+    no policy makes. ``of`` is the scratch array that a view reads, ``pitch`` the extent that says how far apart the
+    view's rows lie there (see ``view``).
     """
 
     name: str
@@ -73,8 +71,6 @@ class Data:
     constant_bytes: int = 65536
     plane: tuple[int, int] = (4096, 1)
     fixed: Mapping[str, object] = field(default_factory=dict)
-    zero: str = ""
-    used: str = ""
     of: str = ""
     pitch: str = ""
     doc: str = ""

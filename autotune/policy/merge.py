@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autotune.declaration import Configuration, parsed
+from autotune.declaration import Configuration, Expression
 from autotune.errors import PolicyFileError
 from autotune.policy.device_crossover import crossover, volume
 from autotune.policy.file import Entry, NewerSchema, PolicyFile, file_name, write
@@ -207,7 +207,7 @@ def _searched(study: Study) -> dict[str, Any]:
 def _compared(about: Mapping[str, Any], numbers: Mapping[str, float]) -> dict[str, float]:
     """Those extents and scalars that the family's features read; all of a study from before it told them."""
     told = about.get("compared")
-    read = {name for text in told.values() for name in parsed(text).names} if told else numbers.keys()
+    read = {name for text in told.values() for name in Expression(text).names} if told else numbers.keys()
     return {name: value for name, value in sorted(numbers.items()) if name in read}
 
 

@@ -14,7 +14,6 @@ from exports import WARNINGS, Exported
 from autotune.cli.commands import main
 from autotune.compile.nvcc import find_nvcc
 from autotune.compile.variant import Variant
-from autotune.declaration.expression import Expression
 from autotune.declaration.family import Family
 from autotune.declaration.space import Configuration
 from autotune.hardware import Device, Limits
@@ -73,7 +72,7 @@ def expected(exported: Exported, device: Device, sizes: dict[str, int], option: 
     for kernel in family.kernels.values():
         geometry = variant.geometry(kernel, names)
         found.append(f"{geometry.grid[0]} {geometry.block[0]} {geometry.shared_bytes}")
-    cleared = [bool(d.zero and Expression(d.zero).evaluate(names)) for d in family.data.values()]
+    cleared = [name in family.cleared(names) for name in family.data]
     item = known.files[0].entries.get(taken.origin.rpartition(": ")[2]) if known else None
     median = f"{item.median_ms if item else 0:g}"
     identity = f"{taken.configuration.id}; {option[0]}={option[1]}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from autotune.cli.lint.findings import Declared, Finding
-from autotune.declaration import AS_GIVEN, Configuration, Constraint, Policy, Space, listed, parsed
+from autotune.declaration import AS_GIVEN, Configuration, Constraint, Expression, Policy, Space, listed
 from autotune.errors import FamilyError, suggestion
 from autotune.hardware import Limits
 
@@ -184,7 +184,7 @@ def _left_of(declared: Declared, names: Set[str]) -> Sequence[Configuration]:
     policies = tuple(
         Policy(key, tuple(v["values"]), v["default"]) for key, v in declared.policies.items() if key in linked
     )
-    rules = tuple(Constraint(parsed(str(item["require"])), item["reason"]) for item, _ in constraints)
+    rules = tuple(Constraint(Expression(str(item["require"])), item["reason"]) for item, _ in constraints)
     try:
         return listed(Space(policies, rules), _MOST) or ()
     except FamilyError:
@@ -231,7 +231,7 @@ def _threads(texts: Sequence[str], names: Set[str], of: Sequence[Configuration])
     for one in of:
         what = ", ".join(f"{name}={one[name]}" for name in sorted(names))
         if what not in sizes:
-            sizes[what] = math.prod(parsed(text).integer(one) for text in texts)
+            sizes[what] = math.prod(Expression(text).integer(one) for text in texts)
     return sizes
 
 
@@ -251,7 +251,7 @@ def _left(declared: Declared) -> Iterator[Finding]:
     control = Space(policies).control
     spaces: list[Space] = []
     for i, item in enumerate(declared.content.get("constraints", ())):
-        constraint = Constraint(parsed(str(item["require"]), f"constraint {i + 1}"), item["reason"])
+        constraint = Constraint(Expression(str(item["require"]), f"constraint {i + 1}"), item["reason"])
         read = constraint.require.names
         if not read <= control.keys():
             continue
@@ -305,7 +305,7 @@ def _extents(declared: Declared) -> Iterator[Finding]:
 
 def _is_expression(text: str, names: Set[str]) -> bool:
     try:
-        return parsed(text).names <= names
+        return Expression(text).names <= names
     except FamilyError:
         return False
 
@@ -339,7 +339,7 @@ def _features(declared: Declared) -> Iterator[Finding]:
 
 def _names(text: str) -> frozenset[str]:
     try:
-        return parsed(text).names
+        return Expression(text).names
     except FamilyError:
         return frozenset()  # loading says what is wrong with it
 
