@@ -13,7 +13,6 @@ time of that configuration over the best one's, minus 1. Beside it, from the sam
                      as many (Kernel Tuner 1.5.0, integration.py: store_results, _select_best_common_config)
     nearest entry    selection without a rule
     neighbours       selection with its neighbours, whatever leaving out says of them
-    decision tree    selection with its tree, likewise
     minimax          the policy file's default for every input
 
 Kernel Launcher's and Kernel Tuner's rules are restated here, not run: they choose from tables of the same shape. A
@@ -35,14 +34,13 @@ from autotune.files import bundled
 from autotune.hardware import Device
 from autotune.layout import layouts_digest
 from autotune.policy import (
+    Neighbours,
     Policies,
     PolicyFile,
-    Rule,
     candidates,
     choose,
     feature_values,
     file_name,
-    grow,
     merged,
     volume,
     weighed,
@@ -54,7 +52,6 @@ RULES = (
     "autotune",
     "nearest entry",
     "neighbours",
-    "decision tree",
     "nearest volume",
     "majority vote",
     "minimax",
@@ -139,8 +136,12 @@ def ours(family: Family, policies: PolicyFile, asked: Study) -> list[Configurati
 
 
 def nearest_volume(others: Sequence[Study], asked: Study) -> list[Configuration]:
-    target = volume(asked.about["features"])
-    ranked = sorted(others, key=lambda s: (abs(volume(s.about["features"]) - target), s.workload))
+    def size(study: Study) -> float:
+        extents = load_family(study.family).extents
+        return volume({name: n for name, n in study.about["features"].items() if name in extents})
+
+    target = size(asked)
+    ranked = sorted(others, key=lambda s: (abs(size(s) - target), s.workload))
     return [min(times, key=lambda c: (times[c], c.id)) for times in map(times_of, ranked)]
 
 
@@ -154,16 +155,16 @@ def majority_vote(others: Sequence[Study]) -> list[Configuration]:
     return sorted(votes, key=lambda c: (-len(votes[c]), sum(votes[c]), c.id))
 
 
-def with_rule(family: Family, file: PolicyFile, kind: str) -> PolicyFile:
+def with_neighbours(family: Family, file: PolicyFile) -> PolicyFile:
     known = {name: feature_values(family.features, item.features) for name, item in file.entries.items()}
     regrets = {name: item.regret_with for name, item in file.entries.items()}
-    rule = Rule(options=next(iter(file.entries.values())).options, left_out={})
-    if kind == "tree":
-        return replace(file, rule=replace(rule, tree=grow(known, regrets)))
+    if any(row.keys() < regrets.keys() - {name} for name, row in regrets.items()):
+        return replace(file, neighbours=None)  # a winner was not measured there
     count, weights = weighed(
         known, regrets, {name: item.configuration for name, item in file.entries.items()}
     )
-    return replace(file, rule=replace(rule, neighbours=count, weights=weights))
+    options = next(iter(file.entries.values())).options
+    return replace(file, neighbours=Neighbours(options=options, left_out={}, count=count, weights=weights))
 
 
 def inside(studies: Sequence[Study], asked: Study) -> bool:
@@ -190,9 +191,8 @@ def left_out(studies: Sequence[Study], unseen: Sequence[Study] = ()) -> list[dic
         file = merged(None, others)
         taken = {
             "autotune": ours(family, file, asked),
-            "nearest entry": ours(family, replace(file, rule=None), asked),
-            "neighbours": ours(family, with_rule(family, file, "neighbours"), asked),
-            "decision tree": ours(family, with_rule(family, file, "tree"), asked),
+            "nearest entry": ours(family, replace(file, neighbours=None), asked),
+            "neighbours": ours(family, with_neighbours(family, file), asked),
             "nearest volume": nearest_volume(others, asked),
             "majority vote": majority_vote(others),
             "minimax": [Configuration(file.default)],

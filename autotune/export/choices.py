@@ -135,10 +135,9 @@ def chosen(family: Family, files: Sequence[PolicyFile], objective: str = "kernel
             found.entries.append(
                 Row("", item.workload, device, capability, options, winner, features, item.median_ms)
             )
-        if file.rule:
-            kind = "decision tree" if file.rule.tree else "rule of neighbours"
+        if file.neighbours:
             found.left_out.append(
-                f"{device}: the {kind} for inputs that no entry matches; the nearest entry stands in"
+                f"{device}: the rule of neighbours for inputs that no entry matches; the nearest entry stands in"
             )
         if file.crossovers:
             found.left_out.append(f"{device}: the crossovers to a cpu; there is no cpu variant here")

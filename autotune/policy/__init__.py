@@ -12,25 +12,28 @@ from autotune.policy.acceptance import (
     stale,
 )
 from autotune.policy.device_crossover import crossover, operations, volume
-from autotune.policy.features import feature_values, grow
-from autotune.policy.file import Crossover, Entry, PolicyFile, Rule, file_name, read_policy_file, write
+from autotune.policy.features import Features, feature_values, nearest
+from autotune.policy.file import Crossover, Entry, Neighbours, PolicyFile, file_name, read_policy_file, write
+from autotune.policy.neighbours import Regrets, among_neighbours, mean_regret, slowdown, weighed
 from autotune.policy.selection import Candidate, Policies, candidates, choose, find, of_objective, untuned
 
 if TYPE_CHECKING:
     from autotune.policy.comparison import Comparison, Moved, compare, read_side
     from autotune.policy.merge import merged, new_entries, update
-    from autotune.policy.rule import weighed
 
 __all__ = [
     "Candidate",
     "Comparison",
     "Crossover",
     "Entry",
+    "Features",
     "Moved",
+    "Neighbours",
     "Policies",
     "PolicyFile",
-    "Rule",
+    "Regrets",
     "accuracy_asked",
+    "among_neighbours",
     "candidates",
     "choose",
     "compare",
@@ -40,15 +43,17 @@ __all__ = [
     "file_name",
     "file_refusal",
     "find",
-    "grow",
     "known_configuration",
+    "mean_regret",
     "merged",
+    "nearest",
     "new_entries",
     "of_objective",
     "operations",
     "other_accuracy",
     "read_policy_file",
     "read_side",
+    "slowdown",
     "stale",
     "untuned",
     "update",
@@ -60,7 +65,6 @@ __all__ = [
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "comparison": "Comparison Moved compare read_side",
     "merge": "merged new_entries update",
-    "rule": "weighed",
 }
 
 

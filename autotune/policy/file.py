@@ -18,16 +18,15 @@ import yaml
 from autotune import yamlfile
 from autotune.declaration import Configuration
 from autotune.errors import PolicyFileError, UnknownName
-from autotune.policy.features import Leaf, Node, Tree
 from autotune.record import OBJECTIVES, objective_ms
 
 __all__ = [
     "SCHEMA",
     "Crossover",
     "Entry",
+    "Neighbours",
     "NewerSchema",
     "PolicyFile",
-    "Rule",
     "content",
     "file_name",
     "parsed",
@@ -115,18 +114,16 @@ class Entry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class Neighbours:
     """What decides for inputs that no entry matches, written only where it did better than the nearest entry when each
-    entry was left out in turn: either a decision ``tree``, or the ``neighbours`` nearest entries with each feature's
-    ``weights`` (see ``features.among_neighbours``). ``options`` and ``accuracy`` are those of the entries it was made
-    from, ``left_out`` the mean regret by rule."""
+    entry was left out in turn: the ``count`` nearest entries, with each feature's ``weights`` (see ``neighbours``).
+    ``options`` and ``accuracy`` are those of the entries it was made from, ``left_out`` the mean regret of either."""
 
     options: Mapping[str, Any]
     left_out: Mapping[str, float]
     accuracy: str = ""
-    tree: Tree | None = None
-    neighbours: int = 0
-    weights: Mapping[str, float] = field(default_factory=dict)
+    count: int
+    weights: Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +147,7 @@ class PolicyFile:
     default: Mapping[str, Any]
     default_regret: float = 0.0
     default_over: list[str] = field(default_factory=list)
-    rule: Rule | None = None
+    neighbours: Neighbours | None = None
     crossovers: Mapping[str, Crossover] = field(default_factory=dict)
     path: Path | None = None
 
@@ -199,7 +196,7 @@ def _policy_file(content: dict[str, Any], path: Path) -> PolicyFile:
     }
     for item in entries.values():
         _check_entry(item)
-    known = {"schema", "rule", "crossovers", *(f.name for f in fields(PolicyFile) if f.name != "path")}
+    known = {"schema", "rule", *(f.name for f in fields(PolicyFile))} - {"neighbours", "path"}
     if unknown := content.keys() - known:
         raise ValueError(f"unknown key {min(map(str, unknown))!r}")
     device = content["device"]
@@ -215,39 +212,26 @@ def _policy_file(content: dict[str, Any], path: Path) -> PolicyFile:
         default=content["default"],
         default_regret=_number("default_regret", content.get("default_regret", 0.0)),
         default_over=_words("default_over", content.get("default_over", [])),
-        rule=_rule(content["rule"], entries) if "rule" in content else None,
+        neighbours=_neighbours(content["rule"]) if "rule" in content else None,
         crossovers={str(k): _crossover(str(k), v) for k, v in content.get("crossovers", {}).items()},
         path=path,
     )
 
 
-def _rule(content: Mapping[str, Any], entries: Mapping[str, Entry]) -> Rule:
-    def tree(item: Mapping[str, Any]) -> Tree:
-        if item.keys() == {"entry"}:
-            if item["entry"] not in entries:
-                raise ValueError(f"rule: no entry {item['entry']!r}")
-            return Leaf(item["entry"])
-        if item.keys() != {"feature", "below", "then", "else"}:
-            raise ValueError(
-                f"rule: a node is either entry, or feature, below, then, else; found {sorted(item)}"
-            )
-        below = _number("rule: below", item["below"])
-        return Node(_word("rule: feature", item["feature"]), below, tree(item["then"]), tree(item["else"]))
-
+def _neighbours(content: Mapping[str, Any]) -> Neighbours | None:
+    """The file's ``rule``; None for a decision tree, which earlier versions wrote: the nearest entry does better."""
     if ("tree" in content) == ("neighbours" in content):
-        raise ValueError("rule: give either tree, or neighbours with weights")
-    count = content.get("neighbours", 0)
-    _whole("rule: neighbours", count, 0)
-    if unknown := content.keys() - {f.name for f in fields(Rule)}:
+        raise ValueError("rule: give neighbours with weights")
+    if unknown := content.keys() - {"options", "left_out", "accuracy", "tree", "neighbours", "weights"}:
         raise ValueError(f"rule: unknown key {min(map(str, unknown))!r}")
-    return Rule(
+    found = Neighbours(
         options=dict(content["options"]),
         left_out={str(k): _number("rule: left_out", v) for k, v in content["left_out"].items()},
         accuracy=_word("rule: accuracy", content.get("accuracy", "")),
-        tree=tree(content["tree"]) if "tree" in content else None,
-        neighbours=count,
+        count=_whole("rule: neighbours", content.get("neighbours", 1), 1),
         weights={str(k): _number("rule: weights", v) for k, v in content.get("weights", {}).items()},
     )
+    return None if "tree" in content else found
 
 
 def _crossover(device: str, content: Mapping[str, Any]) -> Crossover:
@@ -339,8 +323,8 @@ def content(file: PolicyFile) -> dict[str, Any]:
         "default_regret": file.default_regret,
         "default_over": list(file.default_over),
     }
-    if file.rule:
-        plain["rule"] = _rule_text(file.rule)
+    if file.neighbours:
+        plain["rule"] = _rule_text(file.neighbours)
     if file.crossovers:
         plain["crossovers"] = {name: _crossover_text(item) for name, item in sorted(file.crossovers.items())}
     plain["entries"] = {name: _plain(item) for name, item in sorted(file.entries.items())}
@@ -364,24 +348,11 @@ def _sorted(mapping: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _rule_text(rule: Rule) -> dict[str, Any]:
+def _rule_text(rule: Neighbours) -> dict[str, Any]:
     plain: dict[str, Any] = {"options": _sorted(rule.options), "left_out": _sorted(rule.left_out)}
     if rule.accuracy:
         plain["accuracy"] = rule.accuracy
-    if rule.tree:
-        return {**plain, "tree": _tree(rule.tree)}
-    return {**plain, "neighbours": rule.neighbours, "weights": _sorted(rule.weights)}
-
-
-def _tree(tree: Tree) -> dict[str, Any]:
-    if isinstance(tree, Leaf):
-        return {"entry": tree.entry}
-    return {
-        "feature": tree.feature,
-        "below": tree.below,
-        "then": _tree(tree.then),
-        "else": _tree(tree.otherwise),
-    }
+    return {**plain, "neighbours": rule.count, "weights": _sorted(rule.weights)}
 
 
 def _crossover_text(item: Crossover) -> dict[str, Any]:

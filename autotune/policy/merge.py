@@ -15,7 +15,7 @@ from autotune.errors import PolicyFileError
 from autotune.policy.device_crossover import crossover, volume
 from autotune.policy.file import Entry, NewerSchema, PolicyFile, file_name, write
 from autotune.policy.file import read_policy_file as read
-from autotune.policy.rule import made
+from autotune.policy.neighbours import fitted
 from autotune.record import (
     Decision,
     Minimax,
@@ -119,7 +119,7 @@ def merged(before: PolicyFile | None, studies: Sequence[Study], objective: str =
         default=dict(chosen.configuration),
         default_regret=round(chosen.regret, 4),
         default_over=sorted(over),
-        rule=made({k: e for k, e in kept.items() if e.objective == "kernel"}, compared),
+        neighbours=fitted({k: e for k, e in kept.items() if e.objective == "kernel"}, compared),
         crossovers=before.crossovers if before else {},
     )
 

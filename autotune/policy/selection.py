@@ -1,8 +1,7 @@
 """Which configuration to run for this input on this device, and why.
 
     exact      an entry of this device whose declared features and options are those of the input
-    neighbours the winner that costs the nearest entries least, where the file has a rule for it; or
-    tree       what the file's decision tree names (a file has the rule that did better than the nearest entry)
+    neighbours the winner that costs the nearest entries least, where the file says that this beats the nearest entry
     nearest    the other entries of this device, by the distance of the logarithms of the declared features
     capability the entries of other devices of the same compute capability, exact ones and then nearest first
     default    the file's minimax-regret configuration
@@ -35,17 +34,10 @@ from autotune.policy.acceptance import (
     unmet_need,
 )
 from autotune.policy.device_crossover import expected_ms, operations
-from autotune.policy.features import (
-    Features,
-    among_neighbours,
-    asks,
-    decide,
-    distance,
-    feature_values,
-    nearest,
-)
+from autotune.policy.features import Features, distance, feature_values, nearest
 from autotune.policy.file import Crossover, Entry, PolicyFile, file_name
 from autotune.policy.file import read_policy_file as read
+from autotune.policy.neighbours import among_neighbours
 from autotune.record import OBJECTIVES
 
 __all__ = ["Candidate", "Policies", "candidates", "choose", "find", "of_objective", "untuned"]
@@ -225,10 +217,10 @@ def candidates(
 
 
 def of_objective(file: PolicyFile, objective: str) -> PolicyFile:
-    """``file`` with the entries of ``objective``, or all where it has none; its rule is for the kernels' time."""
+    """``file`` with the entries of ``objective``, or all where it has none; neighbours are for the kernels' time."""
     entries = {name: item for name, item in file.entries.items() if item.objective == objective}
-    rule = file.rule if objective == "kernel" and entries else None
-    return replace(file, entries=entries or file.entries, rule=rule)
+    neighbours = file.neighbours if objective == "kernel" and entries else None
+    return replace(file, entries=entries or file.entries, neighbours=neighbours)
 
 
 def _policies_of(family: Family, accuracy: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -238,26 +230,22 @@ def _policies_of(family: Family, accuracy: Mapping[str, Any] | None) -> dict[str
 def _ordered(
     family: Family, file: PolicyFile, asked: Features, options: Mapping[str, Any], wanted: str
 ) -> Iterator[tuple[str, Entry]]:
-    """The entries of ``file``, each once: those of the same class, what the file's rule says, then the nearest."""
+    """The entries of ``file``, each once: those of the same class, what their neighbours say, then the nearest."""
     known = {name: feature_values(family.features, item.features) for name, item in file.entries.items()}
-    rule = file.rule
+    rule = file.neighbours
     if rule and (other_options(rule.options, options) or rule.accuracy != wanted):
         rule = None
     near = nearest(known, asked, rule.weights if rule else None)
     named = {name: "exact" for name in near if known[name] == asked}
-    if rule and not named:
-        if rule.tree:
-            if asks(rule.tree) <= asked.keys():  # else the family declares others by now
-                named[decide(rule.tree, asked)] = "tree"
-        elif rule.weights.keys() <= asked.keys():
-            same = {
-                name: known[name]
-                for name, item in file.entries.items()
-                if item.accuracy == rule.accuracy and not other_options(item.options, options)
-            }
-            regrets = {name: file.entries[name].regret_with for name in same}
-            if same:
-                named[among_neighbours(same, regrets, asked, rule.neighbours, rule.weights)] = "neighbours"
+    if rule and not named and rule.weights.keys() <= asked.keys():  # else the family declares others by now
+        same = {
+            name: known[name]
+            for name, item in file.entries.items()
+            if item.accuracy == rule.accuracy and not other_options(item.options, options)
+        }
+        regrets = {name: file.entries[name].regret_with for name in same}
+        if same:
+            named[among_neighbours(same, regrets, asked, rule.count, rule.weights)] = "neighbours"
     for name in [*named, *(name for name in near if name not in named)]:
         yield named.get(name, "nearest"), file.entries[name]
 

@@ -203,7 +203,7 @@ def test_a_sweep_of_one_workload_does_not_choose_the_default_of_many(study: Stud
     assert alone.entries["third"].regret_with == {"large": 1.0, "small": 0.0}
 
 
-# -- the tree and the crossover -----------------------------------------------------------------------------
+# -- neighbours and the crossover ---------------------------------------------------------------------------
 
 
 def striped(study: Study, low: int, high: int) -> list[Study]:
@@ -219,24 +219,25 @@ def striped(study: Study, low: int, high: int) -> list[Study]:
 
 def test_neighbours_are_written_where_they_beat_the_nearest_entry(study: Study, tmp_path: Path) -> None:
     path = update(tmp_path / "policies", striped(study, 10, 40))
-    rule = read(path).rule
+    rule = read(path).neighbours
     assert rule is not None
-    assert rule.tree is None
     assert rule.left_out["neighbours"] == 0.0 < rule.left_out["nearest"]
     assert rule.weights["a"] > rule.weights["b"]
-    few = update(tmp_path / "few", striped(study, 10, 40)[:4])
-    assert read(few).rule is None
-
-
-def test_a_tree_is_written_where_it_is_the_best(study: Study, tmp_path: Path) -> None:
-    path = update(tmp_path / "policies", striped(study, 10, 11))
-    rule = read(path).rule
-    assert rule is not None
-    assert rule.left_out["tree"] == 0.0 < rule.left_out["neighbours"]
     plain = yaml.safe_load(path.read_text())["rule"]
-    assert "neighbours" not in plain and "weights" not in plain
-    assert (plain["tree"]["feature"], plain["tree"]["below"]) == ("a", pytest.approx(110**0.5))
-    assert plain["tree"]["then"] == {"entry": "w0"}
+    assert (plain["neighbours"], plain["weights"]) == (rule.count, rule.weights)
+    few = update(tmp_path / "few", striped(study, 10, 40)[:4])
+    assert read(few).neighbours is None
+
+
+def test_a_decision_tree_of_an_earlier_version_is_read_and_goes(study: Study, written: Path) -> None:
+    plain = yaml.safe_load(written.read_text())
+    tree = {"feature": "n", "below": 10.5, "then": {"entry": "small"}, "else": {"entry": "small"}}
+    plain["rule"] = {"options": {}, "left_out": {"nearest": 0.5, "tree": 0.1}, "tree": tree}
+    written.write_text(yaml.safe_dump(plain))
+    found = read(written)
+    assert found.neighbours is None and list(found.entries) == ["small"]
+    update(written.parents[1], [study])
+    assert "rule" not in yaml.safe_load(written.read_text())
 
 
 def test_no_rule_where_not_all_was_measured(study: Study) -> None:
@@ -244,8 +245,8 @@ def test_no_rule_where_not_all_was_measured(study: Study) -> None:
     part = replace(
         whole[0], trials=tuple(t for t in whole[0].trials if t.configuration["memory"] != "texture")
     )
-    assert merged(None, [part, *whole[1:]]).rule is None
-    assert merged(None, whole).rule is not None
+    assert merged(None, [part, *whole[1:]]).neighbours is None
+    assert merged(None, whole).neighbours is not None
 
 
 def cpu_study(study: Study, name: str, digest: str, work: float, ms: float, kind: str) -> Study:

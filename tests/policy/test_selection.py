@@ -15,8 +15,7 @@ from autotune.errors import AutotuneError, FamilyError, UnknownName
 from autotune.hardware import Device, Limits
 from autotune.policy.acceptance import accuracy_asked
 from autotune.policy.device_crossover import expected_ms, operations
-from autotune.policy.features import Leaf, Node
-from autotune.policy.file import Entry, PolicyFile, Rule
+from autotune.policy.file import Entry, Neighbours, PolicyFile
 from autotune.policy.file import read_policy_file as read
 from autotune.policy.merge import merged, update
 from autotune.policy.selection import Candidate, Policies, candidates, choose, find
@@ -117,24 +116,12 @@ def test_declaring_features_makes_nothing_stale_and_a_wrong_name_is_an_error(
         )
 
 
-def test_the_tree_goes_before_the_nearest_entry(folder: Path, written: Path) -> None:
-    file = with_entries(read(written), {"a": 10, "b": 1000})
-    tree = Node("n", 500.0, Leaf("b"), Leaf("a"))
-    ruled = replace(file, rule=Rule(tree=tree, options={}, left_out={}))
-    family = families.load_family(folder)
-    found = candidates(family, Policies(DEVICE, ruled), {"n": 20}, {})
-    assert [(c.match, c.origin.rpartition(": ")[2]) for c in found[:2]] == [("tree", "b"), ("nearest", "a")]
-    assert candidates(family, Policies(DEVICE, ruled), {"n": 10}, {})[0].match == "exact"
-    other = replace(ruled, rule=Rule(tree=Node("gone", 1.0, Leaf("b"), Leaf("a")), options={}, left_out={}))
-    assert candidates(family, Policies(DEVICE, other), {"n": 20}, {})[0].match == "nearest"
-
-
 def test_neighbours_take_what_costs_them_least(folder: Path, written: Path) -> None:
     file = with_entries(read(written), {"a": 10, "b": 1000, "c": 12})
     regrets = {"a": {"b": 0.1, "c": 0.9}, "b": {"a": 0.9, "c": 0.9}, "c": {"a": 0.9, "b": 0.1}}
     entries = {name: replace(item, regret_with=regrets[name]) for name, item in file.entries.items()}
-    rule = Rule(neighbours=2, weights={"n": 1.0}, options={}, left_out={})
-    ruled = replace(file, entries=entries, rule=rule)
+    rule = Neighbours(count=2, weights={"n": 1.0}, options={}, left_out={})
+    ruled = replace(file, entries=entries, neighbours=rule)
     family = families.load_family(folder)
 
     def first(n: int, file: PolicyFile) -> tuple[str, str]:
@@ -143,9 +130,9 @@ def test_neighbours_take_what_costs_them_least(folder: Path, written: Path) -> N
 
     assert first(11, ruled) == ("neighbours", "b")  # a and c lose little with it, and much with each other's
     assert first(12, ruled) == ("exact", "c")
-    assert first(11, replace(ruled, rule=replace(rule, weights={"gone": 1.0})))[0] == "nearest"
-    assert first(11, replace(ruled, rule=replace(rule, accuracy="precision=half")))[0] == "nearest"
-    assert first(11, replace(ruled, rule=None))[0] == "nearest"
+    assert first(11, replace(ruled, neighbours=replace(rule, weights={"gone": 1.0})))[0] == "nearest"
+    assert first(11, replace(ruled, neighbours=replace(rule, accuracy="precision=half")))[0] == "nearest"
+    assert first(11, replace(ruled, neighbours=None))[0] == "nearest"
 
 
 # -- what may not be taken ----------------------------------------------------------------------------------

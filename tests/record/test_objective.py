@@ -144,7 +144,11 @@ def test_entries_of_two_objectives_stand_beside_each_other(study: Study, tmp_pat
     yamlfile.check(yamlfile.read(path, PolicyFileError), "policy", path, PolicyFileError)
     assert list(both.entries) == ["small", "small (with-transform)"]
     assert both.entries["small"] == alone.entries["small"]
-    assert (both.default, both.default_over, both.rule) == (alone.default, alone.default_over, alone.rule)
+    assert (both.default, both.default_over, both.neighbours) == (
+        alone.default,
+        alone.default_over,
+        alone.neighbours,
+    )
     item = both.entries["small (with-transform)"]
     assert (item.objective, item.median_ms, item.cost_ms) == ("with-transform", 3.0, 6.0)
     assert item.margin_over_control == pytest.approx(7.5 / 6.0, rel=0.01)

@@ -1,6 +1,7 @@
-"""Which rule serves inputs that were not tuned: each entry of a policy file left out in turn.
+"""Inputs between entries: the winner that costs the nearest entries least, kept where that beats the nearest entry.
 
-``made`` gives the rule that a policy file should have; none when the nearest entry does as well.
+A regret is a time over the best time on the same workload, minus 1. ``regrets[a][b]`` is what workload ``a`` loses
+when it runs the configuration that won on ``b``.
 """
 
 import math
@@ -11,41 +12,57 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.declaration import Configuration, Expression
-from autotune.policy.features import (
-    Features,
-    Regrets,
-    among_neighbours,
-    decide,
-    feature_values,
-    grow,
-    nearest,
-)
-from autotune.policy.file import Entry, Rule
+from autotune.policy.features import Features, distance, feature_values, nearest
+from autotune.policy.file import Entry, Neighbours
 
-__all__ = ["Chooser", "by_tree", "left_out", "made", "mean_regret", "nearest_entry", "weighed"]
+__all__ = [
+    "Regrets",
+    "among_neighbours",
+    "fitted",
+    "left_out",
+    "mean_regret",
+    "nearest_entry",
+    "slowdown",
+    "weighed",
+]
 
+
+Regrets = Mapping[str, Mapping[str, float]]
 
 # (features by workload, regrets, features asked for) -> the workload whose configuration is taken
 Chooser = Callable[[Mapping[str, Features], Regrets, Features], str]
 
 
-_FEWEST = 6  # entries; with fewer any rule is a guess, whatever it says of the rest
+_FEWEST = 6  # entries; with fewer weights are a guess, whatever they say of the rest
 
-_BETTER = 0.005  # how much lower a rule's mean regret must be than the nearest entry's
+_BETTER = 0.005  # how much lower the mean regret must be than the nearest entry's
 
 _COUNTS = (3, 4, 5, 6)
 
 _WEIGHTS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0)
 
 
+def among_neighbours(
+    known: Mapping[str, Features], regrets: Regrets, asked: Features, count: int, weights: Mapping[str, float]
+) -> str:
+    """The workload in ``known`` whose configuration costs the ``count`` nearest ones least: the mean of
+    log(1 + regret), each weighted by one over the square of its distance. Near a boundary between two neighbours that
+    want different configurations it so takes one that both can live with."""
+    near = nearest(known, asked, weights)[:count]
+    shares = {name: 1 / max(distance(known[name], asked, weights), 1e-9) ** 2 for name in near}
+    return min(
+        sorted(known), key=lambda entry: sum(shares[name] * slowdown(regrets, name, entry) for name in near)
+    )
+
+
+def slowdown(regrets: Regrets, name: str, entry: str) -> float:
+    """The logarithm; a configuration that was not measured on a workload counts as 10 times slower."""
+    return math.log1p(0.0 if name == entry else max(0.0, regrets.get(name, {}).get(entry, 9.0)))
+
+
 def nearest_entry(known: Mapping[str, Features], _regrets: Regrets, asked: Features) -> str:
     """The nearest entry."""
     return nearest(known, asked)[0]
-
-
-def by_tree(known: Mapping[str, Features], regrets: Regrets, asked: Features) -> str:
-    """What a tree grown from ``known`` says."""
-    return decide(grow(known, regrets), asked)
 
 
 def left_out(known: Mapping[str, Features], regrets: Regrets, choose: Chooser) -> dict[str, float]:
@@ -66,10 +83,10 @@ def mean_regret(regrets: Iterable[float]) -> float:
     return math.expm1(sum(logs) / len(logs))
 
 
-def made(entries: Mapping[str, Entry], compared: Mapping[str, str]) -> Rule | None:
-    """The rule for ``entries`` (those of the options and accuracy class that most have); None when they are few, when
-    one lacks a feature or was not measured with every winner, or when the nearest entry does as well. ``compared`` are
-    the family's declared features as texts."""
+def fitted(entries: Mapping[str, Entry], compared: Mapping[str, str]) -> Neighbours | None:
+    """How ``entries`` (those of the options and accuracy class that most have) are to be asked; None when they are few,
+    when one lacks a feature or was not measured with every winner, or when the nearest entry does as well. ``compared``
+    are the family's declared features as texts."""
     groups: dict[tuple[object, ...], dict[str, Entry]] = {}
     for name, item in sorted(entries.items()):
         key = item.accuracy, *sorted((k, str(v)) for k, v in item.options.items())
@@ -87,20 +104,17 @@ def made(entries: Mapping[str, Entry], compared: Mapping[str, str]) -> Rule | No
     choosers: dict[str, Chooser] = {
         "nearest": nearest_entry,
         "neighbours": partial(among_neighbours, count=count, weights=weights),
-        "tree": by_tree,
     }
     found = {kind: mean_regret(left_out(known, regrets, c).values()) for kind, c in choosers.items()}
-    best = min(found, key=lambda kind: found[kind])
-    if found[best] > found["nearest"] - _BETTER:
+    if found["neighbours"] > found["nearest"] - _BETTER:
         return None
     first = next(iter(group.values()))
-    return Rule(
+    return Neighbours(
         options=dict(first.options),
         accuracy=first.accuracy,
         left_out={kind: round(regret, 4) for kind, regret in found.items()},
-        tree=grow(known, regrets) if best == "tree" else None,
-        neighbours=count if best == "neighbours" else 0,
-        weights=weights if best == "neighbours" else {},
+        count=count,
+        weights=weights,
     )
 
 
@@ -110,7 +124,7 @@ def made(entries: Mapping[str, Entry], compared: Mapping[str, str]) -> Rule | No
 def weighed(
     known: Mapping[str, Features], regrets: Regrets, winners: Mapping[str, Mapping[str, object]]
 ) -> tuple[int, dict[str, float]]:
-    """How many neighbours to ask and each feature's weight: what ``features.among_neighbours`` does best with when each
+    """How many neighbours to ask and each feature's weight: what ``among_neighbours`` does best with when each
     entry is left out in turn. One feature after another is given the best of a few weights, for each count.
     ``winners`` are the configurations; every entry has every feature, above 0, and a regret with every winner."""
     names = sorted(known)
