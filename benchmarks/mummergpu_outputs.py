@@ -1,6 +1,6 @@
 """How many matches an output in mummer's format has, and a checksum of them, at some 100 MB a second and core.
 
-Tens of millions of matches are too many to sort: kernels/mummergpu/mums.py does that for small files.
+Tens of millions of matches are too many to sort: kernels/mummergpu/app/mums.py does that for small files.
 """
 
 import hashlib

@@ -24,12 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import autotune
-from autotune.compile import default_root
-from autotune.declaration import Family, Inputs, load_family, load_workload, prepare
-from autotune.errors import AutotuneError
-from autotune.files import bundled
-from autotune.measure import expected_outputs
-from autotune.policy import operations
+from autotune.family import AutotuneError, Inputs, Kernel, data_root, load_workload, prepare
 
 TUNED, PLAIN = "autotune", "plain.cu"
 ROUNDS = 31  # samples of each way
@@ -71,17 +66,14 @@ Make = Callable[[Inputs], Way]
 Sample = Callable[[Callable[[], Any], int], float]  # milliseconds a call, of so many calls one after another
 
 
-def tuned(
-    family: Family, inputs: Inputs, policies: Path | None, opened: ExitStack
-) -> dict[str, Callable[[], Way]]:
+def tuned(kernel: Kernel, inputs: Inputs, opened: ExitStack) -> dict[str, Callable[[], Way]]:
     """The configuration that the policy file has for these sizes: its kernel alone, the result in the layout that was
     chosen, as a sweep measures it; and the whole call of a program, the result in a plain array of cupy's."""
     cupy = import_module("cupy")
-    kernel = opened.enter_context(autotune.load(str(family.folder), device="cuda", policies=policies))
     handle = opened.enter_context(kernel.prepare(**inputs.arrays, **inputs.options, **inputs.scalars))
     configuration = handle.variant.configuration.id
     print(f"autotune: {handle.match}: {configuration}")
-    (output,) = family.outputs
+    (output,) = kernel.family.outputs
     shape = tuple(inputs.sizes[extent] for extent in output.shape)
 
     def alone() -> Way:
@@ -213,12 +205,16 @@ def rows(
 
 
 def measured(
-    family: Family, name: str, makes: Mapping[str, Make], allowed: float, given: argparse.Namespace
+    kernel: Kernel, name: str, makes: Mapping[str, Make], allowed: float, given: argparse.Namespace
 ) -> list[dict[str, Any]]:
     """The rows of one workload."""
+    family = kernel.family
     workload = load_workload(family, name)
     inputs = prepare(family, workload, given.data)
-    (expected,) = expected_outputs(family, inputs, default_root())[0].values()  # a sweep has kept it
+    assert family.module is not None and family.operations is not None, (
+        "each example has a reference and operations"
+    )
+    (expected,) = family.module.reference(inputs.arrays, {**inputs.options, **inputs.scalars}).values()
     device = import_module("cupy").cuda.runtime.getDeviceProperties(0)["name"].decode()
     about = {
         "example": family.name, "workload": workload.name, "operation": family.operation_unit, "device": device,
@@ -228,13 +224,17 @@ def measured(
     }  # fmt: skip
     with ExitStack() as opened:
         every = {
-            **tuned(family, inputs, given.policies, opened),
+            **tuned(kernel, inputs, opened),
             **{what: lambda make=make: make(inputs) for what, make in makes.items()},  # type: ignore[misc]
         }
         ways = checked(every, expected, allowed)
         calls = {what: way for what, (way, _) in ways.items()}
         times = times_of(calls, sampler(workload.cold), workload.cold, given.rounds)
-    work = operations(family, inputs.sizes, inputs.options, inputs.scalars)
+    work = float(
+        family.operations.evaluate(
+            {**family.space.control, **inputs.sizes, **inputs.options, **inputs.scalars}
+        )
+    )
     return rows(about, work, ways, times)
 
 
@@ -245,19 +245,19 @@ def compare(doc: str | None, folder: Path, makes: Mapping[str, Make], allowed: f
     parser.add_argument("--workload", action="append", help="again for more; default: the family's own")
     parser.add_argument("--policies", type=Path, help="folder of the policy files that a sweep wrote")
     parser.add_argument("--summary", type=Path, help="that sweep's summary.csv, for how many it measured")
-    parser.add_argument("--data", type=Path, default=bundled("workloads") / "data")
+    parser.add_argument("--data", type=Path, default=data_root())
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--out", type=Path, default=Path(f"compare-{folder.name}.csv"))
     given = parser.parse_args()
     if find_spec("cupy") is None:
         raise SystemExit("compare.py needs cupy: pip install cupy-cuda12x, or the one for your CUDA version")
     try:
-        family = load_family(str(folder))
-        found = [
-            row
-            for name in given.workload or [family.default_workload]
-            for row in measured(family, name, makes, allowed, given)
-        ]
+        with autotune.load(folder, device="cuda", policies=given.policies) as kernel:
+            found = [
+                row
+                for name in given.workload or [kernel.family.default_workload]
+                for row in measured(kernel, name, makes, allowed, given)
+            ]
     except AutotuneError as problem:  # no GPU, no such workload: its message says what to do
         raise SystemExit(f"compare.py: {problem}") from problem
     with given.out.open("w", newline="") as file:

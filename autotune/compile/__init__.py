@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from autotune.compile.batches import compile_batch, compile_many, compilers, worthwhile
     from autotune.compile.cache import Cache, default_root, is_trusted, put_file
-    from autotune.compile.host_library import library
+    from autotune.compile.host_library import cuda_library, library
     from autotune.compile.hostcxx import HostCxx, RuntimeCxx, cpu_model, find_compiler, runtime_batch
     from autotune.compile.nvcc import Nvcc, find_nvcc
     from autotune.compile.nvrtc import Nvrtc
@@ -66,6 +66,7 @@ __all__ = [
     "compile_many",
     "compilers",
     "cpu_model",
+    "cuda_library",
     "default_header",
     "default_root",
     "find_compiler",
@@ -96,7 +97,7 @@ _ON_DEMAND = {  # by module: who asks for a compiler's name pays for no other
     "occupancy_curve registers_to_next_block static_sweep static_toolchain",
     "batches": "compile_batch compile_many compilers worthwhile",
     "cache": "Cache default_root is_trusted put_file",
-    "host_library": "library",
+    "host_library": "cuda_library library",
     "hostcxx": "HostCxx RuntimeCxx cpu_model find_compiler runtime_batch",
     "toolchain": "Batch BuildError Built Compiled CompileFailure Toolchain VariantSource",
     "variant": "Geometry Variant batch default_header scalar_bytes",

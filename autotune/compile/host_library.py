@@ -1,7 +1,11 @@
-"""A family's own C++ for the host, as a library: compiled when it is first wanted and kept in the user's cache."""
+"""A family's own code as a library: compiled when it is first wanted and kept in the user's cache."""
 
 import ctypes
+import hashlib
 import shlex
+import subprocess
+import tempfile
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,27 +13,71 @@ from typing import Any
 from autotune.compile.batches import compile_batch
 from autotune.compile.cache import Cache, default_root
 from autotune.compile.hostcxx import RuntimeCxx, find_compiler
-from autotune.compile.toolchain import Batch, CompileFailure, VariantSource
+from autotune.compile.toolchain import Batch, BuildError, Built, CompileFailure, Toolchain, VariantSource
 from autotune.declaration import hashed, reached, together
 from autotune.errors import CompilerError
 
-__all__ = ["library"]
+__all__ = ["cuda_library", "library"]
 
 
 @cache
 def library(source: Path, *headers: Path, arithmetic: bool = False, **returned: Any) -> ctypes.CDLL:
-    """``source``, which includes ``headers`` and needs the C library only. With ``arithmetic`` its loops are made for
-    this processor's vectors. ``returned`` has the ctypes type of what a function returns, where that is no int.
-    Raises CompilerError, and FamilyError when a file cannot be read or is edited meanwhile."""
+    """C++ for the host: ``source``, which includes ``headers`` and needs the C library only. With ``arithmetic`` its
+    loops are made for this processor's vectors. ``returned`` has the ctypes type of what a function returns, where that
+    is no int. Raises CompilerError, and FamilyError when a file cannot be read or is edited meanwhile."""
     files = hashed(reached((source, *headers), source.parent))
     batch = Batch(
         source, (), (VariantSource(together(files), source.stem, "", ()),), sources=tuple(files.values())
     )
     command = find_compiler()
-    (built,) = compile_batch(batch, RuntimeCxx(command, arithmetic), Cache(default_root()))
-    if isinstance(built, CompileFailure):
-        raise CompilerError(f"{shlex.join(command)} does not compile {source.name}: {built.message}")
-    made = ctypes.CDLL(str(built.image))
+    made = _loaded(batch, RuntimeCxx(command, arithmetic), shlex.join(command))
     for function, kind in returned.items():
         getattr(made, function).restype = kind
     return made
+
+
+@cache
+def cuda_library(source: Path, arch: str) -> ctypes.CDLL:
+    """CUDA that calls a library of the toolkit's: ``source``, one file, for devices of ``arch`` (sm_90), made by nvcc.
+    Raises CompilerError, also when there is no nvcc."""
+    key = hashlib.sha256(source.read_bytes()).hexdigest()
+    batch = Batch(source, (), (VariantSource(key, source.stem, "", ()),))
+    return _loaded(batch, _SharedNvcc(arch), "nvcc")
+
+
+def _loaded(batch: Batch, toolchain: Toolchain, compiler: str) -> ctypes.CDLL:
+    (built,) = compile_batch(batch, toolchain, Cache(default_root()))
+    if isinstance(built, CompileFailure):
+        raise CompilerError(f"{compiler} does not compile {batch.source.name}: {built.message}")
+    return ctypes.CDLL(str(built.image))
+
+
+@dataclass(frozen=True)
+class _SharedNvcc:
+    """A toolchain that makes a shared library for ``arch``. Its identity leaves nvcc's version out: a library that is
+    there will do, and then no toolkit is needed."""
+
+    arch: str
+
+    @property
+    def identity(self) -> str:
+        return f"nvcc shared library {self.arch}"
+
+    @property
+    def suffix(self) -> str:
+        return ".so"
+
+    def build(self, batch: Batch) -> Built:
+        """Raises BuildError with nvcc's message, CompilerError when there is no nvcc."""
+        from autotune.compile.nvcc import find_nvcc
+
+        with tempfile.TemporaryDirectory(prefix="autotune-") as folder:
+            made = Path(folder, "library.so")
+            options = [
+                "-shared", "-Xcompiler", "-fPIC", "-Xlinker", "-s", "-O3", "-std=c++17", f"-arch={self.arch}",
+            ]  # fmt: skip
+            command = [find_nvcc(), *options, "-o", str(made), str(batch.source)]
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+            if done.returncode:
+                raise BuildError(done.stderr or done.stdout)
+            return Built(made.read_bytes(), {variant.key: {} for variant in batch.variants}, {})

@@ -6,7 +6,7 @@ The default plan clears the outputs that ask for it and launches every kernel on
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from autotune.errors import FamilyError, UnknownName
 from autotune.layout import Order, Stored, handle, restored
 
 __all__ = ["Execution"]
+
+Made = TypeVar("Made")
 
 
 @dataclass
@@ -41,6 +43,7 @@ class Execution:
     _at: dict[str, int] = field(default_factory=dict)  # the windowed extents a plan is in: which window
     _graphs: dict[str, tuple[tuple[bytes, ...], Callable[[], None]]] = field(default_factory=dict)
     _bound: dict[tuple[Any, ...], tuple[Geometry, dict[str, bytes]]] = field(default_factory=dict)
+    _made: dict[str, Any] = field(default_factory=dict)
     _sent_bytes: int = 0  # by the latest run's plan
 
     def __post_init__(self) -> None:
@@ -209,18 +212,18 @@ class Execution:
     def launch(self, kernel: str, **scalars: Any) -> None:
         """For a family's own plan: one launch with the given scalars in place of the workload's."""
         self._refuse_partial(kernel)
-        self.backend.launch(self.module, kernel, *self._launch_of(kernel, scalars))
+        self.backend.launch(self.module, kernel, *self.bound(kernel, **scalars))
 
     def launch_cooperative(self, kernel: str, **scalars: Any) -> None:
         """For a family's own plan: one launch whose blocks all run at the same time, so that they may wait for each
         other (on the cpu device, one block). The kernel's declared grid, in x alone, is the most blocks there will
         be; how many there are is in gridDim.x. Raises LaunchError."""
         self._refuse_partial(kernel)
-        self.backend.launch_cooperative(self.module, kernel, *self._launch_of(kernel, scalars))
+        self.backend.launch_cooperative(self.module, kernel, *self.bound(kernel, **scalars))
 
-    def _launch_of(self, kernel: str, scalars: Mapping[str, Any]) -> tuple[Geometry, list[bytes]]:
-        """Geometry and arguments. What the scalars decide is worked out once, since a plan may launch many thousand
-        times; the arrays may be others at each launch."""
+    def bound(self, kernel: str, **scalars: Any) -> tuple[Geometry, list[bytes]]:
+        """A launch's geometry and arguments. What the scalars decide is worked out once, since a plan may launch many
+        thousand times; the arrays may be others at each launch."""
         key = kernel, *scalars.items()
         declared = self.variant.family.kernels[kernel]
         if key not in self._bound:
@@ -245,6 +248,13 @@ class Execution:
         if name not in self._graphs or self._graphs[name][0] != places:
             self._graphs[name] = places, self.backend.record(steps)
         self._graphs[name][1]()
+
+    def once(self, name: str, make: Callable[[], Made]) -> Made:
+        """For a family's own plan: what ``make`` gave when it was first asked for as ``name``, kept as long as this."""
+        if name not in self._made:
+            self._made[name] = make()
+        made: Made = self._made[name]
+        return made
 
     def stage(self, name: str, work: Callable[[int], None]) -> None:
         """For a family's own plan: work that is no kernel of its own (see Backend.stage); ``name`` is no kernel's.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.errors import WorkloadError
+from autotune.family import WorkloadError
 
 NONE = 0xFFFFFFFF
 CHILDREN = np.dtype([("smaller", np.uint32), ("larger", np.uint32)])

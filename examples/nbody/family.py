@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.errors import WorkloadError
+from autotune.family import WorkloadError
 
 BODY = np.dtype([(name, np.float32) for name in ("x", "y", "z", "mass")])
 _INNER = 0.999  # of the mass; the last thousandth of a Plummer sphere reaches out without end

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import io, sparse, spatial
 
-from autotune.declaration import find_data
-from autotune.errors import UnknownName, WorkloadError
+from autotune.family import UnknownName, WorkloadError, find_data
 
 from .formats import arrays_of
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from autotune.errors import WorkloadError
+from autotune.family import WorkloadError
 
 ENTRY = np.dtype([("column", np.uint32), ("value", np.float32)])
 SLICE_ROWS = 32  # spmv.cu has the same

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.declaration import find_data
-from autotune.errors import WorkloadError
+from autotune.family import WorkloadError, find_data
 
 from . import plink
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from autotune.errors import WorkloadError
+from autotune.family import WorkloadError
 
 MISSING = 3
 

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.compile import library
-from autotune.errors import CompilerError
+from autotune.family import CompilerError, library
 
 __all__ = ["SOFTENING", "potential", "potential_at"]
 

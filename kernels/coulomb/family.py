@@ -1,13 +1,12 @@
 """Inputs, atom orders, launches and reference of the coulomb family."""
 
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.device import Execution
+from autotune.family import Application, Execution, on_demand
 
 from . import exact
 from .inputs import inputs_of
@@ -65,8 +64,8 @@ def run_slices(execution: Execution, first: int, count: int) -> None:
 
 
 def units(_arrays: Mapping[str, NDArray[Any]], names: Mapping[str, Any]) -> Any:
-    """What several devices share: see spreading.units_of."""
-    from .spreading import units_of  # noqa: PLC0415  # one device needs none of it
+    """What several devices share: see slices.units_of."""
+    from .slices import units_of  # noqa: PLC0415  # one device needs none of it
 
     return units_of(names, run_slices)
 
@@ -76,10 +75,9 @@ def units(_arrays: Mapping[str, NDArray[Any]], names: Mapping[str, Any]) -> Any:
 reference = exact.reference
 
 
-def application(
-    given: Mapping[str, str], output: Path | None, open_kernel: Callable[[], Any], note: Callable[[str], None]
-) -> None:
-    """A map of a structure: see mapping.run."""
-    from . import mapping  # noqa: PLC0415  # a sweep needs none of it
+@on_demand
+def application() -> Application:
+    """A map of a structure."""
+    from .app.run import run  # noqa: PLC0415  # a sweep needs none of it
 
-    mapping.run(given, output, open_kernel, note)
+    return run

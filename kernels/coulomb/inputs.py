@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from autotune.declaration import find_data
-from autotune.errors import WorkloadError
+from autotune.family import WorkloadError, find_data
 
 from .lattice import around, centred
 from .structures import Structure, read_structure, replicated

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.errors import WorkloadError
+from autotune.family import WorkloadError
 
 from .structures import Structure
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.errors import UnknownName, WorkloadError
+from autotune.family import UnknownName, WorkloadError
 
 __all__ = ["CHARGE_COLUMNS", "Structure", "read_structure", "replicated"]
 

@@ -1,14 +1,13 @@
 """Inputs, plan and reference of the cyclospectrum family."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.device import Execution
-from autotune.errors import WorkloadError
+from autotune.family import Application, Execution, WorkloadError, on_demand
 
 from .peptide import MASSES, checked_masses, masses_of
 from .radix_sort import radix_sort
@@ -180,10 +179,9 @@ def _counted(before: NDArray[np.int64], n: int, total: int) -> Array:
 # ---- autotune run
 
 
-def application(
-    given: Mapping[str, str], output: Path | None, open_kernel: Callable[[], Any], note: Callable[[str], None]
-) -> None:
-    """The spectrum of one peptide: see spectrum_file.run."""
-    from . import spectrum_file  # noqa: PLC0415  # a sweep needs none of it
+@on_demand
+def application() -> Application:
+    """The spectrum of one peptide."""
+    from .app.run import run  # noqa: PLC0415  # a sweep needs none of it
 
-    spectrum_file.run(given, output, open_kernel, note)
+    return run

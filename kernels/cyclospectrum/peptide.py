@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.errors import UnknownName, UsageError, WorkloadError
+from autotune.family import UnknownName, UsageError, WorkloadError
 
 __all__ = ["LARGEST", "MASSES", "MOST_RESIDUES", "checked_masses", "masses_of", "parsed_masses", "read_fasta"]
 

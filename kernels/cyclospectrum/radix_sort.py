@@ -2,68 +2,13 @@
 wanted and kept in the user's cache."""
 
 import ctypes
-import hashlib
-import subprocess
-import tempfile
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-from autotune.compile import (
-    Batch,
-    BuildError,
-    Built,
-    Cache,
-    CompileFailure,
-    VariantSource,
-    compile_batch,
-    default_root,
-    find_nvcc,
-)
-from autotune.errors import CompilerError
+from autotune.family import cuda_library
 
-__all__ = ["SharedNvcc", "radix_sort"]
+__all__ = ["radix_sort"]
 
 _SOURCE = Path(__file__).with_name("radix_sort.cu")
-
-
-@dataclass(frozen=True)
-class SharedNvcc:
-    """A toolchain that makes a shared library for ``arch`` (sm_90). Its identity leaves nvcc's version out: a library
-    that is there will do, and then no toolkit is needed."""
-
-    arch: str
-
-    @property
-    def identity(self) -> str:
-        return f"nvcc shared library {self.arch}"
-
-    @property
-    def suffix(self) -> str:
-        return ".so"
-
-    def build(self, batch: Batch) -> Built:
-        """Raises BuildError with nvcc's message, CompilerError when there is no nvcc."""
-        with tempfile.TemporaryDirectory(prefix="autotune-") as folder:
-            made = Path(folder, "library.so")
-            options = [
-                "-shared", "-Xcompiler", "-fPIC", "-Xlinker", "-s", "-O3", "-std=c++17", f"-arch={self.arch}",
-            ]  # fmt: skip
-            command = [find_nvcc(), *options, "-o", str(made), str(batch.source)]
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-            if done.returncode:
-                raise BuildError(done.stderr or done.stdout)
-            return Built(made.read_bytes(), {variant.key: {} for variant in batch.variants}, {})
-
-
-@cache
-def _library(arch: str) -> ctypes.CDLL:
-    key = hashlib.sha256(_SOURCE.read_bytes()).hexdigest()
-    batch = Batch(_SOURCE, (), (VariantSource(key, _SOURCE.stem, "", ()),))
-    (built,) = compile_batch(batch, SharedNvcc(arch), Cache(default_root()))
-    if isinstance(built, CompileFailure):
-        raise CompilerError(f"nvcc does not compile {_SOURCE.name}: {built.message}")
-    return ctypes.CDLL(str(built.image))
 
 
 def radix_sort(
@@ -74,7 +19,7 @@ def radix_sort(
     ``keys``. Raises CompilerError, and RuntimeError with CUDA's status."""
     place, nbytes = workspace
     pointers = [ctypes.c_void_p(address) for address in (keys, result, spare, place)]
-    status = _library(arch).cyclospectrum_radix_sort(
+    status = cuda_library(_SOURCE, arch).cyclospectrum_radix_sort(
         *pointers,
         ctypes.c_ulonglong(nbytes),
         ctypes.c_int(count),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autotune.errors import AutotuneError, UnknownName, WorkloadError, suggestion
+from autotune.family import AutotuneError, UnknownName, WorkloadError, suggestion
 
 __all__ = ["SHIPPED", "SYMBOLS", "Basis", "Shell", "contracted", "read"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from autotune.errors import UsageError
+from autotune.family import UsageError
 
 __all__ = ["CostModel", "Share", "calibrated", "chunked", "efficiency", "equal_counts", "whole_subclasses"]
 

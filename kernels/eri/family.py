@@ -1,23 +1,22 @@
 """Inputs, orders, plan, reference and application of the eri family."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.declaration import find_data
-from autotune.errors import UnknownName, WorkloadError
+from autotune.family import Application, UnknownName, WorkloadError, find_data, on_demand
 
 from . import basis, molecules
 from .arrays import arrays_of
 from .cost_model import calibrated, chunked, efficiency, equal_counts, whole_subclasses
 from .expansion import orders
-from .launching import plan, sends
+from .launches import plan, sends
+from .pieces import subclass_launches, units
 from .reference import reference
 from .shells import placed_shells
-from .spreading import subclass_launches, units
 from .transfer import transfer
 
 __all__ = [
@@ -72,10 +71,9 @@ def density(shells: int, seed: int) -> NDArray[np.float64]:
     return (made + made.T) / 2
 
 
-def application(
-    given: Mapping[str, str], output: Path | None, open_kernel: Callable[[], Any], note: Callable[[str], None]
-) -> None:
-    """Integrals or matrices of a molecule: see applying.run."""
-    from . import applying  # noqa: PLC0415  # a sweep needs none of it
+@on_demand
+def application() -> Application:
+    """Integrals or matrices of a molecule."""
+    from .app.run import run  # noqa: PLC0415  # a sweep needs none of it
 
-    applying.run(given, output, open_kernel, note)
+    return run

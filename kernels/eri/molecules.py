@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.errors import UnknownName, WorkloadError
+from autotune.family import UnknownName, WorkloadError
 
 from .basis import SYMBOLS
 

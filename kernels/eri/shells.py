@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from autotune.errors import UnknownName, WorkloadError
+from autotune.family import UnknownName, WorkloadError
 
 from .basis import Basis, Shell
 from .molecules import Molecule

@@ -4,9 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from autotune.compile import scalar_bytes
-from autotune.device import Execution
-from autotune.errors import WorkloadError
+from autotune.family import Application, Execution, WorkloadError, on_demand
 
 from . import exact
 from .neighbour import coulomb
@@ -95,19 +93,12 @@ def _place_lazily(execution: Execution, ions: int) -> None:
 def _launcher(execution: Execution, kernel: str) -> Callable[..., None]:
     """Launches of a kernel that differ in scalars only. An ion takes a few microseconds: what is the same for all ions
     is made once."""
-    declared = execution.variant.family.kernels[kernel]
-    scalars = execution.variant.family.scalars
-    geometry = execution.variant.geometry(declared, execution.names)
-    arguments = [
-        scalar_bytes(scalars[name].type, execution.names[name])
-        if name in scalars
-        else execution.placed[name].argument
-        for name in declared.arguments
-    ]
+    names = execution.variant.family.kernels[kernel].arguments
+    geometry, arguments = execution.bound(kernel)
 
     def launch(**changed: int) -> None:
         for name, value in changed.items():
-            arguments[declared.arguments.index(name)] = value.to_bytes(4, "little")
+            arguments[names.index(name)] = value.to_bytes(4, "little")
         execution.backend.launch(execution.module, kernel, geometry, arguments)
 
     return launch
@@ -118,13 +109,9 @@ def _launcher(execution: Execution, kernel: str) -> Callable[..., None]:
 reference = exact.reference
 
 
-def application(
-    given: Mapping[str, str],
-    output: Path | None,
-    open_kernel: Callable[..., Any],
-    note: Callable[[str], None],
-) -> None:
-    """Ions around a structure: see placing.run."""
-    from . import placing  # noqa: PLC0415  # a sweep needs none of it
+@on_demand
+def application() -> Application:
+    """Ions around a structure."""
+    from .app.run import run  # noqa: PLC0415  # a sweep needs none of it
 
-    placing.run(given, output, open_kernel, note)
+    return run

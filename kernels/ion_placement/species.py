@@ -5,7 +5,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.errors import UnknownName, UsageError
+from autotune.family import UnknownName, UsageError
 
 __all__ = ["CHARGES", "charges_of", "parse_ions"]
 

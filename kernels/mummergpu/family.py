@@ -1,15 +1,13 @@
 """Inputs, node orders and reference of the mummergpu family."""
 
-import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.declaration import find_data
-from autotune.errors import WorkloadError
+from autotune.family import Application, Latest, WorkloadError, find_data, on_demand
 
 from . import suffix_tree
 from .arrays import bounds_of, tree_arrays
@@ -142,17 +140,14 @@ def _whole(value: Any, name: str) -> int:
 
 # ---- node orders; construction is how suffix_tree.build numbers them
 
-_kept: tuple[weakref.ref[NDArray[Any]], Positions] | None = None
+_block_orders = Latest[Positions]()
 
 
 def _reordered(arrays: Mapping[str, NDArray[Any]]) -> Positions:
-    """MUMmerGPU's order of the tree in ``arrays``. The latest is kept: it is asked for with every configuration."""
-    global _kept  # noqa: PLW0603
+    """MUMmerGPU's order of the tree in ``arrays``. The latest is kept: it is asked for with every call."""
     children = arrays["children"]
-    if _kept is None or _kept[0]() is not children:
-        tree = suffix_tree.SuffixTree(arrays["reference"], arrays["nodes"], children, arrays["tails"])
-        _kept = weakref.ref(children), suffix_tree.breadth_first_blocks(tree)
-    return _kept[1]
+    tree = suffix_tree.SuffixTree(arrays["reference"], arrays["nodes"], children, arrays["tails"])
+    return _block_orders.of(children, None, lambda: suffix_tree.breadth_first_blocks(tree))
 
 
 orders = {"reordered": _reordered}
@@ -176,10 +171,9 @@ def reference(arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]) ->
 # ---- autotune run
 
 
-def application(
-    given: Mapping[str, str], output: Path | None, open_kernel: Callable[[], Any], note: Callable[[str], None]
-) -> None:
-    """Alignment of files: see aligning.run."""
-    from . import aligning  # noqa: PLC0415  # a sweep needs none of it
+@on_demand
+def application() -> Application:
+    """Alignment of files."""
+    from .app.run import run  # noqa: PLC0415  # a sweep needs none of it
 
-    aligning.run(given, output, open_kernel, note)
+    return run

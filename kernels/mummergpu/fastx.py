@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.errors import WorkloadError
+from autotune.family import WorkloadError
 
 from . import text as texts
 

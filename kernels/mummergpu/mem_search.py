@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydivsufsort import divsufsort  # type: ignore[import-untyped]
 
-from autotune.compile import library
+from autotune.family import library
 
 from .fastx import OTHER
-from .mums import Mems
+from .matches import Mems
+from .suffix_array import suffix_array
 
 __all__ = ["count_mems", "find_mems"]
 
@@ -50,7 +50,8 @@ def find_mems(reference: Codes, queries: Codes, offsets: Positions, minimum: int
     ``reference`` (characters,) and ``queries`` (bases,) are uint8 codes, where 4 matches nothing and ends a record;
     ``offsets`` (reads + 1,) int64. ``threads`` work, 0 stands for every core this process may use. The peak over
     the inputs and the matches is about 30 bytes for each character of the reference and 64 MiB. Raises ValueError
-    for a ``minimum`` below 1, CompilerError when there is no C++ compiler or it fails.
+    for a ``minimum`` below 1, CompilerError when there is no C++ compiler or it fails, UsageError as ``suffix_array``
+    does.
     """
     search = _Search(reference, queries, offsets, minimum, threads)
     counts = search.counts()
@@ -170,16 +171,16 @@ def _order(text: Codes) -> NDArray[np.uint32]:
     ends = np.flatnonzero((text[:-1] != OTHER) & (text[1:] == OTHER)) + 1
     suffixes: NDArray[np.uint32]
     if ends.size < 2:
-        suffixes = divsufsort(text)[:letters].astype(np.uint32)  # OTHER comes last
+        suffixes = suffix_array(text)[:letters].astype(np.uint32)  # OTHER comes last
         return suffixes
     # Each end is followed by its number, so that it, and not what comes next, decides.
     digits = ((ends.size - 1).bit_length() + 1) // 2
     numbers = np.arange(ends.size)[:, None] >> 2 * np.arange(digits)[::-1] & 3
     places = np.repeat(ends + 1, digits)
-    suffixes = divsufsort(np.insert(text, places, numbers.astype(np.uint8).ravel()))
+    order = suffix_array(np.insert(text, places, numbers.astype(np.uint8).ravel()))
     # A digit stands for the last position, which has no letter.
     positions = np.insert(np.arange(text.size, dtype=np.uint32), places, np.uint32(text.size - 1))
-    suffixes = positions[suffixes]
+    suffixes = positions[order]
     suffixes = suffixes[text[suffixes] != OTHER]
     return suffixes
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.errors import WorkloadError
+from autotune.family import WorkloadError
 
 from .fastx import OTHER, ReadBlock, first_word, join, records
 

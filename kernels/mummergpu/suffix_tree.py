@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydivsufsort import divsufsort  # type: ignore[import-untyped]
 
-from autotune.compile import library
-from autotune.errors import WorkloadError
+from autotune.family import WorkloadError, library
+
+from .suffix_array import suffix_array
 
 __all__ = [
     "MAX_CHARACTERS",
@@ -98,7 +98,8 @@ def build(
     called with what is done next and the share of the time that has passed, last with "done" and 1.0. The peak is
     115 bytes for each character of DNA, of which 80 are the tree; 145 where every letter is the same. Raises
     WorkloadError for a text without letters, with more than MAX_CHARACTERS, the last separator counted, or with a
-    code above 4, TypeError for an array of another kind, CompilerError when there is no C++ compiler or it fails.
+    code above 4, TypeError for an array of another kind, CompilerError when there is no C++ compiler or it fails,
+    UsageError as ``suffix_array`` does.
     """
     letters = _checked(text)
     report = progress or (lambda stage, fraction: None)
@@ -110,7 +111,7 @@ def build(
     with ThreadPoolExecutor(threads or len(os.sched_getaffinity(0))) as pool:
         building = _Building(pool, text, letters)
         report("suffix array", 0.0)
-        building.has(text=text, suffixes=divsufsort(text).view(np.uint32))
+        building.has(text=text, suffixes=suffix_array(text).view(np.uint32))
         report("common prefixes", 0.25)
         longest, starts = building.forks(functions)
         report("nodes", 0.35)

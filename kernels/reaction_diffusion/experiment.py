@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.errors import UnknownName, WorkloadError
+from autotune.family import UnknownName, WorkloadError
 
 from .beam import gaussian_factors, rate_of
 from .outline import open_sides

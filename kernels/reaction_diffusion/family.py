@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.declaration import find_data
-from autotune.device import Execution
-from autotune.errors import WorkloadError
+from autotune.family import Application, Execution, WorkloadError, find_data, on_demand
 
 from .experiment import Experiment
 from .outline import EAST, NORTH, SOUTH, WEST, read_outline
@@ -148,10 +146,9 @@ def _advance(execution: Execution, made: Schedule, *, in_graphs: bool) -> None:
                 launches(blocks)()
 
 
-def application(
-    given: Mapping[str, str], output: Path | None, open_kernel: Callable[[], Any], note: Callable[[str], None]
-) -> None:
-    """A photobleaching experiment: see simulating.run."""
-    from . import simulating  # noqa: PLC0415  # a sweep needs none of it
+@on_demand
+def application() -> Application:
+    """A photobleaching experiment."""
+    from .app.run import run  # noqa: PLC0415  # a sweep needs none of it
 
-    simulating.run(given, output, open_kernel, note)
+    return run

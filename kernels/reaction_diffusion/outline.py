@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.declaration import MalformedNpy
-from autotune.errors import WorkloadError
+from autotune.family import WorkloadError, pip_install, read_npy
 
 __all__ = ["open_sides", "read_outline"]
 
@@ -52,13 +51,12 @@ def read_outline(path: Path) -> Inside:
 def _values(path: Path) -> NDArray[np.generic]:
     try:
         if path.suffix == ".npy":
-            loaded: NDArray[np.generic] = np.load(path, allow_pickle=False)
-            return loaded
+            return read_npy(path, "image")
         with path.open("rb") as file:
             magic = file.read(2)
         if magic in (b"P1", b"P2", b"P4", b"P5"):
             return _netpbm(path.read_bytes())
-    except (OSError, *MalformedNpy) as problem:
+    except (OSError, ValueError) as problem:
         raise WorkloadError(f"image {path} cannot be read: {problem}") from None
     return _pillow(path)
 
@@ -87,7 +85,7 @@ def _pillow(path: Path) -> NDArray[np.generic]:
         from PIL import Image, UnidentifiedImageError  # noqa: PLC0415  # only for images numpy cannot read
     except ImportError:
         raise WorkloadError(
-            f"image {path}: reading it needs Pillow: pip install 'autotune[image]', or give a .npy, .pbm or .pgm file"
+            f"image {path}: reading it needs Pillow: {pip_install('image')}, or give a .npy, .pbm or .pgm file"
         ) from None
     try:
         with Image.open(path) as image:

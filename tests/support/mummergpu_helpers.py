@@ -25,7 +25,7 @@ def _load(name: str) -> Any:
 
 sequences = _load("sequences")
 fastx = _load("fastx")
-mums = _load("mums")
+mums = _load("app.mums")
 
 
 def write(path: Path, content: bytes) -> Path:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from autotune.errors import UsageError
 
-expansion, launching, spreading = part("expansion"), part("launching"), part("spreading")
+expansion, launches, cuts = part("expansion"), part("launches"), part("pieces")
 costs, transfers, boys = part("cost_model"), part("transfer"), part("boys")
 Share = costs.Share
 
@@ -98,7 +98,7 @@ def test_a_list_of_components_has_every_primitive_quartet_once(shells: list[int]
 def walked(run: object, width: int) -> list[tuple[int, int, int]]:
     """(block, bra, ket) of every work-unit of a run, as expansion.cuh's chunk gives them."""
     found = []
-    for block in range(launching.blocks_of(run, width)):
+    for block in range(launches.blocks_of(run, width)):
         if run.kets:  # type: ignore[attr-defined]
             chunks = -(-run.kets // width)  # type: ignore[attr-defined]
             bra, first = divmod(block, chunks)
@@ -123,8 +123,8 @@ def test_blocks_have_every_work_unit_of_a_run_once(bras: int, kets: int, width: 
     expected = {(bra, ket) for bra in range(bras) for ket in range(kets or bra + 1)}
     assert len(found) == len(expected)
     assert {(bra, ket) for _, bra, ket in found} == expected
-    for block in range(launching.blocks_of(run, width) + 1):
-        assert spreading._units_before(run, width, block) == sum(b < block for b, _, _ in found)
+    for block in range(launches.blocks_of(run, width) + 1):
+        assert cuts._units_before(run, width, block) == sum(b < block for b, _, _ in found)
 
 
 @settings(max_examples=60, deadline=None)
@@ -133,7 +133,7 @@ def test_blocks_have_every_work_unit_of_a_run_once(bras: int, kets: int, width: 
 )
 def test_pieces_are_the_runs_cut(shells: list[int], granularity: str, largest: float) -> None:
     counts = np.sort(pairs_of(shells)["count"]).astype(int)
-    pieces = spreading.pieces_of(counts, granularity, 4, largest=largest)
+    pieces = cuts.pieces_of(counts, granularity, 4, largest=largest)
     found: dict[int, int] = {}
     for piece in pieces:
         assert piece.share.units > 0
@@ -142,13 +142,13 @@ def test_pieces_are_the_runs_cut(shells: list[int], granularity: str, largest: f
         if threads:
             assert piece.launch.threads == threads * piece.share.units
     assert found == expansion.subclasses(counts)
-    assert [Share(c, n) for c, n in found.items()] == spreading.shares_of(counts)
+    assert [Share(c, n) for c, n in found.items()] == cuts.shares_of(counts)
     each = [piece.share.components for piece in pieces]
     assert each == sorted(each)
     if granularity != "block":
-        total = sum(spreading.RELATIVE.seconds(piece.share) for piece in pieces)
-        one = max(c + spreading.RELATIVE.transfer for c in each)
-        assert all(spreading.RELATIVE.seconds(p.share) <= largest * total + one for p in pieces)
+        total = sum(cuts.RELATIVE.seconds(piece.share) for piece in pieces)
+        one = max(c + cuts.RELATIVE.transfer for c in each)
+        assert all(cuts.RELATIVE.seconds(p.share) <= largest * total + one for p in pieces)
 
 
 def test_every_order_is_a_permutation_and_all_but_the_first_two_sort_by_components() -> None:
@@ -204,7 +204,7 @@ def test_tables_made_on_the_host_count() -> None:
 
 def waters27() -> list[object]:
     counts = inputs({"waters": 27, "basis": "6-31g", "output": "coulomb_exchange"}).arrays["pairs"]["count"]
-    return list(spreading.shares_of(np.sort(counts).astype(int)))
+    return list(cuts.shares_of(np.sort(counts).astype(int)))
 
 
 def test_the_allocations_on_27_waters_are_as_good_as_they_can_be() -> None:
@@ -282,4 +282,4 @@ def test_calibration_has_no_negative_time_and_needs_three() -> None:
 def test_what_cannot_be_spread_is_refused(output: str, change: dict[str, str], message: str) -> None:
     names = {"output": output, "expansion": "index", "order": "subclass", "granularity": "block", **change}
     with pytest.raises(UsageError, match=message):
-        spreading._check(names)
+        cuts._check(names)

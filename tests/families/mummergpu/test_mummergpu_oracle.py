@@ -1,5 +1,5 @@
 """`autotune run mummergpu` on the cpu device against MUMmer itself, on more than a few reads: a whole bacterium,
-repeats upon repeats, records that share them, both strands. Small and odd cases are in test_aligning.py."""
+repeats upon repeats, records that share them, both strands. Small and odd cases are in test_mummergpu_app.py."""
 
 import gzip
 import itertools

@@ -10,7 +10,7 @@ import pytest
 from mem_oracle import Mem
 from mummergpu_helpers import _load, mems_of, mums, written
 
-text = _load("text")
+lines = _load("app.lines")
 
 ONE: Any = SimpleNamespace(names=["chromosome"], starts=np.zeros(1, np.int64))
 RECORD = np.dtype([(name, np.uint32) for name in ("query", "position", "start", "length")])
@@ -47,7 +47,7 @@ def test_columns_of_any_kind(dtype: Any) -> None:
 def test_columns_of_a_device_are_not_copied() -> None:
     records = random_records(5, 100)
     for name in RECORD.names or ():
-        column, values = text._column(records[name])
+        column, values = lines._column(records[name])
         assert values.base is not None and np.shares_memory(values, records)
         assert (column.values, column.stride, column.bytes) == (records[name].ctypes.data, 16, 4)
 

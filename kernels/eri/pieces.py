@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.device import Execution
-from autotune.errors import UsageError
+from autotune.family import Execution, UsageError
 
 from .cost_model import CostModel, Share
 from .expansion import SORTED, Run, orders, runs_of
-from .launching import Launch, Step, after, before, blocks_of, compute, ordered_pairs
+from .launches import Launch, Step, after, before, blocks_of, compute, ordered_pairs
 
 __all__ = ["Piece", "pieces_of", "shares_of", "subclass_launches", "units"]
 
@@ -88,8 +87,8 @@ def _all(steps: Sequence[Step]) -> Callable[[], None]:
 
 
 def units(arrays: Mapping[str, NDArray[Any]], names: Mapping[str, Any]) -> Any:
-    """The pieces of one call, for ``autotune.dispatch.Spread``. Raises UsageError for what cannot be spread."""
-    from autotune.dispatch import Units  # noqa: PLC0415  # only where several devices are
+    """The pieces of one call, for ``autotune run`` on several devices. Raises UsageError for what cannot be spread."""
+    from autotune.family import Units  # noqa: PLC0415  # only where several devices are
 
     _check(names)
     counts = arrays["pairs"]["count"][orders[names["order"]](dict(arrays))]

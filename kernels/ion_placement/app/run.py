@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.dispatch import Kernel
-from autotune.errors import UnknownName, UsageError, WorkloadError
+from autotune.family import Kernel, UnknownName, UsageError, WorkloadError
 
-from .exact import NOWHERE
-from .neighbour import coulomb
-from .solute import excluded_near
-from .species import charges_of, parse_ions
+from ..exact import NOWHERE
+from ..neighbour import coulomb
+from ..solute import excluded_near
+from ..species import charges_of, parse_ions
 
 __all__ = ["Request", "parse", "run"]
 

@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
@@ -24,11 +23,13 @@ from typing import BinaryIO, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.errors import WorkloadError
+from autotune.family import WorkloadError
 
-from .text import Headers, Lines, Strand, bounds_of_reads, compiled
+from ..matches import Mems
+from ..text import Headers
+from .lines import Lines, Strand, bounds_of_reads, compiled
 
-__all__ = ["Match", "Mems", "Records", "parse", "write_block"]
+__all__ = ["Match", "Records", "parse", "write_block"]
 
 Text = NDArray[np.uint8]
 
@@ -49,17 +50,6 @@ class Records(Protocol):
     def names(self) -> list[str]: ...
     @property
     def starts(self) -> NDArray[np.int64]: ...
-
-
-@dataclass(frozen=True, eq=False)
-class Mems:
-    """One match per index. `reads` ascends and counts the reads of the block; `positions` are those of the
-    reference's codes, `starts` in the read (or its reverse complement). All from 0, of any integer dtype."""
-
-    reads: NDArray[np.integer]
-    positions: NDArray[np.integer]
-    starts: NDArray[np.integer]
-    lengths: NDArray[np.integer]
 
 
 class Match(NamedTuple):

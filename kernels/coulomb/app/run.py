@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.dispatch import Kernel
-from autotune.errors import UnknownName, UsageError
+from autotune.family import Kernel, UnknownName, UsageError
 
-from .lattice import Lattice, around
+from ..lattice import Lattice, around
+from ..structures import CHARGE_COLUMNS, Structure, read_structure
 from .opendx import write_dx
-from .structures import CHARGE_COLUMNS, Structure, read_structure
 
 __all__ = ["Request", "parse", "potential_of", "run"]
 

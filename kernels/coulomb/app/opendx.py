@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .lattice import Lattice
+from ..lattice import Lattice
 
 __all__ = ["write_dx"]
 

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mem_oracle import run_mummer
 from mummergpu_helpers import mums, text_of
-from test_paging import NAME, cases, numpy_mems
+from test_mummergpu_pages import NAME, cases, numpy_mems
 
 from autotune.cli.commands import main
 from autotune.declaration import family as families
@@ -25,8 +25,8 @@ from autotune.declaration import workload as workloads
 
 pytestmark = pytest.mark.filterwarnings("ignore:no usable policy file")
 
-aligning = importlib.import_module(f"{NAME}.aligning")
-searching = importlib.import_module(f"{NAME}.searching")
+alignment = importlib.import_module(f"{NAME}.app.run")
+search = importlib.import_module(f"{NAME}.app.search")
 ROOT = Path(__file__).parents[3]
 LAMBDA = ROOT / "workloads" / "data" / "lambda_NC_001416.1.fa.gz"
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
@@ -214,7 +214,7 @@ def test_every_way_through_writes_the_same(
     (folder / "reads").write_text(fasta(queries))
     texts = []
     for way in ({"page": "none"}, {"page": str(page), "block": str(block)}):
-        request = aligning.parse({
+        request = alignment.parse({
             "reference": str(folder / "reference"),
             "queries": str(folder / "reads"),
             "min_match_length": str(minimum),
@@ -222,13 +222,13 @@ def test_every_way_through_writes_the_same(
             "max_read_length": "30",
             **way,
         })  # fmt: skip
-        reference = aligning.read_reference(request.reference)
+        reference = alignment.read_reference(request.reference)
         np.testing.assert_array_equal(reference.codes, codes)
-        tally = aligning.align(
+        tally = alignment.align(
             request,
             reference,
-            aligning.pages(codes, request.page or None, 30),
-            aligning.read_blocks(request.queries, request.block, 30),
+            alignment.pages(codes, request.page or None, 30),
+            alignment.read_blocks(request.queries, request.block, 30),
             lambda text: BruteForce(text, minimum),
             folder / "out",
         )
@@ -245,10 +245,10 @@ def test_a_reference_beyond_the_memory_is_cut_by_itself(
 ) -> None:
     given = {"reference": files / "lambda.fa", "queries": files / "reads.fa", "min_match_length": 20,
              "max_read_length": 200}  # fmt: skip
-    assert 2**20 < searching.largest_text() < 2**31
+    assert 2**20 < search.largest_text() < 2**31
     run(tmp_path / "whole", **given)
     assert "1 page\n" in capsys.readouterr().out
-    monkeypatch.setattr(aligning, "largest_text", lambda *_: 20_000)
+    monkeypatch.setattr(alignment, "largest_text", lambda *_: 20_000)
     run(tmp_path / "cut", **given)
     assert "3 pages\n" in capsys.readouterr().out
     assert mums.parse(tmp_path / "cut") == mums.parse(tmp_path / "whole") != []
@@ -320,7 +320,7 @@ def test_the_example_in_the_document(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_every_input_is_in_the_document() -> None:
     text = (ROOT / "docs" / "mummergpu-run.md").read_text()
     rows = re.findall(r"^\| `(\w+)=", text, re.MULTILINE)
-    assert rows == [field.name for field in dataclasses.fields(aligning.Request)]
+    assert rows == [field.name for field in dataclasses.fields(alignment.Request)]
 
 
 def test_the_kernels_own_arrays_still_run(files: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.errors import StoreError, UsageError
+from autotune.family import StoreError, UsageError, pip_install
 
 __all__ = ["check_animation", "write_animation"]
 
@@ -43,6 +43,6 @@ def _pillow(path: Path) -> Any:
         from PIL import Image  # noqa: PLC0415  # only for a GIF
     except ImportError:
         raise UsageError(
-            f"-i animation={path}: writing a GIF needs Pillow: pip install 'autotune[image]', or name a .npy file"
+            f"-i animation={path}: writing a GIF needs Pillow: {pip_install('image')}, or name a .npy file"
         ) from None
     return Image

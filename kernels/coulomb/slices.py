@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from autotune.device import Execution
-from autotune.dispatch import Units
+from autotune.family import Execution, Units
 
 __all__ = ["units_of"]
 

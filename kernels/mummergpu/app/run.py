@@ -16,13 +16,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.dispatch import Kernel
-from autotune.errors import UnknownName, UsageError, WorkloadError
+from autotune.family import Kernel, UnknownName, UsageError, WorkloadError
 
-from .mums import Mems, write_block
-from .paging import Page, Spill, merged, pages
-from .searching import Search, Searcher, largest_text, tree_of
-from .sequences import (
+from ..matches import Mems
+from ..sequences import (
     MAX_READ_LENGTH,
     ReadBlock,
     Reference,
@@ -31,6 +28,9 @@ from .sequences import (
     read_reference,
     reverse_complement,
 )
+from .mums import write_block
+from .pages import Page, Spill, merged, pages
+from .search import Search, Searcher, largest_text, tree_of
 from .stages import Ahead, Behind, Beside
 
 __all__ = ["Request", "Tally", "align", "parse", "run"]

@@ -9,13 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.dispatch import Kernel, Prepared
-from autotune.errors import WorkloadError
+from autotune.family import Kernel, Prepared, WorkloadError
 
-from .arrays import OFFSET, Progress, bounds_of, tree_arrays
-from .fastx import OTHER
-from .mums import Mems
-from .suffix_tree import MAX_CHARACTERS
+from ..arrays import OFFSET, Progress, bounds_of, tree_arrays
+from ..fastx import OTHER
+from ..matches import Mems
+from ..suffix_tree import MAX_CHARACTERS
 
 __all__ = ["Search", "Searcher", "largest_text", "tree_of"]
 

@@ -1,22 +1,18 @@
 """The host program of one call: lists sent where the policies say so, tables made, work-units computed.
 
-A call is prepared once for an execution: geometry and lists do not change from call to call, and arguments only where
-arrays lie elsewhere than the last time, as a caller's own may.
+A call is prepared once for an execution: its steps and lists do not change from call to call.
 """
 
 import itertools
 import math
-import weakref
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.compile import scalar_bytes
-from autotune.device import Execution
-from autotune.layout import Stored
+from autotune.family import Execution, Latest
 
 from . import expansion
 
@@ -56,19 +52,14 @@ class Launch:
     kets: int = 0
 
 
-_prepared: dict[int, tuple[weakref.ref[Execution], tuple[bytes, ...], list[Step]]] = {}
-_lists: list[tuple[tuple[Any, ...], weakref.ref[Any], list[Any]]] = []  # the latest only: it may be 2 GB
+Buffer = NDArray[np.uint8]
+
+_lists = Latest[list[tuple[Buffer, Any]]]()  # the latest only: it may be 2 GB
 
 
 def plan(execution: Execution) -> None:
     """One call. Asynchronous where the backend is."""
-    known = _prepared.get(id(execution))
-    places = tuple(placed.argument for placed in execution.placed.values())
-    if known is None or known[0]() is not execution or known[1] != places:
-        for key in [key for key, (owner, *_) in _prepared.items() if owner() is None]:
-            del _prepared[key]
-        known = _prepared[id(execution)] = weakref.ref(execution), places, list(_steps(execution))
-    for step in known[2]:
+    for step in execution.once("steps", lambda: list(_steps(execution))):
         step.do()
 
 
@@ -148,8 +139,8 @@ def after(execution: Execution) -> Iterator[Step]:
 
 def _with_units(execution: Execution) -> Iterator[Step]:
     granularity = execution.names["granularity"]
-    for stored, each in _listed(execution, "unit_list"):
-        yield _upload(execution, "unit_list", stored)
+    for part, each in _listed(execution, "unit_list"):
+        yield _upload(execution, "unit_list", part)
         if granularity != "component":
             units = len(each)
             threads = units * (32 if granularity == "warp" else 1)
@@ -163,32 +154,27 @@ def _with_units(execution: Execution) -> Iterator[Step]:
 
 
 def _with_components(execution: Execution) -> Iterator[Step]:
-    for stored, count in _listed(execution, "component_list"):
-        yield _upload(execution, "component_list", stored)
+    for part, count in _listed(execution, "component_list"):
+        yield _upload(execution, "component_list", part)
         yield compute(execution, Launch(threads=count, units=count))
 
 
-def _listed(execution: Execution, name: str) -> list[Any]:
+def _listed(execution: Execution, name: str) -> list[tuple[Buffer, Any]]:
     """The list in parts as they are sent, each with what is in it; the latest list is kept for the next
     configuration that needs it."""
     order = execution.names["order"]
-    owner = execution.placed["shells"]
-    key = name, order, id(owner)
-    if not (_lists and _lists[0][0] == key and _lists[0][1]() is owner):
-        _lists.clear()  # before the next is made: each may be large
-        units = expansion.work_units_of(ordered_pairs(execution), order)
-        parts: list[tuple[Stored, Any]] = []
-        if name == "unit_list":
-            at_once = execution.names["listed_unit"]
-            for begin in range(0, len(units), at_once):
-                part = units[begin : begin + at_once]
-                parts.append((_stored(execution, name, part), part["components"].copy()))
-        else:
-            shells = execution.restore("shells", (execution.names["shell"],))
-            for made in expansion.components_of(units, shells, execution.names["listed_component"]):
-                parts.append((_stored(execution, name, made), len(made)))
-        _lists.append((key, weakref.ref(owner), parts))
-    return _lists[0][2]
+    return _lists.of(execution.placed["shells"], (name, order), lambda: _made_list(execution, name, order))
+
+
+def _made_list(execution: Execution, name: str, order: str) -> list[tuple[Buffer, Any]]:
+    units = expansion.work_units_of(ordered_pairs(execution), order)
+    if name == "component_list":
+        shells = execution.restore("shells", (execution.names["shell"],))
+        parts = expansion.components_of(units, shells, execution.names["listed_component"])
+        return [(_buffer(execution, name, part), len(part)) for part in parts]
+    at_once = execution.names["listed_unit"]
+    parts = (units[begin : begin + at_once] for begin in range(0, len(units), at_once))
+    return [(_buffer(execution, name, part), part["components"].copy()) for part in parts]
 
 
 def ordered_pairs(execution: Execution) -> NDArray[Any]:
@@ -198,34 +184,22 @@ def ordered_pairs(execution: Execution) -> NDArray[Any]:
     return pairs if order is None else pairs[order.old]
 
 
-def _stored(execution: Execution, name: str, part: NDArray[Any]) -> Stored:
+def _buffer(execution: Execution, name: str, part: NDArray[Any]) -> Buffer:
     """``part`` as the device holds it; its last rows are empty where it does not fill the array."""
     layout = execution.variant.layouts[name]
     room = layout.room(tuple(execution.names[extent] for extent in layout.data.shape))
     buffer = np.zeros(room.nbytes, np.uint8)
     buffer[: part.nbytes] = part.view(np.uint8)
-    return replace(room, buffer=buffer)
+    return buffer
 
 
 def _clear(execution: Execution, name: str) -> Step:
     return Step("clear", lambda: execution.zero(name))
 
 
-def _upload(execution: Execution, name: str, stored: Stored) -> Step:
-    content = stored.buffer
-    assert content is not None
+def _upload(execution: Execution, name: str, content: Buffer) -> Step:
     return Step("send", lambda: execution.refill(name, content))
 
 
 def _launch(execution: Execution, kernel: str, **scalars: int) -> Step:
-    family = execution.variant.family
-    names = {**execution.names, **scalars}
-    geometry = execution.variant.geometry(family.kernels[kernel], names)
-    arguments = [
-        scalar_bytes(family.scalars[name].type, names[name])
-        if name in family.scalars
-        else execution.placed[name].argument
-        for name in family.kernels[kernel].arguments
-    ]
-    backend, module = execution.backend, execution.module
-    return Step("launch", lambda: backend.launch(module, kernel, geometry, arguments))
+    return Step("launch", lambda: execution.launch(kernel, **scalars))

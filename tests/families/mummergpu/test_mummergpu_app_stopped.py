@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from import_path import import_path
-from test_aligning import LAMBDA, aligning, fasta, run
+from test_mummergpu_app import LAMBDA, alignment, fasta, run
 
 pytestmark = pytest.mark.filterwarnings("ignore:no usable policy file")
 
@@ -46,7 +46,7 @@ class Nothing:
 
     def search(self, _codes: Any, _offsets: Any) -> Any:
         type(self).searches += 1
-        return aligning.Mems(*np.empty((4, 0), np.int64))
+        return alignment.Mems(*np.empty((4, 0), np.int64))
 
     def close(self) -> None:
         type(self).closed += 1
@@ -58,7 +58,7 @@ def replaced(monkeypatch: pytest.MonkeyPatch, search: Callable[..., Any] | None 
 
     if search:
         monkeypatch.setattr(Replaced, "search", search)
-    monkeypatch.setattr(aligning, "Searcher", Replaced)
+    monkeypatch.setattr(alignment, "Searcher", Replaced)
     return Replaced
 
 
@@ -81,11 +81,11 @@ def test_a_disk_that_is_full(
         raise OSError(28, "No space left on device")
 
     fake = replaced(monkeypatch)
-    monkeypatch.setattr(aligning, "write_block", full)
+    monkeypatch.setattr(alignment, "write_block", full)
     run(tmp_path / "out", **way, block=100_000, code=7)
     assert capsys.readouterr().err.count("No space left on device") == 1
     assert 1 <= fake.searches <= 3 and fake.closed == 1  # of 60 blocks
-    monkeypatch.setattr(aligning.Spill, "put", full)
+    monkeypatch.setattr(alignment.Spill, "put", full)
     run(tmp_path / "out", **way, block=100_000, page=20_000, code=7)
 
 
@@ -116,14 +116,14 @@ def test_a_signal_to_the_program(way: dict[str, Any], tmp_path: Path) -> None:
     program = (
         "import importlib, signal, sys, time\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored where tests run in the background
-        "from autotune.declaration import load_family\nfrom autotune.cli import main\n"
-        "aligning = importlib.import_module(load_family('mummergpu').module.__name__ + '.aligning')\n"
+        "from autotune.cli import main\nfrom autotune.family import load_family\n"
+        "alignment = importlib.import_module(load_family('mummergpu').module.__name__ + '.app.run')\n"
         "class Slow:\n"
         "    policy, lanes = '', 1\n"
         "    def __init__(self, *_): pass\n"
         "    def search(self, *_): print('searching', flush=True); time.sleep(60)\n"
         "    def close(self): print('closed', flush=True)\n"
-        "aligning.Searcher = Slow\n"
+        "alignment.Searcher = Slow\n"
         "sys.exit(main(sys.argv[1:]))\n"
     )
     items = [text for name, value in way.items() for text in ("-i", f"{name}={value}")]
@@ -169,7 +169,7 @@ def test_reads_that_change_between_pages(
             def close(self) -> None:
                 way["queries"].write_text(self.text)
 
-        monkeypatch.setattr(aligning, "Searcher", Changing)
+        monkeypatch.setattr(alignment, "Searcher", Changing)
         run(tmp_path / "out", **way, block=1_000_000, page=20_000, code=4)
         assert "changed while it was read" in capsys.readouterr().err
 
@@ -182,11 +182,13 @@ def test_reading_building_and_writing_go_on_beside_each_other(tmp_path: Path) ->
     reads = tmp_path / "reads"
     reads.write_text(fasta([(f"q{number}", "ACGTACGT") for number in range(6)]))
     is_read, is_searched = [[threading.Event() for _ in range(6)] for _ in range(2)]
-    request = aligning.parse({"reference": "-", "queries": str(reads), "min_match_length": "4", "block": "8"})
+    request = alignment.parse(
+        {"reference": "-", "queries": str(reads), "min_match_length": "4", "block": "8"}
+    )
     written = []
 
     def blocks() -> Iterator[Any]:
-        for number, block in enumerate(aligning.read_blocks(reads, 8)):
+        for number, block in enumerate(alignment.read_blocks(reads, 8)):
             is_read[number].set()
             yield block
 
@@ -207,8 +209,8 @@ def test_reading_building_and_writing_go_on_beside_each_other(tmp_path: Path) ->
             assert is_searched[number + 1].wait(20), "nothing is searched during the output"
         written.append(block.headers)
 
-    (page,) = aligning.pages(np.array([0, 1, 4], np.uint8), None, 8)
-    aligning._search_page(request, page, None, blocks(), open_page, keep, aligning.Tally())
+    (page,) = alignment.pages(np.array([0, 1, 4], np.uint8), None, 8)
+    alignment._search_page(request, page, None, blocks(), open_page, keep, alignment.Tally())
     assert written == [[f"q{number}"] for number in range(6)]
 
 
@@ -216,13 +218,15 @@ def test_only_a_few_blocks_are_in_memory(tmp_path: Path) -> None:
     """As many are read as are ahead, in the search and behind, however slow the output is."""
     reads = tmp_path / "reads"
     reads.write_text(fasta([(f"q{number}", "ACGTACGT") for number in range(40)]))
-    request = aligning.parse({"reference": "-", "queries": str(reads), "min_match_length": "4", "block": "8"})
+    request = alignment.parse(
+        {"reference": "-", "queries": str(reads), "min_match_length": "4", "block": "8"}
+    )
     read = 0
     most = 0
 
     def blocks() -> Iterator[Any]:
         nonlocal read
-        for block in aligning.read_blocks(reads, 8):
+        for block in alignment.read_blocks(reads, 8):
             read += 1
             yield block
 
@@ -231,8 +235,8 @@ def test_only_a_few_blocks_are_in_memory(tmp_path: Path) -> None:
         threading.Event().wait(0.005)
         most = max(most, read - number)
 
-    (page,) = aligning.pages(np.array([0, 1, 4], np.uint8), None, 8)
-    aligning._search_page(request, page, None, blocks(), lambda _text: Nothing(), keep, aligning.Tally())
+    (page,) = alignment.pages(np.array([0, 1, 4], np.uint8), None, 8)
+    alignment._search_page(request, page, None, blocks(), lambda _text: Nothing(), keep, alignment.Tally())
     assert read == 40
     assert 2 <= most <= 4
 
@@ -246,7 +250,7 @@ def test_calls_that_have_not_begun_are_dropped_when_a_run_fails() -> None:
         go_on.wait(20)
         done.append(1)
 
-    with pytest.raises(KeyError), aligning.Behind(most=5) as behind:
+    with pytest.raises(KeyError), alignment.Behind(most=5) as behind:
         behind.do(first)
         behind.do(done.append, 2)
         assert begun.wait(20)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.errors import UsageError, WorkloadError
+from autotune.family import UsageError, WorkloadError
 
+from ..experiment import Experiment
+from ..outline import read_outline
 from .animation import check_animation, write_animation
-from .experiment import Experiment
-from .outline import read_outline
 
 __all__ = ["run"]
 

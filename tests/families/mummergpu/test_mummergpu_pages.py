@@ -14,8 +14,8 @@ from autotune.declaration import family as families
 from autotune.errors import WorkloadError
 
 NAME = families.load_family("mummergpu").module.__name__  # type: ignore[union-attr]
-paging = importlib.import_module(f"{NAME}.paging")
-mums = importlib.import_module(f"{NAME}.mums")
+pages = importlib.import_module(f"{NAME}.app.pages")
+matches = importlib.import_module(f"{NAME}.matches")
 
 
 def numpy_mems(text: Any, reads: list[Any], minimum: int) -> Any:
@@ -30,7 +30,7 @@ def numpy_mems(text: Any, reads: list[Any], minimum: int) -> Any:
         before[1:, 1:] = lengths[:-1, :-1]
         for start, position in np.argwhere((lengths >= minimum) & (before == 0)).tolist():
             found.append((number, position, start, lengths[start, position]))
-    return mums.Mems(*np.array(found, np.int64).reshape(-1, 4).T)
+    return matches.Mems(*np.array(found, np.int64).reshape(-1, 4).T)
 
 
 def rows(mems: Any) -> list[Mem]:
@@ -66,18 +66,18 @@ def test_pages_of_any_size_find_what_one_tree_finds(
     codes, starts, reads = case
     expected = brute_force(codes, starts, reads, minimum)
     parts = []
-    for page in paging.pages(codes, size, max(map(len, reads)) + more):
+    for page in pages.pages(codes, size, max(map(len, reads)) + more):
         text = page.text(codes)
         assert text[-1] == OTHER
         parts.append(page.placed(page.owned(numpy_mems(text, reads, minimum))))
-    found = rows(paging.merged(parts))
+    found = rows(pages.merged(parts))
     assert found == sorted(expected, key=lambda mem: (mem.read, mem.start, mem.position))
 
 
 def test_a_page_has_the_base_before_and_a_read_behind() -> None:
     codes = np.array([0, 1, 2, 3, 0, 1, 2, 3, 0, OTHER], np.uint8)
-    parts = paging.pages(codes, 4, 3)
-    assert parts == [paging.Page(0, 0, 4, 7), paging.Page(3, 4, 8, 10), paging.Page(7, 8, 10, 10)]
+    parts = pages.pages(codes, 4, 3)
+    assert parts == [pages.Page(0, 0, 4, 7), pages.Page(3, 4, 8, 10), pages.Page(7, 8, 10, 10)]
     assert [page.text(codes).tolist() for page in parts] == [
         [0, 1, 2, 3, 0, 1, 2, OTHER],
         [3, 0, 1, 2, 3, 0, OTHER],
@@ -88,8 +88,8 @@ def test_a_page_has_the_base_before_and_a_read_behind() -> None:
 @pytest.mark.parametrize("size", [None, 10, 11, 1000])
 def test_a_reference_within_a_page_is_one_and_is_not_copied(size: int | None) -> None:
     codes = np.array([0, 1, 2, 3, 0, 1, 2, 3, 0, OTHER], np.uint8)
-    (page,) = paging.pages(codes, size, 3)
-    assert page == paging.Page(0, 0, 10, 10)
+    (page,) = pages.pages(codes, size, 3)
+    assert page == pages.Page(0, 0, 10, 10)
     assert np.shares_memory(page.text(codes), codes)
     found = numpy_mems(codes, [codes[:4]], 2)
     assert page.owned(found) is found
@@ -97,14 +97,14 @@ def test_a_reference_within_a_page_is_one_and_is_not_copied(size: int | None) ->
 
 def test_pages_in_which_nothing_can_begin_are_left_out() -> None:
     codes = np.array([OTHER, OTHER, OTHER, 0, 1, OTHER, OTHER, OTHER, OTHER, 2, OTHER], np.uint8)
-    assert [page.begin for page in paging.pages(codes, 2, 5)] == [2, 4, 8]
+    assert [page.begin for page in pages.pages(codes, 2, 5)] == [2, 4, 8]
 
 
 @pytest.mark.parametrize(("size", "read"), [(None, 1), (2**31 - 10, 9), (10**9, 2**31)])
 def test_a_page_beyond_a_tree_is_refused(size: int | None, read: int) -> None:
     codes = np.zeros(2**31 + 1, np.uint8)  # never touched, so it takes no memory
     with pytest.raises(WorkloadError, match="give a smaller page"):
-        paging.pages(codes, size, read)
+        pages.pages(codes, size, read)
 
 
 numbers = st.integers(0, 2**32 - 1)
@@ -117,9 +117,9 @@ def test_what_is_put_aside_comes_back_and_leaves_no_file(
     tmp_path_factory: pytest.TempPathFactory, kept: dict[int, list[tuple[int, ...]]]
 ) -> None:
     folder = tmp_path_factory.mktemp("spill")
-    with paging.Spill(folder) as spill:
+    with pages.Spill(folder) as spill:
         for key, values in kept.items():
-            spill.put(key, mums.Mems(*np.array(values, np.int64).reshape(-1, 4).T))
+            spill.put(key, matches.Mems(*np.array(values, np.int64).reshape(-1, 4).T))
         for key in reversed(list(kept)):
             assert rows(spill.take(key)) == [Mem(*row) for row in kept[key]]
         assert not list(Path(folder).iterdir())

@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.dispatch import Kernel
-from autotune.errors import UnknownName, UsageError
+from autotune.family import Kernel, UnknownName, UsageError
 
-from .peptide import masses_of, parsed_masses, read_fasta
+from ..peptide import masses_of, parsed_masses, read_fasta
 
 __all__ = ["run", "spectrum_of", "write"]
 

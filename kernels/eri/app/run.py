@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from autotune.declaration import read_npy
-from autotune.errors import UnknownName, UsageError
+from autotune.family import UnknownName, UsageError, read_npy
 
-from . import basis, molecules
-from .arrays import arrays_of
-from .shells import left_out, placed_shells
+from .. import basis, molecules
+from ..arrays import arrays_of
+from ..shells import left_out, placed_shells
 
 __all__ = ["run"]
 

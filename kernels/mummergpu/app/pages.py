@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.errors import WorkloadError
+from autotune.family import WorkloadError
 
-from .fastx import OTHER
-from .mums import Mems
-from .suffix_tree import MAX_CHARACTERS
+from ..fastx import OTHER
+from ..matches import Mems
+from ..suffix_tree import MAX_CHARACTERS
 
 __all__ = ["Page", "Spill", "merged", "pages"]
 

@@ -1,0 +1,126 @@
+"""What a family's Python, and a program that builds on families, may import of autotune; no other module is for them.
+
+Importing it loads the errors and nothing else; every other name is loaded by the ``from autotune.family import`` that
+asks for it.
+"""
+
+import weakref
+from collections.abc import Callable, Hashable, Mapping
+from functools import wraps
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from autotune.errors import (
+    AutotuneError,
+    CompilerError,
+    StoreError,
+    UnknownName,
+    UsageError,
+    WorkloadError,
+    suggestion,
+)
+
+if TYPE_CHECKING:
+    from autotune.compile import cuda_library, library
+    from autotune.declaration import Family, Inputs, find_data, load_family, load_workload, prepare, read_npy
+    from autotune.device import Execution
+    from autotune.dispatch import Kernel, Prepared, Units
+    from autotune.files import data_root, pip_install
+
+__all__ = [
+    "Application",
+    "AutotuneError",
+    "CompilerError",
+    "Execution",
+    "Family",
+    "Inputs",
+    "Kernel",
+    "Latest",
+    "Prepared",
+    "StoreError",
+    "Units",
+    "UnknownName",
+    "UsageError",
+    "WorkloadError",
+    "cuda_library",
+    "data_root",
+    "find_data",
+    "library",
+    "load_family",
+    "load_workload",
+    "on_demand",
+    "pip_install",
+    "prepare",
+    "read_npy",
+    "suggestion",
+]
+
+_ON_DEMAND = {  # by package
+    "compile": "cuda_library library",
+    "declaration": "Family Inputs find_data load_family load_workload prepare read_npy",
+    "device": "Execution",
+    "dispatch": "Kernel Prepared Units",
+    "files": "data_root pip_install",
+}
+
+Made = TypeVar("Made")
+
+
+def __getattr__(name: str) -> Any:
+    for package, names in _ON_DEMAND.items():
+        if name in names.split():
+            return getattr(import_module(f"autotune.{package}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class Application(Protocol):
+    """What ``autotune run FAMILY -i NAME=TEXT … -o FILE`` does where what is given is not the kernels' own arrays: the
+    function ``application`` of family.py.
+
+    ``given`` are the texts by name, ``output`` is the file to write (None without ``-o``), which becomes FILE when this
+    returns. ``open_kernel()`` opens the device and gives the family's kernel, ``open_kernel(NAME)`` another family's;
+    what can be seen to be wrong before is refused before. ``note`` prints a line.
+    """
+
+    def __call__(
+        self,
+        given: Mapping[str, str],
+        output: Path | None,
+        open_kernel: Callable[..., "Kernel"],
+        note: Callable[[str], None],
+    ) -> None: ...
+
+
+def on_demand(imported: Callable[[], Application]) -> Application:
+    """The application that ``imported`` imports and returns, so that only ``autotune run`` loads it."""
+
+    @wraps(imported)
+    def application(
+        given: Mapping[str, str],
+        output: Path | None,
+        open_kernel: Callable[..., "Kernel"],
+        note: Callable[[str], None],
+    ) -> None:
+        imported()(given, output, open_kernel, note)
+
+    return application
+
+
+class Latest(Generic[Made]):
+    """What was made of an object the last time: made anew for another object or key, forgotten with the object. So that
+    what takes long, or much memory, is made once for many configurations and never held twice."""
+
+    def __init__(self) -> None:
+        self._kept: tuple[weakref.ref[Any], Hashable, Made] | None = None
+
+    def of(self, owner: object, key: Hashable, make: Callable[[], Made]) -> Made:
+        kept = self._kept
+        if kept is None or kept[0]() is not owner or kept[1] != key:
+            self._kept = kept = None  # before the next is made: each may be large
+            kept = self._kept = weakref.ref(owner, self._forget), key, make()
+        return kept[2]
+
+    def _forget(self, owner: "weakref.ref[Any]") -> None:
+        if self._kept is not None and self._kept[0] is owner:
+            self._kept = None

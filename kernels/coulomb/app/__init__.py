@@ -1,0 +1,1 @@
+"""``autotune run coulomb``: maps of structures."""

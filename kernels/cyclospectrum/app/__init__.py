@@ -1,0 +1,1 @@
+"""``autotune run cyclospectrum``: spectra of peptides."""

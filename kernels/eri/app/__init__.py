@@ -1,0 +1,1 @@
+"""``autotune run eri``: integrals and matrices of molecules."""

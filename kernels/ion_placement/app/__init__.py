@@ -1,0 +1,1 @@
+"""``autotune run ion_placement``: ions around structures."""

@@ -1,0 +1,1 @@
+"""``autotune run mummergpu``: an aligner of reads."""

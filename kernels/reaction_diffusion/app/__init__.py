@@ -1,0 +1,1 @@
+"""``autotune run reaction_diffusion``: photobleaching experiments."""
