@@ -136,8 +136,8 @@ def cell(text: str) -> str:
 @contextmanager
 def replaced(path: Path, mode: int = 0o666, ending: str = ".tmp") -> Iterator[Path]:
     """A file to write, empty and there, that takes the place of ``path`` when the block ends well and vanishes
-    otherwise, so that ``path`` never holds half of it. ``mode`` is narrowed by the process's umask; a writer that goes by a
-    file's name asks for an ``ending``. Raises OSError."""
+    otherwise, so that ``path`` never holds half of it. ``mode`` is narrowed by the process's umask; a writer that
+    goes by a file's name asks for an ``ending``. Raises OSError."""
     # A name that nobody can foresee, and made anew: a link that somebody planted is not followed.
     temporary = path.with_name(f".{path.name[:50]}.{secrets.token_hex(8)}{ending}")
     os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
