@@ -7,19 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cpu_results import Binary, compiled, results
 from example_readmes import check_compiles, check_diff, fenced
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autotune.compile.batches import compile_many
-from autotune.compile.cache import Cache, default_root
-from autotune.compile.toolchain import Compiled
-from autotune.compile.variant import Variant, batch
+from autotune.compile.variant import Variant
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.declaration.workload import Inputs, bind
 from autotune.device.cpu.backend import CpuBackend
-from autotune.device.resident import Resident
 from autotune.errors import WorkloadError
 
 FAMILY = families.load_family(str(Path(__file__).parents[2] / "examples" / "lookup"))
@@ -40,33 +37,14 @@ def of(keys: Any, queries: Any) -> Inputs:
 
 
 @pytest.fixture(scope="module")
-def backend() -> Iterator[CpuBackend]:
-    opened = CpuBackend()
-    yield opened
-    opened.close()
+def binaries(backend: CpuBackend) -> list[Binary]:
+    return compiled(backend, [Variant(FAMILY, c) for c in CONFIGURATIONS], 16)
 
 
-@pytest.fixture(scope="module")
-def binaries(backend: CpuBackend) -> list[tuple[Variant, Compiled]]:
-    variants = tuple(Variant(FAMILY, c) for c in CONFIGURATIONS)
-    chunks = compile_many(batch(FAMILY, variants), backend.toolchain(), Cache(default_root()), 2, 16)
-    compiled = []
-    for variant, binary in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
-        assert isinstance(binary, Compiled), binary
-        compiled.append((variant, binary))
-    return compiled
-
-
-def check(backend: CpuBackend, binaries: list[tuple[Variant, Compiled]], inputs: Inputs) -> None:
+def check(backend: CpuBackend, binaries: list[Binary], inputs: Inputs) -> None:
     expected = searched(inputs)
-    resident = Resident(backend, inputs)
-    for variant, binary in binaries:
-        execution = resident.execution(variant, backend.load(binary))
-        backend.fill(execution.placed["found"], 0xA5)
-        execution.run()
-        found = execution.restore("found", expected.shape)
-        np.testing.assert_array_equal(found, expected, err_msg=variant.configuration.id)
-    resident.close()
+    for variant, found in results(backend, binaries, inputs):
+        np.testing.assert_array_equal(found["found"], expected, err_msg=variant.configuration.id)
 
 
 def test_the_constraints_leave_every_value_of_every_policy() -> None:
@@ -79,9 +57,7 @@ def test_the_constraints_leave_every_value_of_every_policy() -> None:
     }  # fmt: skip
 
 
-def test_every_configuration_equals_searchsorted(
-    backend: CpuBackend, binaries: list[tuple[Variant, Compiled]]
-) -> None:
+def test_every_configuration_equals_searchsorted(backend: CpuBackend, binaries: list[Binary]) -> None:
     check(backend, binaries, workloads.prepare(FAMILY, workloads.load_workload(FAMILY, "ragged"), Path()))
 
 
@@ -97,9 +73,7 @@ def test_every_configuration_equals_searchsorted(
     ],
     ids=["one", "ends", "equal", "repeated", "one-more", "deep"],
 )
-def test_tables_at_the_edges(
-    backend: CpuBackend, binaries: list[tuple[Variant, Compiled]], keys: Any, queries: Any
-) -> None:
+def test_tables_at_the_edges(backend: CpuBackend, binaries: list[Binary], keys: Any, queries: Any) -> None:
     check(backend, binaries, of(keys, queries))
 
 

@@ -2,24 +2,23 @@
 
 import difflib
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import cpu_results
 import numpy as np
 import pytest
 from example_readmes import check_compiles, check_policies
 from numpy.typing import NDArray
 
-from autotune.compile.batches import compile_batch, compile_many
-from autotune.compile.cache import Cache, default_root
+from autotune.compile.batches import compile_batch
+from autotune.compile.cache import Cache
 from autotune.compile.toolchain import Compiled
 from autotune.compile.variant import Variant, batch
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.declaration.workload import bind
 from autotune.device.cpu.backend import CpuBackend
-from autotune.device.resident import Resident
 from autotune.errors import WorkloadError
 
 FOLDER = Path(__file__).parents[2] / "examples" / "nbody"
@@ -28,29 +27,15 @@ MODULE: Any = FAMILY.module
 SAMPLE = FAMILY.space.configurations()[::7]
 
 
-@pytest.fixture(scope="module")
-def backend() -> Iterator[CpuBackend]:
-    opened = CpuBackend()
-    yield opened
-    opened.close()
-
-
 def results(
     backend: CpuBackend, bodies: NDArray[Any], softening: float, texts: list[str]
 ) -> dict[str, NDArray[np.float32]]:
     inputs = bind(FAMILY, {"bodies": bodies}, {}, {"softening": softening})
-    variants = tuple(Variant(FAMILY, FAMILY.space.configuration(text), ()) for text in texts)
-    chunks = compile_many(batch(FAMILY, variants), backend.toolchain(), Cache(default_root()), 2, 8)
-    resident = Resident(backend, inputs)
-    made = {}
-    for variant, binary in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
-        assert isinstance(binary, Compiled), binary
-        execution = resident.execution(variant, backend.load(binary))
-        backend.fill(execution.placed["acceleration"], 0xA5)
-        execution.run()
-        made[variant.configuration.id] = execution.restore("acceleration", (len(bodies), 3))
-    resident.close()
-    return made
+    binaries = cpu_results.compiled(
+        backend, [Variant(FAMILY, FAMILY.space.configuration(text), ()) for text in texts]
+    )
+    found = cpu_results.results(backend, binaries, inputs)
+    return {variant.configuration.id: outputs["acceleration"] for variant, outputs in found}
 
 
 def test_the_sample_has_every_value_of_every_policy() -> None:

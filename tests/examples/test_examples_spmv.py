@@ -4,27 +4,26 @@ import difflib
 import importlib
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from cpu_results import compiled, results
 from example_readmes import check_compiles, check_policies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import io, sparse
 
-from autotune.compile.batches import compile_batch, compile_many
-from autotune.compile.cache import Cache, default_root
+from autotune.compile.batches import compile_batch
+from autotune.compile.cache import Cache
 from autotune.compile.toolchain import Compiled
 from autotune.compile.variant import Variant, batch
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.declaration.workload import bind
 from autotune.device.cpu.backend import CpuBackend
-from autotune.device.resident import Resident
 from autotune.errors import AutotuneError, UnknownName, WorkloadError
 
 FOLDER = Path(__file__).parents[2] / "examples" / "spmv"
@@ -32,13 +31,6 @@ FAMILY = families.load_family(str(FOLDER))
 MODULE: Any = FAMILY.module
 FORMATS: Any = importlib.import_module(f"{FAMILY.module.__name__}.formats")  # type: ignore[union-attr]
 SAMPLE = FAMILY.space.configurations()[::7]
-
-
-@pytest.fixture(scope="module")
-def backend() -> Iterator[CpuBackend]:
-    opened = CpuBackend()
-    yield opened
-    opened.close()
 
 
 def x_for(matrix: Any, seed: int = 1) -> NDArray[np.float32]:
@@ -59,17 +51,9 @@ def check(backend: CpuBackend, matrix: Any, configurations: Any) -> None:
     expected = rounded @ x.astype(np.float64)
     lengths = np.diff(rounded.indptr)
     bound = (lengths + 2) * 2.0**-24 * (abs(rounded) @ np.abs(x.astype(np.float64)))
-    variants = tuple(Variant(FAMILY, configuration, ()) for configuration in configurations)
-    chunks = compile_many(batch(FAMILY, variants), backend.toolchain(), Cache(default_root()), 2, 8)
-    resident = Resident(backend, inputs)
-    for variant, binary in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
-        assert isinstance(binary, Compiled), binary
-        execution = resident.execution(variant, backend.load(binary))
-        backend.fill(execution.placed["y"], 0xA5)
-        execution.run()
-        made = execution.restore("y", (matrix.shape[0],))
-        assert (np.abs(made - expected) <= bound).all(), variant.configuration.id
-    resident.close()
+    binaries = compiled(backend, [Variant(FAMILY, configuration, ()) for configuration in configurations])
+    for variant, found in results(backend, binaries, inputs):
+        assert (np.abs(found["y"] - expected) <= bound).all(), variant.configuration.id
 
 
 def test_the_sample_has_every_value_of_every_policy() -> None:

@@ -1,23 +1,19 @@
 """The stencil example on the cpu device against scipy.ndimage: configurations with every value of every policy."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from cpu_results import Binary, compiled, results
 from example_readmes import check_compiles, check_diff, fenced
 from scipy import ndimage
 
-from autotune.compile.batches import compile_many
-from autotune.compile.cache import Cache, default_root
-from autotune.compile.toolchain import Compiled
-from autotune.compile.variant import Variant, batch
+from autotune.compile.variant import Variant
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.declaration.workload import Inputs, bind
 from autotune.device.cpu.backend import CpuBackend
-from autotune.device.resident import Resident
 
 FAMILY = families.load_family(str(Path(__file__).parents[2] / "examples" / "stencil"))
 MADE: Any = FAMILY.module
@@ -39,33 +35,15 @@ def of(shape: tuple[int, int, int], **scalars: float) -> Inputs:
 
 
 @pytest.fixture(scope="module")
-def backend() -> Iterator[CpuBackend]:
-    opened = CpuBackend()
-    yield opened
-    opened.close()
+def binaries(backend: CpuBackend) -> list[Binary]:
+    return compiled(backend, [Variant(FAMILY, c) for c in CONFIGURATIONS], 16)
 
 
-@pytest.fixture(scope="module")
-def binaries(backend: CpuBackend) -> list[tuple[Variant, Compiled]]:
-    variants = tuple(Variant(FAMILY, c) for c in CONFIGURATIONS)
-    chunks = compile_many(batch(FAMILY, variants), backend.toolchain(), Cache(default_root()), 2, 16)
-    compiled = []
-    for variant, binary in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
-        assert isinstance(binary, Compiled), binary
-        compiled.append((variant, binary))
-    return compiled
-
-
-def check(backend: CpuBackend, binaries: list[tuple[Variant, Compiled]], inputs: Inputs) -> None:
+def check(backend: CpuBackend, binaries: list[Binary], inputs: Inputs) -> None:
     expected = convolved(inputs)
-    resident = Resident(backend, inputs)
-    for variant, binary in binaries:
-        execution = resident.execution(variant, backend.load(binary))
-        backend.fill(execution.placed["result"], 0xA5)
-        execution.run()
-        result = execution.restore("result", expected.shape)
-        np.testing.assert_allclose(result, expected, rtol=1e-5, atol=2e-6, err_msg=variant.configuration.id)
-    resident.close()
+    for variant, found in results(backend, binaries, inputs):
+        name = variant.configuration.id
+        np.testing.assert_allclose(found["result"], expected, rtol=1e-5, atol=2e-6, err_msg=name)
 
 
 def test_the_configurations_have_every_pair_of_values_that_the_constraints_allow() -> None:
@@ -79,15 +57,13 @@ def test_the_configurations_have_every_pair_of_values_that_the_constraints_allow
         assert {c[policy.name] for c in CONFIGURATIONS} == set(policy.values), policy.name
 
 
-def test_the_ragged_workload_equals_scipy(
-    backend: CpuBackend, binaries: list[tuple[Variant, Compiled]]
-) -> None:
+def test_the_ragged_workload_equals_scipy(backend: CpuBackend, binaries: list[Binary]) -> None:
     check(backend, binaries, workloads.prepare(FAMILY, workloads.load_workload(FAMILY, "ragged"), Path()))
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (1, 9, 33), (17, 1, 2), (5, 3, 64)])
 def test_lattices_with_thin_sides(
-    backend: CpuBackend, binaries: list[tuple[Variant, Compiled]], shape: tuple[int, int, int]
+    backend: CpuBackend, binaries: list[Binary], shape: tuple[int, int, int]
 ) -> None:
     check(backend, binaries, of(shape, centre=-6, side=1))
 

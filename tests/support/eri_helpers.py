@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from cpu_results import compiled, outputs
 
-from autotune.compile.batches import compile_many
-from autotune.compile.cache import Cache, default_root
-from autotune.compile.toolchain import Compiled
-from autotune.compile.variant import Variant, batch
+from autotune.compile.variant import Variant
 from autotune.declaration import family as families
 from autotune.declaration.space import Configuration
 from autotune.declaration.workload import Inputs, bind
@@ -65,10 +63,8 @@ def results(
 ) -> Iterator[tuple[Configuration, int, dict[str, np.ndarray]]]:
     """(configuration, number of the inputs, canonical outputs) for all; two calls each, so that nothing may be left
     over from the one before. Inputs of one kind only: their options are equal."""
-    variants = tuple(Variant.of(FAMILY, c, given[0].options) for c in configurations)
-    chunks = compile_many(batch(FAMILY, variants), backend.toolchain(), Cache(default_root()), 2, 24)
-    for variant, binary in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
-        assert isinstance(binary, Compiled), binary
+    variants = [Variant.of(FAMILY, c, given[0].options) for c in configurations]
+    for variant, binary in compiled(backend, variants, 24):
         module = backend.load(binary)
         for number, one in enumerate(given):
             names = one.names(variant.configuration)
@@ -77,11 +73,6 @@ def results(
                 continue
             resident = Resident(backend, one)
             execution = resident.execution(variant, module)
-            for data in FAMILY.outputs:
-                backend.fill(execution.placed[data.name], 0xA5)
-            execution.run()
-            execution.run()
-            shapes = {d.name: tuple(one.sizes[extent] for extent in d.shape) for d in FAMILY.outputs}
-            found = {name: execution.restore(name, shape) for name, shape in shapes.items()}
+            found = outputs(execution, one, calls=2)
             resident.close()
             yield variant.configuration, number, found

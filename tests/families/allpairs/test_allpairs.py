@@ -1,19 +1,16 @@
 """The all-pairs family: every configuration of the full space on the cpu device against scipy, exactly."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from cpu_results import Binary, compiled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
 
-from autotune.compile.batches import compile_many
-from autotune.compile.cache import Cache, default_root
-from autotune.compile.toolchain import Compiled
-from autotune.compile.variant import Variant, batch
+from autotune.compile.variant import Variant
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.declaration.family import Family
@@ -44,28 +41,15 @@ def inputs(name: str) -> Inputs:
     return workloads.prepare(FAMILY, workloads.load_workload(FAMILY, name), Path())
 
 
-@pytest.fixture(scope="module")
-def backend() -> Iterator[CpuBackend]:
-    opened = CpuBackend()
-    yield opened
-    opened.close()
-
-
-def compiled(
-    backend: CpuBackend, options: tuple[tuple[str, str], ...], preset: str
-) -> Iterator[tuple[Variant, Compiled]]:
-    variants = tuple(Variant(FAMILY, c, options) for c in FAMILY.space.configurations(preset))
-    chunks = compile_many(batch(FAMILY, variants), backend.toolchain(), Cache(default_root()), 2, 24)
-    for variant, binary in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
-        assert isinstance(binary, Compiled), binary
-        yield variant, binary
+def variants(options: tuple[tuple[str, str], ...], preset: str) -> list[Variant]:
+    return [Variant(FAMILY, c, options) for c in FAMILY.space.configurations(preset)]
 
 
 def check(
     backend: CpuBackend,
     family: Family,
     given_: Inputs,
-    binaries: list[tuple[Variant, Compiled]],
+    binaries: list[Binary],
     masked: bool,
 ) -> int:
     """How many configurations ran; each is compared with scipy exactly."""
@@ -86,7 +70,7 @@ def check(
 
 
 def test_the_full_space_equals_scipy_on_both_sizes(backend: CpuBackend) -> None:
-    binaries = list(compiled(backend, CATEGORY, "full"))
+    binaries = compiled(backend, variants(CATEGORY, "full"), 24)
     assert len(binaries) == 1072
     assert check(backend, FAMILY, inputs("ragged"), binaries, masked=False) == 1072
     # 112 x 512 in 32-bit words is 229 KB and does not fit in constant memory; every other combination does.
@@ -97,7 +81,7 @@ def test_the_full_space_equals_scipy_on_both_sizes(backend: CpuBackend) -> None:
 
 
 def test_masked_missing_values_on_tiles_and_ladder(backend: CpuBackend) -> None:
-    binaries = [b for preset in ("ladder", "tiles") for b in compiled(backend, MASKED, preset)]
+    binaries = compiled(backend, [*variants(MASKED, "ladder"), *variants(MASKED, "tiles")], 24)
     assert check(backend, FAMILY, inputs("ragged-masked"), binaries, masked=True) == len(binaries)
 
 

@@ -7,20 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cpu_results import compiled, results
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import autotune
-from autotune.compile.batches import compile_many
-from autotune.compile.cache import Cache, default_root
-from autotune.compile.toolchain import Compiled
 from autotune.compile.variant import Variant, batch
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.declaration.space import Configuration
 from autotune.declaration.workload import Inputs, bind
 from autotune.device.cpu.backend import CpuBackend
-from autotune.device.resident import Resident
 from autotune.dispatch.kernel import Kernel
 from autotune.errors import CompilerError
 
@@ -34,13 +31,6 @@ SAMPLE = FAMILY.space.configurations()[::83]
 PAPER = FAMILY.space.configurations("paper")
 ON_POINTS = ((5, 3, 2), (36, 18, 8), (0, 0, 0))  # column, row, slice
 SPACING = 0.75  # times a whole number it is exact
-
-
-@pytest.fixture(scope="module")
-def backend() -> Iterator[CpuBackend]:
-    opened = CpuBackend()
-    yield opened
-    opened.close()
 
 
 def atoms_of(rows: Any) -> np.ndarray:
@@ -68,17 +58,9 @@ def protein() -> Inputs:
 def maps(
     backend: CpuBackend, inputs: Inputs, configurations: Sequence[Configuration], precision: str = "float32"
 ) -> Iterator[tuple[Configuration, np.ndarray]]:
-    variants = tuple(Variant(FAMILY, c, (("precision", precision),)) for c in configurations)
-    chunks = compile_many(batch(FAMILY, variants), backend.toolchain(), Cache(default_root()), 2, 8)
-    resident = Resident(backend, inputs)
-    shape = tuple(inputs.sizes[name] for name in ("slice", "row", "column"))
-    for variant, binary in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
-        assert isinstance(binary, Compiled), binary
-        execution = resident.execution(variant, backend.load(binary))
-        backend.fill(execution.placed["potential"], 0xA5)
-        execution.run()
-        yield variant.configuration, execution.restore("potential", shape)
-    resident.close()
+    variants = [Variant(FAMILY, c, (("precision", precision),)) for c in configurations]
+    for variant, found in results(backend, compiled(backend, variants), inputs):
+        yield variant.configuration, found["potential"]
 
 
 def check(inputs: Inputs, made: np.ndarray, most: float = 1e-6) -> None:

@@ -1,25 +1,21 @@
 """The cyclospectrum family on the cpu device: the post's example, every policy value, sizes that have no middle."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from cpu_results import Binary, check_verified, compiled
 
-from autotune.compile.batches import compile_many
 from autotune.compile.cache import Cache, default_root
 from autotune.compile.static_pass import static_sweep, static_toolchain
-from autotune.compile.toolchain import Compiled
-from autotune.compile.variant import Variant, batch
+from autotune.compile.variant import Variant
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.declaration.space import Configuration
 from autotune.declaration.workload import Inputs, bind
 from autotune.device.cpu.backend import CpuBackend
-from autotune.device.resident import Resident
 from autotune.errors import WorkloadError
-from autotune.measure.verify import Verifier
 
 FAMILY = families.load_family("cyclospectrum")
 MODULE: Any = FAMILY.module
@@ -73,24 +69,16 @@ def inputs_of(masses: Any, order: str = "sorted") -> Inputs:
 
 
 @pytest.fixture(scope="module")
-def backend() -> Iterator[CpuBackend]:
-    with CpuBackend() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def compiled(backend: CpuBackend) -> dict[tuple[str, str], tuple[Variant, Compiled]]:
-    named = [(text, "sorted") for text in SORTED] + [(text, "unsorted") for text in UNSORTED]
-    variants = tuple(
-        Variant(FAMILY, FAMILY.space.configuration(text), (("order", order),)) for text, order in named
-    )
-    cache = Cache(default_root() / "cyclospectrum")
-    chunks = compile_many(batch(FAMILY, variants), backend.toolchain(), cache, 2, 10)
-    made: dict[tuple[str, str], tuple[Variant, Compiled]] = {}
-    for name, variant, binary in zip(named, variants, (c for chunk in chunks for c in chunk), strict=True):
-        assert isinstance(binary, Compiled), binary
-        made[name] = variant, binary
-    return made
+def binaries(backend: CpuBackend) -> dict[str, list[Binary]]:
+    """By the option order."""
+    return {
+        order: compiled(
+            backend,
+            [Variant(FAMILY, FAMILY.space.configuration(text), (("order", order),)) for text in texts],
+            10,
+        )
+        for order, texts in (("sorted", SORTED), ("unsorted", UNSORTED))
+    }
 
 
 # ---- results
@@ -114,21 +102,13 @@ def test_the_reference_of_long_lists_counts_to_the_same(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("order", ["sorted", "unsorted"])
-def test_every_policy_is_exact(
-    backend: CpuBackend, compiled: dict[tuple[str, str], tuple[Variant, Compiled]], order: str
-) -> None:
+def test_every_policy_is_exact(backend: CpuBackend, binaries: dict[str, list[Binary]], order: str) -> None:
     drawn = MODULE.inputs({"residues": 37, "seed": 2}, Path())["residues"]
     heavy = np.random.default_rng(1).integers(0, 3000, 70)
     for masses in (*PEPTIDES, drawn, heavy):
         inputs = inputs_of(masses, order)
         expected = MODULE.reference(inputs.arrays, inputs.options)
-        resident, verifier = Resident(backend, inputs), Verifier(backend, FAMILY, expected)
-        for (text, its_order), (variant, binary) in compiled.items():
-            if its_order == order:
-                reason, _ = verifier.run(resident.execution(variant, backend.load(binary)), cold=False)
-                assert not reason, f"{text} of {len(masses)} residues: {reason}"
-        verifier.close()
-        resident.close()
+        check_verified(backend, binaries[order], inputs, expected)
 
 
 def test_what_is_tried_above_has_every_value_of_every_policy() -> None:

@@ -7,21 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cpu_results import Binary, compiled, executions, outputs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.cli import run as running
 from autotune.cli.commands import main
-from autotune.compile.batches import compile_many
-from autotune.compile.cache import Cache, default_root
-from autotune.compile.toolchain import Compiled
-from autotune.compile.variant import Variant, batch
+from autotune.compile.variant import Variant
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.declaration.workload import Inputs, bind, find_data
 from autotune.device.cpu.backend import CpuBackend
 from autotune.device.execution import Execution
-from autotune.device.resident import Resident
 from autotune.errors import UnknownName, UsageError, WorkloadError
 
 pytestmark = pytest.mark.filterwarnings("ignore:no usable policy file")
@@ -33,8 +30,6 @@ SOLUTE: Any = import_module(f"{FAMILY.module.__name__}.solute")
 EXACT: Any = import_module(f"{FAMILY.module.__name__}.exact")
 NOWHERE = EXACT.NOWHERE
 
-Binary = tuple[Variant, Compiled]
-
 # Every way to update and to launch, with every size of tile, and more blocks than tiles.
 TRIED = (
     "update=eager,block_size=128", "update=fused,block_size=128",
@@ -45,17 +40,8 @@ TRIED = (
 
 
 @pytest.fixture(scope="module")
-def backend() -> Iterator[CpuBackend]:
-    opened = CpuBackend()
-    yield opened
-    opened.close()
-
-
-@pytest.fixture(scope="module")
 def binaries(backend: CpuBackend) -> list[Binary]:
-    variants = tuple(Variant(FAMILY, FAMILY.space.configuration(text), ()) for text in TRIED)
-    chunks = compile_many(batch(FAMILY, variants), backend.toolchain(), Cache(default_root()), 2, 6)
-    return list(zip(variants, (c for chunk in chunks for c in chunk), strict=True))
+    return compiled(backend, [Variant(FAMILY, FAMILY.space.configuration(text), ()) for text in TRIED], 6)
 
 
 def bound(potential: Any, charges: Any, spacing: float = 1.0, exclusion: float = 2.0) -> Inputs:
@@ -66,15 +52,8 @@ def bound(potential: Any, charges: Any, spacing: float = 1.0, exclusion: float =
 def runs(
     backend: CpuBackend, inputs: Inputs, binaries: list[Binary]
 ) -> Iterator[tuple[Execution, np.ndarray]]:
-    resident = Resident(backend, inputs)
-    for variant, binary in binaries:
-        assert isinstance(binary, Compiled), binary
-        execution = resident.execution(variant, backend.load(binary))
-        for array in ("places", "map", "parts", "ions", "tiles"):
-            backend.fill(execution.placed[array], 0xA5)
-        execution.run()
-        yield execution, execution.restore("places", (inputs.sizes["ion"],))
-    resident.close()
+    for execution in executions(backend, binaries, inputs):
+        yield execution, outputs(execution, inputs)["places"]
 
 
 def slowly(inputs: Inputs) -> list[int]:

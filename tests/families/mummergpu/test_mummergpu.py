@@ -1,31 +1,28 @@
 """The mummergpu family on the cpu device: every layout of the paper, MUMmer itself, brute force."""
 
 import itertools
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from cpu_results import check_verified, compiled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mem_oracle import OTHER, Mem, brute_force, run_mummer
 from mummergpu_helpers import mems_of, sequences, text_of, written
 
-from autotune.compile.batches import compile_many
 from autotune.compile.cache import Cache, default_root
 from autotune.compile.static_pass import static_sweep, static_toolchain
-from autotune.compile.toolchain import Compiled
-from autotune.compile.variant import Variant, batch
+from autotune.compile.variant import Variant
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.declaration.workload import Inputs, bind
 from autotune.device.cpu.backend import CpuBackend
-from autotune.device.resident import Resident
 from autotune.device.single_run import run_once
 from autotune.errors import WorkloadError
 from autotune.measure.reference import expected_outputs
-from autotune.measure.verify import PATTERNS, Verifier
+from autotune.measure.verify import PATTERNS
 
 FAMILY = families.load_family("mummergpu")
 ONCE = PATTERNS[:1]  # a whole space; sweeps run each configuration on all of them
@@ -51,16 +48,8 @@ def rows(mems: Any) -> list[Mem]:
     return [Mem(*row) for row in found[["query", "position", "start", "length"]].tolist()]
 
 
-@pytest.fixture(scope="module")
-def backend() -> Iterator[CpuBackend]:
-    with CpuBackend() as opened:
-        yield opened
-
-
 def run(backend: CpuBackend, given_: Inputs, preset: str = "control") -> list[Mem]:
-    outputs = run_once(
-        FAMILY, FAMILY.space.configuration(preset), given_, backend, Cache(default_root() / "mummergpu")
-    )
+    outputs = run_once(FAMILY, FAMILY.space.configuration(preset), given_, backend, Cache(default_root()))
     return rows(outputs["mems"])
 
 
@@ -88,18 +77,10 @@ def test_every_configuration_gives_the_mems_of_the_reference(backend: CpuBackend
         policies = {p.name: p.values for p in FAMILY.space.policies}
         texts = [f"{name}={value}" for name in policies for value in policies[name]]
         configurations = [FAMILY.space.configuration(text) for text in texts]
-    variants = tuple(Variant(FAMILY, configuration) for configuration in configurations)
+    variants = [Variant(FAMILY, configuration) for configuration in configurations]
     expected, _ = expected_outputs(FAMILY, given_, default_root() / "references")
     assert len(expected["mems"]) > 100
-    resident, verifier = Resident(backend, given_), Verifier(backend, FAMILY, expected)
-    cache = Cache(default_root() / "mummergpu")
-    chunks = compile_many(batch(FAMILY, variants), backend.toolchain(), cache, 2, 24)
-    for variant, binary in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
-        assert isinstance(binary, Compiled), binary
-        reason, _ = verifier.run(resident.execution(variant, backend.load(binary)), False, ONCE)
-        assert not reason, f"{variant.configuration.id}: {reason}"
-    resident.close()
-    verifier.close()
+    check_verified(backend, compiled(backend, variants, 24), given_, expected, ONCE)
 
 
 def test_orders_move_every_tree_array_and_keep_the_root_first() -> None:
@@ -272,7 +253,7 @@ def test_simulated_reads_depend_on_the_seed_alone() -> None:
 @pytest.mark.nvrtc
 def test_the_paper_compiles_for_hopper_with_hardly_a_spill() -> None:
     configurations = list(FAMILY.space.configurations("paper"))
-    cache = Cache(default_root() / "mummergpu")
+    cache = Cache(default_root())
     profiles = list(static_sweep(FAMILY, configurations, static_toolchain("sm_90"), "sm_90", cache, 2))
     assert len(profiles) == 128
     for profile in profiles:

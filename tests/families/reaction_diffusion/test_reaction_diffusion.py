@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cpu_results import compiled, results
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -20,7 +21,6 @@ from autotune.declaration import workload as workloads
 from autotune.declaration.workload import Inputs, bind
 from autotune.device.backend import Backend
 from autotune.device.cpu.backend import CpuBackend
-from autotune.device.resident import Resident
 from autotune.dispatch.kernel import Kernel
 from autotune.errors import AutotuneError, WorkloadError
 from autotune.hardware import Limits
@@ -54,13 +54,6 @@ OUTLINE = [
 
 
 @pytest.fixture(scope="module")
-def backend() -> Iterator[CpuBackend]:
-    opened = CpuBackend()
-    yield opened
-    opened.close()
-
-
-@pytest.fixture(scope="module")
 def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
     with pytest.warns(UserWarning, match="no usable policy file"):
         opened = Kernel(FAMILY, "cpu", tmp_path_factory.mktemp("none"), Cache(default_root()))
@@ -79,24 +72,9 @@ def inputs(inside: NDArray[np.bool_], options: dict[str, str], **experiment: flo
 def run_all(backend: Backend, bound: Inputs, texts: list[str]) -> Iterator[tuple[str, Outputs]]:
     """The outputs of each configuration, every array but the inputs poisoned before."""
     configurations = [FAMILY.space.configuration(text) for text in ("control", *texts)]
-    variants = tuple(Variant.of(FAMILY, c, bound.options) for c in configurations)
-    chunks = compile_many(batch(FAMILY, variants), backend.toolchain(), Cache(default_root()), 2, 4)
-    resident = Resident(backend, bound)
-    for variant, binary in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
-        assert isinstance(binary, Compiled), binary
-        names = bound.names(variant.configuration)
-        assert not variant.exclusion(names, backend.device.limits)
-        execution = resident.execution(variant, backend.load(binary))
-        for data in FAMILY.data.values():
-            if data.role != "input":
-                backend.fill(execution.placed[data.name], 0xFF)  # NaN
-        execution.run()
-        shapes = {d.name: [bound.sizes[extent] for extent in d.shape] for d in FAMILY.outputs}
-        yield (
-            variant.configuration.id,
-            {name: execution.restore(name, shape) for name, shape in shapes.items()},
-        )
-    resident.close()
+    binaries = compiled(backend, [Variant.of(FAMILY, c, bound.options) for c in configurations], 4)
+    for variant, found in results(backend, binaries, bound, poison=0xFF):  # NaN
+        yield variant.configuration.id, found
 
 
 def check(backend: CpuBackend, bound: Inputs, texts: list[str], tolerance: float) -> None:
