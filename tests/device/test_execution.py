@@ -46,6 +46,26 @@ def test_launches_and_fills_carry_the_names_of_their_arrays() -> None:
     assert list(execution.fills) == ["distance"]  # atomics add to it
 
 
+def test_what_a_plan_makes_once_is_kept_as_long_as_its_execution() -> None:
+    module: Any = FakeModule
+    given = inputs()
+    one, other = (Resident(FakeBackend(), given).execution(variant(given), module) for _ in range(2))
+    made = one.once("steps", lambda: [1])
+    assert one.once("steps", lambda: [2]) is made
+    assert one.once("rest", lambda: [3]) == [3] and other.once("steps", lambda: [4]) == [4]
+
+
+def test_a_bound_launch_is_worked_out_once_and_goes_where_its_arrays_are() -> None:
+    module: Any = FakeModule
+    given, backend = inputs(), FakeBackend()
+    execution = Resident(backend, given).execution(variant(given), module)
+    geometry, arguments = execution.bound("allpairs")
+    assert (geometry, arguments) == (execution.launches[0].geometry, list(execution.launches[0].arguments))
+    execution.placed["distance"] = execution.placed["genotypes"]
+    again, moved = execution.bound("allpairs")
+    assert again is geometry and moved == [arguments[0]] * 2
+
+
 def test_a_second_execution_parses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     module: Any = FakeModule
     given = inputs()

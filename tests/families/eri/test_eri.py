@@ -1,19 +1,18 @@
 """The eri family: its configurations on the cpu device, and its reference, against libcint through PySCF."""
 
-from collections.abc import Iterator
+import gc
+import weakref
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from cpu_results import compiled
 from eri_helpers import FAMILY, every_pair_of_values, inputs, libcint, of_shells, part, results
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autotune.compile.batches import compile_batch
-from autotune.compile.cache import Cache, default_root
-from autotune.compile.toolchain import Compiled
-from autotune.compile.variant import Variant, batch
+from autotune.compile.variant import Variant
 from autotune.declaration.workload import Inputs
 from autotune.device.backend import Placed
 from autotune.device.cpu.backend import CpuBackend, CpuPlaced
@@ -26,13 +25,6 @@ FASTEST = "granularity=block,order=subclass,pair_table=device,boys=loaded_ration
 
 DEFERRED = FASTEST.replace("order=subclass", "order=place").replace("roots=table", "roots=deferred,split=4")
 COUNTS = (6, 3, 1, 3, 1, 3, 1)  # primitives of the s shells of a water in 6-31G
-
-
-@pytest.fixture(scope="module")
-def backend() -> Iterator[CpuBackend]:
-    opened = CpuBackend()
-    yield opened
-    opened.close()
 
 
 def largest_difference(found: np.ndarray, expected: np.ndarray) -> float:
@@ -96,10 +88,8 @@ def test_transfer_bytes_are_what_is_copied_and_the_articles_figures() -> None:
     chosen = {text: FAMILY.space.configuration(text) for text in expected}
     found = {}
     with Counting() as backend:
-        variants = tuple(Variant.of(FAMILY, c, water1.options) for c in chosen.values())
-        binaries = compile_batch(batch(FAMILY, variants), backend.toolchain(), Cache(default_root()))
-        for text, variant, binary in zip(chosen, variants, binaries, strict=True):
-            assert isinstance(binary, Compiled), binary
+        binaries = compiled(backend, [Variant.of(FAMILY, c, water1.options) for c in chosen.values()])
+        for text, (variant, binary) in zip(chosen, binaries, strict=True):
             resident, backend.copied = Resident(backend, water1), 0
             execution = resident.execution(variant, backend.load(binary))
             execution.run()
@@ -272,8 +262,7 @@ def full_is_positive(full: np.ndarray) -> bool:
 def test_a_call_goes_where_its_arrays_are_now(backend: CpuBackend) -> None:
     water1 = inputs({"waters": 1, "basis": "6-31g"})
     variant = Variant.of(FAMILY, FAMILY.space.configuration(DEFERRED), water1.options)
-    (binary,) = compile_batch(batch(FAMILY, (variant,)), backend.toolchain(), Cache(default_root()))
-    assert isinstance(binary, Compiled), binary
+    ((_, binary),) = compiled(backend, [variant])
     resident = Resident(backend, water1)
     execution = resident.execution(variant, backend.load(binary))
     execution.run()
@@ -284,3 +273,17 @@ def test_a_call_goes_where_its_arrays_are_now(backend: CpuBackend) -> None:
     execution.run()
     np.testing.assert_array_equal(execution.restore("integrals", (406,)), first)
     resident.close()
+
+
+def test_what_a_call_prepared_goes_with_its_execution(backend: CpuBackend) -> None:
+    water1 = inputs({"waters": 1, "basis": "6-31g"})
+    listed = FAMILY.space.configuration("expansion=work_units,granularity=component,order=subclass")
+    resident = Resident(backend, water1)
+    ((variant, binary),) = compiled(backend, [Variant.of(FAMILY, listed, water1.options)])
+    execution = resident.execution(variant, backend.load(binary))
+    execution.run()
+    seen = weakref.ref(execution)
+    resident.close()
+    del execution, resident
+    gc.collect()
+    assert seen() is None

@@ -53,7 +53,7 @@ def test_workers_run_what_the_policy_file_says(tmp_path: Path) -> None:
 
 def test_equal_counts_work_units_and_not_what_they_cost() -> None:
     given = inputs({**WATER2, "waters": 8})
-    names = FAMILY.names(FAMILY.space.configuration(DEFERRED), given.sizes, given.options, given.scalars)
+    names = given.names(FAMILY.space.configuration(DEFERRED))
     units = FAMILY.module.units(given.arrays, names)  # type: ignore[union-attr]
     assert units.items.sum() == given.scalars["work_units"] == 1_274_406
     held, costs = [], []

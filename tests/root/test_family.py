@@ -1,0 +1,69 @@
+"""What families get beside the packages' own names: an application that is imported when it runs, and the latest of
+what is made of an object."""
+
+import gc
+import weakref
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import autotune.family
+from autotune.family import Application, Latest, on_demand
+
+
+def test_an_application_is_imported_when_it_runs() -> None:
+    calls: list[Any] = []
+
+    def run(*given: Any) -> None:
+        calls.append(given)
+
+    @on_demand
+    def application() -> Application:
+        """What it does."""
+        calls.append("imported")
+        return run
+
+    assert calls == [] and application.__doc__ == "What it does."
+
+    def open_kernel(name: str = "") -> Any:
+        raise AssertionError(name)
+
+    application({"a": "b"}, Path("out"), open_kernel, print)
+    assert calls == ["imported", ({"a": "b"}, Path("out"), open_kernel, print)]
+
+
+def test_a_name_that_is_not_for_families_is_none() -> None:
+    with pytest.raises(AttributeError, match=r"'autotune\.family' has no attribute 'Resident'"):
+        autotune.family.Resident  # noqa: B018
+
+
+class Owner:
+    """What can be referred to weakly, as arrays can."""
+
+
+def test_the_latest_is_made_once_for_an_object_and_a_key() -> None:
+    latest, made = Latest[object](), []
+
+    def make() -> object:
+        made.append(weakref.ref(thing := Owner()))
+        assert all(earlier() is None for earlier in made[:-1]), "the one before is still held"
+        return thing
+
+    one, other = Owner(), Owner()
+    first = latest.of(one, "a", make)
+    assert latest.of(one, "a", make) is first and len(made) == 1
+    del first
+    latest.of(one, "b", make)
+    latest.of(other, "b", make)
+    latest.of(one, "b", make)
+    assert len(made) == 4
+
+
+def test_the_latest_is_forgotten_with_its_object() -> None:
+    latest, owner = Latest[Owner](), Owner()
+    made = weakref.ref(latest.of(owner, None, Owner))
+    assert made() is not None
+    del owner
+    gc.collect()
+    assert made() is None
