@@ -23,7 +23,7 @@ from autotune.errors import (
 
 if TYPE_CHECKING:
     from autotune.compile import cuda_library, library
-    from autotune.declaration import Family, Inputs, find_data, load_family, load_workload, prepare, read_npy
+    from autotune.declaration import Inputs, find_data, load_family, load_workload, prepare, read_npy
     from autotune.device import Execution
     from autotune.dispatch import Kernel, Prepared, Units
     from autotune.files import data_root, pip_install
@@ -33,7 +33,6 @@ __all__ = [
     "AutotuneError",
     "CompilerError",
     "Execution",
-    "Family",
     "Inputs",
     "Kernel",
     "Latest",
@@ -58,7 +57,7 @@ __all__ = [
 
 _ON_DEMAND = {  # by package
     "compile": "cuda_library library",
-    "declaration": "Family Inputs find_data load_family load_workload prepare read_npy",
+    "declaration": "Inputs find_data load_family load_workload prepare read_npy",
     "device": "Execution",
     "dispatch": "Kernel Prepared Units",
     "files": "data_root pip_install",

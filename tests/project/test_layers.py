@@ -98,6 +98,11 @@ def test_a_family_imports_what_is_for_families(path: Path) -> None:
         assert name in listed(FOR_FAMILIES[module]), f"{module} does not list {name}"
 
 
+def test_nothing_is_for_families_that_none_imports() -> None:
+    asked = {name for path in FAMILIES for module, name in imports(path) if module == "autotune.family"}
+    assert asked == set(listed(FOR_FAMILIES["autotune.family"]))
+
+
 def test_what_is_for_families_is_there_and_loads_nothing_before_it_is_asked_for() -> None:
     program = """
 import sys

@@ -3,11 +3,10 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from autotune.family import UnknownName, UsageError, read_npy
+from autotune.family import Kernel, UnknownName, UsageError, read_npy
 
 from .. import basis, molecules
 from ..arrays import arrays_of
@@ -20,7 +19,10 @@ _OUTPUTS = ("integrals", "coulomb_exchange")
 
 
 def run(
-    given: Mapping[str, str], output: Path | None, open_kernel: Callable[[], Any], note: Callable[[str], None]
+    given: Mapping[str, str],
+    output: Path | None,
+    open_kernel: Callable[[], Kernel],
+    note: Callable[[str], None],
 ) -> None:
     """Compute what ``given`` asks for, write ``output`` (.npz) and sum up through ``note``. All input is checked before
     ``open_kernel`` is called. Raises UsageError, UnknownName, WorkloadError, and what the device raises."""
@@ -68,6 +70,7 @@ def run(
     with output.open("wb") as file:
         np.savez(file, **{name: results[name] for name in names}, **about)  # type: ignore[arg-type]
     taken, _ = kernel.explain(inputs)
+    assert taken.configuration is not None
     note(f"eri on {kernel.device}: {taken.configuration.id} ({taken.match})")
     for name in names:
         note(f"{name:12} {results[name].dtype} {results[name].shape}")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.family import UsageError, WorkloadError
+from autotune.family import Kernel, UsageError, WorkloadError
 
 from ..experiment import Experiment
 from ..outline import read_outline
@@ -32,7 +32,10 @@ class Result:
 
 
 def run(
-    given: Mapping[str, str], output: Path | None, open_kernel: Callable[[], Any], note: Callable[[str], None]
+    given: Mapping[str, str],
+    output: Path | None,
+    open_kernel: Callable[[], Kernel],
+    note: Callable[[str], None],
 ) -> None:
     """``image=FILE`` (a cell's outline) or ``grid=N`` or ``grid=ROWSxCOLUMNS``, what an `Experiment` takes,
     ``precision`` float32 or float64, ``animation=FILE`` with ``frames=N``. Writes ``output`` as CSV: seconds,
@@ -123,7 +126,7 @@ def _described(experiment: Experiment, inside: NDArray[np.bool_]) -> str:
 
 
 def _parts(
-    kernel: Any, inputs: Mapping[str, Any], options: Mapping[str, str], frames: int
+    kernel: Kernel, inputs: Mapping[str, Any], options: Mapping[str, str], frames: int
 ) -> Iterator[dict[str, Any]]:
     """The experiment in runs that go on from each other: float32 concentrations lose nothing on the way."""
     steps, interval = int(inputs["steps"]), int(inputs["interval"])
