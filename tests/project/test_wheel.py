@@ -80,6 +80,8 @@ def test_everything_needed_at_run_time_is_inside(wheel: Path) -> None:
         "autotune/_bundled/kernels/allpairs/family.yaml",
         "autotune/_bundled/kernels/allpairs/allpairs.cu",
         "autotune/_bundled/kernels/include/autotune/array.cuh",
+        "autotune/_bundled/kernels/mummergpu/app/lines.cpp",
+        "autotune/_bundled/kernels/mummergpu/app/run.py",
         "autotune/_bundled/kernels/include/autotune/cpu/runtime.cpp",
         "autotune/_bundled/workloads/allpairs/hapmap3-slice.yaml",
         "autotune/_bundled/workloads/data/hapmap3-slice.bed",
