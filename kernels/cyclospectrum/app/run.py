@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from autotune.family import Kernel, UnknownName, UsageError
 
-from ..peptide import masses_of, parsed_masses, read_fasta
+from ..peptide import masses_of
+from .text import parsed_masses, read_fasta
 
 __all__ = ["run", "spectrum_of", "write"]
 

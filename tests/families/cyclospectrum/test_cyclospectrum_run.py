@@ -14,6 +14,7 @@ from autotune.cli.commands import main
 from autotune.errors import AutotuneError, UnknownName, UsageError, WorkloadError
 
 PEPTIDE: Any = __import__(f"{MODULE.__name__}.peptide", fromlist=["peptide"])
+TEXT: Any = __import__(f"{MODULE.__name__}.app.text", fromlist=["text"])
 TYROCIDINE = "VKLFPWFNQY"  # tyrocidine B1
 TYROCIDINE_MASSES = [99, 128, 113, 147, 97, 186, 147, 114, 128, 163]
 
@@ -61,9 +62,9 @@ def test_fasta(tmp_path: Path) -> None:
     file.write_bytes(gzip.compress(b">one first\nVKLFP\nwfnqy*\n\n>two\nGW\n"))
     assert values(run(tmp_path, f"fasta={file}", "record=one")[1]) == by_hand(TYROCIDINE_MASSES)
     with pytest.raises(UnknownName, match="two"):
-        PEPTIDE.read_fasta(file, "tow")
+        TEXT.read_fasta(file, "tow")
     with pytest.raises(UsageError, match="record=NAME"):
-        PEPTIDE.read_fasta(file)
+        TEXT.read_fasta(file)
     for content, words in (
         (b"VKL\n", "before the first header"),
         (b"", "no record"),
@@ -72,7 +73,7 @@ def test_fasta(tmp_path: Path) -> None:
     ):
         file.write_bytes(content)
         with pytest.raises(WorkloadError, match=words):
-            PEPTIDE.read_fasta(file)
+            TEXT.read_fasta(file)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,7 @@ def test_what_is_refused(
 @given(st.text(max_size=40))
 @settings(max_examples=200, deadline=None)
 def test_any_text_gives_masses_or_an_error_of_ours(text: str) -> None:
-    for parse in (PEPTIDE.masses_of, lambda t: PEPTIDE.parsed_masses(t, 2)):
+    for parse in (PEPTIDE.masses_of, lambda t: TEXT.parsed_masses(t, 2)):
         try:
             masses = parse(text)
         except AutotuneError:
