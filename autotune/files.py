@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "bundled",
     "cell",
+    "cell_text",
     "clean",
     "csv_text",
     "data_root",
@@ -128,16 +129,20 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def cell(text: str) -> str:
-    """``text`` as a cell: an apostrophe before what a spreadsheet would run, which makes it a text there. ``text_of``
-    takes it away again."""
+    """``text`` as a cell: an apostrophe before what a spreadsheet would run, which makes it a text there."""
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def cell_text(cell: str) -> str:
+    """The text that ``cell`` made a cell of."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell[1:]) else cell
 
 
 @contextmanager
 def replaced(path: Path, mode: int = 0o666, ending: str = ".tmp") -> Iterator[Path]:
     """A file to write, empty and there, that takes the place of ``path`` when the block ends well and vanishes
-    otherwise, so that ``path`` never holds half of it. ``mode`` is narrowed by the process's umask; a writer that
-    goes by a file's name asks for an ``ending``. Raises OSError."""
+    otherwise, so that ``path`` never holds half of it. ``mode`` is narrowed by the process's umask; who goes by a
+    file's name asks for an ``ending``. Raises OSError."""
     # A name that nobody can foresee, and made anew: a link that somebody planted is not followed.
     temporary = path.with_name(f".{path.name[:50]}.{secrets.token_hex(8)}{ending}")
     os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))

@@ -144,7 +144,7 @@ def ours(asked: Asked, folder: Path) -> Run:
     command += ["--device", asked.device, "--out", str(folder / "out")]
     wall_s = call([*command, *(["--samples", str(asked.samples)] if asked.samples else [])], folder)
     (study,) = Store(folder / "out").studies()
-    seconds = study.about["phases_s"]
+    seconds = study.about.phases_s
     measured = [(t.configuration.id, t.measurement) for t in study.selection if t.measurement]
     return Run(
         f"autotune, {f'{asked.samples} samples' if asked.samples else 'full protocol'}",
@@ -155,8 +155,8 @@ def ours(asked: Asked, folder: Path) -> Run:
         seconds.get("kernels", 0.0),
         statistics.fmean(m.samples for _, m in measured),
         {c: m.time_ms for c, m in measured},
-        f"{study.about.get('device_name', '')}; states {study.states()}; "
-        f"floor {study.about.get('floor_ms', '')} ms, timer {study.about.get('timer_floor_ms', '')} ms; "
+        f"{study.about.device_name}; states {study.states()}; "
+        f"floor {study.about.floor_ms or ''} ms, timer {study.about.timer_floor_ms or ''} ms; "
         f"seconds { ({k: round(v, 2) for k, v in seconds.items()}) }",
     )
 

@@ -46,7 +46,7 @@ from autotune.policy import (
     weighed,
 )
 from autotune.policy import read_policy_file as read
-from autotune.record import Measurement, Study, Trial
+from autotune.record import Measurement, Provenance, Study, Trial
 
 RULES = (
     "autotune",
@@ -96,7 +96,7 @@ def _study(
     trials = tuple(_trial(family, row) for row in rows if row["state"] == "measured")
     return Study(
         family=family_name, workload=workload, device=device, identity=workload,
-        control=family.space.control, about=about, trials=trials,
+        control=family.space.control, about=Provenance.from_dict(about), trials=trials,
     )  # fmt: skip
 
 
@@ -122,11 +122,11 @@ def times_of(study: Study) -> dict[Configuration, float]:
 
 def ours(family: Family, policies: PolicyFile, asked: Study) -> list[Configuration]:
     """What selection would try, best first."""
-    features = dict(asked.about["features"])
+    features = dict(asked.about.features)
     sizes = {name: int(value) for name, value in features.items() if name in family.extents}
     scalars = {name: value for name, value in features.items() if name in family.scalars}
     known = Policies(Device(kind="cuda", name=str(policies.device["name"]), arch="sm_90"), policies)
-    listed = candidates(family, known, sizes, asked.about["options"], "cuda", scalars=scalars)
+    listed = candidates(family, known, sizes, asked.about.options, "cuda", scalars=scalars)
     times = times_of(asked)
     _, passed = choose(
         [*listed, replace(listed[-1], configuration=next(iter(times)))],  # for a record without control
@@ -138,7 +138,7 @@ def ours(family: Family, policies: PolicyFile, asked: Study) -> list[Configurati
 def nearest_volume(others: Sequence[Study], asked: Study) -> list[Configuration]:
     def size(study: Study) -> float:
         extents = load_family(study.family).extents
-        return volume({name: n for name, n in study.about["features"].items() if name in extents})
+        return volume({name: n for name, n in study.about.features.items() if name in extents})
 
     target = size(asked)
     ranked = sorted(others, key=lambda s: (abs(size(s) - target), s.workload))
@@ -170,12 +170,12 @@ def with_neighbours(family: Family, file: PolicyFile) -> PolicyFile:
 def inside(studies: Sequence[Study], asked: Study) -> bool:
     """Whether the record surrounds ``asked``: in each extent there are a smaller and a larger workload that are like it
     in all the others. What lies on the rim is extrapolated when it is left out."""
-    own = asked.about["features"]
+    own = asked.about.features
     for name in own:
         alike = [
-            s.about["features"][name]
+            s.about.features[name]
             for s in studies
-            if all(s.about["features"].get(n) == v for n, v in own.items() if n != name)
+            if all(s.about.features.get(n) == v for n, v in own.items() if n != name)
         ]
         if not min(alike) < own[name] < max(alike):
             return False

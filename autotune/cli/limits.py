@@ -31,10 +31,10 @@ def device_limits(backend: Backend, cache: Cache, *, again: bool = False) -> dic
 
 def cached(device: Device) -> dict[str, Any] | None:
     """What was measured before on a device of this name; None where nothing was, or it cannot be read."""
-    from autotune.record import read_limits
+    from autotune.record import read_ceilings
 
     try:
-        return read_limits(_place(device))
+        return read_ceilings(_place(device))
     except StoreError:
         return None
 

@@ -116,9 +116,9 @@ def regret_command(
     ] = None,
 ) -> None:
     """What each workload loses with the others' winners. And what one configuration for all of them costs."""
-    from autotune.record import print_regrets, read, write_matrix
+    from autotune.record import print_regrets, read_regrets, write_matrix
 
-    found = read(record)
+    found = read_regrets(record)
     for regrets in found:
         print_regrets(regrets, out)
     if out_:

@@ -12,7 +12,7 @@ from autotune.declaration import load_family as load
 from autotune.errors import DeviceError, StoreError, UsageError
 from autotune.figures import number
 from autotune.measure import COUNTERS, Result, Task, find_ncu, profile
-from autotune.record import Store, Study, time_ms
+from autotune.record import Store, Study, fastest_first, holds_store, newest
 
 __all__ = ["Asked", "chosen", "keep", "profile_into", "recorded"]
 
@@ -41,7 +41,7 @@ def profile_into(asked: Asked, out: Console) -> None:
     family = load(asked.family)
     record = asked.record or str(Path("autotune-results") / family.name)
     ncu = find_ncu()
-    if "://" not in record and not (Path(record) / "store.journal").is_file():
+    if not holds_store(record):
         raise StoreError(
             f"{record} holds no record (store.journal) to keep counters in: run autotune sweep first"
         )
@@ -74,7 +74,7 @@ def recorded(store: Store, family: Family, workload: str, record: str) -> Study:
     found = [
         s for s in store.studies()
         if s.family == family.name and (not workload or s.workload == workload)
-        and s.about.get("device_kind") == "cuda"
+        and s.about.device_kind == "cuda"
     ]  # fmt: skip
     if not found:
         what = f"{family.name} on {workload}" if workload else family.name
@@ -82,7 +82,7 @@ def recorded(store: Store, family: Family, workload: str, record: str) -> Study:
             f"{record} has no study of {what} on a GPU to keep counters in: run autotune sweep first, or name its "
             "record with --record"
         )
-    return max(found, key=lambda study: str(study.about.get("date", "")))
+    return newest(found)
 
 
 def chosen(study: Study, family: Family, named: Sequence[str], top: int | None) -> list[Configuration]:
@@ -92,9 +92,7 @@ def chosen(study: Study, family: Family, named: Sequence[str], top: int | None) 
         raise UsageError("name configurations, or ask for --top N, not both")
     if named:
         return list(dict.fromkeys(family.space.configuration(one) for one in named))
-    ranked = sorted(
-        (t for t in study.trials if t.measurement), key=lambda t: (time_ms(t), t.configuration.id)
-    )
+    ranked = fastest_first(study.trials)
     if not ranked:
         raise UsageError(f"the study of {study.family} on {study.workload} has no measured configuration")
     return list(dict.fromkeys([*(t.configuration for t in ranked[: top or 1]), study.control]))
@@ -109,7 +107,7 @@ def keep(
         ("source_digest", result.source_digest), ("space_digest", result.space_digest),
         ("workload_digest", result.workload_digest),
     ):  # fmt: skip
-        if study.about.get(name) != now:
+        if getattr(study.about, name) != now:
             raise StoreError(
                 f"the {name.split('_')[0]} of {study.family} has changed since it was recorded, so the counters would "
                 "not be those of the recorded times: run autotune sweep again"
@@ -120,10 +118,10 @@ def keep(
         )
     opened = store.open(study, {})
     about = opened.about()
-    kept = {one: {k: dict(v) for k, v in of.items()} for one, of in about.get("counters", {}).items()}
+    kept = {one: {k: dict(v) for k, v in of.items()} for one, of in about.counters.items()}
     for one, of in found.items():
         kept.setdefault(one, {}).update({kernel: dict(values) for kernel, values in of.items()})
-    about["counters"] = kept
+    about = replace(about, counters=kept)
     opened.annotate(about)
     return replace(study, about=about)
 

@@ -20,7 +20,7 @@ from autotune.compile import (
 from autotune.declaration import Configuration, Policy
 from autotune.errors import CompilerError, UsageError
 from autotune.files import data_root, writable
-from autotune.record import read_record
+from autotune.record import holds_store, read_record
 from autotune.report import write_static, write_static_report
 
 __all__ = ["run_static"]
@@ -66,8 +66,7 @@ def run_static(request: Request, archs: Sequence[str], out: Console, err: Consol
     failures = [("compile_failed", row.message, row.configuration.id) for row in rows if row.message]
     lost = f", {len(failures)} of them compile_failed" if failures else ""
     out.print(f"static pass  {len(rows)} configurations in {path}{lost}", markup=False)
-    has_record = (request.folder / "store.journal").is_file()
-    beside = read_record(str(request.folder)) if has_record else ()
+    beside = read_record(str(request.folder)) if holds_store(request.folder) else ()
     report = write_static_report(request.folder, beside, {request.family.name: request.family})
     out.print(f"report       {report}")
     without = [arch for arch in archs if not any(row.kernels for row in rows if row.arch == arch)]

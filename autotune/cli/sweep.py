@@ -37,7 +37,7 @@ from autotune.figures import duration
 from autotune.measure import CPU, CUDA
 from autotune.policy import Entry, new_entries, read_policy_file, update
 from autotune.processes import Workers
-from autotune.record import OBJECTIVES, Study, latest
+from autotune.record import OBJECTIVES, Study, newest_of_each
 from autotune.search import Search, default_trials, search
 from autotune.sweep import TRIAL_SECONDS, Worker, launched, opened
 
@@ -155,14 +155,14 @@ def run(request: Request, out: Console, err: Console) -> None:
                     request, workers, ready, workload, prepared, root, store, program, out, err
                 )
                 studies.append(study)
-                if interrupted or study.about.get("lost"):
+                if interrupted or study.about.lost:
                     break
         for worker in workers:
             worker.dismiss()
         _publish(request, studies, store, policies, out)
     if interrupted:
         raise Interrupted(f"interrupted: {interrupted}; the same command goes on from there")
-    if lost := studies[-1].about.get("lost"):
+    if lost := studies[-1].about.lost:
         raise DeviceError(lost)
     if not any(study.decision for study in studies):
         ended = "; ".join(states(study) or "nothing tried" for study in studies)
@@ -255,10 +255,10 @@ def _one(
             study = sweep.run()
         except Interrupted as stopped:
             study = stopped.study
-            done = int(study.about.get("searched", {}).get("tried", len(study.trials)))
+            done = int(study.about.searched.get("tried", len(study.trials)))
             far = f"{done:,} of {total:,}" if total else f"{done:,}"
             interrupted = view.unfinished or f"what was measured is recorded ({far})"
-    if sanitizer and not interrupted and not study.about.get("lost"):
+    if sanitizer and not interrupted and not study.about.lost:
         try:
             study = _sanitized(request, sweep, study, sanitizer, err)
         except Interrupted as stopped:
@@ -284,15 +284,15 @@ def _sanitized(request: Request, sweep: "Sweep", study: Study, program: str, err
         )  # fmt: skip
         return findings(task, program)
 
-    kept = {name: study.about[name] for name in _OF_THE_SEARCH if name in study.about}
+    kept = {n: v for n, v in study.about.to_dict().items() if n in _OF_THE_SEARCH}
     try:
         while (seen := sanitized(study, sweep.store, check, request.objective)).trials != study.trials:
             tried = tuple(trial.configuration for trial in seen.trials)
             study = replace(sweep, configurations=tried, searched=None, again=False, retime=True).run()
-            study = replace(study, about={**study.about, **kept})
+            study = replace(study, about=study.about.told(kept))
     except DeviceError as problem:
-        about = {**study.about, "lost": f"measured and recorded, but not sanitized: {problem}"}
-        return replace(study, about=about)
+        lost = f"measured and recorded, but not sanitized: {problem}"
+        return replace(study, about=replace(study.about, lost=lost))
     return seen
 
 
@@ -343,15 +343,14 @@ def _proved(study: Study, entries: Mapping[str, Entry], objective: str) -> str:
     sizes = [entries[name].proved.get("sizes", []) for name in names if name in entries]
     if sizes and all(sizes):
         return f"proved for {study.workload} and {min(map(len, sizes))} ragged sizes near it"
-    why = study.about.get("proof", {}).get("why_not", "")
+    why = study.about.proof.get("why_not", "")
     return f"proved for the swept sizes of {study.workload} only{f': {why}' if why else ''}"
 
 
 def _latest(recorded: Sequence[Study], swept: Sequence[Study]) -> list[Study]:
     """The newest study of each family, workload and device; ``swept`` ones stand for themselves."""
-    newest = {(s.family, s.workload, s.device): s for s in latest(recorded)}
+    newest = {study.key: study for study in newest_of_each(recorded)}
     for study in swept:
-        key = study.family, study.workload, study.device
-        if key in newest and newest[key].identity != study.identity:
-            newest[key] = study
+        if study.key in newest and newest[study.key].identity != study.identity:
+            newest[study.key] = study
     return list(newest.values())

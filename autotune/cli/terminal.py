@@ -113,8 +113,8 @@ def print_study(
     """How much was tried and what failed; the winner by ``objective`` (see ``decision.cost_ms``), what it is compared
     with, how sure that is, and the break-even. ``wall_s`` and ``spent_s`` (by phase) are the seconds of this run alone,
     ``before`` is how many trials the record had."""
-    constants = study.about.get("constants", ())
-    sizes = " x ".join(str(n) for name, n in study.about["features"].items() if name not in constants)
+    constants = study.about.constants
+    sizes = " x ".join(str(n) for name, n in study.about.features.items() if name not in constants)
     out.print(
         f"\n{study.family} on {study.workload} ({sizes}), {device.kind}: {device.name}",
         markup=False,
@@ -142,12 +142,12 @@ def print_study(
     out.print("; ".join(told), markup=False)
     for line in failures(study):
         out.print(line, markup=False)
-    if idle := study.about.get("idle_policies"):
+    if idle := study.about.idle_policies:
         out.print(
             f"nothing changed by {', '.join(idle)}: the same machine code and data whatever its value",
             markup=False,
         )
-    if warning := study.about.get("warning"):
+    if warning := study.about.warning:
         out.print(f"warning: {warning}", markup=False)
     decision = study.decided(objective)
     if decision is None:

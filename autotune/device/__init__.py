@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from autotune.device import foreign
 from autotune.device.backend import Backend, Call, Constant, LaunchError, Lender, Module, Placed
-from autotune.device.clocks import Watch, watch
+from autotune.device.clocks import POWER_OR_HEAT, Watch, watch
 from autotune.device.cpu.backend import CpuBackend
 from autotune.device.cpu.native import Launch, runtime
 from autotune.device.execution import Execution
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from autotune.device.cuda.driver import devices
 
 __all__ = [
+    "POWER_OR_HEAT",
     "Backend",
     "Call",
     "Constant",

@@ -4,19 +4,24 @@ from typing import Any
 
 from autotune.hardware import Device
 
-__all__ = ["Watch", "clocks", "reasons", "watch"]
+__all__ = ["POWER_OR_HEAT", "Watch", "clocks", "reasons", "watch"]
 
 
 # Bits of NVML's clock event reasons that make a kernel slower than it would be. An idle GPU, clocks that a user
 # set and a display are none of these.
+SYNC_BOOST = 0x010
+
 _SLOWING = {
     0x004: "power cap",
     0x008: "hardware slowdown",
-    0x010: "sync boost",
+    SYNC_BOOST: "sync boost",
     0x020: "software thermal slowdown",
     0x040: "hardware thermal slowdown",
     0x080: "power brake",
 }
+
+# Sync boost holds a GPU to the clocks of the slowest of its group: neither its own power nor its own heat.
+POWER_OR_HEAT = sum(_SLOWING) - SYNC_BOOST
 
 
 class Watch:

@@ -109,15 +109,7 @@ def sides_of(studies: Sequence[Study]) -> list[Side]:
             if (row := {t.configuration: time_ms(t) for t in s.trials if t.measurement})
         }
         common = minimax(times) if len(times) > 1 else None
-        roles: dict[str, Configuration] = {}
-        if decision := study.decision:
-            roles["winner"] = decision.winner.configuration
-            if decision.runner_up:
-                roles["runner-up"] = decision.runner_up.configuration
-        roles["control"] = study.control
-        roles |= {name: one for name, one in study.presets.items() if name not in roles}
-        if common:
-            roles["minimax"] = common.configuration
+        roles = study.roles(study.decision, common.configuration if common else None)
         found.append(
             Side(
                 family=study.family, workload=study.workload, device=study.device,

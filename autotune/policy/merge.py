@@ -25,6 +25,7 @@ from autotune.record import (
     cost_ms,
     decide_classes,
     minimax,
+    newest,
     time_ms,
 )
 
@@ -75,7 +76,7 @@ def _before(path: Path, study: Study) -> PolicyFile | None:
         return None
     try:
         found = read(path)
-        if (found.family, found.device["kind"]) == (study.family, study.about["device_kind"]):
+        if (found.family, found.device["kind"]) == (study.family, study.about.device_kind):
             return found
         trouble = f"it is for {found.family} on {found.device['name']}"
     except NewerSchema:
@@ -92,8 +93,8 @@ def merged(before: PolicyFile | None, studies: Sequence[Study], objective: str =
     """``before`` with the winners of those ``studies`` that were made on the same sources as the latest of them. An
     entry of another workload stays; one of the same workload is replaced unless it is the better one (see
     ``_stays``)."""
-    first = max(studies, key=lambda s: str(s.about.get("date", "")))
-    studies = [s for s in studies if all(s.about.get(k) == first.about.get(k) for k in _SOURCES)]
+    first = newest(studies)
+    studies = [s for s in studies if all(getattr(s.about, k) == getattr(first.about, k) for k in _SOURCES)]
     about = first.about
     kept: dict[str, Entry] = dict(before.entries) if before else {}
     stayed = False
@@ -106,20 +107,19 @@ def merged(before: PolicyFile | None, studies: Sequence[Study], objective: str =
                 kept[new.workload] = new
     kept = _with_regrets(kept, studies)
     chosen, over = _default(before, stayed, studies, kept, objective)
-    compared: Mapping[str, str] = about.get("compared", {})
     return PolicyFile(
         family=first.family,
         device={
-            "kind": about["device_kind"],
-            "name": about["device_name"],
-            "compute_capability": about["compute_capability"],
-            "driver": str(about["driver"]),
+            "kind": about.device_kind,
+            "name": about.device_name,
+            "compute_capability": about.compute_capability,
+            "driver": about.driver,
         },
         entries=dict(sorted(kept.items())),
         default=dict(chosen.configuration),
         default_regret=round(chosen.regret, 4),
         default_over=sorted(over),
-        neighbours=fitted({k: e for k, e in kept.items() if e.objective == "kernel"}, compared),
+        neighbours=fitted({k: e for k, e in kept.items() if e.objective == "kernel"}, about.compared),
         crossovers=before.crossovers if before else {},
     )
 
@@ -131,8 +131,7 @@ def new_entries(study: Study, objective: str = "kernel") -> list[Entry]:
     """The policy file's entries for a finished study: one for each accuracy class in which something was measured,
     the family's own class under the workload's name, others as ``workload (class)``; by another objective than the
     kernels' time, ``workload (objective)`` and ``workload (class) (objective)``."""
-    names = study.about.get("accuracy", ())
-    found = decide_classes(study.selection, study.control, names, objective, study.beside)
+    found = decide_classes(study.selection, study.control, study.about.accuracy, objective, study.beside)
     return [_entry(study, name, decision) for name, decision in found.items()]
 
 
@@ -146,13 +145,13 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
     measurement = decision.winner.measurement
     assert measurement is not None
     about = study.about
-    own = accuracy_class(study.control, about.get("accuracy", ()))
-    sizes = dict(about["features"])
-    told: dict[str, Any] = {key: str(about.get(key, "")) for key in _ABOUT}
+    own = accuracy_class(study.control, about.accuracy)
+    sizes = dict(about.features)
+    told: dict[str, Any] = {key: getattr(about, key) for key in _ABOUT}
     return Entry(
         workload=entry_name(study.workload, "" if accuracy == own else accuracy, decision.objective),
-        features=_compared(about, {**sizes, **about.get("scalars", {})}),
-        options=dict(about["options"]),
+        features=_compared(about.compared, {**sizes, **about.scalars}),
+        options=dict(about.options),
         accuracy=accuracy,
         configuration=dict(decision.winner.configuration),
         median_ms=round(measurement.time_ms, 7),
@@ -172,7 +171,7 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
             for p in decision.winner.profiles
             if p.block_size
         },
-        operations=float(about.get("operations") or volume(sizes)),
+        operations=float(about.operations or volume(sizes)),
         transform_ms=round(measurement.transform_ms, 4),
         transfer_ms=round(measurement.transfer_ms, 4),
         objective=decision.objective,
@@ -180,8 +179,8 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
         searched=_searched(study),
         break_even=decision.break_even.launches if decision.break_even else 0,
         break_even_with=_other(decision),
-        libraries=dict(about.get("libraries", {})),
-        protocol=dict(about["protocol"]),
+        libraries=dict(about.libraries),
+        protocol=dict(about.protocol),
         sanitizer=_sanitizer(study, decision.winner),
         **told,
     )
@@ -196,7 +195,7 @@ def _proved(winner: Trial) -> dict[str, Any]:
 
 def _searched(study: Study) -> dict[str, Any]:
     """How much of the whole space the study holds, whichever selections it was swept in."""
-    about = study.about.get("searched")
+    about = study.about.searched
     if not about:
         return {}
     whole = {} if about["space"] is None else {"of": about["space"]}
@@ -204,9 +203,8 @@ def _searched(study: Study) -> dict[str, Any]:
     return {"tried": len(study.trials), **whole, **limits}
 
 
-def _compared(about: Mapping[str, Any], numbers: Mapping[str, float]) -> dict[str, float]:
+def _compared(told: Mapping[str, str], numbers: Mapping[str, float]) -> dict[str, float]:
     """Those extents and scalars that the family's features read; all of a study from before it told them."""
-    told = about.get("compared")
     read = {name for text in told.values() for name in Expression(text).names} if told else numbers.keys()
     return {name: value for name, value in sorted(numbers.items()) if name in read}
 
@@ -221,7 +219,7 @@ def _other(decision: Decision) -> str:
 
 def _sanitizer(study: Study, winner: Trial) -> str:
     """The tools of compute-sanitizer that found nothing in the winner; empty where none looked."""
-    about: Mapping[str, Any] = study.about.get("sanitized", {})
+    about = study.about.sanitized
     return str(about["by"]) if winner.configuration.id in about.get("configurations", ()) else ""
 
 
@@ -304,7 +302,7 @@ def _default(
 
 
 def _is_own(study: Study, configuration: Configuration) -> bool:
-    names: Sequence[str] = study.about.get("accuracy", ())
+    names = study.about.accuracy
     return accuracy_class(configuration, names) == accuracy_class(study.control, names)
 
 

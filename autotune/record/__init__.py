@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from autotune.record.ceilings_file import read_limits
+from autotune.record.ceilings_file import read_ceilings
 from autotune.record.decision import (
     MOST,
     OBJECTIVES,
@@ -14,23 +14,26 @@ from autotune.record.decision import (
     Minimax,
     accuracy_class,
     break_even,
+    cheapest,
     close_to_winner,
     cost_ms,
     decide_classes,
+    fastest_first,
     margin,
     minimax,
     noise,
     objective_ms,
+    once_ms,
     ranked,
     time_ms,
 )
+from autotune.record.provenance import Provenance
 from autotune.record.remarks import coverage, margin_text, moved, unbeaten
-from autotune.record.study import Study
+from autotune.record.study import Study, newest, newest_of_each
 from autotune.record.trial import FAILED, STATES, Measurement, State, Trial
 
 if TYPE_CHECKING:
     from autotune.record.effects import (
-        COLUMNS,
         Importance,
         Pairing,
         Timed,
@@ -45,14 +48,13 @@ if TYPE_CHECKING:
     )
     from autotune.record.identity import header
     from autotune.record.kernel_tuner import write_cache
-    from autotune.record.readers import import_files, latest, read_record
-    from autotune.record.regret import print_regrets, read, write_matrix
-    from autotune.record.results_csv import read_results, text_of, write_results
+    from autotune.record.readers import holds_store, import_files, read_record
+    from autotune.record.regret import print_regrets, read_regrets, write_matrix
+    from autotune.record.results_csv import read_results, write_results
     from autotune.record.store import Store, StudyStore
     from autotune.record.t4 import write_t4
 
 __all__ = [
-    "COLUMNS",
     "FAILED",
     "MOST",
     "OBJECTIVES",
@@ -65,6 +67,7 @@ __all__ = [
     "Measurement",
     "Minimax",
     "Pairing",
+    "Provenance",
     "State",
     "Store",
     "Study",
@@ -73,6 +76,7 @@ __all__ = [
     "Trial",
     "accuracy_class",
     "break_even",
+    "cheapest",
     "close_to_winner",
     "contributions",
     "cost_ms",
@@ -80,27 +84,30 @@ __all__ = [
     "decide_classes",
     "effects_frame",
     "every_effect",
+    "fastest_first",
     "header",
+    "holds_store",
     "import_files",
     "importance",
-    "latest",
     "margin",
     "margin_text",
     "minimax",
     "moved",
+    "newest",
+    "newest_of_each",
     "noise",
     "objective_ms",
+    "once_ms",
     "pairs",
     "policy_values",
     "print_regrets",
     "ranked",
-    "read",
-    "read_limits",
+    "read_ceilings",
     "read_record",
+    "read_regrets",
     "read_results",
     "settings",
     "summarised",
-    "text_of",
     "time_ms",
     "unbeaten",
     "write_cache",
@@ -110,13 +117,13 @@ __all__ = [
 ]
 
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
-    "effects": "COLUMNS Importance Pairing Timed contributions effects_frame every_effect importance pairs "
+    "effects": "Importance Pairing Timed contributions effects_frame every_effect importance pairs "
     "policy_values settings summarised",
     "identity": "header",
     "kernel_tuner": "write_cache",
-    "readers": "import_files latest read_record",
-    "regret": "print_regrets read write_matrix",
-    "results_csv": "read_results text_of write_results",
+    "readers": "holds_store import_files read_record",
+    "regret": "print_regrets read_regrets write_matrix",
+    "results_csv": "read_results write_results",
     "store": "Store StudyStore",
     "t4": "write_t4",
 }

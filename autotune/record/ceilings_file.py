@@ -7,10 +7,10 @@ from typing import Any
 
 from autotune.errors import StoreError
 
-__all__ = ["read_limits"]
+__all__ = ["read_ceilings"]
 
 
-def read_limits(path: Path) -> dict[str, Any] | None:
+def read_ceilings(path: Path) -> dict[str, Any] | None:
     """The ceilings in ``path``, None where there is no such file. Raises StoreError for another form."""
     try:
         limits = json.loads(path.read_text(encoding="utf-8"))

@@ -16,23 +16,31 @@ from autotune.errors import UnknownName
 from autotune.record.trial import Trial
 
 __all__ = [
+    "MOST",
     "OBJECTIVES",
+    "TIE",
     "BreakEven",
     "Decision",
     "Margin",
     "Minimax",
+    "Stretch",
     "accuracy_class",
     "break_even",
+    "cheapest",
     "close_to_winner",
     "compared",
     "cost_ms",
     "decide",
     "decide_classes",
+    "fastest_first",
     "margin",
     "minimax",
+    "noise",
     "objective_ms",
+    "once_ms",
     "ranked",
     "retime_ratio",
+    "time_ms",
 ]
 
 
@@ -124,7 +132,7 @@ def decide(trials: Sequence[Trial], control: Configuration, objective: str = "ke
     if not ties:
         return None
     winner = ties[0]
-    ranked = sorted((t for t in trials if t.measurement), key=lambda t: (cost(t), t.configuration.id))
+    ranked = fastest_first(trials, objective)
     slowest = max(map(cost, ties))  # of one that was not timed again, a shorter time does not compare
     slower = [t for t in finalists if cost(t) > slowest and t.configuration != control]
     slower = slower or [t for t in ranked if cost(t) > slowest]
@@ -151,7 +159,7 @@ def _ties(
     def cost(trial: Trial) -> float:
         return cost_ms(trial, objective)
 
-    ranked = sorted((t for t in trials if t.measurement), key=lambda t: (cost(t), t.configuration.id))
+    ranked = fastest_first(trials, objective)
     if not ranked:
         return [], ()
     finalists = ranked
@@ -194,6 +202,38 @@ def break_even(lasting: Trial, single: Trial) -> BreakEven | None:
     if lasting is single or gain <= 0 or extra <= 0:
         return None
     return BreakEven(lasting.configuration, single.configuration, max(1, math.ceil(extra / gain)))
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Up to how many calls ``trial`` is the cheapest, its cost once included; infinite for the last."""
+
+    trial: Trial
+    calls_from: int
+    calls_to: float
+
+
+def cheapest(trials: Sequence[Trial]) -> list[Stretch]:
+    """Which configuration has the least ``once + calls * time``, from one call on."""
+    left = [t for t in trials if t.measurement and time_ms(t) > 0]
+    if not left:
+        return []
+    calls = 1
+    now = min(left, key=lambda t: (once_ms(t) + time_ms(t), time_ms(t)))
+    found: list[Stretch] = []
+    while True:
+        ahead = []
+        for other in left:
+            if time_ms(other) < time_ms(now):
+                even = (once_ms(other) - once_ms(now)) / (time_ms(now) - time_ms(other))
+                ahead.append((max(calls + 1, math.floor(even) + 1), time_ms(other), other))
+        if not ahead:
+            return [*found, Stretch(now, calls, math.inf)]
+        # Of those that pass it at the same call, the one that is cheapest then.
+        at = min(one[0] for one in ahead)
+        passing = [one[2] for one in ahead if one[0] == at]
+        found.append(Stretch(now, calls, at - 1))
+        now, calls = min(passing, key=lambda t: (once_ms(t) + at * time_ms(t), time_ms(t))), at
 
 
 def close_to_winner(trials: Sequence[Trial], decision: Decision) -> int:
@@ -271,6 +311,12 @@ def objective_ms(objective: str, kernel_ms: float, transfer_ms: float, transform
         raise UnknownName("objective", objective, OBJECTIVES)
     with_transfer = kernel_ms if objective == "kernel" else kernel_ms + transfer_ms
     return with_transfer + transform_ms if objective == "with-transform" else with_transfer
+
+
+def fastest_first(trials: Iterable[Trial], objective: str = "kernel") -> list[Trial]:
+    """Those measured, by what ``objective`` counts; where times of two kinds meet, ``ranked`` is the order."""
+    measured = (t for t in trials if t.measurement)
+    return sorted(measured, key=lambda t: (cost_ms(t, objective), t.configuration.id))
 
 
 def noise(faster: Trial, slower: Trial, objective: str = "kernel") -> float:

@@ -49,7 +49,7 @@ Figures = NDArray[np.float64]
 
 def policy_values(study: Study) -> dict[str, tuple[PolicyValue, ...]]:
     """The values of each policy that the trials took, the control's first, then as declared, then as met."""
-    declared = study.about.get("policies", {})
+    declared = study.about.policies
     met: dict[str, dict[PolicyValue, None]] = {name: {study.control[name]: None} for name in study.control}
     for name, values in met.items():
         seen = dict.fromkeys(trial.configuration[name] for trial in study.trials)

@@ -13,9 +13,10 @@ from autotune.files import include_dir
 from autotune.hardware import Device
 from autotune.layout import layouts_digest
 from autotune.measure import Protocol
+from autotune.record.provenance import Provenance
 from autotune.record.study import Study
 
-__all__ = ["header", "identity", "parts"]
+__all__ = ["header"]
 
 
 def header(
@@ -33,37 +34,37 @@ def header(
         control=control,
         presets=single_presets(family.space),
         parts=parts(family, inputs, compiler, device, workload.cold, protocol),
-        about={
-            "title": family.title,
-            "device_name": device.name,
-            "device_kind": device.kind,
-            "arch": device.arch,
-            "compute_capability": device.compute_capability,
-            "driver": device.driver,
-            "compiler": compiler,
-            "autotune": __version__,
-            "date": datetime.now(UTC).isoformat(timespec="seconds"),
-            "protocol": {**protocol.to_dict(), "cache": "cold" if workload.cold else "warm"},
-            "source_digest": family.source_digest,
-            "space_digest": family.space_digest,
-            "layouts_digest": layouts_digest(),
-            "workload_digest": inputs.digest,
-            "features": dict(inputs.sizes),
-            "constants": sorted(family.constants),
-            "scalars": dict(inputs.scalars),
-            "compared": {name: expression.text for name, expression in family.features.items()},
-            "accuracy": list(family.accuracy),
-            "libraries": _libraries(),
-            "options": dict(inputs.options),
-            "operations": family.operations.evaluate(names) if family.operations else None,
-            "operation_unit": family.operation_unit,
-            "bytes": family.bytes.evaluate(names) if family.bytes else None,
-            "needs": {unit: expression.evaluate(names) for unit, expression in family.needs.items()},
-            "policies": {
+        about=Provenance(
+            title=family.title,
+            device_name=device.name,
+            device_kind=device.kind,
+            arch=device.arch,
+            compute_capability=device.compute_capability,
+            driver=device.driver,
+            compiler=compiler,
+            autotune=__version__,
+            date=datetime.now(UTC).isoformat(timespec="seconds"),
+            protocol={**protocol.to_dict(), "cache": "cold" if workload.cold else "warm"},
+            source_digest=family.source_digest,
+            space_digest=family.space_digest,
+            layouts_digest=layouts_digest(),
+            workload_digest=inputs.digest,
+            features=dict(inputs.sizes),
+            constants=tuple(sorted(family.constants)),
+            scalars=dict(inputs.scalars),
+            compared={name: expression.text for name, expression in family.features.items()},
+            accuracy=tuple(family.accuracy),
+            libraries=_libraries(),
+            options=dict(inputs.options),
+            operations=family.operations.evaluate(names) if family.operations else None,
+            operation_unit=family.operation_unit,
+            bytes=family.bytes.evaluate(names) if family.bytes else None,
+            needs={unit: expression.evaluate(names) for unit, expression in family.needs.items()},
+            policies={
                 p.name: {"values": list(p.values), "default": p.default, "layout": p.layout, "doc": p.doc}
                 for p in family.space.policies
             },
-        },
+        ),
     )
 
 

@@ -5,8 +5,7 @@ one line a configuration, keyed by its values. Times are in milliseconds.
 """
 
 import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -15,12 +14,14 @@ from autotune.declaration import Configuration, PolicyValue
 from autotune.errors import StoreError
 from autotune.files import write_text
 from autotune.hardware import Device
-from autotune.measure import median, spread
+from autotune.measure import median
 from autotune.record.decision import time_ms
+from autotune.record.exchange import Foreign, added, figures, policy_value
+from autotune.record.provenance import Provenance
 from autotune.record.study import Study
-from autotune.record.trial import STATES, Measurement, State, Trial
+from autotune.record.trial import State, Trial
 
-__all__ = ["chosen_control", "from_cache", "imported", "parsed", "to_cache", "value_of", "write_cache"]
+__all__ = ["from_cache", "parsed", "to_cache", "write_cache"]
 
 
 # Kernel Tuner knows three failures; the state itself is kept beside them.
@@ -36,6 +37,8 @@ _STATES: Mapping[str, State] = {
     "InvalidConfig": "excluded", "CompilationFailedConfig": "compile_failed", "RuntimeFailedConfig": "launch_failed",
     "ErrorConfig": "launch_failed",
 }  # fmt: skip
+
+_PHASES = {"compile": "compile_time", "verify": "verification_time", "measure": "benchmark_time"}
 
 # Names that Kernel Tuner forbids for a parameter or gives to its own figures.
 _TAKEN = (
@@ -54,23 +57,18 @@ def to_cache(study: Study) -> dict[str, Any]:
     """
     names = {name: f"policy_{name}" if name in _TAKEN else name for name in study.control}
     values: dict[str, list[PolicyValue]] = {}
-    declared: Mapping[str, Any] = study.about.get("policies", {})
     for name, column in names.items():
         found = dict.fromkeys(t.configuration[name] for t in study.trials)
-        order = [v for v in declared.get(name, {}).get("values", ()) if v in found]
+        order = [v for v in study.about.policies.get(name, {}).get("values", ()) if v in found]
         values[column] = list(dict.fromkeys([*order, *found]))
     return {
-        "device_name": str(study.about.get("device_name") or study.device),
+        "device_name": study.about.device_name or study.device,
         "kernel_name": study.family,
         "problem_size": [1],  # a family's grid is its own affair, and a simulation launches nothing
         "tune_params_keys": list(values),
         "tune_params": values,
         "objective": "time",
-        "autotune": {
-            "family": study.family, "workload": study.workload, "device": study.device, "identity": study.identity,
-            "control": dict(study.control),
-            "presets": {name: dict(one) for name, one in study.presets.items()},
-        },
+        "autotune": added(study),
         "cache": {
             ",".join(str(v) for v in t.configuration.values()): _entry(t, names)
             for t in study.trials
@@ -118,58 +116,18 @@ def from_cache(content: Mapping[str, Any], where: str) -> Study:
         names = {k: k.removeprefix("policy_") if k.removeprefix("policy_") in known else k for k in keys}
         size = content.get("problem_size", ())
         sizes = size if isinstance(size, list) else [size]
-        identity = (
-            str(ours.get("family", content["kernel_name"])),
-            str(ours.get("workload", "x".join(str(one) for one in sizes) or "imported")),
-            str(ours.get("device", Device(kind="cuda", name=str(content["device_name"]), arch="").slug)),
-        )
-        trials = [_trial(entry, names, identity) for entry in entries]
-        about = {"device_name": str(content["device_name"]), "title": f"imported from {Path(where).name}"}
+        device = Device(kind="cuda", name=str(content["device_name"]), arch="").slug
+        workload = "x".join(str(one) for one in sizes) or "imported"
+        study = Foreign(ours, str(content["kernel_name"]), workload, device)
+        for entry in entries:
+            _add(study, entry, names)
+        about = Provenance(device_name=str(content["device_name"]), title=f"imported from {Path(where).name}")
         order = {names[k]: list(v) for k, v in content.get("tune_params", {}).items() if k in names}
-        return imported(identity, trials, ours, about, order)
+        return study.study(about, order)
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
         raise StoreError(
             f"cannot read {where} as a cache file of Kernel Tuner: {type(problem).__name__}: {problem}"
         ) from None
-
-
-def imported(
-    identity: tuple[str, str, str], trials: Sequence[Trial], ours: Mapping[str, Any], about: dict[str, Any],
-    values: Mapping[str, Sequence[PolicyValue]],
-) -> Study:  # fmt: skip
-    """A study of another tuner's ``trials``. ``identity`` is family, workload and device; ``ours`` what autotune adds
-    to the files that it writes; ``values`` the declared ones of each policy. Raises ValueError when nothing was timed.
-    """
-    declared = set(trials[0].configuration) if trials else set()
-
-    def one(told: Mapping[str, Any]) -> Configuration:
-        if set(told) != declared:
-            wrong = min(declared ^ set(map(str, told)), default="")
-            raise ValueError(f"not every configuration in it has a value of {wrong!r}")
-        return Configuration({name: value_of(value) for name, value in told.items()})
-
-    for trial in trials:
-        one(trial.configuration)
-    control = one(ours["control"]) if "control" in ours else chosen_control(trials, values)
-    presets = {str(name): one(told) for name, told in ours.get("presets", {}).items()}
-    about["policies"] = {
-        name: {"values": list(values.get(name, ())), "default": control[name]} for name in control
-    }
-    return Study(
-        family=identity[0], workload=identity[1], device=identity[2],
-        identity=str(ours.get("identity", "")), control=control, presets={"control": control, **presets},
-        about=about, trials=tuple(trials),
-    )  # fmt: skip
-
-
-def chosen_control(trials: Sequence[Trial], values: Mapping[str, Sequence[PolicyValue]]) -> Configuration:
-    """What stands in as control where a file names none: every parameter at its first declared value, if that was
-    measured, else the first configuration that was."""
-    timed = [trial.configuration for trial in trials if trial.measurement]
-    if not timed:
-        raise ValueError("no configuration in it has a time")
-    first = Configuration({name: some[0] for name, some in values.items() if some})
-    return first if first in timed else timed[0]
 
 
 def _entry(trial: Trial, names: Mapping[str, str]) -> dict[str, Any]:
@@ -192,49 +150,20 @@ def _entry(trial: Trial, names: Mapping[str, str]) -> dict[str, Any]:
             "transfer_bytes": measured.transfer_bytes,
             "footprint_bytes": measured.footprint_bytes,
         }
-        entry |= {f"registers_{p.kernel}": p.registers for p in trial.profiles if p.registers}
-        entry |= {f"occupancy_{p.kernel}": p.occupancy for p in trial.profiles if p.registers}
+        entry |= figures(trial)
     else:
         entry |= {"__error__": ERRORS[trial.state], "state": trial.state, "reason": trial.reason}
     return entry
 
 
-def _trial(entry: Mapping[str, Any], names: Mapping[str, str], identity: tuple[str, str, str]) -> Trial:
-    configuration = Configuration({policy: value_of(entry[key]) for key, policy in names.items()})
+def _add(study: Foreign, entry: Mapping[str, Any], names: Mapping[str, str]) -> None:
+    configuration = Configuration({policy: policy_value(entry[key]) for key, policy in names.items()})
+    told = {**entry, "configuration": configuration}
+    phases = {phase: float(entry[name]) for phase, name in _PHASES.items() if entry.get(name)}
     error = next((v for v in (entry.get("__error__"), entry.get("time")) if v in tuple(_STATES)), None)
-    phases = {
-        phase: float(entry[name])
-        for phase, name in (
-            ("compile", "compile_time"), ("verify", "verification_time"), ("measure", "benchmark_time"),
-        )
-        if entry.get(name)
-    }  # fmt: skip
     if error:
-        state = entry.get("state", _STATES[error])
-        state = state if state in STATES and state != "measured" else _STATES[error]
-        reason = str(entry.get("reason") or f"Kernel Tuner: {error}")
-        return Trial(
-            family=identity[0], workload=identity[1], device=identity[2], configuration=configuration, state=state,
-            reason=reason, phases_ms=phases,
-        )  # fmt: skip
+        study.failed(told, phases, _STATES[error], f"Kernel Tuner: {error}")
+        return
     times = [float(one) for one in entry.get("times") or ()]
     ms = median(times) if times else float(entry["time"])
-    if not (math.isfinite(ms) and ms > 0):
-        raise ValueError(f"the time {ms} of {configuration.id} is none")
-    measurement = Measurement(
-        median_ms=ms,
-        minimum_ms=min(times, default=ms),
-        spread=float(entry.get("spread_relative", spread(times) if times else 1.0)),
-        samples=int(entry.get("samples", len(times) or 1)),
-        transfer_bytes=int(entry.get("transfer_bytes", 0)),
-        footprint_bytes=int(entry.get("footprint_bytes", 0)),
-    )
-    return Trial(
-        family=identity[0], workload=identity[1], device=identity[2], configuration=configuration, state="measured",
-        measurement=measurement, phases_ms=phases,
-    )  # fmt: skip
-
-
-def value_of(value: Any) -> PolicyValue:
-    """A parameter's value as a policy's: whole numbers stay numbers, everything else is a word."""
-    return value if type(value) is int else str(value)
+    study.measured(told, phases, times, ms, ms)

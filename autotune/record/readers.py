@@ -1,15 +1,15 @@
 """Studies from whatever holds them: a sweep's folder, a database, tables that were kept, other tuners' files."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from autotune.declaration import Configuration
 from autotune.errors import StoreError, UnknownName, UsageError
-from autotune.record.study import Study
+from autotune.record.study import Study, newest_of_each
 
-__all__ = ["import_files", "latest", "read_record"]
+__all__ = ["holds_store", "import_files", "read_record"]
 
 
 def read_record(record: str) -> list[Study]:
@@ -19,17 +19,15 @@ def read_record(record: str) -> list[Study]:
     form of ``results.csv``; a cache file of Kernel Tuner or results in the T4 format (``.json``). Raises StoreError
     for anything else, and where nothing is recorded.
     """
-    if "://" in record:
+    if holds_store(record):
         return _stored(record)
     path = Path(record)
-    if path.is_dir() and (path / "store.journal").is_file():
-        return _stored(record)
     if path.is_dir() and (path / "results.csv").is_file():
         path /= "results.csv"
     if path.suffix == ".csv":
         from autotune.record.results_csv import read_results
 
-        return latest(read_results([path]))
+        return newest_of_each(read_results([path]))
     if path.suffix == ".json":
         return [_foreign(path)]
     raise StoreError(
@@ -38,23 +36,21 @@ def read_record(record: str) -> list[Study]:
     )
 
 
-def latest(studies: Iterable[Study]) -> list[Study]:
-    """The newest study of each family, workload and device, by the date that it tells."""
-    ordered = sorted(studies, key=lambda study: str(study.about.get("date", "")))
-    return list({(s.family, s.workload, s.device): s for s in ordered}.values())
+def holds_store(record: str | Path) -> bool:
+    """Whether ``record`` is the address of a database, or a folder that a sweep has kept its store in."""
+    return "://" in str(record) or (Path(record) / "store.journal").is_file()
 
 
 def _stored(record: str) -> list[Study]:
     from autotune.record.store import Store
 
-    if studies := latest(Store(record).studies()):
+    if studies := newest_of_each(Store(record).studies()):
         return studies
     raise StoreError(f"the record in {record} is empty")
 
 
 def _foreign(path: Path) -> Study:
-    from autotune.record import kernel_tuner as kernel_tuner_cache
-    from autotune.record import t4
+    from autotune.record import kernel_tuner, t4
 
     try:
         if not path.is_file() and path.exists():  # a pipe would be waited for
@@ -62,9 +58,9 @@ def _foreign(path: Path) -> Study:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         raise StoreError(f"cannot read {path}: {problem}") from None
-    content = kernel_tuner_cache.parsed(text)
+    content = kernel_tuner.parsed(text)
     if isinstance(content, dict) and "cache" in content:
-        return kernel_tuner_cache.from_cache(content, str(path))
+        return kernel_tuner.from_cache(content, str(path))
     if isinstance(content, dict) and "results" in content:
         return t4.from_t4(content, str(path))
     raise StoreError(
@@ -96,8 +92,7 @@ def import_files(
         for study in read_record(str(path)):
             named = _named(study, family, workload, device)
             studies.append(_controlled(named, control) if control else named)
-    keys = [(s.family, s.workload, s.device) for s in studies]
-    if len(set(keys)) < len(keys):
+    if len({study.key for study in studies}) < len(studies):
         raise UsageError(
             "two of the files have the same family, workload and device: import them one by one, with names of "
             "their own (--workload, --device)"

@@ -19,10 +19,13 @@ from autotune.errors import StoreError
 from autotune.figures import duration, loss_percent
 from autotune.files import cell
 from autotune.record.decision import Minimax, minimax, time_ms
-from autotune.record.study import Study
+from autotune.record.readers import read_record
+from autotune.record.study import Study, newest_of_each
 
-__all__ = ["Regrets", "of_results", "of_studies", "print_regrets", "read", "write_matrix"]
+__all__ = ["Regrets", "of_studies", "print_regrets", "read_regrets", "write_matrix"]
 
+
+MOST_SHOWN = 8  # columns of the printed matrix
 
 Times = Mapping[str, Mapping[Configuration, float]]
 
@@ -65,63 +68,18 @@ class Regrets:
         return {"worst": max(found), "median": median(found), "total": all_ms / best_ms - 1}
 
 
-def read(record: str) -> list[Regrets]:
-    """From a results.csv, a sweep's folder or the URL of a store. Raises StoreError."""
-    if record.endswith(".csv"):
-        return of_results(Path(record))
-    if "://" not in record and not (Path(record) / "store.journal").is_file():
-        raise StoreError(
-            f"{record} holds no record: name a results.csv, the --out folder of a sweep (it has a store.journal), or "
-            "the URL of its --store"
-        )
-    from autotune.record.store import Store
-
-    return of_studies(Store(record).studies())
+def read_regrets(record: str) -> list[Regrets]:
+    """Of what ``readers.read_record`` reads. Raises StoreError."""
+    return of_studies(read_record(record), record)
 
 
-def of_studies(studies: Iterable[Study]) -> list[Regrets]:
-    """One for each family and device; of the studies of one workload the newest counts. Raises StoreError when
-    nothing was measured."""
+def of_studies(studies: Iterable[Study], where: str = "the record") -> list[Regrets]:
+    """One for each family and device; of the studies of one workload the newest that measured anything counts. Raises
+    StoreError when nothing was measured."""
     rows: dict[tuple[str, str], dict[str, Mapping[Configuration, float]]] = {}
-    for study in sorted(studies, key=lambda s: str(s.about.get("date", ""))):
+    for study in newest_of_each(s for s in studies if any(t.measurement for t in s.trials)):
         row = {t.configuration: time_ms(t) for t in study.trials if t.measurement}
-        if row:
-            rows.setdefault((study.family, study.device), {})[study.workload] = row
-    return _sorted(rows, "the record")
-
-
-def of_results(path: Path) -> list[Regrets]:
-    """As ``of_studies``, from the columns family, workload, device, configuration and time_ms of a results.csv (and
-    date, where it has one)."""
-    rows: dict[tuple[str, str], dict[str, Mapping[Configuration, float]]] = {}
-    dates: dict[tuple[str, str, str], str] = {}
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            for line in csv.DictReader(file):
-                family, device, workload = line["family"], line["device"], line["workload"]
-                if not line["time_ms"]:
-                    continue
-                date = line.get("date") or ""
-                known = rows.setdefault((family, device), {})
-                if date > dates.get((family, device, workload), ""):
-                    dates[family, device, workload] = date
-                    known[workload] = {}
-                elif date < dates.get((family, device, workload), ""):
-                    continue
-                row = known.setdefault(workload, {})
-                assert isinstance(row, dict)
-                pairs = (pair.partition("=") for pair in line["configuration"].split(","))
-                row[Configuration({n: int(v) if v.isdigit() else v for n, _, v in pairs})] = float(
-                    line["time_ms"]
-                )
-    except (OSError, UnicodeDecodeError, KeyError, ValueError, csv.Error) as problem:
-        raise StoreError(
-            f"cannot read {path} as a results.csv: {type(problem).__name__}: {problem}"
-        ) from None
-    return _sorted(rows, str(path))
-
-
-def _sorted(rows: Mapping[tuple[str, str], Times], where: str) -> list[Regrets]:
+        rows.setdefault((study.family, study.device), {})[study.workload] = row
     if not rows:
         raise StoreError(f"{where}: nothing was measured")
     return [
@@ -133,11 +91,11 @@ def _sorted(rows: Mapping[tuple[str, str], Times], where: str) -> list[Regrets]:
 # -- as text ------------------------------------------------------------------------------------------------
 
 
-def print_regrets(regrets: Regrets, out: Console, shown: int = 8) -> None:
-    """The matrix of workloads by configurations: the winners and the minimax configuration, at most ``shown``; then
-    what one for all costs."""
+def print_regrets(regrets: Regrets, out: Console) -> None:
+    """The matrix of workloads by configurations: the winners and the minimax configuration, at most ``MOST_SHOWN``;
+    then what one for all costs."""
     chosen = regrets.minimax
-    columns = _columns(regrets, chosen, shown)
+    columns = _columns(regrets, chosen)
     out.print(
         f"\n{regrets.family} on {regrets.device}: regret of {len(regrets.times)} workloads", markup=False
     )
@@ -168,14 +126,14 @@ def print_regrets(regrets: Regrets, out: Console, shown: int = 8) -> None:
     )
 
 
-def _columns(regrets: Regrets, chosen: Minimax | None, shown: int) -> dict[Configuration, str]:
+def _columns(regrets: Regrets, chosen: Minimax | None) -> dict[Configuration, str]:
     """The minimax configuration, then the winners by how many workloads each wins; with their letters."""
     wins: dict[Configuration, int] = {}
     for configuration in regrets.best.values():
         wins[configuration] = wins.get(configuration, 0) + 1
     ranked = sorted(wins, key=lambda c: (-wins[c], c.id))
     first = [chosen.configuration] if chosen else []
-    columns = list(dict.fromkeys([*first, *ranked]))[:shown]
+    columns = list(dict.fromkeys([*first, *ranked]))[:MOST_SHOWN]
     return {c: chr(ord("A") + i) if i < 26 else f"A{i}" for i, c in enumerate(columns)}
 
 

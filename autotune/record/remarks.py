@@ -16,7 +16,7 @@ _STEADY = 0.9, 1.1  # second over first times of the finalists, on a machine tha
 def coverage(study: Study) -> str:
     """How much of the space was tried, by what, and what ended it: ``76 of 768 tried (time limit 6 s, exhaustive
     order)``; empty for a record that does not tell."""
-    searched = study.about.get("searched") or {}
+    searched = study.about.searched
     if not searched:
         return ""
     excluded = study.states().get("excluded", 0)
@@ -34,7 +34,7 @@ def coverage(study: Study) -> str:
         how.append(f"search {by}{f', seed {seed}' if seed is not None else ''}")
     elif budget:
         how.append("exhaustive order")
-    if study.about.get("interrupted"):
+    if study.about.interrupted:
         how.append("interrupted")
     told = f"{tried:,} of {whole:,} tried" if whole else f"{tried:,} tried of more than can be listed"
     told += f", {excluded:,} excluded" if excluded else ""

@@ -1,7 +1,7 @@
 """The record as one table: a row per trial, failures too, units in the column names.
 
 ``results.csv`` is this table as text: it reads into pandas with ``pandas.read_csv(path)`` and no options, and back
-into studies with ``recorded``.
+into studies with ``read_results``.
 """
 
 import csv
@@ -17,21 +17,17 @@ import pandas as pd
 from autotune.compile import KernelProfile
 from autotune.declaration import Configuration, PolicyValue, load_family
 from autotune.errors import AutotuneError, StoreError
-from autotune.files import _FORMULA, clean, csv_text, write_text
+from autotune.files import cell_text, clean, csv_text, write_text
 from autotune.record.decision import ranked
+from autotune.record.provenance import Provenance
 from autotune.record.study import Study
 from autotune.record.trial import STATES, Measurement, Trial
 
 __all__ = [
     "COLUMNS",
-    "COUNTER",
-    "PHASES",
-    "PROFILE",
-    "RATE",
     "policy_columns",
     "read_results",
     "results_frame",
-    "text_of",
     "write_results",
 ]
 
@@ -106,13 +102,13 @@ _NOT_COUNTS = ("occupancy", "limited_by")
 
 
 def policy_columns(studies: Iterable[Study]) -> dict[str, str]:
-    """Policy name -> its column, in declared order where ``about["policies"]`` tells it."""
+    """Policy name -> its column, in declared order where the record tells it."""
     studies = tuple(studies)
     taken = {*_head(), *_middle(), *_per_kernel(_kernels(studies)), *_tail()}
     names = dict.fromkeys(
         name
         for study in studies
-        for name in (*(n for n in study.about.get("policies", ()) if n in study.control), *study.control)
+        for name in (*(n for n in study.about.policies if n in study.control), *study.control)
     )
     return {name: f"policy_{name}" if name in taken else clean(name) for name in names}
 
@@ -140,7 +136,7 @@ def results_frame(studies: Iterable[Study]) -> pd.DataFrame:
             for trial in study.trials
         ]
     counters = dict.fromkeys(name for row in rows for name in row if name.startswith(COUNTER))
-    rates = dict.fromkeys(f"{unit}{RATE}" for study in studies for unit in study.about.get("needs", {}))
+    rates = dict.fromkeys(f"{unit}{RATE}" for study in studies for unit in study.about.needs)
     head = [*_head(), *policies.values(), *_middle()]
     order = list(dict.fromkeys([*head, *rates, *_per_kernel(kernels), *counters, *_tail()]))
     frame = pd.DataFrame(rows, columns=order)
@@ -154,11 +150,6 @@ def results_frame(studies: Iterable[Study]) -> pd.DataFrame:
 def write_results(studies: Iterable[Study], path: str | Path) -> Path:
     """Write ``results_frame`` as CSV to ``path``, whole or not at all. Raises StoreError."""
     return write_text(path, csv_text(results_frame(studies)))
-
-
-def text_of(cell: str) -> str:
-    """The text that ``cell`` was made from."""
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell[1:]) else cell
 
 
 def _head() -> list[str]:
@@ -192,8 +183,8 @@ def _kernels(studies: Iterable[Study]) -> list[str]:
 
 
 def _said(study: Study, name: str) -> Any:
-    value = study.about.get(name)
-    return clean(value) if isinstance(value, str) else value
+    value = getattr(study.about, name)
+    return (clean(value) or None) if isinstance(value, str) else value
 
 
 def _row(
@@ -218,7 +209,7 @@ def _row(
         row |= _times(study, trial)
     for profile in trial.profiles:
         row |= _profile(profile)
-    for kernel, counters in study.about.get("counters", {}).get(trial.configuration.id, {}).items():
+    for kernel, counters in study.about.counters.get(trial.configuration.id, {}).items():
         row |= {f"{COUNTER}{counter}_{kernel}": value for counter, value in counters.items()}
     for phase in PHASES:
         row[f"{phase}_ms"] = trial.phases_ms.get(phase)
@@ -242,9 +233,9 @@ def _times(study: Study, trial: Trial) -> dict[str, Any]:
         "footprint_bytes": measured.footprint_bytes,
     }
     for name in ("operations", "bytes"):
-        if (amount := study.about.get(name)) and measured.time_ms > 0:
+        if (amount := getattr(study.about, name)) and measured.time_ms > 0:
             row[f"{name}_per_s"] = amount / (measured.time_ms / 1000)
-    for unit, amount in study.about.get("needs", {}).items():
+    for unit, amount in study.about.needs.items():
         if measured.time_ms > 0:
             row[f"{unit}{RATE}"] = amount / (measured.time_ms / 1000)
     return row
@@ -286,7 +277,7 @@ def _read(path: Path) -> list[Study]:
         raise ValueError("it is no file")
     with path.open(newline="", encoding="utf-8") as file:
         table = csv.reader(file)
-        header = [text_of(name) for name in next(table, [])]
+        header = [cell_text(name) for name in next(table, [])]
         if missing := [name for name in _NEEDED if name not in header]:
             raise ValueError(f"it has no column {', '.join(missing)}; docs/results-csv.md lists them all")
         if len(set(header)) < len(header):
@@ -295,7 +286,7 @@ def _read(path: Path) -> list[Study]:
         for cells in filter(None, table):
             if len(cells) != len(header):
                 raise ValueError(f"line {table.line_num} has {len(cells)} cells, its header {len(header)}")
-            rows.append(dict(zip(header, map(text_of, cells), strict=True)))
+            rows.append(dict(zip(header, map(cell_text, cells), strict=True)))
     policies = _policies(header)
     numbers = {
         column
@@ -422,7 +413,7 @@ def _about(
     policies: Iterable[str],
     kernels: Sequence[str],
     header: Sequence[str],
-) -> dict[str, Any]:
+) -> Provenance:
     first = rows[0]
     about: dict[str, Any] = {
         name: first[name] for name in ("device_name", "driver", "compiler", "date", "source") if first.get(name)
@@ -456,4 +447,4 @@ def _about(
             if row[column]:
                 of = counters.setdefault(trial.configuration.id, {}).setdefault(kernel, {})
                 of[counter] = float(row[column])
-    return about | ({"counters": counters} if counters else {})
+    return Provenance.from_dict({**about, "counters": counters})

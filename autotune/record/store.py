@@ -22,10 +22,11 @@ import optuna
 from autotune.declaration import Configuration, Policy
 from autotune.errors import StoreError
 from autotune.record.journal import journal_rows, open_journal
+from autotune.record.provenance import Provenance
 from autotune.record.study import Study, why_new
 from autotune.record.trial import Trial
 
-__all__ = ["Claims", "Store", "StudyStore"]
+__all__ = ["Store", "StudyStore"]
 
 
 T = TypeVar("T")
@@ -126,14 +127,13 @@ class StudyStore:
             self._new.add(trial.configuration)
             self.release(trial.configuration)
 
-    def about(self) -> dict[str, Any]:
-        """The study's description as recorded."""
-        found: dict[str, Any] = self._store.tried(lambda: self._study.user_attrs.get("about", {}))
-        return found
+    def about(self) -> Provenance:
+        """What the record says of the study's origin."""
+        return Provenance.from_dict(self._store.tried(lambda: self._study.user_attrs.get("about", {})))
 
-    def annotate(self, about: Mapping[str, Any]) -> None:
-        """Replace the study's description. Raises StoreError."""
-        self._store.tried(lambda: self._study.set_user_attr("about", json.loads(json.dumps(about))))
+    def annotate(self, about: Provenance) -> None:
+        """Replace what the record says of the study's origin. Raises StoreError."""
+        self._store.tried(lambda: self._study.set_user_attr("about", _plain(about)))
 
     def _done(self, configuration: Configuration, again: bool) -> bool:
         return configuration in (self._new if again else self._known)
@@ -183,7 +183,7 @@ class Store:
         if "study" not in self.tried(lambda: made.user_attrs):
             why = why_new(study, before)
             self.tried(lambda: made.set_user_attr("study", _header(study)))
-            self.tried(lambda: made.set_user_attr("about", json.loads(json.dumps(study.about))))
+            self.tried(lambda: made.set_user_attr("about", _plain(study.about)))
         if why:
             _log.info("%s on %s: %s", study.family, study.workload, why)
         return StudyStore(made, policies, self, why)
@@ -232,7 +232,9 @@ class Store:
             try:
                 header = found.user_attrs.get("study")
                 if header and header["schema"] == _SCHEMA:
-                    headers[found.study_name] = _study(header, dict(found.user_attrs.get("about", {})))
+                    headers[found.study_name] = _study(
+                        header, Provenance.from_dict(found.user_attrs.get("about", {}))
+                    )
             except (KeyError, TypeError, ValueError, AttributeError) as problem:
                 warnings.warn(
                     f"the description of study {found.study_name} is damaged ({type(problem).__name__}: {problem}): "
@@ -240,6 +242,10 @@ class Store:
                     stacklevel=2,
                 )
         return headers
+
+
+def _plain(about: Provenance) -> Any:
+    return json.loads(json.dumps(about.to_dict()))
 
 
 def _unwritten(cause: str, advice: str) -> StoreError:
@@ -261,7 +267,7 @@ def _header(study: Study) -> dict[str, Any]:
     }
 
 
-def _study(header: Mapping[str, Any], about: Mapping[str, Any]) -> Study:
+def _study(header: Mapping[str, Any], about: Provenance) -> Study:
     return Study(
         family=header["family"],
         workload=header["workload"],

@@ -4,30 +4,22 @@ A study is one family on one workload and one device, with everything that must 
 comparable. Reports read studies and nothing else: no device, no kernel source.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from autotune.declaration import Configuration
 from autotune.record.decision import Decision, compared, decide
+from autotune.record.provenance import Provenance
 from autotune.record.trial import Trial
 
-__all__ = ["Study", "why_new"]
+__all__ = ["Study", "newest", "newest_of_each", "why_new"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
     """``identity`` is a hash over kernel source with headers, space, workload content, compiler and device.
 
-    ``about`` holds what a reader needs to trust the figures: ``title`` and ``device_name``, ``device_kind``,
-    ``arch``, ``driver``, ``versions``, ``protocol``, ``date``, ``source_digest``, ``space_digest``,
-    ``workload_digest``, ``features`` (extent -> size), ``options``, ``operations`` and ``operation_unit``,
-    ``bytes``, ``reference_ms``, ``floor_ms`` (empty-kernel time), ``clock_mhz``, ``phases_s`` (wall seconds by
-    phase), ``busy_share``, ``policies`` (name -> {values, default, layout}), ``searched`` (tried, of, space, by, seed,
-    budget), ``beside`` (what was tried with the selection and is part of none that the record
-    holds), ``finalists`` (see ``finalists.fingerprint``), ``retime_ratio`` (median over the finalists of their second
-    time over their first), ``proof`` (version, ragged sizes, why there are none).
     ``parts`` are what ``identity`` is made of, by the words a reader knows them by: digests, or short texts that may be
     shown (compiler, device, cache). Studies from before this was kept have none.
     ``presets`` maps the names of one-configuration presets to configurations, in declared order.
@@ -39,9 +31,29 @@ class Study:
     identity: str
     control: Configuration
     presets: Mapping[str, Configuration] = field(default_factory=dict)
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: Provenance = field(default_factory=Provenance)
     parts: Mapping[str, str] = field(default_factory=dict)
     trials: tuple[Trial, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Family, workload and device: what a study is found by."""
+        return self.family, self.workload, self.device
+
+    def roles(
+        self, decision: Decision | None = None, common: Configuration | None = None
+    ) -> dict[str, Configuration]:
+        """The configurations that have a name: winner and runner-up of ``decision``, the control, the presets in
+        declared order, and ``minimax``, the choice for all workloads (``common``), where there is one."""
+        found: dict[str, Configuration] = {}
+        if decision:
+            found["winner"] = decision.winner.configuration
+            if decision.runner_up:
+                found["runner-up"] = decision.runner_up.configuration
+        found["control"] = self.control
+        for name, one in self.presets.items():
+            found.setdefault(name, one)
+        return found if common is None else found | {"minimax": common}
 
     @property
     def decision(self) -> Decision | None:
@@ -65,7 +77,7 @@ class Study:
 
     @cached_property
     def _ids_beside(self) -> frozenset[str]:
-        return frozenset(self.about.get("beside", ()))
+        return frozenset(self.about.beside or ())
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the verdict and the configurations that have a name."""
@@ -81,6 +93,20 @@ class Study:
         return counts
 
 
+def newest(studies: Iterable[Study]) -> Study:
+    """That with the latest date; one that tells none is the oldest. Raises ValueError for no studies."""
+    return max(studies, key=_date)
+
+
+def newest_of_each(studies: Iterable[Study]) -> list[Study]:
+    """The newest study of each family, workload and device."""
+    return list({study.key: study for study in sorted(studies, key=_date)}.values())
+
+
+def _date(study: Study) -> str:
+    return study.about.date
+
+
 _SHOWN = ("device", "compiler", "cache")
 
 
@@ -91,17 +117,14 @@ def why_new(study: Study, recorded: Sequence[Study]) -> str:
     if not others:
         return ""
 
-    def date(other: Study) -> str:
-        return str(other.about.get("date", ""))
-
     def changed(other: Study) -> list[str]:
         names = dict.fromkeys([*study.parts, *other.parts])
         return [name for name in names if study.parts.get(name) != other.parts.get(name)]
 
     own = [s for s in others if s.device == study.device] or others
-    nearest = min(sorted(own, key=date, reverse=True), key=lambda other: len(changed(other)))
+    nearest = min(sorted(own, key=_date, reverse=True), key=lambda other: len(changed(other)))
     if not nearest.parts:
-        return f"a new study: that of {date(nearest)[:10]} does not say what its identity was made of"
+        return f"a new study: that of {nearest.about.date[:10]} does not say what its identity was made of"
     said = []
     for name in changed(nearest):
         before, now = nearest.parts.get(name), study.parts.get(name)
@@ -109,4 +132,4 @@ def why_new(study: Study, recorded: Sequence[Study]) -> str:
             said.append(f"{name} {'added' if before is None else 'removed'}")
         else:
             said.append(f"{name} is {now}, was {before}" if name in _SHOWN else f"{name} changed")
-    return f"a new study: {'; '.join(said)} since {date(nearest)[:10]}"
+    return f"a new study: {'; '.join(said)} since {nearest.about.date[:10]}"

@@ -4,20 +4,20 @@ T4 has neither a family nor a device; autotune keeps those in the file's ``metad
 """
 
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from autotune.declaration import Configuration, PolicyValue
+from autotune.declaration import Configuration
 from autotune.errors import StoreError
 from autotune.files import write_text
-from autotune.measure import median, spread
+from autotune.measure import median
 from autotune.record.decision import time_ms
-from autotune.record.kernel_tuner import imported, value_of
+from autotune.record.exchange import Foreign, added, figures, policy_value
+from autotune.record.provenance import Provenance
 from autotune.record.study import Study
-from autotune.record.trial import STATES, Measurement, State, Trial
+from autotune.record.trial import State, Trial
 
 __all__ = ["from_t4", "to_t4", "write_t4"]
 
@@ -41,6 +41,13 @@ _MS = {
 }  # fmt: skip
 
 
+_PHASES = {
+    "compilation_time": "compile", "compilation": "compile", "validation": "verify", "benchmark": "measure",
+}  # fmt: skip
+
+_OURS = {"transferred": "transfer_bytes", "footprint": "footprint_bytes"}
+
+
 def to_t4(study: Study) -> dict[str, Any]:
     """``study`` as a T4 results file: ``time`` in milliseconds is the objective, a median; single samples are not
     recorded, so ``runtimes`` are empty. ``correctness`` is 1 for what was compared with the reference and found right,
@@ -49,12 +56,7 @@ def to_t4(study: Study) -> dict[str, Any]:
         "schema_version": "1.0.0",
         "metadata": {
             "timeunit": "milliseconds",
-            "autotune": {
-                "family": study.family, "workload": study.workload, "device": study.device,
-                "device_name": study.about.get("device_name", study.device), "identity": study.identity,
-                "control": dict(study.control),
-                "presets": {name: dict(one) for name, one in study.presets.items()},
-            },
+            "autotune": {**added(study), "device_name": study.about.device_name or study.device},
         },
         "results": [_result(study, trial) for trial in study.trials],
     }  # fmt: skip
@@ -76,22 +78,12 @@ def from_t4(content: Mapping[str, Any], where: str) -> Study:
         metadata = content.get("metadata") or {}
         ours: Mapping[str, Any] = metadata.get("autotune", {})
         name = Path(where).stem
-        identity = (
-            str(ours.get("family", name)),
-            str(ours.get("workload", name)),
-            str(ours.get("device", "unknown")),
-        )
+        study = Foreign(ours, name, name, "unknown")
         factor = _factor(metadata.get("timeunit") or "milliseconds")
-        trials = [_trial(result, identity, factor) for result in content["results"]]
-        values: dict[str, list[PolicyValue]] = {}
-        for trial in trials:
-            for policy, value in trial.configuration.items():
-                found = values.setdefault(policy, [])
-                found += [] if value in found else [value]
-        about: dict[str, Any] = {"title": f"imported from {Path(where).name}"}
-        if "device_name" in ours:
-            about["device_name"] = ours["device_name"]
-        return imported(identity, trials, ours, about, values)
+        for result in content["results"]:
+            _add(study, result, factor)
+        device = str(ours.get("device_name", ""))
+        return study.study(Provenance(title=f"imported from {Path(where).name}", device_name=device))
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
         raise StoreError(
             f"cannot read {where} as results in the T4 format: {type(problem).__name__}: {problem}"
@@ -100,19 +92,18 @@ def from_t4(content: Mapping[str, Any], where: str) -> Study:
 
 def _result(study: Study, trial: Trial) -> dict[str, Any]:
     phases, measured = trial.phases_ms, trial.measurement
-    figures: list[tuple[str, float | str, str]] = []
+    told: list[tuple[str, float | str, str]]
     if measured:
-        figures += [
+        told = [
             ("time", time_ms(trial), "ms"), ("minimum", measured.minimum_ms, "ms"),
             ("spread_relative", measured.spread, ""), ("samples", measured.samples, ""),
             ("footprint", measured.footprint_bytes, "B"), ("transferred", measured.transfer_bytes, "B"),
         ]  # fmt: skip
-        figures += [(f"registers_{p.kernel}", p.registers, "") for p in trial.profiles if p.registers]
-        figures += [(f"occupancy_{p.kernel}", p.occupancy, "") for p in trial.profiles if p.registers]
+        told += [(name, value, "") for name, value in figures(trial).items()]
     else:
-        figures += [("state", trial.state, ""), ("reason", trial.reason, "")]
+        told = [("state", trial.state, ""), ("reason", trial.reason, "")]
     return {
-        "timestamp": str(study.about.get("date", "")),
+        "timestamp": study.about.date,
         "configuration": dict(trial.configuration),
         "objectives": ["time"],
         "times": {
@@ -127,49 +118,27 @@ def _result(study: Study, trial: Trial) -> dict[str, Any]:
         },
         "invalidity": INVALIDITY[trial.state],
         "correctness": 1 if measured else 0,
-        "measurements": [{"name": name, "value": value, "unit": unit} for name, value, unit in figures],
+        "measurements": [{"name": name, "value": value, "unit": unit} for name, value, unit in told],
     }
 
 
-def _trial(result: Mapping[str, Any], identity: tuple[str, str, str], factor: float) -> Trial:
-    configuration = Configuration({str(k): value_of(v) for k, v in result["configuration"].items()})
+def _add(study: Foreign, result: Mapping[str, Any], factor: float) -> None:
     found = {str(m["name"]): m for m in result.get("measurements") or ()}
+    told = {_OURS.get(name, name): m["value"] for name, m in found.items() if "value" in m}
+    told["configuration"] = Configuration(
+        {str(k): policy_value(v) for k, v in result["configuration"].items()}
+    )
     times = result.get("times") or {}
-    phases = {
-        phase: float(times[name]) * factor
-        for phase, name in (
-            ("compile", "compilation_time"), ("compile", "compilation"), ("verify", "validation"),
-            ("measure", "benchmark"),
-        )
-        if times.get(name)
-    }  # fmt: skip
+    phases = {phase: float(times[name]) * factor for name, phase in _PHASES.items() if times.get(name)}
     state: State = _STATES[result["invalidity"]]
     if state != "measured":
-        told = found.get("state", {}).get("value")
-        state = told if told in STATES and told != "measured" else state
-        reason = str(found.get("reason", {}).get("value") or f"T4: {result['invalidity']}")
-        return Trial(
-            family=identity[0], workload=identity[1], device=identity[2], configuration=configuration, state=state,
-            reason=reason, phases_ms=phases,
-        )  # fmt: skip
+        study.failed(told, phases, state, f"T4: {result['invalidity']}")
+        return
     runtimes = [float(one) * factor for one in times.get("runtimes") or ()]
     objective = (result.get("objectives") or ["time"])[0]
     ms = median(runtimes) if runtimes else _figure(found[objective], factor)
-    if not (math.isfinite(ms) and ms > 0):
-        raise ValueError(f"the time {ms} of {configuration.id} is none")
-    told_spread = found.get("spread_relative", {}).get("value", spread(runtimes) if runtimes else 1.0)
-    measurement = Measurement(
-        median_ms=ms,
-        minimum_ms=min(runtimes, default=_figure(found["minimum"], factor) if "minimum" in found else ms),
-        spread=float(told_spread),
-        samples=int(found.get("samples", {}).get("value", len(runtimes) or 1)),
-        transfer_bytes=int(found.get("transferred", {}).get("value", 0)),
-        footprint_bytes=int(found.get("footprint", {}).get("value", 0)),
-    )  # fmt: skip
-    return Trial(
-        family=identity[0], workload=identity[1], device=identity[2], configuration=configuration, state=state,
-        measurement=measurement, phases_ms=phases,
-    )  # fmt: skip
+    minimum = _figure(found["minimum"], factor) if "minimum" in found else ms
+    study.measured(told, phases, runtimes, ms, minimum)
 
 
 def _figure(measurement: Mapping[str, Any], factor: float) -> float:

@@ -123,7 +123,7 @@ def _choice(
     top = [c for row in times.values() for c in sorted(row, key=lambda c: (row[c], c.id))[:TOP]]
     named: dict[Configuration, list[str]] = {}
     for study in studies:
-        for name, one in (("control", study.control), *study.presets.items()):
+        for name, one in study.roles().items():
             known = named.setdefault(one, [])
             known += [name] if name not in known else []
     leading = dict.fromkeys([*single, *top, *named])

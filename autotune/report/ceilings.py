@@ -14,7 +14,7 @@ from typing import Any
 
 from autotune import figures as units
 from autotune.declaration import Configuration
-from autotune.record import Decision, Study, Trial, time_ms
+from autotune.record import Decision, Study, Trial, fastest_first, time_ms
 from autotune.report.blocks import CONFIGURATION, TIME, Block, Column, Table
 from autotune.report.charts import Bar, shares
 
@@ -27,15 +27,15 @@ FASTEST = 20
 def of_ceiling(study: Study, trial: Trial, limits: Mapping[str, Any] | None) -> dict[str, float]:
     """Ceiling -> the share of it that the trial reached (0..1), for each that is known of this device and for which
     the record says how much of it a call needs. Empty when there is none."""
-    if not limits or limits["device_name"] != study.about.get("device_name") or not trial.measurement:
+    if not limits or limits["device_name"] != study.about.device_name or not trial.measurement:
         return {}
     needs: dict[str, float] = {}
-    if amount := study.about.get("bytes"):
+    if amount := study.about.bytes:
         needs["bytes"] = float(amount)
-    if (amount := study.about.get("operations")) and (unit := study.about.get("operation_unit")):
-        needs[str(unit)] = float(amount)
-    needs |= {unit: float(amount) for unit, amount in study.about.get("needs", {}).items()}
-    for counters in study.about.get("counters", {}).get(trial.configuration.id, {}).values():
+    if (amount := study.about.operations) and (unit := study.about.operation_unit):
+        needs[unit] = float(amount)
+    needs |= {unit: float(amount) for unit, amount in study.about.needs.items()}
+    for counters in study.about.counters.get(trial.configuration.id, {}).values():
         for name, value in counters.items():
             needs[name] = needs.get(name, 0.0) + value
     seconds = time_ms(trial) / 1000
@@ -48,12 +48,11 @@ def of_ceiling(study: Study, trial: Trial, limits: Mapping[str, Any] | None) -> 
 
 def ceilings(study: Study, decision: Decision, limits: Mapping[str, Any] | None) -> list[Block]:
     """The named and the fastest configurations with their share of each ceiling and the unit that binds."""
-    named: dict[Configuration, str] = {decision.winner.configuration: "winner"}
-    for name, one in (("control", study.control), *study.presets.items()):
-        named.setdefault(one, name)
-    ranked = sorted(
-        (t for t in study.trials if t.measurement), key=lambda t: (time_ms(t), t.configuration.id)
-    )
+    named: dict[Configuration, str] = {}
+    for name, one in study.roles(decision).items():
+        if name != "runner-up":
+            named.setdefault(one, name)
+    ranked = fastest_first(study.trials)
     chosen = [t for t in ranked if t.configuration in named or t in ranked[:FASTEST]]
     found = [(t, of_ceiling(study, t, limits)) for t in chosen]
     units_known = list(dict.fromkeys(name for _, of in found for name in of))

@@ -9,14 +9,22 @@ import pandas as pd
 
 from autotune.declaration import Configuration
 from autotune.files import clean, csv_text, write_text
-from autotune.record import COLUMNS as FIGURES
-from autotune.record import Decision, Study, Timed, every_effect, importance, margin, minimax, time_ms
+from autotune.record import (
+    Decision,
+    Study,
+    Timed,
+    every_effect,
+    importance,
+    margin,
+    minimax,
+    once_ms,
+    time_ms,
+)
 
 __all__ = [
     "EFFECTS",
     "SUMMARY",
     "effects_csv_frame",
-    "roles",
     "summary_frame",
     "write_effects",
     "write_summary",
@@ -70,20 +78,6 @@ EFFECTS: Mapping[str, str] = MappingProxyType(
 )  # fmt: skip
 
 
-def roles(
-    study: Study, decision: Decision | None, common: Configuration | None = None
-) -> list[tuple[str, Configuration]]:
-    """The configurations that have a name, the winner first; ``common`` is the choice for all workloads."""
-    found: list[tuple[str, Configuration]] = []
-    if decision:
-        found.append(("winner", decision.winner.configuration))
-        if decision.runner_up:
-            found.append(("runner-up", decision.runner_up.configuration))
-    found.append(("control", study.control))
-    found += [(name, one) for name, one in study.presets.items() if name != "control"]
-    return found + ([("minimax", common)] if common else [])
-
-
 def groups(studies: Iterable[Study]) -> list[list[Study]]:
     """Studies that can be compared workload by workload: of one family and one device."""
     found: dict[tuple[str, str], list[Study]] = {}
@@ -108,8 +102,8 @@ def summary_frame(studies: Iterable[Study]) -> pd.DataFrame:
         common = minimax(times_of(group)) if len(group) > 1 else None
         for study in group:
             decision = study.decision
-            named = roles(study, decision, common.configuration if common else None)
-            rows += [_summary(study, decision, *one) for one in named]
+            roles = study.roles(decision, common.configuration if common else None)
+            rows += [_summary(study, decision, *one) for one in roles.items()]
     frame = pd.DataFrame(rows, columns=list(SUMMARY))
     for column in ("registers", "footprint_bytes"):
         frame[column] = frame[column].astype("Int64")
@@ -139,7 +133,7 @@ def _summary(
             "registers": max((p.registers for p in used), default=None),
             "occupancy": min((p.occupancy for p in used), default=None),
             "footprint_bytes": trial.measurement.footprint_bytes,
-            "once_ms": trial.measurement.transform_ms + trial.measurement.transfer_ms,
+            "once_ms": once_ms(trial),
         }
     return row
 
@@ -156,9 +150,7 @@ def effects_csv_frame(studies: Iterable[Study]) -> pd.DataFrame:
             share = shares[kernel].get(figures[0]) if not given else None
             texts = [clean(v) if isinstance(v, str) else v for v in (kernel, given, value, *figures)]
             rows.append((*head, *texts, share, study.identity))
-    frame = pd.DataFrame(rows, columns=list(EFFECTS))
-    assert list(EFFECTS)[6:15] == list(FIGURES)
-    return frame
+    return pd.DataFrame(rows, columns=list(EFFECTS))
 
 
 def write_summary(studies: Iterable[Study], path: str | Path) -> Path:

@@ -12,7 +12,7 @@ from autotune.declaration import load_family as load
 from autotune.errors import AutotuneError, PolicyFileError
 from autotune.files import policy_folders
 from autotune.policy import file_name, read_policy_file
-from autotune.record import Study, read_limits, write_results
+from autotune.record import Study, read_ceilings, write_results
 from autotune.report.conclusions import write_effects, write_summary
 from autotune.report.page import write_report
 from autotune.report.static_pass import read_static
@@ -40,7 +40,7 @@ def write_all(
     where that is another one: ceilings and a static pass may lie in either. ``policies`` are the
     folders where a program would look for the winners. Raises StoreError.
     """
-    limits = read_limits(_in_either(folder, record, LIMITS))
+    limits = read_ceilings(_in_either(folder, record, LIMITS))
     static = read_static(_in_either(folder, record, STATIC), studies)
     code = generated(known or {})
     return {
@@ -82,7 +82,7 @@ def _call(study: Study, folder: Path, known: Mapping[str, Family]) -> str:
     if not name:
         return ""
     told = [json.dumps(name, ensure_ascii=False)]
-    if study.about.get("device_kind") == "cpu" or study.device.startswith("cpu-"):
+    if study.about.device_kind == "cpu" or study.device.startswith("cpu-"):
         told.append('device="cpu"')
     if folder not in policy_folders():
         told.append(f"policies={json.dumps(str(folder), ensure_ascii=False)}")
@@ -96,7 +96,7 @@ def _in_either(folder: Path, record: Path | None, name: str) -> Path:
 def write_static_report(folder: Path, studies: Sequence[Study], known: Mapping[str, Family]) -> Path:
     """``report.html`` in ``folder`` with the static pass that lies there, after the ``studies`` of the record beside it
     where there are any. Raises StoreError."""
-    limits, static = read_limits(folder / LIMITS), read_static(folder / STATIC)
+    limits, static = read_ceilings(folder / LIMITS), read_static(folder / STATIC)
     return write_report(studies, folder / "report.html", limits=limits, code=generated(known), static=static)
 
 
@@ -115,11 +115,11 @@ def generated(known: Mapping[str, Family]) -> Code:
 
     def struct(study: Study, configuration: Configuration) -> str:
         family = family_of(study.family)
-        if family is None or study.about.get("space_digest", family.space_digest) != family.space_digest:
+        if family is None or study.about.space_digest not in ("", family.space_digest):
             return ""
         try:
             asked = family.space.configuration(configuration.id)
-            options = family.chosen_options(study.about.get("options", {}))
+            options = family.chosen_options(study.about.options)
             made = Variant.of(family, asked, options).source.struct
         except AutotuneError:
             return ""

@@ -28,7 +28,7 @@ _AS_READ = {
 def study_html(study: Study) -> str:
     """Every name and message of the record is escaped."""
     said = verdict(study, study.decision, effects_frame(Timed.of(study)))
-    device = study.about.get("device_name", study.device)
+    device = study.about.device_name or study.device
     head = f"{study.family} on {study.workload}, {device}"
     headline = "" if study.decision else f"{_text(said.headline)} "
     cards = ", ".join(

@@ -92,7 +92,7 @@ def _states(study: Study) -> Block:
 
 def _busy(study: Study) -> list[Block]:
     """The seconds of the sweep and how much of them the device ran kernels."""
-    seconds = study.about.get("phases_s")
+    seconds = study.about.phases_s
     rows: list[tuple[str, float]] = []
     if seconds:
         rows = [(name, float(value)) for name, value in seconds.items()]
@@ -104,8 +104,8 @@ def _busy(study: Study) -> list[Block]:
         return []
     columns = (Column("phase", "phase"), Column("seconds", "wall time", "seconds"))
     text = "Compilers work beside the measuring, so the phases do not add up to the whole."
-    if "busy_share" in study.about:
-        share = units.share(float(study.about["busy_share"]))
+    if study.about.busy_share is not None:
+        share = units.share(study.about.busy_share)
         text = f"The device ran kernels {share} of the seconds of verify and measure. {text}"
     else:
         samples = sum(m.samples * m.median_ms for t in study.trials if (m := t.measurement)) / 1000

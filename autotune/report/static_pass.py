@@ -20,8 +20,8 @@ from autotune.compile import (
 )
 from autotune.declaration import Family
 from autotune.errors import DeviceError, StoreError
-from autotune.files import clean
-from autotune.record import Study, text_of
+from autotune.files import cell_text, clean
+from autotune.record import Study, newest
 from autotune.report.blocks import Block, Column, Table
 from autotune.report.charts import CYCLE, DASHES, Chart, plain
 
@@ -147,7 +147,7 @@ def _typed(frame: pd.DataFrame) -> pd.DataFrame:
     ValueError."""
     columns = {name: pd.to_numeric(frame[name]) for name in _NUMBERS}
     for name in set(frame.columns) - columns.keys():
-        columns[name] = frame[name].map(lambda value: text_of(value) if isinstance(value, str) else value)
+        columns[name] = frame[name].map(lambda value: cell_text(value) if isinstance(value, str) else value)
     return frame.assign(**columns)
 
 
@@ -168,9 +168,9 @@ def _changed_since(frame: pd.DataFrame, studies: Sequence[Study]) -> str:
     """What differs between the pass and the newest of ``studies``; empty where nothing is known to."""
     if not studies:
         return ""
-    newest = max(studies, key=lambda study: str(study.about.get("date", "")))
-    known = {name: newest.about[name] for name in _DIGESTS if newest.about.get(name)}
-    changed = [name for name, digest in known.items() if set(frame[name]) != {digest}]
+    about = newest(studies).about
+    known = {"source_digest": about.source_digest, "space_digest": about.space_digest}
+    changed = [name for name, digest in known.items() if digest and set(frame[name]) != {digest}]
     told = {"source_digest": "sources", "space_digest": "declared space"}
     return " and the ".join(told[name] for name in changed)
 

@@ -2,17 +2,16 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from autotune import figures as units
-from autotune.record import Decision, Trial, time_ms
+from autotune.record import Decision, Trial, cheapest, once_ms, time_ms
 from autotune.report.blocks import CONFIGURATION, OVER_WINNER, TIME, Block, Column, Table
 from autotune.report.charts import Line, Spot, cloud, lines
 from autotune.report.verdict import Roles
 
-__all__ = ["Stretch", "cheapest", "choice_blocks", "front", "once_ms"]
+__all__ = ["choice_blocks", "front"]
 
 
 MOST_POINTS = 3000
@@ -20,11 +19,6 @@ MOST_POINTS = 3000
 MOST_ON_FRONT = 30
 
 NAMED = 4  # of a chart's points
-
-
-def once_ms(trial: Trial) -> float:
-    """What the layout costs once: the host's transform and the copy to the device, in milliseconds."""
-    return trial.measurement.transform_ms + trial.measurement.transfer_ms if trial.measurement else math.inf
 
 
 def footprint(trial: Trial) -> float:
@@ -43,38 +37,6 @@ def front(costs: Sequence[Sequence[float]]) -> list[bool]:
             kept[i], found[size] = True, table[i]
             size += 1
     return [bool(one) for one in kept]
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """Up to how many calls ``trial`` is the cheapest, its cost once included; infinite for the last."""
-
-    trial: Trial
-    calls_from: int
-    calls_to: float
-
-
-def cheapest(trials: Sequence[Trial]) -> list[Stretch]:
-    """Which configuration has the least ``once + calls * time``, from one call on."""
-    left = [t for t in trials if t.measurement and time_ms(t) > 0]
-    if not left:
-        return []
-    calls = 1
-    now = min(left, key=lambda t: (once_ms(t) + time_ms(t), time_ms(t)))
-    found: list[Stretch] = []
-    while True:
-        ahead = []
-        for other in left:
-            if time_ms(other) < time_ms(now):
-                even = (once_ms(other) - once_ms(now)) / (time_ms(now) - time_ms(other))
-                ahead.append((max(calls + 1, math.floor(even) + 1), time_ms(other), other))
-        if not ahead:
-            return [*found, Stretch(now, calls, math.inf)]
-        # Of those that pass it at the same call, the one that is cheapest then.
-        at = min(one[0] for one in ahead)
-        passing = [one[2] for one in ahead if one[0] == at]
-        found.append(Stretch(now, calls, at - 1))
-        now, calls = min(passing, key=lambda t: (once_ms(t) + at * time_ms(t), time_ms(t))), at
 
 
 def choice_blocks(decision: Decision, trials: Sequence[Trial], roles: Roles) -> list[Block]:

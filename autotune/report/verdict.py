@@ -11,6 +11,7 @@ import pandas as pd
 
 from autotune import figures as units
 from autotune.declaration import Configuration, PolicyValue
+from autotune.device import POWER_OR_HEAT
 from autotune.record import (
     FAILED,
     MOST,
@@ -21,10 +22,12 @@ from autotune.record import (
     Study,
     Timed,
     Trial,
+    break_even,
     close_to_winner,
     contributions,
     coverage,
     moved,
+    once_ms,
     ranked,
     time_ms,
     unbeaten,
@@ -63,6 +66,7 @@ Roles = Mapping[Configuration, tuple[str, ...]]
 _WIDE = 0.05  # a 95 % interval wider than this deserves a word
 
 _ELSEWHERE = (
+    "device_name",
     "title",
     "policies",
     "operations",
@@ -74,10 +78,6 @@ _ELSEWHERE = (
 )  # or of no use here
 
 _NAMES = {"floor_ms": "empty kernel", "phases_s": "wall time", "features": "workload sizes"}
-
-_HELD_DOWN = (
-    0x4 | 0x8 | 0x20 | 0x40 | 0x80
-)  # NVML's clock event reasons: power cap, slowdown, heat, power brake
 
 _NOTES = 6  # kinds of remark shown; the table of trials has them all
 
@@ -182,20 +182,13 @@ def roles_of(study: Study, decision: Decision | None, common: Configuration | No
     """Which configurations have a part in the verdict: winner, tied, runner-up, control, the presets' names, and the
     choice for all workloads."""
     roles: dict[Configuration, list[str]] = {}
-    if decision:
-        roles[decision.winner.configuration] = ["winner"]
-        for trial in decision.tie_set:
-            if trial is not decision.winner:
-                roles[trial.configuration] = ["tied"]
-        if decision.runner_up:
-            roles.setdefault(decision.runner_up.configuration, []).append("runner-up")
-    roles.setdefault(study.control, []).append("control")
-    for name, configuration in study.presets.items():
-        names = roles.setdefault(configuration, [])
-        if name not in names:
-            names.append(name)
-    if common:
-        roles.setdefault(common, []).append("best for all")
+    for trial in decision.tie_set if decision else ():
+        roles[trial.configuration] = ["tied"]
+    for name, configuration in study.roles(decision, common).items():
+        if name == "winner":
+            roles[configuration] = ["winner"]
+        else:
+            roles.setdefault(configuration, []).append("best for all" if name == "minimax" else name)
     return {configuration: tuple(names) for configuration, names in roles.items()}
 
 
@@ -259,16 +252,12 @@ def ladder(
         Column("state", "not timed"),
         CONFIGURATION,
     )
+    roles = study.roles(decision, common)
     names: dict[Configuration, list[str]] = {}
-    for name, configuration in (*study.presets.items(), ("control", study.control)):
-        if name not in (known := names.setdefault(configuration, [])):
-            known.append(name)
-    if common:
-        names.setdefault(common, []).append("best for all workloads")
-    if decision and decision.runner_up:
-        names.setdefault(decision.runner_up.configuration, []).append("runner-up")
-    if decision:
-        names.setdefault(decision.winner.configuration, []).append("winner")
+    for role in dict.fromkeys([*study.presets, "control", "minimax", "runner-up", "winner"]):
+        if role in roles:
+            told = "best for all workloads" if role == "minimax" else role
+            names.setdefault(roles[role], []).append(told)
     trials = {trial.configuration: trial for trial in study.trials}
     best = time_ms(decision.winner) if decision else math.nan
     rows: list[tuple[Any, ...]] = []
@@ -311,12 +300,9 @@ def tie_table(decision: Decision) -> Table:
 
 def facts(study: Study) -> tuple[tuple[str, str], ...]:
     """What a reader needs to trust or repeat the figures: name and value, what is unknown left out."""
-    about = dict(study.about)
-    shown: dict[str, object] = {"device": about.pop("device_name", study.device), "identity": study.identity}
-    for key in _ELSEWHERE:
-        about.pop(key, None)
-    for key, value in about.items():
-        if value is not None and value not in ("", {}):
+    shown: dict[str, object] = {"device": study.about.device_name or study.device, "identity": study.identity}
+    for key, value in study.about.to_dict().items():
+        if key not in _ELSEWHERE and value not in (None, "", {}, []):
             name = key.removesuffix("_ms").removesuffix("_mhz").replace("_", " ")
             shown[_NAMES.get(key, name)] = _fact(key, value)
     return tuple((name, _flat(value)) for name, value in shown.items())
@@ -339,11 +325,11 @@ def _timed(trial: Trial) -> str:
 
 
 def _unit(study: Study) -> str:
-    return str(study.about.get("operation_unit") or "operations")
+    return str(study.about.operation_unit or "operations")
 
 
 def _rate(study: Study, name: str, ms: float) -> float | None:
-    amount = study.about.get(name)
+    amount = getattr(study.about, name)
     return float(amount) / (ms / 1000) if amount and ms > 0 else None
 
 
@@ -362,17 +348,13 @@ def _sentences(decision: Decision) -> Iterable[str]:
             f"{'the higher occupancy wins, then ' if winner.profiles[0:1] and winner.profiles[0].occupancy else ''}"
             "the smaller footprint wins, then fewer changes from the control."
         )
-    if not (control and control.measurement and winner.measurement) or control is winner:
+    if not (control and control.measurement) or not decision.is_reliable:  # noise has no break-even
         return
-    if not decision.is_reliable:  # noise has no break-even
-        return
-    once, at_control = (m.transform_ms + m.transfer_ms for m in (winner.measurement, control.measurement))
-    gain = time_ms(control) - time_ms(winner)
-    if once > at_control and gain > 0:
-        calls = math.ceil((once - at_control) / gain)
+    if pays := break_even(winner, control):
         yield (
-            f"Its layout costs {units.time(once)} once (transform and transfer; the control's costs "
-            f"{units.time(at_control)}), which pays after {calls:,} {'call' if calls == 1 else 'calls'}."
+            f"Its layout costs {units.time(once_ms(winner))} once (transform and transfer; the control's costs "
+            f"{units.time(once_ms(control))}), which pays after {pays.launches:,} "
+            f"{'call' if pays.launches == 1 else 'calls'}."
         )
 
 
@@ -389,9 +371,9 @@ def _warnings(
         yield f"{told[0].upper()}{told[1:]}."
     if told := moved(study.trials):
         yield f"{told[0].upper()}{told[1:]}."
-    if study.about.get("interrupted"):
+    if study.about.interrupted:
         yield "The sweep was interrupted: configurations that it did not reach are missing."
-    if int(study.about.get("throttle_reasons") or 0) & _HELD_DOWN:
+    if (study.about.throttle_reasons or 0) & POWER_OR_HEAT:
         yield "Power or heat held the clock down at the end of the sweep."
     if decision:
         winner = decision.winner
@@ -403,7 +385,7 @@ def _warnings(
             near = close_to_winner(study.trials, decision)
             more = f", and {near:,} others are no further behind: noise may have chosen it" if near else ""
             yield f"The winner's own interval is wide ({units.spread(winner.measurement.spread)}){more}."
-        floor = float(study.about.get("floor_ms") or 0)
+        floor = study.about.floor_ms or 0
         if floor and time_ms(winner) < 3 * floor:
             yield f"The winner takes less than three empty kernels ({units.time(floor)} each)."
         yield from (f"Of the winner: {note}" for note in winner.notes)

@@ -44,7 +44,7 @@ def why_blocks(
     for kernel in sorted(kernels, key=lambda name: -_share(decision, name)):
         blocks += _kernel(study, decision, trials, kernel, roles, alone=len(kernels) == 1)
     blocks += [block for block in (_spills(timed), _footprints(timed)) if block]
-    if study.about.get("counters"):
+    if study.about.counters:
         blocks.append(_counters(study, timed, roles))
     return [*blocks, *ceilings(study, decision, limits)]
 
@@ -103,7 +103,7 @@ def _kernel(
 def _steps(study: Study, profiles: Sequence[KernelProfile]) -> list[tuple[int, str]]:
     """(the most registers that still fit so many blocks, "8 → 7") within the range of registers, for the block
     size and shared memory that most configurations have."""
-    arch = str(study.about.get("arch", ""))
+    arch = study.about.arch
     if not profiles or arch.removeprefix("sm_") not in {one.replace(".", "") for one in LIMITS}:
         return []
     kinds = pd.Series([(p.block_size, p.static_shared_bytes + p.dynamic_shared_bytes) for p in profiles])
@@ -197,7 +197,7 @@ def _footprints(timed: Sequence[Trial]) -> Block | None:
 
 def _counters(study: Study, timed: Sequence[Trial], roles: Roles) -> Block:
     """The hardware counters of those configurations that were profiled, a row for each kernel."""
-    counters: Mapping[str, Mapping[str, Mapping[str, float]]] = study.about["counters"]
+    counters = study.about.counters
     names = list(dict.fromkeys(n for of in counters.values() for some in of.values() for n in some))
     columns = (
         Column("role", "role"), Column("kernel", "kernel"), TIME,

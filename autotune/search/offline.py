@@ -6,12 +6,11 @@ seconds and with any number of seeds.
 
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
 
 from autotune.declaration import Configuration, Policy, Preset, Space
 from autotune.errors import StoreError
@@ -89,7 +88,7 @@ def replay(
 def space(study: Study) -> Space:
     """The policies of a recorded study with every value that occurs in it; no constraints, as its configurations
     are listed."""
-    declared: Mapping[str, Any] = study.about.get("policies", {})
+    declared = study.about.policies
     policies = []
     for name, default in study.control.items():
         found = dict.fromkeys([default, *(t.configuration[name] for t in study.trials)])

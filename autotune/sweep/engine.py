@@ -31,7 +31,7 @@ from autotune.device import Backend, LaunchError
 from autotune.files import data_root
 from autotune.measure import PROOF_VERSION, Protocol
 from autotune.processes import Workers, shared_arrays
-from autotune.record import Store, Study, StudyStore, Trial, header, time_ms
+from autotune.record import Provenance, Store, Study, StudyStore, Trial, header, time_ms
 from autotune.search import Search
 from autotune.sweep.crew import DeviceLost
 from autotune.sweep.finalists import Finalists, fingerprint
@@ -50,8 +50,6 @@ _ASKED = 4  # configurations asked of a search at a time, for each worker
 _TRIED_AGAIN = ("compile_failed", "launch_failed")
 
 _VERDICTS = ("measured", "wrong_result")  # what verification said
-
-_OF_ONE_RUN = ("interrupted", "lost", "warning")
 
 
 @dataclass(kw_only=True)
@@ -123,7 +121,7 @@ class Sweep:
         wanted = self._wanted()
         control = self.family.space.control
         self._beside = () if control in wanted else (control,)
-        study = replace(study, about={**study.about, "beside": [c.id for c in self._beside]})
+        study = replace(study, about=replace(study.about, beside=tuple(c.id for c in self._beside)))
         recorded = self.store.open(study, {p.name: p for p in self.family.space.policies})
         if recorded.why_new:
             self.note(recorded.why_new)
@@ -137,30 +135,30 @@ class Sweep:
         self.before = sum(c not in left for c in known if c in wanted or c in self._beside)
         self.best_ms = math.inf if self.again else min((time_ms(t) for t in known.values()), default=math.inf)
         began = time.perf_counter()
-        interrupted, about = False, dict(study.about)
+        interrupted, about = False, study.about
         try:
             if todo or is_open or self.retime or self._are_finalists_due(recorded, known):
                 with self._arrays() as arrays:
-                    about["reference_ms"] = self._set_out(arrays)
-                    about |= self._described()
+                    about = replace(about, reference_ms=self._set_out(arrays))
+                    about = about.told(self._described())
                     self._try(todo, recorded, known)
-                    about |= self._finalists(recorded, known)
-                    about |= self._described()
+                    about = about.told(self._finalists(recorded, known))
+                    about = about.told(self._described())
         except KeyboardInterrupt:
             interrupted = True
             for each in self.workers:  # what it has in hand may never end
                 each.close(at_once=True)
         except DeviceLost as problem:
-            about["lost"] = str(problem)
+            about = replace(about, lost=str(problem))
         visited = len(known) - tried_before if self.searched else len(todo)
-        about["searched"] = self._searched(known)
         before = recorded.about()
-        earlier = before.get("beside", [c.id for c in self._beside if c not in known_before])
-        about["beside"] = [
-            c.id for c in self._beside if c.id in earlier
-        ]  # of no selection that the record holds
+        earlier = before.beside
+        if earlier is None:
+            earlier = tuple(c.id for c in self._beside if c not in known_before)
+        beside = tuple(c.id for c in self._beside if c.id in earlier)  # of no selection that the record holds
+        about = replace(about, searched=self._searched(known), beside=beside)
         about = self._about(about, before, time.perf_counter() - began, visited)
-        about["interrupted"] = interrupted
+        about = replace(about, interrupted=interrupted)
         recorded.annotate(about)
         study = replace(study, about=about, trials=tuple(self._selected(known).values()))
         if interrupted:
@@ -304,7 +302,7 @@ class Sweep:
         """Whether the record holds measured trials that finalists were not chosen from: a sweep that was killed between
         the last trial and the last word leaves it so."""
         done = fingerprint(self._selected(known).values())
-        return bool(done) and recorded.about().get("finalists") != done
+        return bool(done) and recorded.about().finalists != done
 
     def _finalists(self, recorded: StudyStore, known: dict[Configuration, Trial]) -> dict[str, Any]:
         """Prove and re-time the best: what the study's description says of that."""
@@ -344,27 +342,24 @@ class Sweep:
             return described
         return {}
 
-    def _about(
-        self, about: Mapping[str, Any], before: Mapping[str, Any], wall_s: float, visited: int
-    ) -> dict[str, Any]:
+    def _about(self, about: Provenance, before: Provenance, wall_s: float, visited: int) -> Provenance:
         """The study's description: this run's, with the seconds of the runs before it added up."""
-        seconds = dict(before.get("phases_s", {}))
+        seconds = dict(before.phases_s)
         for phase, spent in {**self.phases.seconds, "total": wall_s}.items():
             seconds[phase] = seconds.get(phase, 0.0) + spent
         running = seconds.get("verify", 0.0) + seconds.get("measure", 0.0)
-        kept = {name: value for name, value in before.items() if name not in _OF_ONE_RUN}
-        idle = before.get("idle_policies", [p.name for p in self.family.space.policies])
+        about = replace(before, interrupted=False, lost="", warning="").told(about.to_dict())
+        idle = before.idle_policies
         same = self._compiling.same
         if any(same.values()):  # a policy that changed nothing in any run
             now = idle_policies(self.family.space.policies, same)
-            kept["idle_policies"] = [name for name in idle if name in now]
-        return {
-            **kept,
-            **about,
-            "phases_s": seconds,
-            "busy_share": seconds.get("kernels", 0.0) / running if running else 0.0,
-            "visited": visited + int(before.get("visited", 0)),
-        }
+            about = replace(about, idle_policies=tuple(p for p in now if idle is None or p in idle))
+        return replace(
+            about,
+            phases_s=seconds,
+            busy_share=seconds.get("kernels", 0.0) / running if running else 0.0,
+            visited=visited + before.visited,
+        )
 
 
 class Interrupted(KeyboardInterrupt):

@@ -76,7 +76,7 @@ def sanitized(study: Study, store: "Store", check: Check, objective: str = "kern
     opened = store.open(study, {})
     trials = {trial.configuration: trial for trial in study.trials}
     firsts = first_of(trials.values())
-    passed = set(study.about.get("sanitized", {}).get("configurations", ()))
+    passed = set(study.about.sanitized.get("configurations", ()))
     due = [c for c in _leading(study, firsts, objective) if c.id not in passed]
     found = check(due) if due else {}
     for one in due:
@@ -88,8 +88,8 @@ def sanitized(study: Study, store: "Store", check: Check, objective: str = "kern
             wrong = f"right results, but {_PROGRAM} {found[one.id]}"
             trials[configuration] = failed(trials[configuration], "wrong_result", wrong)
             opened.record(trials[configuration])
-    about = {**study.about, "sanitized": {"by": "+".join(TOOLS), "configurations": sorted(passed)}}
-    opened.annotate({**opened.about(), **about})
+    about = replace(study.about, sanitized={"by": "+".join(TOOLS), "configurations": sorted(passed)})
+    opened.annotate(opened.about().told(about.to_dict()))
     return replace(study, trials=tuple(trials.values()), about=about)
 
 
@@ -98,7 +98,7 @@ def _leading(
 ) -> list[Configuration]:
     """What was timed again, and the winners by accuracy class; of those with one code, the one that ran."""
     retimed = [t.configuration for t in study.trials if t.measurement and t.measurement.retimed_ms]
-    classes = decide_classes(study.trials, study.control, study.about.get("accuracy", ()), objective)
+    classes = decide_classes(study.trials, study.control, study.about.accuracy, objective)
     winners = [decision.winner.configuration for decision in classes.values()]
     return list(dict.fromkeys(firsts.get(c, c) for c in (*retimed, *winners)))
 

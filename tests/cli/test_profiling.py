@@ -147,7 +147,9 @@ def swept(folder: Path, tmp_path: Path) -> Any:
 
 
 def ran(study: Any, **changes: str) -> Result:
-    digests = {name: study.about[name] for name in ("source_digest", "space_digest", "workload_digest")}
+    digests = {
+        name: getattr(study.about, name) for name in ("source_digest", "space_digest", "workload_digest")
+    }
     return Result(**{"device": study.device, **digests, "runs": [], "failed": {}, **changes})
 
 
@@ -165,7 +167,7 @@ def test_counters_stay_in_the_record_and_become_columns(folder: Path, tmp_path: 
     assert (column[one.id], column[two.id]) == (1024.0, 2048.0)
     assert column.notna().sum() == 2
     again = sweep(folder, tmp_path).run()  # the next sweep of it keeps them
-    assert again.about["counters"] == kept.about["counters"]
+    assert again.about.counters == kept.about.counters
 
 
 def test_counters_of_something_else_are_refused(folder: Path, tmp_path: Path, swept: Any) -> None:
@@ -240,7 +242,7 @@ def test_counters_of_this_gpu(tmp_path: Path) -> None:
         Asked("allpairs", ("control",), None, "", str(out), "cuda", None, ""), Console(record=True, width=160)
     )
     (study,) = Store(out).studies()
-    ((_, of),) = study.about["counters"].items()
+    ((_, of),) = study.about.counters.items()
     counted = of["allpairs"]
     assert counted["dram_bytes"] > 0
     assert 0 < counted["achieved_occupancy"] <= 1

@@ -23,7 +23,7 @@ from autotune.compile.variant import Geometry
 from autotune.errors import DeviceError
 from autotune.hardware import Device, Limits
 from autotune.measure import ceilings as limits
-from autotune.record.ceilings_file import read_limits
+from autotune.record.ceilings_file import read_ceilings
 from autotune.report.ceilings import of_ceiling
 
 KERNELS = {one.kernel for one in limits.CEILINGS.values()}
@@ -144,10 +144,10 @@ def test_the_command_prints_them_and_the_report_finds_them(
     said = capsys.readouterr().out
     assert "NVIDIA H200, 1980 MHz" in said
     assert all(name in said for name in limits.CEILINGS)
-    found = read_limits(tmp_path / "limits.json")
+    found = read_ceilings(tmp_path / "limits.json")
     assert found
     study = fake_study()
-    study = replace(study, about={**study.about, "device_name": "NVIDIA H200"})
+    study = replace(study, about=study.about.told({"device_name": "NVIDIA H200"}))
     trial = next(t for t in study.trials if t.measurement)
     assert trial.measurement
     share = of_ceiling(study, trial, found)
@@ -202,7 +202,7 @@ def test_this_gpu_has_every_ceiling(tmp_path: Path) -> None:
     with CudaBackend(0) as backend:
         found = limits.measured(backend, Cache(default_root()))
     path = command.write(found, tmp_path / "limits.json")
-    read = read_limits(path)
+    read = read_ceilings(path)
     assert read == json.loads(json.dumps(found))
     assert read
     assert set(read["ceilings"]) == set(limits.CEILINGS)

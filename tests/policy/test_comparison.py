@@ -151,10 +151,10 @@ def test_a_cpu_is_not_compared_with_a_gpu() -> None:
 def policy_study(factor: float = 1.0) -> Study:
     study = scaled(replace(fake_study(), family="walk"), factor)
     about = {
-        **study.about, "features": {"n": 3}, "options": {}, "protocol": {}, "device_kind": "cuda", "driver": "580",
+        "features": {"n": 3}, "options": {}, "protocol": {}, "device_kind": "cuda", "driver": "580",
         "compute_capability": "9.0", "device_name": "GPU 1",
     }  # fmt: skip
-    return replace(study, about=about)
+    return replace(study, about=study.about.told(about))
 
 
 def test_a_policy_file_and_a_record(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def written(study: Study, tmp_path: Path) -> Path:
 def of(study: Study, **changes: Any) -> Study:
     """The study of another workload, with another description."""
     name = changes.pop("workload", study.workload)
-    about = {**study.about, **changes}
+    about = study.about.told(changes)
     return replace(
         study, workload=name, about=about, trials=tuple(replace(t, workload=name) for t in study.trials)
     )
@@ -72,7 +72,7 @@ def test_the_winner_is_written_with_its_figures_and_provenance(study: Study, wri
     assert entry.features == {"n": 1000}
     assert entry.operations == 1000
     assert entry.margin_over_control == pytest.approx(4.5)
-    assert entry.source_digest == study.about["source_digest"]
+    assert entry.source_digest == study.about.source_digest
     assert entry.libraries["numpy"]
     assert entry.protocol["cache"] == "cold"
     assert entry.needs["doubler"] == {"block_size": 64, "registers": 32, "shared_bytes": 0}

@@ -274,7 +274,7 @@ def test_another_device_counts_only_with_the_same_compute_capability(
 def test_the_own_file_goes_before_one_of_the_same_capability(
     folder: Path, study: Study, written: Path, tmp_path: Path
 ) -> None:
-    about = {**study.about, "device_name": "Fake Sister"}
+    about = study.about.told({"device_name": "Fake Sister"})
     update(tmp_path / "policies", [replace(study, device="fake-sister", about=about)])
     found, _ = find(families.load_family(folder), DEVICE, [tmp_path / "policies"])
     assert found is not None

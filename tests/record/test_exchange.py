@@ -16,8 +16,9 @@ from report_pages import fake_study
 from autotune.cli.commands import main
 from autotune.declaration.space import Configuration
 from autotune.errors import StoreError, UnknownName, UsageError
+from autotune.record import Provenance, newest_of_each
 from autotune.record.kernel_tuner import from_cache, parsed, to_cache, write_cache
-from autotune.record.readers import import_files, latest, read_record
+from autotune.record.readers import import_files, read_record
 from autotune.record.results_csv import read_results
 from autotune.record.study import Study
 from autotune.record.t4 import from_t4, to_t4, write_t4
@@ -61,7 +62,7 @@ def test_a_recorded_study_comes_back_as_it_was(wide: Study, form: str, tmp_path:
     (back,) = read_record(str(write(wide, tmp_path / "wide.json")))
     assert told(back) == told(wide)
     assert names(back) == names(wide)
-    assert list(back.about["policies"]) == sorted(wide.control)
+    assert list(back.about.policies) == sorted(wide.control)
     assert back.decision
     assert wide.decision
     assert back.decision.winner.configuration == wide.decision.winner.configuration
@@ -127,7 +128,7 @@ def studies(draw: st.DrawFn) -> Study:
         )  # fmt: skip
     return Study(
         family="f", workload="w <1>", device="gpu", identity="abc", control=combined[0],
-        presets={"control": combined[0]}, about={"device_name": "GPU"}, trials=tuple(trials),
+        presets={"control": combined[0]}, about=Provenance(device_name="GPU"), trials=tuple(trials),
     )  # fmt: skip
 
 
@@ -266,9 +267,9 @@ def test_export_import_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_records_of_every_kind(tmp_path: Path) -> None:
-    old = replace(fake_study(seed=1), about={"date": "2026-01-01"})
-    new = replace(fake_study(seed=2), about={"date": "2026-01-02"})
-    assert latest([new, old]) == [new]
+    old = replace(fake_study(seed=1), about=Provenance(date="2026-01-01"))
+    new = replace(fake_study(seed=2), about=Provenance(date="2026-01-02"))
+    assert newest_of_each([new, old]) == [new]
     for name, text in (("x.json", "[1]"), ("y.json", '{"a": 1}'), ("z.txt", ""), ("w.json", "{{")):
         (tmp_path / name).write_text(text)
         with pytest.raises(StoreError, match=name):

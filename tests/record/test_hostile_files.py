@@ -33,7 +33,8 @@ from autotune.errors import (
 )
 from autotune.files import write_text
 from autotune.policy.selection import Candidate, choose
-from autotune.record.ceilings_file import read_limits
+from autotune.record import Provenance
+from autotune.record.ceilings_file import read_ceilings
 from autotune.record.readers import read_record
 from autotune.record.results_csv import read_results, write_results
 from autotune.record.trial import Trial
@@ -113,7 +114,7 @@ def test_times_of_zero_are_not_divided_by(tmp_path: Path, capsys: pytest.Capture
 def test_ceilings_in_words_are_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "limits.json").write_text(text)
     with pytest.raises(StoreError):
-        read_limits(tmp_path / "limits.json")
+        read_ceilings(tmp_path / "limits.json")
 
 
 def test_a_static_pass_in_words_is_refused(tmp_path: Path) -> None:
@@ -154,7 +155,7 @@ def test_a_text_is_no_formula_and_is_read_back_unchanged(text: str, tmp_path: Pa
     )  # fmt: skip
     kept = replace(
         study(), family=text, workload=text, device=text, control=values, presets={"control": values},
-        trials=(told, failed), about={"device_name": text},
+        trials=(told, failed), about=Provenance(device_name=text),
     )  # fmt: skip
     path = write_results([kept], tmp_path / "results.csv")
     import csv
@@ -168,7 +169,7 @@ def test_a_text_is_no_formula_and_is_read_back_unchanged(text: str, tmp_path: Pa
                     or cell == text == "-1.5"
                 )
     (back,) = read_results([path])
-    assert (back.family, back.workload, back.device, back.about["device_name"]) == (text,) * 4
+    assert (back.family, back.workload, back.device, back.about.device_name) == (text,) * 4
     assert back.control == values
     assert [t.reason for t in back.trials] == ["", text]
     assert back.trials[0].notes == (text,)

@@ -127,7 +127,7 @@ def test_it_is_in_the_entry_and_in_the_summary(study: Study) -> None:
 
 def test_the_summary_leaves_out_sizes_that_never_change(study: Study) -> None:
     sizes = {"n": 203, "taps": 7, "m": 301}
-    told = replace(study, about={**study.about, "features": sizes, "constants": ["taps"]})
+    told = replace(study, about=study.about.told({"features": sizes, "constants": ["taps"]}))
     out = Console(file=io.StringIO(), width=200)
     print_study(told, 1.0, {}, 0, Device(kind="cpu", name="Some", arch=""), out)
     assert "(203 x 301), cpu: Some" in out.file.getvalue()  # type: ignore[attr-defined]

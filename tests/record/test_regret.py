@@ -8,7 +8,7 @@ from fakes import sweep
 
 from autotune.cli.commands import main
 from autotune.declaration.space import Configuration
-from autotune.record.regret import Regrets, of_results, of_studies, read, write_matrix
+from autotune.record.regret import Regrets, of_studies, read_regrets, write_matrix
 from autotune.record.results_csv import write_results
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -35,24 +35,23 @@ def test_regrets_minimax_and_the_cost_of_one_for_all() -> None:
 def test_a_record_and_its_results_give_the_same(folder: Path, tmp_path: Path) -> None:
     study = sweep(folder, tmp_path).run()
     path = write_results([study], tmp_path / "results.csv")
-    (from_csv,), (from_store,) = of_results(path), of_studies([study])
+    (from_csv,), (from_store,) = read_regrets(str(path)), of_studies([study])
     assert from_csv.best == from_store.best
     assert from_csv.times["small"] == pytest.approx(from_store.times["small"])
-    assert from_csv == of_results(path)[0] == read(str(path))[0]
-    assert from_store == read(str(tmp_path / "out"))[0]
+    assert from_store == read_regrets(str(tmp_path / "out"))[0]
 
 
 def test_the_newest_rows_of_a_workload_count(tmp_path: Path) -> None:
     path = tmp_path / "results.csv"
-    head = "family,workload,device,configuration,time_ms,date\n"
+    head = "family,workload,device,preset,p,state,median_ms,retimed_ms,date,identity\n"
     rows = [
-        "f,w,d,p=a,1.0,2026-01-02",
-        "f,w,d,p=a,9.0,2026-01-01",
-        "f,w,d,p=b,2.0,2026-01-02",
-        "f,v,d,p=b,,2026-01-02",
+        "f,w,d,control,a,measured,3.0,1.0,2026-01-02,1",
+        "f,w,d,control,a,measured,9.0,,2026-01-01,2",
+        "f,w,d,,b,measured,2.0,,2026-01-02,1",
+        "f,v,d,control,b,crashed,,,2026-01-02,3",
     ]
     path.write_text(head + "\n".join(rows))
-    (found,) = of_results(path)
+    (found,) = read_regrets(str(path))
     assert found.times == {"w": {A: 1.0, B: 2.0}}
 
 
@@ -65,7 +64,7 @@ def test_the_command_prints_the_matrix_and_writes_it_whole(
     assert "one configuration for all 3 workloads costs at most 50.7 %" in shown
     with (tmp_path / "matrix.csv").open() as file:
         rows = list(csv.DictReader(file))
-    (found,) = of_results(RECORDED)
+    (found,) = read_regrets(str(RECORDED))
     assert len(rows) == len({c for row in found.times.values() for c in row})
     assert min(float(row["wide"]) for row in rows if row["wide"]) == 0.0
     assert any(row["wide"] == "" for row in rows)  # it did not fit there

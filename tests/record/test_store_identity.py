@@ -13,7 +13,7 @@ from store_process import POLICIES, study
 from autotune.declaration import family as families
 from autotune.declaration import workload
 from autotune.layout import digest as layouts_digest
-from autotune.record import identity
+from autotune.record import Provenance, identity
 from autotune.record.store import Store
 from autotune.record.study import Study
 
@@ -61,7 +61,7 @@ def test_an_edited_file_begins_a_new_study_that_says_why(
     after = described(folder, tmp_path)
     assert after.identity != before.identity
     new = store.open(after, POLICIES)
-    assert new.why_new == f"a new study: {said} since {str(before.about['date'])[:10]}"
+    assert new.why_new == f"a new study: {said} since {before.about.date[:10]}"
     assert new.why_new in caplog.text
     assert new.known() == {}
     assert store.open(after, POLICIES).why_new == ""
@@ -102,6 +102,6 @@ def test_every_part_of_an_identity_is_told(folder: Path, tmp_path: Path) -> None
 
 def test_a_study_recorded_without_its_parts_is_named(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    store.open(replace(study(), about={"date": "2026-11-20T10:00:00"}), POLICIES)
+    store.open(replace(study(), about=Provenance(date="2026-11-20T10:00:00")), POLICIES)
     new = store.open(replace(study(identity="1" * 64), parts={"space": "1"}), POLICIES)
     assert new.why_new == "a new study: that of 2026-11-20 does not say what its identity was made of"

@@ -22,6 +22,7 @@ from autotune.declaration.space import Configuration
 from autotune.errors import StoreError
 from autotune.files import clean
 from autotune.policy.merge import update
+from autotune.record import Provenance
 from autotune.record.results_csv import read_results, results_frame, write_results
 from autotune.record.study import Study
 from autotune.record.trial import Trial
@@ -170,7 +171,7 @@ def test_warnings_are_said(tmp_path: Path) -> None:
     study = fake_study()
     same = [replace(t, measurement=replace(m, median_ms=5.0)) for t, m in measured(study)]
     failed = [trial for trial in study.trials if not trial.measurement]
-    about = {**study.about, "interrupted": True, "throttle_reasons": 0x40, "floor_ms": 4.0}
+    about = study.about.told({"interrupted": True, "throttle_reasons": 0x40, "floor_ms": 4.0})
     study = replace(study, about=about, trials=(*same, *failed))
     text = read_page(write_report([study], tmp_path / "report.html")).text
     assert f"{len(failed)} of 108 configurations failed: {len(failed)} compile_failed" in text
@@ -231,7 +232,7 @@ def test_reports_of_little(tmp_path: Path) -> None:
     failed = tuple(trial for trial in study.trials if not trial.measurement)
     text = read_page(write_report([replace(study, trials=failed)], tmp_path / "failed.html")).text
     assert "Nothing was timed" in text
-    one = replace(study, trials=study.trials[:1], presets={}, about={})
+    one = replace(study, trials=study.trials[:1], presets={}, about=Provenance())
     page = read_page(write_report([one], tmp_path / "one.html"))
     assert "margin_over_runner_up" not in page.cards
     assert "runner-up: " not in page.text
@@ -272,7 +273,7 @@ def test_importing_the_package_loads_neither_pandas_nor_plotly() -> None:
 def known(study: Study) -> Study:
     """The control was profiled; each call moves 40 MB by its declaration."""
     counters = {CONTROL.id: {"walk": {"l1_hit_share": 0.75, "dram_bytes": 2e6}}}
-    return replace(study, about={**study.about, "bytes": 4e7, "counters": counters})
+    return replace(study, about=study.about.told({"bytes": 4e7, "counters": counters}))
 
 
 def test_counters_and_ceilings_where_they_are_known(tmp_path: Path) -> None:
@@ -298,7 +299,7 @@ def test_counters_and_ceilings_where_they_are_known(tmp_path: Path) -> None:
 
 def test_ceilings_beside_the_record_and_what_a_family_needs_of_a_unit(tmp_path: Path) -> None:
     """The record lies in another folder than its report, as a table, which keeps the rate of the unit."""
-    study = replace(fake_study(), about={**fake_study().about, "needs": {"mufu": 5e8}})
+    study = replace(fake_study(), about=fake_study().about.told({"needs": {"mufu": 5e8}}))
     kept = write_results([study], tmp_path / "kept" / "results.csv")
     (kept.parent / "limits.json").write_text('{"device_name": "GPU <1>", "ceilings": {"mufu_per_s": 1e13}}')
     reporting.report([str(kept)], tmp_path / "made", Console(quiet=True))
@@ -351,7 +352,7 @@ def test_the_generated_code_is_there_for_a_family_that_is() -> None:
     texts = [code(study, study.control), code(study, study.presets["mummergpu-2.0"])]
     assert all("struct" in text and "nodes" in text for text in texts)
     assert texts[0] != texts[1]
-    changed = replace(study, about={**study.about, "space_digest": "another"})
+    changed = replace(study, about=study.about.told({"space_digest": "another"}))
     assert code(changed, study.control) == ""
     assert code(study, Configuration({**study.control, "tree_order": "gone"})) == ""
     assert code(replace(study, family="gone"), study.control) == ""
@@ -399,7 +400,7 @@ def test_the_first_sentence_says_what_to_use_and_how_sure_that_is(tmp_path: Path
         "space": 768,
         "budget": "time limit 6 s",
     }
-    study = replace(study, about={**study.about, "searched": searched})
+    study = replace(study, about=study.about.told({"searched": searched}))
     decision = study.decision
     assert decision is not None
     winner, over = decision.winner.configuration, decision.over_control
@@ -449,7 +450,7 @@ def test_the_policy_file_that_holds_the_winner_is_named(folder: Path, tmp_path: 
     path.write_text("torn: [")
     assert used(study, [policies], {}) == Use()
     path.unlink()
-    cpu = replace(study, about={**study.about, "device_kind": "cpu"})
+    cpu = replace(study, about=study.about.told({"device_kind": "cpu"}))
     update(policies, [study])
     assert 'device="cpu"' in used(cpu, [policies], {"doubler": family}).call
 
@@ -488,7 +489,7 @@ def test_a_label_has_the_policies_that_differ_with_their_names(tmp_path: Path) -
         made = replace(measurement, median_ms=1.0 + i, minimum_ms=1.0)
         trials.append(Trial(family="f", workload="w", device="d", configuration=configuration, state="measured",
                             measurement=made))  # fmt: skip
-    study = replace(fake_study(), trials=tuple(trials), presets={}, about={},
+    study = replace(fake_study(), trials=tuple(trials), presets={}, about=Provenance(),
                     control=Configuration(dict.fromkeys(names, "global")))  # fmt: skip
     assert study.decision
     _, chart = configurations(study, study.decision, roles_of(study, study.decision))

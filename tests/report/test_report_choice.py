@@ -12,6 +12,7 @@ from scipy import stats
 
 from autotune import figures as units
 from autotune.declaration.space import Configuration
+from autotune.record import Provenance, cheapest, once_ms
 from autotune.record.effects import Timed, contributions, importance
 from autotune.record.results_csv import read_results
 from autotune.record.study import Study
@@ -19,7 +20,7 @@ from autotune.record.trial import Measurement, Trial
 from autotune.report.across import across, spearman
 from autotune.report.effects import clustered, effects_blocks
 from autotune.report.progress import improvements, search_blocks
-from autotune.report.trade_offs import cheapest, front, once_ms
+from autotune.report.trade_offs import front
 from autotune.report.trials import rows
 
 
@@ -96,7 +97,7 @@ def test_the_busy_share_is_the_records_where_it_tells() -> None:
     study = fake_study()
     (said,) = [b.text for b in search_blocks(study) if b.title == "Busy share"]
     assert said.startswith("The device ran kernels 75 % of")
-    bare = replace(study, about={})
+    bare = replace(study, about=Provenance())
     (said,) = [b.text for b in search_blocks(bare) if b.title == "Busy share"]
     assert said.startswith("GPU busy share: the samples alone took 100 % of")
 

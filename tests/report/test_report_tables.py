@@ -16,6 +16,7 @@ from autotune.cli.commands import main
 from autotune.declaration import family as families
 from autotune.declaration.space import Configuration
 from autotune.errors import StoreError
+from autotune.record import Provenance
 from autotune.record.results_csv import COLUMNS, policy_columns, read_results, results_frame, write_results
 from autotune.record.study import Study
 from autotune.record.trial import Trial
@@ -89,7 +90,7 @@ def test_every_column_is_documented() -> None:
 
 
 def test_studies_of_different_families_share_a_table(tmp_path: Path) -> None:
-    other = replace(fake_study(), family="atoms", control=Configuration({"order": "none"}), about={}, trials=(
+    other = replace(fake_study(), family="atoms", control=Configuration({"order": "none"}), about=Provenance(), trials=(
         Trial(family="atoms", workload="w", device="cpu-1", configuration=Configuration({"order": "none"}),
               state="crashed", reason="signal 11"),
     ))  # fmt: skip
@@ -121,7 +122,7 @@ def test_what_was_recorded_on_the_h200_reads_back_without_loss(name: str, tmp_pa
     if "rank" not in recorded:  # nor this one
         assert (again.pop("rank").notna() == (again["state"] == "measured")).all()
     pd.testing.assert_frame_equal(again, recorded)
-    assert all(study.about["arch"] == "sm_90" and study.decision for study in studies)
+    assert all(study.about.arch == "sm_90" and study.decision for study in studies)
     assert {len(study.trials) for study in studies} <= {128, 1072}
 
 
@@ -131,8 +132,8 @@ def test_hostile_studies_read_back(studies: tuple[Study, Study], tmp_path: Path)
     back = read_results([path])
     assert [len(study.trials) for study in back] == [108, 108]
     assert back[0].control == Configuration(CONTROL)
-    assert back[0].about["counters"] == studies[0].about["counters"]
-    assert back[0].about["operations"] == pytest.approx(1e9)
+    assert back[0].about.counters == studies[0].about.counters
+    assert back[0].about.operations == pytest.approx(1e9)
     times = [[m.time_ms for _, m in measured(study)] for study in (studies[0], back[0])]
     assert times[0] == pytest.approx(times[1])
     assert [t.profiles for t in back[0].trials] == [t.profiles for t in studies[0].trials]
@@ -143,15 +144,15 @@ def test_hostile_studies_read_back(studies: tuple[Study, Study], tmp_path: Path)
 def with_counters(study: Study) -> Study:
     """The control was profiled."""
     counters = {CONTROL.id: {"walk": {"l1_hit_share": 0.75, "dram_bytes": 2e6}}}
-    return replace(study, about={**study.about, "counters": counters})
+    return replace(study, about=study.about.told({"counters": counters}))
 
 
 def test_counters_of_kernels_whose_names_end_alike_read_back(tmp_path: Path) -> None:
     study = fake_study(kernels=("tiles", "scan_tiles"))
     counters = {CONTROL.id: {"tiles": {"l1_hit_share": 0.5}, "scan_tiles": {"l1_hit_share": 0.25}}}
-    study = replace(study, about={**study.about, "counters": counters})
+    study = replace(study, about=study.about.told({"counters": counters}))
     (back,) = read_results([write_results([study], tmp_path / "results.csv")])
-    assert back.about["counters"] == counters
+    assert back.about.counters == counters
 
 
 def test_counters_are_columns(studies: tuple[Study, Study]) -> None:
@@ -174,7 +175,9 @@ def test_any_text_and_time_survive_the_table(
     two = replace(
         fake, configuration=other, state="crashed", measurement=None, profiles=(), reason=f"x{reason}"
     )
-    study = replace(fake_study(), control=control, presets={"control": control}, about={}, trials=(one, two))
+    study = replace(
+        fake_study(), control=control, presets={"control": control}, about=Provenance(), trials=(one, two)
+    )
     path = tmp_path_factory.getbasetemp() / "any.csv"
     first = write_results([study], path).read_bytes()
     (back,) = read_results([path])
@@ -284,7 +287,7 @@ def test_a_table_without_the_control_takes_that_of_an_installed_family(tmp_path:
     family = families.load_family("allpairs")
     tried = family.space.configurations("tiles")[0]
     study = replace(
-        fake_study(), family="allpairs", control=tried, presets={"control": tried}, about={},
+        fake_study(), family="allpairs", control=tried, presets={"control": tried}, about=Provenance(),
         trials=(Trial(family="allpairs", workload="primer", device="gpu-1", configuration=tried, state="crashed"),),
     )  # fmt: skip
     path = write_results([study], tmp_path / "results.csv")

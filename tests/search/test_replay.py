@@ -8,6 +8,7 @@ import pytest
 
 from autotune.declaration.space import Configuration, Policy
 from autotune.errors import StoreError, UnknownName
+from autotune.record import Provenance
 from autotune.record.results_csv import write_results
 from autotune.record.store import Store
 from autotune.record.study import Study
@@ -89,7 +90,7 @@ def test_two_objectives(study: Study) -> None:
 
 def test_a_results_file_gives_the_study_back(study: Study, tmp_path: Path) -> None:
     (read,) = read_results(write_results([study], tmp_path / "results.csv"))
-    assert replace(read, about={}) == study
+    assert replace(read, about=Provenance()) == study
     assert type(read.control["block"]) is int
     assert {p.name: p.values for p in space(read).policies} == {n: p.values for n, p in POLICIES.items()}
 
@@ -104,7 +105,7 @@ def test_a_store_is_replayed(study: Study, tmp_path: Path) -> None:
 
 def test_declared_values_keep_their_order(study: Study) -> None:
     about = {"policies": {"block": {"values": [256, 64, 128, 512]}, "dims": {"values": ["2d"]}}}
-    found = space(Study(**{**vars(study), "about": about}))
+    found = space(Study(**{**vars(study), "about": Provenance.from_dict(about)}))
     assert found.policy("block").values == (256, 64, 128)  # 512 never occurs
     assert found.policy("dims").values == ("1d", "2d")  # not all that occur are declared
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from autotune.compile.profile import KernelProfile
 from autotune.declaration.space import Configuration
+from autotune.record import Provenance
 from autotune.record.study import Study
 from autotune.record.trial import Measurement, Trial
 
@@ -67,7 +68,7 @@ def fake_study(workload: str = "primer", seed: int = 1, *, kernels: tuple[str, .
     }  # fmt: skip
     return Study(
         family="tree <b>walk</b>", workload=workload, device="gpu-1", identity=f"abc{seed}", control=CONTROL,
-        presets=presets, about=about, trials=tuple(trials),
+        presets=presets, about=Provenance.from_dict(about), trials=tuple(trials),
     )  # fmt: skip
 
 

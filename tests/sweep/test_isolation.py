@@ -60,7 +60,7 @@ def test_a_process_measures_as_this_one_does(folder: Path, tmp_path: Path, start
     }
     assert there.decision is not None and here.decision is not None
     assert there.decision.winner.configuration == here.decision.winner.configuration
-    assert there.about["clock_mhz"] == 1980
+    assert there.about.clock_mhz == 1980
 
 
 def test_whatever_a_kernel_does_to_its_process_costs_one_trial(
@@ -109,7 +109,7 @@ def test_a_lost_context_is_made_anew(folder: Path, tmp_path: Path, started: Exit
     assert study.states() == {"measured": 9, "crashed": 3}
     assert {t.reason for t in study.trials if t.state == "crashed"} == {"the device says lost"}
     assert len((tmp_path / "starts").read_text().split()) == 4
-    assert "lost" not in study.about
+    assert not study.about.lost
 
 
 def test_a_process_killed_from_outside_is_replaced(folder: Path, tmp_path: Path, started: ExitStack) -> None:
@@ -150,8 +150,8 @@ def test_a_device_that_goes_away_ends_the_sweep_and_what_was_measured_stays(
     flag = tmp_path / "gone"
     worker = start(started, ProcessWorker("cuda:0", Vanishing(folder, flag)))
     study = sweep(folder, tmp_path, workers=[worker]).run()
-    assert "fell off the bus" in study.about["lost"]
-    assert "3 times in a row" in study.about["lost"]
+    assert "fell off the bus" in study.about.lost
+    assert "3 times in a row" in study.about.lost
     states = study.states()
     assert states["crashed"] == 1 and states["measured"] >= 1
     flag.unlink()
@@ -210,7 +210,7 @@ def test_when_one_of_several_is_given_up_the_others_go_on(
         study = sweep(folder, tmp_path, workers=workers).run()
     states = study.states()
     assert states["measured"] + states.get("crashed", 0) == 12
-    assert "lost" not in study.about
+    assert not study.about.lost
 
 
 def test_ctrl_c_ends_what_is_under_way(folder: Path, tmp_path: Path, started: ExitStack) -> None:

@@ -80,7 +80,7 @@ def test_a_winner_is_proved_on_ragged_sizes_and_the_entry_says_which(folder: Pat
     assert entry.proved == {"sizes": [{"n": n} for n in sizes], "version": PROOF_VERSION}
     written = policyfile_write.update(tmp_path / "policies", [study])
     assert policyfile.read_policy_file(written).entries["small"].proved == entry.proved
-    assert study.about["proof"]["sizes"] == entry.proved["sizes"]
+    assert study.about.proof["sizes"] == entry.proved["sizes"]
 
 
 def test_a_configuration_right_for_the_swept_sizes_only_makes_room_for_the_next(
@@ -151,7 +151,7 @@ def test_a_crash_on_a_ragged_size_costs_that_configuration(folder: Path, tmp_pat
         and "but for n=37: the measuring process was ended by SIGSEGV" in trial.reason
     )
     assert study.decision is not None and study.decision.winner.proved
-    assert "warning" not in study.about
+    assert not study.about.warning
 
 
 def made(
@@ -375,13 +375,13 @@ def test_again_tries_everything_anew_and_retime_the_finalists(folder: Path, tmp_
     study = sweep(folder, tmp_path, slower, retime=True).run()
     retimed = {t.configuration.id: t for t in study.trials if t.measurement and t.measurement.retimed_ms}
     assert set(retimed) <= set(slower.launched) and len(set(slower.launched)) < 12
-    assert study.about["retime_ratio"] == pytest.approx(2)
+    assert study.about.retime_ratio == pytest.approx(2)
     assert retimed[BEST].measurement.retimed_ms == pytest.approx(2 * retimed[BEST].measurement.median_ms)  # type: ignore[union-attr]
     anew = FakeBackend(costs=lambda c: 3 * cost(c))
     study = sweep(folder, tmp_path, anew, again=True).run()
     assert len(set(anew.launched)) == 12
     assert by_id(study)[BEST].measurement.median_ms == pytest.approx(3)  # type: ignore[union-attr]
-    assert study.about["retime_ratio"] == pytest.approx(1)
+    assert study.about.retime_ratio == pytest.approx(1)
     journal = (tmp_path / "out" / "store.journal").read_text()
     assert journal.count('"trial":') >= 24 + len(retimed)  # the older rows are still there
 
@@ -401,15 +401,15 @@ def test_the_control_is_tried_beside_a_selection_without_it(folder: Path, tmp_pa
     assert len(study.trials) == 5 and study.decision is not None
     assert study.decision.margin_over_control == pytest.approx(cost(study.control))
     assert seen[-1] == (4, 4)
-    assert study.about["beside"] == [study.control.id]
-    assert study.about["searched"] == {"tried": 4, "of": 4, "space": 12, "by": "exhaustive"}
+    assert study.about.beside == (study.control.id,)
+    assert study.about.searched == {"tried": 4, "of": 4, "space": 12, "by": "exhaustive"}
     (entry,) = policyfile_write.new_entries(study)
     assert entry.searched == {"tried": 5, "of": 12, "by": "exhaustive"} and entry.margin_over_control
     backend = FakeBackend()
     whole = sweep(folder, tmp_path, backend).run()
-    assert whole.about["beside"] == [] and whole.about["searched"]["tried"] == 12
+    assert whole.about.beside == () and whole.about.searched["tried"] == 12
     part = sweep(folder, tmp_path, backend, configurations=configurations).run()
-    assert part.about["beside"] == []  # the record has it from a selection that it was part of
+    assert part.about.beside == ()  # the record has it from a selection that it was part of
     assert len(part.selection) == 5
 
 

@@ -204,7 +204,7 @@ def test_what_is_found_makes_a_configuration_wrong(swept: Any, tmp_path: Path) -
         (wrong,) = (t for t in of.trials if t.configuration.id == ids[0])
         assert (wrong.state, wrong.measurement) == ("wrong_result", None)
         assert wrong.reason == "right results, but compute-sanitizer memcheck: bad"
-        assert of.about["sanitized"] == {
+        assert of.about.sanitized == {
             "by": "memcheck+racecheck+initcheck",
             "configurations": sorted(ids[1:]),
         }
@@ -232,12 +232,12 @@ def test_what_wins_then_is_timed_and_watched_too(
     winner = study.decision.winner
     assert winner.configuration["memory"] != "readonly"
     assert winner.measurement.retimed_ms, "it was no finalist before"
-    assert winner.configuration.id in study.about["sanitized"]["configurations"]
+    assert winner.configuration.id in study.about.sanitized["configurations"]
     assert len(asked) == len(set(asked)), "what passed once has passed"
-    assert study.about["searched"]["of"] == len(made.configurations)
+    assert study.about.searched["of"] == len(made.configurations)
     (kept,) = made.store.studies()
     assert kept.decision == study.decision
-    assert kept.about["sanitized"] == study.about["sanitized"]
+    assert kept.about.sanitized == study.about.sanitized
     assert "configurations under compute-sanitizer (memcheck, racecheck, initcheck)" in err.export_text()
 
 
@@ -252,7 +252,7 @@ def test_a_sanitizer_that_fails_loses_nothing(
     request = sweeping.Request(family=made.family, device="cuda")
     study = sweeping._sanitized(request, made, swept, "compute-sanitizer", Console(quiet=True))
     assert study.trials == swept.trials
-    assert study.about["lost"] == "measured and recorded, but not sanitized: memcheck did not end"
+    assert study.about.lost == "measured and recorded, but not sanitized: memcheck did not end"
 
 
 def test_a_policy_file_says_who_looked(swept: Any, tmp_path: Path) -> None:
@@ -265,7 +265,9 @@ def test_a_policy_file_says_who_looked(swept: Any, tmp_path: Path) -> None:
     assert entry(swept).sanitizer == ""
     study = sanitized(swept, Store(tmp_path / "out"), lambda configurations: {})
     assert entry(study).sanitizer == "+".join(TOOLS)
-    others = replace(study, about={**study.about, "sanitized": {"by": "memcheck", "configurations": ["x=1"]}})
+    others = replace(
+        study, about=study.about.told({"sanitized": {"by": "memcheck", "configurations": ["x=1"]}})
+    )
     assert entry(others).sanitizer == ""
 
 
@@ -302,7 +304,7 @@ def test_a_read_past_the_end_is_found_on_this_gpu(
     assert main(arguments) == 0, capsys.readouterr().err
     (study,) = Store(tmp_path / "out").studies()
     assert study.decision.winner.configuration["block_size"] == 128
-    assert study.decision.winner.configuration.id in study.about["sanitized"]["configurations"]
+    assert study.decision.winner.configuration.id in study.about.sanitized["configurations"]
     wrong = {t.configuration["block_size"]: t.reason for t in study.trials if t.state == "wrong_result"}
     assert wrong, "none of the others was a finalist?"
     assert all(

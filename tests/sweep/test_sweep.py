@@ -173,7 +173,7 @@ def test_a_lost_context_is_recorded_and_the_next_run_passes_it_by(folder: Path, 
         return cost(configuration)
 
     stopped = sweep(folder, tmp_path, FakeBackend(costs=costs, lost=True)).run()
-    assert re.search(r"block_size=256.*illegal memory access", stopped.about["lost"])
+    assert re.search(r"block_size=256.*illegal memory access", stopped.about.lost)
     assert stopped.states()["crashed"] == 1
     study = sweep(folder, tmp_path).run()
     assert states(study) == {"measured": 11, "crashed": 1}
@@ -264,5 +264,5 @@ def test_the_record_comes_back_as_it_was(folder: Path, tmp_path: Path) -> None:
     assert {t.configuration: t for t in read.trials} == {t.configuration: t for t in study.trials}
     assert read.identity == study.identity
     assert read.presets == study.presets
-    assert read.about["features"] == {"n": 1000}
-    assert not math.isnan(read.about["busy_share"])
+    assert read.about.features == {"n": 1000}
+    assert not math.isnan(read.about.busy_share)

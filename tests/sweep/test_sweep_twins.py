@@ -38,7 +38,7 @@ def test_the_same_code_is_measured_once(folder: Path, tmp_path: Path) -> None:
         assert notes == [f"same code as {first.configuration.id}"]
     assert study.decision is not None
     assert {t.configuration["memory"] for t in study.decision.tie_set} == {"readonly", "texture"}
-    assert study.about["idle_policies"] == []
+    assert study.about.idle_policies == ()
 
 
 @pytest.mark.usefixtures("alike")
@@ -64,9 +64,9 @@ def test_a_policy_that_changed_nothing_is_named(
     )
     backend = FakeBackend()
     study = sweep(folder, tmp_path, backend).run()
-    assert study.about["idle_policies"] == ["memory"]
+    assert study.about.idle_policies == ("memory",)
     assert len(set(backend.launched)) == 4
-    assert sweep(folder, tmp_path).run().about["idle_policies"] == ["memory"]
+    assert sweep(folder, tmp_path).run().about.idle_policies == ("memory",)
 
 
 def test_a_new_study_says_why(folder: Path, tmp_path: Path) -> None:
