@@ -176,7 +176,7 @@ def of_record(studies: Sequence[Study], declared: Mapping[str, Expression]) -> K
         }
         for name, row in times.items()
     }  # fmt: skip
-    features = {s.workload: feature_values(declared, s.about["features"]) for s in studies}
+    features = {s.workload: feature_values(declared, s.about.features) for s in studies}
     return Known(features, regrets, {name: dict(found) for name, found in best.items()})
 
 
