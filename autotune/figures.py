@@ -7,6 +7,7 @@ __all__ = [
     "correlation",
     "count",
     "duration",
+    "loss_percent",
     "number",
     "percent",
     "points",
@@ -16,7 +17,6 @@ __all__ = [
     "si",
     "size",
     "spread",
-    "time",
 ]
 
 
@@ -33,7 +33,7 @@ def bare(value: float) -> str:
     return f"{rounded:.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}"
 
 
-def time(ms: float) -> str:
+def duration(ms: float) -> str:
     """A time given in milliseconds, in the unit that reads best."""
     if not math.isfinite(ms):
         return "–"
@@ -44,7 +44,7 @@ def time(ms: float) -> str:
 
 def seconds(value: float) -> str:
     """A duration given in seconds, in the unit that reads best."""
-    return time(1000 * value) if value else "0 s"
+    return duration(1000 * value) if value else "0 s"
 
 
 def percent(value: float) -> str:
@@ -120,11 +120,3 @@ def si(value: float) -> str:
 def loss_percent(value: float) -> str:
     """A regret for people: ``3.2 %``, and a factor from 10 times on."""
     return f"{value + 1:.3g} x" if value >= 9 else f"{100 * value:.1f} %"
-
-
-def duration(milliseconds: float) -> str:
-    """Three significant digits in µs, ms or s."""
-    for unit, scale in (("s", 1e3), ("ms", 1.0), ("µs", 1e-3)):
-        if milliseconds >= scale or unit == "µs":
-            return f"{milliseconds / scale:.3g} {unit}"
-    raise AssertionError("unreachable")

@@ -144,15 +144,15 @@ def limits(
     again: Annotated[bool, typer.Option("--again", help="Measure anew what is cached.")] = False,
 ) -> None:
     """The measured ceilings of a GPU: bandwidths and rates. Times are held against them."""
-    from autotune.cli.limits import device_limits, print_limits, write
+    from autotune.cli.ceilings import device_ceilings, print_ceilings, write_ceilings
     from autotune.compile import Cache, default_root
     from autotune.device import open_backend
 
     backend = open_backend(device)
     try:
-        found = device_limits(backend, Cache(default_root()), again=again)
+        found = device_ceilings(backend, Cache(default_root()), again=again)
     finally:
         backend.close()
-    print_limits(found, out)
+    print_ceilings(found, out)
     if out_ is not None:
-        out.print(f"limits       {write(found, out_ / 'limits.json')}")
+        out.print(f"limits       {write_ceilings(found, out_ / 'limits.json')}")

@@ -92,14 +92,14 @@ def _print_tables(
     table = Table("arch", "kernel", "registers", "spills B", "shared B", "occupancy", "limited by", box=None)
     table.add_column("differs from control in", overflow="fold", min_width=40)
     for (arch, kernel), of in found.items():
-        of.sort(key=lambda one: (-one[1].occupancy, _spilled(one[1]), one[1].registers))
+        of.sort(key=lambda one: (-one[1].occupancy, one[1].spilled_bytes, one[1].registers))
         left = len(of) - BEST - WORST
         for rank, (configuration, p) in enumerate(of):
             if left > 0 and rank == BEST:
                 table.add_row(*["…"] * 7, f"{left:,} between are in static.csv")
             if left <= 0 or rank < BEST or rank >= BEST + left:
                 table.add_row(
-                    arch, kernel, str(p.registers), str(_spilled(p)),
+                    arch, kernel, str(p.registers), str(p.spilled_bytes),
                     *_of_the_block(p), configuration.changes(control),
                 )  # fmt: skip
     out.print(table)
@@ -132,7 +132,7 @@ def _figures(profiles: Sequence[KernelProfile]) -> tuple[str, ...]:
     return (
         str(len(profiles)),
         f"{spread}, median {median_low(registers)}" if " to " in spread else spread,
-        str(sum(_spilled(p) > 0 for p in profiles)),
+        str(sum(p.spilled_bytes > 0 for p in profiles)),
         _range(f"{min(occupied):.0%}", f"{max(occupied):.0%}") if occupied else "-",
     )
 
@@ -141,13 +141,8 @@ def _of_the_block(profile: KernelProfile) -> tuple[str, str, str]:
     """Shared memory, occupancy and what limits it; dashes where sizes that a block depends on are not known."""
     if not profile.limited_by:
         return "-", "-", "-"
-    shared = profile.static_shared_bytes + profile.dynamic_shared_bytes
-    return str(shared), f"{profile.occupancy:.0%}", profile.limited_by
+    return str(profile.shared_bytes), f"{profile.occupancy:.0%}", profile.limited_by
 
 
 def _range(least: str, most: str) -> str:
     return least if least == most else f"{least} to {most}"
-
-
-def _spilled(profile: KernelProfile) -> int:
-    return profile.spill_store_bytes + profile.spill_load_bytes

@@ -113,54 +113,48 @@ def print_study(
     """How much was tried and what failed; the winner by ``objective`` (see ``decision.cost_ms``), what it is compared
     with, how sure that is, and the break-even. ``wall_s`` and ``spent_s`` (by phase) are the seconds of this run alone,
     ``before`` is how many trials the record had."""
-    constants = study.about.constants
-    sizes = " x ".join(str(n) for name, n in study.about.features.items() if name not in constants)
-    out.print(
-        f"\n{study.family} on {study.workload} ({sizes}), {device.kind}: {device.name}",
-        markup=False,
-    )
-    names = (
-        "compile",
-        "reference",
-        "place",
-        "verify",
-        "measure",
-        "faults",
-        "finalists",
-    )  # record goes on beside
-    seconds = {**spent_s, "overhead": wall_s - sum(spent_s.get(name, 0.0) for name in names)}
-    spent = ", ".join(
-        f"{name} {seconds[name]:.1f}" for name in (*names, "overhead") if seconds.get(name, 0) >= 0.05
-    )
+    about = study.about
+    sizes = " x ".join(str(n) for name, n in about.features.items() if name not in about.constants)
+    out.print(f"\n{study.family} on {study.workload} ({sizes}), {device.kind}: {device.name}", markup=False)
     ended = states(study) or "nothing tried"
     if covered := coverage(study):  # which counts the excluded ones
         ended = f"{covered}: {_counted(_tried(study)) or 'nothing yet'}"
-    told = [f"{ended}{f', {before:,} of them recorded before' if before else ''}",
-            f"{wall_s:.1f} s wall{f' ({spent})' if spent else ''}"]  # fmt: skip
-    if running := spent_s.get("verify", 0.0) + spent_s.get("measure", 0.0):
-        told.append(f"kernels ran {spent_s.get('kernels', 0.0) / running:.0%} of verify and measure")
-    out.print("; ".join(told), markup=False)
+    ended += f", {before:,} of them recorded before" if before else ""
+    out.print("; ".join([ended, *_spent(wall_s, spent_s)]), markup=False)
     for line in failures(study):
         out.print(line, markup=False)
-    if idle := study.about.idle_policies:
+    if idle := about.idle_policies:
         out.print(
             f"nothing changed by {', '.join(idle)}: the same machine code and data whatever its value",
             markup=False,
         )
-    if warning := study.about.warning:
-        out.print(f"warning: {warning}", markup=False)
-    decision = study.decided(objective)
-    if decision is None:
-        return
-    out.print(_ladder(study, decision))
-    for line in _how_sure(study, decision):
-        out.print(line, markup=False)
-    if decision.break_even:
-        pair = decision.break_even
+    if about.warning:
+        out.print(f"warning: {about.warning}", markup=False)
+    if decision := study.decided(objective):
+        out.print(_ladder(study, decision))
+        for line in (*_how_sure(study, decision), *_break_even(study, decision)):
+            out.print(line, markup=False)
+
+
+_PHASES = "compile", "reference", "place", "verify", "measure", "faults", "finalists"  # record goes on beside
+
+
+def _spent(wall_s: float, spent_s: Mapping[str, float]) -> Iterable[str]:
+    seconds = {**spent_s, "overhead": wall_s - sum(spent_s.get(name, 0.0) for name in _PHASES)}
+    spent = ", ".join(
+        f"{name} {seconds[name]:.1f}" for name in (*_PHASES, "overhead") if seconds.get(name, 0) >= 0.05
+    )
+    yield f"{wall_s:.1f} s wall{f' ({spent})' if spent else ''}"
+    if running := spent_s.get("verify", 0.0) + spent_s.get("measure", 0.0):
+        yield f"kernels ran {spent_s.get('kernels', 0.0) / running:.0%} of verify and measure"
+
+
+def _break_even(study: Study, decision: Decision) -> Iterable[str]:
+    if pair := decision.break_even:
         is_own = pair.lasting == decision.winner.configuration
         lasting = "the winner" if is_own else pair.lasting.changes(study.control)
         single = pair.single.changes(study.control) if is_own else "the winner"
-        out.print(f"break-even   {pays(lasting, pair.launches, single)}", markup=False)
+        yield f"break-even   {pays(lasting, pair.launches, single)}"
 
 
 def _how_sure(study: Study, decision: Decision) -> Iterable[str]:
@@ -185,33 +179,27 @@ def pays(lasting: str, launches: int, single: str) -> str:
 
 
 def _ladder(study: Study, decision: Decision) -> Table:
-    measurement = decision.winner.measurement
-    assert measurement is not None
+    """The configurations that have a name, as far as they were measured."""
     time = "time" if decision.objective == "kernel" else f"time {decision.objective}"
     table = Table("", time, "", box=None, pad_edge=False)
     table.add_column("differs from control in", overflow="fold")
-
-    def row(name: str, trial: Trial, note: str) -> None:
-        ms = duration(cost_ms(trial, decision.objective))
-        table.add_row(name, ms, note, trial.configuration.changes(study.control))
-
-    def over_winner(trial: Trial) -> str:
-        if trial is decision.winner:
-            return "the winner"
-        return margin_text(margin(trial, decision.winner, decision.objective), "the winner")
-
-    row("winner", decision.winner, f"± {measurement.spread:.1%}, {len(decision.tie_set)} in the tie set")
-    if decision.runner_up:
-        tied = "tied, " if decision.runner_up in decision.tie_set else ""
-        row("runner-up", decision.runner_up, f"{tied}{over_winner(decision.runner_up)}")
-    if decision.control:
-        row("control", decision.control, over_winner(decision.control))
-    by_configuration = {t.configuration: t for t in study.trials if t.measurement}
-    for name, configuration in study.presets.items():
-        trial = by_configuration.get(configuration)
-        if trial and name != "control":
-            row(name, trial, over_winner(trial))
+    measured = {t.configuration: t for t in study.trials if t.measurement}
+    for role, configuration in study.roles(decision).items():
+        if trial := measured.get(configuration):
+            ms = duration(cost_ms(trial, decision.objective))
+            table.add_row(
+                role, ms, _beside_winner(role, trial, decision), configuration.changes(study.control)
+            )
     return table
+
+
+def _beside_winner(role: str, trial: Trial, decision: Decision) -> str:
+    if role == "winner" and trial.measurement:
+        return f"± {trial.measurement.spread:.1%}, {len(decision.tie_set)} in the tie set"
+    if trial is decision.winner:
+        return "the winner"
+    tied = "tied, " if role == "runner-up" and trial in decision.tie_set else ""
+    return tied + margin_text(margin(trial, decision.winner, decision.objective), "the winner")
 
 
 LINE_SECONDS = 10.0  # between lines where there is no terminal

@@ -14,12 +14,10 @@ if TYPE_CHECKING:
     from autotune.compile.profile import KernelProfile, profiles
     from autotune.compile.same_code import idle_policies, sameness
     from autotune.compile.static_pass import (
-        _HINTS,
         BLOCK_SIZES,
         OF_THE_BLOCK,
         Known,
         StaticProfile,
-        _figures,
         better_neighbours,
         occupancy_curve,
         registers_to_next_block,
@@ -41,7 +39,6 @@ __all__ = [
     "BLOCK_SIZES",
     "LIMITS",
     "OF_THE_BLOCK",
-    "_HINTS",
     "Batch",
     "BuildError",
     "Built",
@@ -59,7 +56,6 @@ __all__ = [
     "Toolchain",
     "Variant",
     "VariantSource",
-    "_figures",
     "batch",
     "better_neighbours",
     "compile_batch",
@@ -93,7 +89,7 @@ _ON_DEMAND = {  # by module: who asks for a compiler's name pays for no other
     "occupancy_model": "LIMITS occupancy",
     "profile": "KernelProfile profiles",
     "same_code": "idle_policies sameness",
-    "static_pass": "BLOCK_SIZES Known OF_THE_BLOCK StaticProfile _HINTS _figures better_neighbours "
+    "static_pass": "BLOCK_SIZES Known OF_THE_BLOCK StaticProfile better_neighbours "
     "occupancy_curve registers_to_next_block static_sweep static_toolchain",
     "batches": "compile_batch compile_many compilers worthwhile",
     "cache": "Cache default_root is_trusted put_file",

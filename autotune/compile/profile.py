@@ -36,6 +36,16 @@ class KernelProfile:
     occupancy: float = 0.0
     limited_by: str = ""
 
+    @property
+    def spilled_bytes(self) -> int:
+        """Of a thread: written and read back."""
+        return self.spill_store_bytes + self.spill_load_bytes
+
+    @property
+    def shared_bytes(self) -> int:
+        """Of a block: known when compiled and asked for at launch."""
+        return self.static_shared_bytes + self.dynamic_shared_bytes
+
 
 def profiles(
     variant: Variant, compiled: Compiled, names: Mapping[str, Any], device: Device
@@ -56,8 +66,7 @@ def profiles(
             **figures,
         )
         if device.kind == "cuda" and figures:
-            shared = profile.static_shared_bytes + profile.dynamic_shared_bytes
-            at = occupancy(device.arch, profile.block_size, profile.registers, shared)
+            at = occupancy(device.arch, profile.block_size, profile.registers, profile.shared_bytes)
             profile = replace(
                 profile, blocks_per_sm=at.blocks_per_sm, occupancy=at.occupancy, limited_by=at.limited_by
             )

@@ -2,7 +2,7 @@
 architecture, with no GPU and no driver."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -49,8 +49,9 @@ class Better:
 def registers_to_next_block(arch: str, profile: KernelProfile) -> int | None:
     """How many registers fewer a thread must use for one more block to fit a multiprocessor; None where registers
     are not what binds. Raises DeviceError for an architecture without known limits."""
-    shared = profile.static_shared_bytes + profile.dynamic_shared_bytes
-    return next_step(arch, profile.block_size, profile.registers, shared) if profile.registers else None
+    if not profile.registers:
+        return None
+    return next_step(arch, profile.block_size, profile.registers, profile.shared_bytes)
 
 
 def occupancy_curve(
@@ -92,21 +93,17 @@ def _better(one: Sequence[KernelProfile], other: Sequence[KernelProfile]) -> str
     gains = []
     for p in one:
         q = kernels[p.kernel]
-        if q.occupancy < p.occupancy or _bytes(q) > _bytes(p):
+        if q.occupancy < p.occupancy or q.spilled_bytes > p.spilled_bytes:
             return ""
         if q.occupancy > p.occupancy:
             gains.append(f"{p.kernel}: occupancy {p.occupancy:.0%} to {q.occupancy:.0%}")
-        if _bytes(q) < _bytes(p):
-            gains.append(f"{p.kernel}: {_bytes(p)} spilled bytes to {_bytes(q)}")
+        if q.spilled_bytes < p.spilled_bytes:
+            gains.append(f"{p.kernel}: {p.spilled_bytes} spilled bytes to {q.spilled_bytes}")
     return ", ".join(gains)
 
 
-def _bytes(profile: KernelProfile) -> int:
-    return profile.spill_store_bytes + profile.spill_load_bytes
-
-
 def _spilled(profiles: Iterable[KernelProfile]) -> float:
-    return float(sum(_bytes(p) for p in profiles))
+    return float(sum(p.spilled_bytes for p in profiles))
 
 
 def _occupancy(profiles: Iterable[KernelProfile]) -> float:
@@ -118,8 +115,6 @@ _COMPILERS = ("nvrtc", "nvcc")
 _BATCH_SIZE = 24
 
 OF_THE_BLOCK = ("block_size", "dynamic_shared_bytes", "blocks_per_sm", "occupancy", "limited_by")
-
-_HINTS = ("registers_to_next_block", "dominated_by", "dominated_because")
 
 
 @dataclass(frozen=True)
@@ -188,9 +183,3 @@ def static_sweep(
             continue
         found = profiles(variant, compiled, known.names(variant.configuration), device)
         yield StaticProfile(arch, variant.configuration, found)
-
-
-def _figures(profile: KernelProfile) -> dict[str, Any]:
-    """Its columns; what depends on a block that is not known is blank."""
-    found = asdict(profile)
-    return found if profile.limited_by else found | dict.fromkeys(OF_THE_BLOCK)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from autotune.declaration import Configuration
 from autotune.errors import StoreError
-from autotune.record import MOST, TIE, Study, minimax, time_ms
+from autotune.record import MOST, TIE, Study, minimax, times_of
 
 __all__ = ["Comparison", "Moved", "Side", "Timing", "compare", "read_side", "sides_of"]
 
@@ -103,11 +103,7 @@ def sides_of(studies: Sequence[Study]) -> list[Side]:
     found = []
     for study in studies:
         group = [s for s in studies if (s.family, s.device) == (study.family, study.device)]
-        times = {
-            s.workload: row
-            for s in group
-            if (row := {t.configuration: time_ms(t) for t in s.trials if t.measurement})
-        }
+        times = times_of(group)
         common = minimax(times) if len(times) > 1 else None
         roles = study.roles(study.decision, common.configuration if common else None)
         found.append(

@@ -166,7 +166,7 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
             p.kernel: {
                 "block_size": p.block_size,
                 "registers": p.registers,
-                "shared_bytes": p.static_shared_bytes + p.dynamic_shared_bytes,
+                "shared_bytes": p.shared_bytes,
             }
             for p in decision.winner.profiles
             if p.block_size

@@ -3,7 +3,6 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from autotune.record.ceilings_file import read_ceilings
 from autotune.record.decision import (
     MOST,
     OBJECTIVES,
@@ -29,7 +28,7 @@ from autotune.record.decision import (
 )
 from autotune.record.provenance import Provenance
 from autotune.record.remarks import coverage, margin_text, moved, unbeaten
-from autotune.record.study import Study, newest, newest_of_each
+from autotune.record.study import Study, newest, newest_of_each, times_of
 from autotune.record.trial import FAILED, STATES, Measurement, State, Trial
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     )
     from autotune.record.identity import header
     from autotune.record.kernel_tuner import write_cache
-    from autotune.record.readers import holds_store, import_files, read_record
+    from autotune.record.readers import holds_store, import_files, read_ceilings, read_record
     from autotune.record.regret import print_regrets, read_regrets, write_matrix
     from autotune.record.results_csv import read_results, write_results
     from autotune.record.store import Store, StudyStore
@@ -109,6 +108,7 @@ __all__ = [
     "settings",
     "summarised",
     "time_ms",
+    "times_of",
     "unbeaten",
     "write_cache",
     "write_matrix",
@@ -121,7 +121,7 @@ _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "policy_values settings summarised",
     "identity": "header",
     "kernel_tuner": "write_cache",
-    "readers": "holds_store import_files read_record",
+    "readers": "holds_store import_files read_ceilings read_record",
     "regret": "print_regrets read_regrets write_matrix",
     "results_csv": "read_results write_results",
     "store": "Store StudyStore",

@@ -272,9 +272,8 @@ def decide_classes(
             groups.setdefault(accuracy_class(trial.configuration, names), []).append(trial)
     found = {}
     for name, group in sorted(groups.items()):
-        decision = decide(group, control, objective)
-        assert decision is not None
-        found[name] = compared(decision, [*trials, *beside], control)
+        if decision := decide(group, control, objective):
+            found[name] = compared(decision, [*trials, *beside], control)
     return found
 
 
@@ -387,7 +386,7 @@ Preference = tuple[float, float, int, int, float, str]
 
 
 def _preference(trial: Trial, control: Configuration, objective: str) -> Preference:
-    occupancy = min((p.occupancy for p in trial.profiles), default=0.0)
+    occupancy = trial.occupancy or 0.0
     footprint = trial.measurement.footprint_bytes if trial.measurement else 0
     changed = sum(trial.configuration[name] != control[name] for name in control)
     again = 0.0 if objective == "kernel" else time_ms(trial)  # a second launch costs that alone

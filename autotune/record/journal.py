@@ -24,7 +24,7 @@ from optuna.storages.journal import BaseJournalBackend, JournalStorage
 
 from autotune.errors import StoreError
 
-__all__ = ["FileClaims", "JournalFile", "journal_rows", "open_journal"]
+__all__ = ["journal_rows", "open_journal"]
 
 
 _log = logging.getLogger("autotune")

@@ -1,15 +1,18 @@
-"""Studies from whatever holds them: a sweep's folder, a database, tables that were kept, other tuners' files."""
+"""Studies from whatever holds them: a sweep's folder, a database, tables that were kept, other tuners' files; and the
+ceilings of a device that may lie beside them."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from autotune.declaration import Configuration
 from autotune.errors import StoreError, UnknownName, UsageError
 from autotune.record.study import Study, newest_of_each
 
-__all__ = ["holds_store", "import_files", "read_record"]
+__all__ = ["holds_store", "import_files", "read_ceilings", "read_record"]
 
 
 def read_record(record: str) -> list[Study]:
@@ -123,3 +126,23 @@ def _controlled(study: Study, control: str) -> Study:
     if chosen not in {t.configuration for t in study.trials}:
         raise UsageError(f"--control {chosen.id} is not among the configurations of {study.family}")
     return replace(study, control=chosen, presets={**study.presets, "control": chosen})
+
+
+def read_ceilings(path: Path) -> dict[str, Any] | None:
+    """The ceilings in ``path``, None where there is no such file. Raises StoreError for another form."""
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as problem:
+        raise StoreError(f"cannot read the device's ceilings in {path}: {problem}") from None
+    found = known.get("ceilings") if isinstance(known, dict) else None
+    fit = isinstance(found, dict) and all(
+        type(v) in (int, float) and math.isfinite(v) and v > 0 for v in found.values()
+    )
+    if not fit or not isinstance(known.get("device_name"), str):
+        raise StoreError(
+            f'{path} is not of the form {{"device_name": "...", "ceilings": {{"bytes_per_s": 4.26e12}}}} with '
+            "ceilings above zero"
+        )
+    return dict(known)

@@ -18,7 +18,7 @@ from autotune.declaration import Configuration
 from autotune.errors import StoreError
 from autotune.figures import duration, loss_percent
 from autotune.files import cell
-from autotune.record.decision import Minimax, minimax, time_ms
+from autotune.record.decision import Minimax, minimax
 from autotune.record.readers import read_record
 from autotune.record.study import Study, newest_of_each
 
@@ -77,9 +77,8 @@ def of_studies(studies: Iterable[Study], where: str = "the record") -> list[Regr
     """One for each family and device; of the studies of one workload the newest that measured anything counts. Raises
     StoreError when nothing was measured."""
     rows: dict[tuple[str, str], dict[str, Mapping[Configuration, float]]] = {}
-    for study in newest_of_each(s for s in studies if any(t.measurement for t in s.trials)):
-        row = {t.configuration: time_ms(t) for t in study.trials if t.measurement}
-        rows.setdefault((study.family, study.device), {})[study.workload] = row
+    for study in newest_of_each(s for s in studies if s.times):
+        rows.setdefault((study.family, study.device), {})[study.workload] = study.times
     if not rows:
         raise StoreError(f"{where}: nothing was measured")
     return [

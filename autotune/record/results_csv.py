@@ -206,7 +206,7 @@ def _row(
     for name, value in trial.configuration.items():
         row[policies[name]] = clean(value) if isinstance(value, str) else value
     if trial.measurement:
-        row |= _times(study, trial)
+        row |= _times(study, trial.measurement)
     for profile in trial.profiles:
         row |= _profile(profile)
     for kernel, counters in study.about.counters.get(trial.configuration.id, {}).items():
@@ -216,9 +216,7 @@ def _row(
     return row
 
 
-def _times(study: Study, trial: Trial) -> dict[str, Any]:
-    measured = trial.measurement
-    assert measured is not None
+def _times(study: Study, measured: Measurement) -> dict[str, Any]:
     row: dict[str, Any] = {f"kernel_{name}_ms": ms for name, ms in measured.kernel_ms.items()}
     row |= {
         "time_ms": measured.time_ms,

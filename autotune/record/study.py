@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from autotune.declaration import Configuration
-from autotune.record.decision import Decision, compared, decide
+from autotune.record.decision import Decision, compared, decide, time_ms
 from autotune.record.provenance import Provenance
 from autotune.record.trial import Trial
 
-__all__ = ["Study", "newest", "newest_of_each", "why_new"]
+__all__ = ["Study", "newest", "newest_of_each", "times_of", "why_new"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +85,11 @@ class Study:
 
         return study_html(self)
 
+    @property
+    def times(self) -> dict[Configuration, float]:
+        """What was measured, in milliseconds."""
+        return {t.configuration: time_ms(t) for t in self.trials if t.measurement}
+
     def states(self) -> dict[str, int]:
         """How many trials of the selection ended in each state."""
         counts: dict[str, int] = {}
@@ -101,6 +106,15 @@ def newest(studies: Iterable[Study]) -> Study:
 def newest_of_each(studies: Iterable[Study]) -> list[Study]:
     """The newest study of each family, workload and device."""
     return list({study.key: study for study in sorted(studies, key=_date)}.values())
+
+
+def times_of(studies: Iterable[Study]) -> dict[str, dict[Configuration, float]]:
+    """Workload -> configuration -> milliseconds; a second study of a workload has some of its identity in the name."""
+    times: dict[str, dict[Configuration, float]] = {}
+    for study in studies:
+        name = study.workload if study.workload not in times else f"{study.workload} ({study.identity[:8]})"
+        times[name] = study.times
+    return {workload: row for workload, row in times.items() if row}
 
 
 def _date(study: Study) -> str:

@@ -6,7 +6,7 @@ Frozen values with a plain-dict form, because the same trial is a row of the sto
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from autotune.compile import KernelProfile
 from autotune.declaration import Configuration
@@ -18,9 +18,7 @@ State = Literal[
     "measured", "excluded", "compile_failed", "launch_failed", "wrong_result", "timed_out", "crashed"
 ]
 
-STATES: tuple[State, ...] = (
-    "measured", "excluded", "compile_failed", "launch_failed", "wrong_result", "timed_out", "crashed",
-)  # fmt: skip
+STATES: tuple[State, ...] = get_args(State)
 
 FAILED: tuple[State, ...] = STATES[2:]  # what was tried and has no time; none of them is as it should be
 
@@ -72,6 +70,21 @@ class Trial:
     notes: tuple[str, ...] = ()
     proof: int = 0
     proved: tuple[Mapping[str, int], ...] = ()
+
+    @property
+    def kernel_ms(self) -> Mapping[str, float]:
+        """The time of each kernel; empty where none was told."""
+        return self.measurement.kernel_ms if self.measurement else {}
+
+    @property
+    def registers(self) -> int | None:
+        """The most of a thread, over the plan's kernels; None where nothing tells them, as on a cpu."""
+        return max((p.registers for p in self.profiles if p.registers), default=None)
+
+    @property
+    def occupancy(self) -> float | None:
+        """The least theoretical one, 0 to 1, over the plan's kernels; None where nothing tells it."""
+        return min((p.occupancy for p in self.profiles if p.registers), default=None)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready dict; ``from_dict`` gives the same trial back."""

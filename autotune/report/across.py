@@ -8,10 +8,9 @@ from typing import Any
 import pandas as pd
 
 from autotune.declaration import Configuration
-from autotune.record import Minimax, Study, effects_frame, minimax, time_ms
+from autotune.record import Minimax, Study, effects_frame, minimax, time_ms, times_of
 from autotune.report.blocks import CONFIGURATION, SPREAD, TIME, Block, Column, Table
 from autotune.report.charts import heat
-from autotune.report.conclusions import times_of
 
 __all__ = ["Across", "across", "spearman"]
 
@@ -70,9 +69,7 @@ def _winners(studies: Sequence[Study], chosen: Minimax | None) -> Block:
             rows.append((study.workload, *[None] * 8, None))
             continue
         measured = decision.winner.measurement
-        common = next(
-            (time_ms(t) for t in study.trials if chosen and t.configuration == chosen.configuration), None
-        )
+        common = study.times.get(chosen.configuration) if chosen else None
         over_control = decision.over_control
         margins = (decision.margin_over_runner_up, over_control.ratio, over_control.low, over_control.high)
         over = common / time_ms(decision.winner) if common else None

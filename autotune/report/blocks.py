@@ -18,7 +18,6 @@ __all__ = [
     "TIME",
     "Block",
     "Column",
-    "Kind",
     "Table",
     "without_empty",
 ]
@@ -31,7 +30,7 @@ Kind = Literal[
 
 _SHOW: Mapping[str, Callable[[float], str]] = MappingProxyType(
     {
-        "count": units.count, "time": units.time, "spread": units.spread, "percent": units.percent,
+        "count": units.count, "time": units.duration, "spread": units.spread, "percent": units.percent,
         "share": units.share, "ratio": units.ratio, "rate": units.si, "regret": units.ratio,
         "change": units.percent, "points": units.points, "correlation": units.correlation, "bytes": units.size,
         "number": units.number,

@@ -18,16 +18,16 @@ from autotune.record import Decision, Study, Trial, fastest_first, time_ms
 from autotune.report.blocks import CONFIGURATION, TIME, Block, Column, Table
 from autotune.report.charts import Bar, shares
 
-__all__ = ["ceilings", "of_ceiling"]
+__all__ = ["ceiling_blocks", "of_ceiling"]
 
 
 FASTEST = 20
 
 
-def of_ceiling(study: Study, trial: Trial, limits: Mapping[str, Any] | None) -> dict[str, float]:
+def of_ceiling(study: Study, trial: Trial, ceilings: Mapping[str, Any] | None) -> dict[str, float]:
     """Ceiling -> the share of it that the trial reached (0..1), for each that is known of this device and for which
     the record says how much of it a call needs. Empty when there is none."""
-    if not limits or limits["device_name"] != study.about.device_name or not trial.measurement:
+    if not ceilings or ceilings["device_name"] != study.about.device_name or not trial.measurement:
         return {}
     needs: dict[str, float] = {}
     if amount := study.about.bytes:
@@ -42,11 +42,11 @@ def of_ceiling(study: Study, trial: Trial, limits: Mapping[str, Any] | None) -> 
     return {
         name: need / seconds / ceiling
         for name, need in needs.items()
-        if (ceiling := limits["ceilings"].get(f"{name}_per_s")) and seconds > 0
+        if (ceiling := ceilings["ceilings"].get(f"{name}_per_s")) and seconds > 0
     }
 
 
-def ceilings(study: Study, decision: Decision, limits: Mapping[str, Any] | None) -> list[Block]:
+def ceiling_blocks(study: Study, decision: Decision, ceilings: Mapping[str, Any] | None) -> list[Block]:
     """The named and the fastest configurations with their share of each ceiling and the unit that binds."""
     named: dict[Configuration, str] = {}
     for name, one in study.roles(decision).items():
@@ -54,9 +54,9 @@ def ceilings(study: Study, decision: Decision, limits: Mapping[str, Any] | None)
             named.setdefault(one, name)
     ranked = fastest_first(study.trials)
     chosen = [t for t in ranked if t.configuration in named or t in ranked[:FASTEST]]
-    found = [(t, of_ceiling(study, t, limits)) for t in chosen]
+    found = [(t, of_ceiling(study, t, ceilings)) for t in chosen]
     units_known = list(dict.fromkeys(name for _, of in found for name in of))
-    if not units_known or limits is None:
+    if not units_known or ceilings is None:
         return []
     columns = (
         Column("role", "role"), TIME, *(Column(f"share_of_{n}_ceiling", f"of {n}/s", "share") for n in units_known),
@@ -69,7 +69,7 @@ def ceilings(study: Study, decision: Decision, limits: Mapping[str, Any] | None)
     ]  # fmt: skip
     caption = "Share of the measured ceilings that each configuration reaches"
     entries = _bars(found, named)
-    known = ", ".join(f"{units.si(limits['ceilings'][f'{n}_per_s'])}{n}/s" for n in units_known)
+    known = ", ".join(f"{units.si(ceilings['ceilings'][f'{n}_per_s'])}{n}/s" for n in units_known)
     text = (
         f"Measured ceilings of this device: {known}. Bytes and operations are those that the workload declares, "
         "not those that the hardware moved."

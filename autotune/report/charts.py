@@ -25,14 +25,11 @@ __all__ = [
     "bars",
     "cloud",
     "heat",
-    "label_axis",
     "lines",
-    "log_ticks",
     "plain",
     "scatter",
     "shares",
     "stacked",
-    "time_axis",
     "whiskers",
 ]
 
@@ -100,45 +97,35 @@ class Point:
 
 def bars(name: str, alt: str, entries: Sequence[Bar]) -> Chart:
     """Horizontal bars, the first on top; times on a logarithmic axis when they spread over more than 30x."""
-    times = [bar.ms for bar in entries]
-    axis, factor = time_axis(times, "time", from_zero=True)
-    trace = {
-        "type": "bar",
-        "orientation": "h",
-        "x": [bar.ms * factor for bar in entries],
-        "y": list(range(len(entries))),
-        "text": [plain(bar.text) for bar in entries],
-        "textposition": "outside",
-        "cliponaxis": False,
-        "hovertext": [plain(f"{bar.label}: {units.time(bar.ms)}") for bar in entries],
-        "hoverinfo": "text",
-        "marker": {"color": [COLOURS[bar.role] for bar in entries]},
-    }
-    layout = {
-        "xaxis": axis,
-        "yaxis": label_axis([bar.label for bar in entries]),
-        "height": 110 + 26 * len(entries),
-    }
-    return Chart(
-        name, alt, {"data": [trace], "layout": layout, "narrow": [plain(bar.narrow) for bar in entries]}
-    )
+    axis, factor = time_axis([bar.ms for bar in entries], "time", from_zero=True)
+    told = [units.duration(bar.ms) for bar in entries]
+    figure = _bars(entries, factor, told, axis, 110)
+    return Chart(name, alt, {**figure, "narrow": [plain(bar.narrow) for bar in entries]})
 
 
 def shares(name: str, alt: str, entries: Sequence[Bar]) -> Chart:
     """Horizontal bars of shares of one (in ``ms``), the first on top."""
-    trace = {
-        "type": "bar", "orientation": "h", "x": [100 * bar.ms for bar in entries], "y": list(range(len(entries))),
-        "text": [plain(bar.text) for bar in entries], "textposition": "outside", "cliponaxis": False,
-        "hovertext": [plain(f"{bar.label}: {bar.text}") for bar in entries], "hoverinfo": "text",
-        "marker": {"color": [COLOURS[bar.role] for bar in entries]},
-    }  # fmt: skip
     most = max(bar.ms for bar in entries)
+    axis = {"ticksuffix": " %", "range": [0, 145 * most or 1]}
+    return Chart(name, alt, _bars(entries, 100, [bar.text for bar in entries], axis, 90))
+
+
+def _bars(
+    entries: Sequence[Bar], factor: float, told: Sequence[str], axis: Mapping[str, Any], room: int
+) -> dict[str, Any]:
+    """``told`` is what stands beside the pointer, ``room`` the height of all but the bars."""
+    trace = {
+        "type": "bar", "orientation": "h", "x": [factor * bar.ms for bar in entries], "y": list(range(len(entries))),
+        "text": [plain(bar.text) for bar in entries], "textposition": "outside", "cliponaxis": False,
+        "hovertext": [plain(f"{bar.label}: {one}") for bar, one in zip(entries, told, strict=True)],
+        "hoverinfo": "text", "marker": {"color": [COLOURS[bar.role] for bar in entries]},
+    }  # fmt: skip
     layout = {
-        "xaxis": {"ticksuffix": " %", "range": [0, 145 * most or 1]},
+        "xaxis": axis,
         "yaxis": label_axis([bar.label for bar in entries]),
-        "height": 90 + 26 * len(entries),
+        "height": room + 26 * len(entries),
     }
-    return Chart(name, alt, {"data": [trace], "layout": layout})
+    return {"data": [trace], "layout": layout}
 
 
 def whiskers(name: str, alt: str, entries: Sequence[Whisker]) -> Chart:
@@ -304,10 +291,10 @@ def time_axis(
             "type": "log",
             "range": [math.log10(start), math.log10(high * room)],
             "tickvals": ticks,
-            "ticktext": [units.time(tick).replace(".00 ", " ").replace(".0 ", " ") for tick in ticks],
+            "ticktext": [units.duration(tick).replace(".00 ", " ").replace(".0 ", " ") for tick in ticks],
             "title": {"text": f"{plain(title)} (logarithmic)"},
         }, 1.0
-    unit = units.time(high).split()[-1]
+    unit = units.duration(high).split()[-1]
     factor = {"ns": 1e6, "µs": 1e3, "ms": 1.0, "s": 1e-3}[unit]
     axis: dict[str, Any] = {"title": {"text": f"{plain(title)} ({unit})"}}
     room = (high - low) * 0.06 or high * 0.06

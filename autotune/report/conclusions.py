@@ -1,6 +1,6 @@
 """``summary.csv`` and ``effects.csv``: what the report concludes, as tables that read into pandas with no options."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,6 +19,7 @@ from autotune.record import (
     minimax,
     once_ms,
     time_ms,
+    times_of,
 )
 
 __all__ = [
@@ -86,15 +87,6 @@ def groups(studies: Iterable[Study]) -> list[list[Study]]:
     return list(found.values())
 
 
-def times_of(studies: Sequence[Study]) -> dict[str, dict[Configuration, float]]:
-    """Workload -> configuration -> ms; a second study of a workload has a part of its identity in the name."""
-    times: dict[str, dict[Configuration, float]] = {}
-    for study in studies:
-        name = study.workload if study.workload not in times else f"{study.workload} ({study.identity[:8]})"
-        times[name] = {t.configuration: time_ms(t) for t in study.trials if t.measurement}
-    return {workload: row for workload, row in times.items() if row}
-
-
 def summary_frame(studies: Iterable[Study]) -> pd.DataFrame:
     """A row for each configuration that has a name in each study, with the columns of ``SUMMARY``."""
     rows = []
@@ -122,7 +114,6 @@ def _summary(
         "in_tie_set": bool(decision and trial in decision.tie_set),
     }  # fmt: skip
     if trial and trial.measurement and decision:
-        used = [p for p in trial.profiles if p.registers]
         over = margin(trial, decision.winner)
         row |= {
             "time_over_winner_low": over.low,
@@ -130,8 +121,8 @@ def _summary(
             "time_ms": time_ms(trial),
             "spread_relative": trial.measurement.spread,
             "time_over_winner": time_ms(trial) / time_ms(decision.winner),
-            "registers": max((p.registers for p in used), default=None),
-            "occupancy": min((p.occupancy for p in used), default=None),
+            "registers": trial.registers,
+            "occupancy": trial.occupancy,
             "footprint_bytes": trial.measurement.footprint_bytes,
             "once_ms": once_ms(trial),
         }

@@ -13,7 +13,7 @@ from autotune.record import Importance, Pairing, Study, Timed, Trial, effects_fr
 from autotune.report.blocks import Block, Column, Table
 from autotune.report.charts import COLOURS, Bar, Chart, Whisker, plain, shares, whiskers
 
-__all__ = ["TOTAL", "clustered", "effects_blocks"]
+__all__ = ["clustered", "effects_blocks"]
 
 
 TOTAL = "whole plan"
@@ -32,13 +32,7 @@ _FIGURES = (
 
 
 def clustered(
-    name: str,
-    timed: Timed,
-    pairing: Pairing,
-    partners: Sequence[str],
-    row_of: Mapping[int, int],
-    *,
-    half: bool = True,
+    name: str, timed: Timed, pairing: Pairing, partners: Sequence[str], row_of: Mapping[int, int]
 ) -> Block:
     """``partners`` are the other policies, the most interacting first; ``row_of`` tells for a position in ``timed``
     where the page's table of trials has it. A bar is one pair; where there are more than ``MOST_BARS`` it is the median
@@ -81,15 +75,27 @@ def clustered(
     if rows:
         figure["data"][0]["customdata"] = rows
     chart = Chart(name, f"{title}: {text}; {each}", {**figure, "choices": choices}, caption=False)
-    table_rows = []
-    percent = percents[TOTAL]
-    for head in dict.fromkeys(heads):
-        members = [pair for key in bars if key[: len(outer)] == head for pair in groups[key]]
+    clusters = {
+        head: [pair for key in bars if key[: len(outer)] == head for pair in groups[key]]
+        for head in dict.fromkeys(heads)
+    }
+    table = _table(name, timed, outer, clusters, percents[TOTAL])
+    return Block(title=title, text=f"{text}; {each}.", chart=chart, table=table, folded_table=True, half=True)
+
+
+def _table(
+    name: str,
+    timed: Timed,
+    outer: Sequence[str],
+    clusters: Mapping[tuple[int, ...], list[int]],
+    percent: NDArray[np.float64],
+) -> Table:
+    rows = []
+    for head, members in clusters.items():
         values = [timed.values[p][c] for p, c in zip(outer, head, strict=True)]
-        table_rows.append((*values, *summarised(percent[members])))
+        rows.append((*values, *summarised(percent[members])))
     heading = tuple(Column(policy, policy) for policy in outer)
-    table = Table(name, f"As a table, by cluster ({TOTAL})", (*heading, *_FIGURES), tuple(table_rows))
-    return Block(title=title, text=f"{text}; {each}.", chart=chart, table=table, folded_table=True, half=half)
+    return Table(name, f"As a table, by cluster ({TOTAL})", (*heading, *_FIGURES), tuple(rows))
 
 
 def _most(codes: Mapping[str, NDArray[Any]], names: Sequence[str], most: int) -> list[str]:
@@ -192,12 +198,7 @@ MOST_FIGURES, OPEN_FIGURES = 24, 8
 
 MOST_INTERACTIONS = 15
 
-_COLUMNS = (
-    Column("policy", "policy"), Column("base", "from"), Column("value", "to"), Column("pairs", "pairs", "count"),
-    Column("mean_percent", "mean", "change"), Column("median_percent", "median", "change"),
-    Column("minimum_percent", "lowest", "change"), Column("maximum_percent", "highest", "change"),
-    Column("faster_share", "faster in", "share"),
-)  # fmt: skip
+_CHANGED = (Column("policy", "policy"), Column("base", "from"), Column("value", "to"))
 
 
 def effects_blocks(study: Study, timed: Timed, trials: list[Trial]) -> list[Block]:
@@ -220,7 +221,7 @@ def effects_blocks(study: Study, timed: Timed, trials: list[Trial]) -> list[Bloc
         blocks.append(
             Block(
                 title="Main effects",
-                table=Table("effects", caption, _COLUMNS, tuple(main)),
+                table=Table("effects", caption, (*_CHANGED, *_FIGURES), tuple(main)),
                 chart=whiskers("effects", f"{caption}: range, mean and median", entries),
             )
         )
@@ -232,7 +233,11 @@ def effects_blocks(study: Study, timed: Timed, trials: list[Trial]) -> list[Bloc
     if rest:
         caption = "Change of time between the other values"
         blocks.append(
-            Block(title=caption, table=Table("effects_between", caption, _COLUMNS, rest), folded=True)
+            Block(
+                title=caption,
+                table=Table("effects_between", caption, (*_CHANGED, *_FIGURES), rest),
+                folded=True,
+            )
         )
     return blocks
 
@@ -266,10 +271,9 @@ def _by_kernel(timed: Timed, main: list[tuple[Any, ...]]) -> Block:
         for kernel, frame in frames.items()
     }
     columns = [Column(f"mean_percent_{kernel or 'plan'}", kernel or TOTAL, "change") for kernel in means]
-    head = (Column("policy", "policy"), Column("base", "from"), Column("value", "to"))
     rows = tuple((*row[:3], *(of.get(row[:3]) for of in means.values())) for row in main)
     caption = "Mean change of each kernel's time"
-    return Block(title="By kernel", table=Table("effects_by_kernel", caption, (*head, *columns), rows))
+    return Block(title="By kernel", table=Table("effects_by_kernel", caption, (*_CHANGED, *columns), rows))
 
 
 def _figures(study: Study, timed: Timed, found: Importance, trials: list[Trial]) -> list[Block]:

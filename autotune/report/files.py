@@ -19,10 +19,10 @@ from autotune.report.static_pass import read_static
 from autotune.report.trials import Code
 from autotune.report.verdict import Use
 
-__all__ = ["LIMITS", "STATIC", "generated", "write_all", "write_static_report"]
+__all__ = ["generated", "write_all", "write_static_report"]
 
 
-LIMITS = "limits.json"  # the device's measured ceilings, where they lie beside the record
+CEILINGS = "limits.json"  # the device's measured ceilings, where they lie beside the record
 
 STATIC = "static.csv"  # a static pass of the family, where one lies there
 
@@ -40,7 +40,7 @@ def write_all(
     where that is another one: ceilings and a static pass may lie in either. ``policies`` are the
     folders where a program would look for the winners. Raises StoreError.
     """
-    limits = read_ceilings(_in_either(folder, record, LIMITS))
+    ceilings = read_ceilings(_in_either(folder, record, CEILINGS))
     static = read_static(_in_either(folder, record, STATIC), studies)
     code = generated(known or {})
     return {
@@ -50,7 +50,7 @@ def write_all(
         "report": write_report(
             studies,
             folder / "report.html",
-            limits=limits,
+            ceilings=ceilings,
             code=code,
             static=static,
             use=lambda study: used(study, policies, known or {}),
@@ -96,8 +96,10 @@ def _in_either(folder: Path, record: Path | None, name: str) -> Path:
 def write_static_report(folder: Path, studies: Sequence[Study], known: Mapping[str, Family]) -> Path:
     """``report.html`` in ``folder`` with the static pass that lies there, after the ``studies`` of the record beside it
     where there are any. Raises StoreError."""
-    limits, static = read_ceilings(folder / LIMITS), read_static(folder / STATIC)
-    return write_report(studies, folder / "report.html", limits=limits, code=generated(known), static=static)
+    ceilings, static = read_ceilings(folder / CEILINGS), read_static(folder / STATIC)
+    return write_report(
+        studies, folder / "report.html", ceilings=ceilings, code=generated(known), static=static
+    )
 
 
 def generated(known: Mapping[str, Family]) -> Code:

@@ -20,7 +20,7 @@ _SHOWN = {
 }  # fmt: skip
 
 _AS_READ = {
-    "time_ms": units.time, "spread_relative": units.spread, "time_over_winner": units.ratio,
+    "time_ms": units.duration, "spread_relative": units.spread, "time_over_winner": units.ratio,
     "occupancy": units.share, "footprint_bytes": units.size, "registers": units.count,
 }  # fmt: skip
 

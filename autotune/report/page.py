@@ -15,10 +15,10 @@ from plotly.offline import get_plotlyjs
 from autotune import figures as units
 from autotune.declaration import Configuration, PolicyValue
 from autotune.files import clean, write_text
-from autotune.record import Study, Timed, effects_frame, minimax
+from autotune.record import Study, Timed, effects_frame
 from autotune.report.across import Across, across
 from autotune.report.blocks import Block, Table
-from autotune.report.conclusions import groups, times_of
+from autotune.report.conclusions import groups
 from autotune.report.effects import effects_blocks
 from autotune.report.progress import search_blocks
 from autotune.report.static_pass import Static
@@ -86,24 +86,24 @@ def write_report(
     studies: Iterable[Study],
     path: str | Path,
     *,
-    limits: Mapping[str, Any] | None = None,
+    ceilings: Mapping[str, Any] | None = None,
     code: Code | None = None,
     static: Static | None = None,
     use: Callable[[Study], Use] = lambda study: Use(),
 ) -> Path:
     """Write the report of ``studies`` to ``path``, whole or not at all. Raises StoreError.
 
-    ``limits`` are the device's measured ceilings (``limits.read_limits``); ``code`` gives the code that is generated
-    for a configuration, so that two can be compared by it; ``static`` is a static pass (``static.read_static``), a part
+    ``ceilings`` are the device's measured ceilings (``read_ceilings``); ``code`` gives the code that is generated
+    for a configuration, so that two can be compared by it; ``static`` is a static pass (``read_static``), a part
     of its own; ``use`` says how a program gets at a study's winner. The page has what it is given and says so of
     the rest.
     """
-    return write_text(path, _render(tuple(studies), limits, code, static, use))
+    return write_text(path, _render(tuple(studies), ceilings, code, static, use))
 
 
 def _render(
     studies: Sequence[Study],
-    limits: Mapping[str, Any] | None,
+    ceilings: Mapping[str, Any] | None,
     code: Code | None,
     static: Static | None,
     use: Callable[[Study], Use],
@@ -114,13 +114,14 @@ def _render(
     wholes: dict[str, Across] = {}
     for group in groups(studies):
         anchor = f"across-{len(wholes) + 1}" if len(group) > 1 else ""
-        common = minimax(times_of(group)) if anchor else None
+        common = None
         if anchor:
             wholes[anchor] = across(group)
+            common = wholes[anchor].minimax
         chosen = common.configuration if common else None
         for study in group:
             anchor_of = f"study-{len(views) + 1}"
-            views.append(_view(study, anchor_of, anchor, most, texts, chosen, limits, code, use))
+            views.append(_view(study, anchor_of, anchor, most, texts, chosen, ceilings, code, use))
     environment = jinja2.Environment(
         autoescape=True,
         loader=jinja2.FileSystemLoader(_FOLDER),
@@ -158,7 +159,7 @@ def _view(
     most: int,
     texts: int,
     common: Configuration | None,
-    limits: Mapping[str, Any] | None,
+    ceilings: Mapping[str, Any] | None,
     code: Code | None,
     use: Callable[[Study], Use],
 ) -> _View:
@@ -187,10 +188,10 @@ def _view(
         ranking=ranking,
         effects=tuple(effects_blocks(study, timed, trials)),
         kernels=timed.kernels,
-        why=tuple(why_blocks(study, decision, trials, roles, limits)) if decision else (),
+        why=tuple(why_blocks(study, decision, trials, roles, ceilings)) if decision else (),
         choice=tuple(choice_blocks(decision, trials, roles)) if decision else (),
         search=tuple(search_blocks(study)),
-        trials=every_trial(study, trials, texts, roles, code, limits),
+        trials=every_trial(study, trials, texts, roles, code, ceilings),
     )
 
 

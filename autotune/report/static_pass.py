@@ -1,104 +1,81 @@
 """The static pass on the page: registers and occupancy by architecture, occupancy over block sizes, how far the next
 block is, and configurations that a neighbour beats in everything the compiler tells."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from autotune.compile import (
-    _HINTS,
     BLOCK_SIZES,
+    OF_THE_BLOCK,
     KernelProfile,
     StaticProfile,
-    _figures,
     better_neighbours,
     occupancy_curve,
     registers_to_next_block,
 )
 from autotune.declaration import Family
 from autotune.errors import DeviceError, StoreError
-from autotune.files import cell_text, clean
+from autotune.files import cell_text, clean, csv_text, write_text
 from autotune.record import Study, newest
 from autotune.report.blocks import Block, Column, Table
 from autotune.report.charts import CYCLE, DASHES, Chart, plain
 
-__all__ = ["Static", "read_static", "static_blocks", "write_static"]
+__all__ = ["Static", "read_static", "write_static"]
+
+
+_FIGURES = tuple(KernelProfile.__dataclass_fields__)
+
+_DIGESTS = ("source_digest", "space_digest")
+
+_HINTS = ("registers_to_next_block", "dominated_by", "dominated_because")
 
 
 def write_static(family: Family, rows: Sequence[StaticProfile], path: Path) -> None:
     """``static.csv``: a row per architecture, configuration and kernel, with what the figures suggest. Raises
     StoreError."""
-    import pandas as pd
-
-    from autotune.files import clean, csv_text, write_text
-
-    figures = list(KernelProfile.__dataclass_fields__)
-    taken = {
-        "family",
-        "arch",
-        "configuration",
-        "source_digest",
-        "space_digest",
-        "state",
-        "reason",
-        *figures,
-        *_HINTS,
-    }
-    better = {
-        arch: better_neighbours(
-            {
-                r.configuration: r.kernels
-                for r in rows
-                if r.arch == arch and r.kernels and all(p.limited_by for p in r.kernels)
-            }
-        )
-        for arch in dict.fromkeys(r.arch for r in rows)
-    }
-    table = []
-    for row in rows:
-        base: dict[str, object] = {
-            "family": family.name,
-            "arch": row.arch,
-            "configuration": row.configuration.id,
-            "source_digest": family.source_digest,
-            "space_digest": family.space_digest,
-        }
-        for name, value in row.configuration.items():
-            base[f"policy_{name}" if name in taken else name] = value
-        if row.message:
-            table.append({**base, "state": "compile_failed", "reason": clean(row.message)})
-        above = better[row.arch].get(row.configuration)
-        for kernel in row.kernels:
-            hints = (
-                registers_to_next_block(row.arch, kernel) if kernel.limited_by else None,
-                above.configuration.id if above else None,
-                above.why if above else None,
-            )
-            table.append(
-                {
-                    **base,
-                    "state": "compiled",
-                    "reason": "",
-                    **_figures(kernel),
-                    **dict(zip(_HINTS, hints, strict=True)),
-                }
-            )
-    columns = dict.fromkeys(name for line in table for name in line)
-    frame = pd.DataFrame(table, columns=list(columns))
-    for name in (*figures, _HINTS[0]):
+    table = [line for arch in dict.fromkeys(r.arch for r in rows) for line in _of_arch(family, arch, rows)]
+    frame = pd.DataFrame(table, columns=list(dict.fromkeys(name for line in table for name in line)))
+    for name in (*_FIGURES, _HINTS[0]):
         if name in frame and name not in ("kernel", "occupancy", "limited_by"):
-            frame[name] = frame[name].astype(
-                "Int64"
-            )  # a configuration that does not compile must not make 32 32.0
+            # A configuration that does not compile must not make 32 32.0.
+            frame[name] = frame[name].astype("Int64")
     write_text(path, csv_text(frame))
 
 
-MOST_ROWS = 20  # of a table; static.csv has all
+def _of_arch(family: Family, arch: str, rows: Sequence[StaticProfile]) -> Iterator[dict[str, object]]:
+    own = [row for row in rows if row.arch == arch]
+    known = {r.configuration: r.kernels for r in own if r.kernels and all(p.limited_by for p in r.kernels)}
+    better = better_neighbours(known)
+    digests = {"source_digest": family.source_digest, "space_digest": family.space_digest}
+    taken = {"family", "arch", "configuration", *_DIGESTS, "state", "reason", *_FIGURES, *_HINTS}
+    for row in own:
+        line: dict[str, object] = {
+            "family": family.name, "arch": arch, "configuration": row.configuration.id, **digests,
+            **{f"policy_{n}" if n in taken else n: value for n, value in row.configuration.items()},
+        }  # fmt: skip
+        if row.message:
+            yield {**line, "state": "compile_failed", "reason": clean(row.message)}
+        above = better.get(row.configuration)
+        for kernel in row.kernels:
+            registers = registers_to_next_block(arch, kernel) if kernel.limited_by else None
+            hints = (registers, above.configuration.id if above else None, above.why if above else None)
+            figures = asdict(kernel)
+            if not kernel.limited_by:  # what depends on a block that is not known is blank
+                figures |= dict.fromkeys(OF_THE_BLOCK)
+            yield {
+                **line,
+                "state": "compiled",
+                "reason": "",
+                **figures,
+                **dict(zip(_HINTS, hints, strict=True)),
+            }
 
-_DIGESTS = ("source_digest", "space_digest")
+
+MOST_ROWS = 20  # of a table; static.csv has all
 
 _NUMBERS = (
     "block_size", "registers", "spill_store_bytes", "spill_load_bytes", "static_shared_bytes", "dynamic_shared_bytes",

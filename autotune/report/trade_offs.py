@@ -102,5 +102,5 @@ def _break_even(decision: Decision, timed: Sequence[Trial]) -> list[Block]:
     text = f"From {last.calls_from:,} calls on the fastest layout is the cheapest too."
     if len(found) == 1:
         text = "One configuration is the cheapest however often it is called."
-    text += f" It costs {units.time(once_ms(last.trial))} once and {units.time(time_ms(last.trial))} a call."
+    text += f" It costs {units.duration(once_ms(last.trial))} once and {units.duration(time_ms(last.trial))} a call."
     return [Block(title="Break-even launches", text=text, table=table, chart=chart)]

@@ -8,7 +8,7 @@ from typing import Any
 
 from autotune.declaration import Configuration
 from autotune.files import clean
-from autotune.record import Decision, Study, Trial, policy_values, ranked
+from autotune.record import Decision, Study, Trial, once_ms, policy_values, ranked
 from autotune.report.ceilings import of_ceiling
 from autotune.report.verdict import Roles
 
@@ -42,7 +42,7 @@ def every_trial(
     texts: int,
     roles: Roles,
     code: Code | None = None,
-    limits: Mapping[str, Any] | None = None,
+    ceilings: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """``trials`` in columns, where the whole page has ``texts`` distinct reasons and notes.
 
@@ -52,49 +52,15 @@ def every_trial(
     trials are compared. ``roles`` are [name, row] of what can be chosen by name there, ``code`` the generated code by
     row, as numbers of ``lines``.
     """
-    longest = max(60, min(600, _TEXT_BUDGET // max(1, texts)))
-    measured = [trial.measurement for trial in trials]
-    ranks = (i + 1 if one else None for i, one in enumerate(measured))
     columns = [
-        _numbers("rank", "rank", "count", ranks),
-        _numbers("time_ms", "time", "time", (one.time_ms if one else None for one in measured)),
-        _numbers("spread_relative", "±", "spread", (one.spread if one else None for one in measured)),
-        _names("state", "state", (trial.state for trial in trials)),
-    ]
-    for name in policy_values(study):
-        column = _names(name, name, (trial.configuration[name] for trial in trials))
-        columns.append({**column, "kind": "policy", "default": clean(str(study.control[name]))})
-    used = [[p for p in trial.profiles if p.registers] for trial in trials]
-    if any(used):
-        least = [min(profiles, key=lambda p: p.occupancy, default=None) for profiles in used]
-        most = [max((p.registers for p in profiles), default=None) for profiles in used]
-        spills = [sum(p.spill_store_bytes + p.spill_load_bytes for p in ps) if ps else None for ps in used]
-        columns += [
-            _numbers("registers", "registers", "count", most),
-            _numbers("spill_bytes", "spilled bytes", "count", spills),
-            _numbers("occupancy", "occupancy", "share", (p.occupancy if p else None for p in least)),
-            _names("limited_by", "limited by", (p.limited_by if p else "" for p in least)),
-        ]
-    once = [one.transform_ms + one.transfer_ms if one else None for one in measured]
-    columns += [
-        _numbers(
-            "footprint_bytes",
-            "footprint",
-            "bytes",
-            (one.footprint_bytes if one else None for one in measured),
-        ),
-        _numbers("once_ms", "once", "time", once),
-        _numbers(
-            "transfer_bytes",
-            "sent",
-            "bytes",
-            (one.transfer_bytes or None if one else None for one in measured),
-        ),
-        *_ceilings(study, trials, limits),
+        *_times(trials),
+        *_policies(study, trials),
+        *_compiled(trials),
+        *_costs(trials),
+        *_ceilings(study, trials, ceilings),
         *_details(trials),
+        _remarks(trials, max(60, min(600, _TEXT_BUDGET // max(1, texts)))),
     ]
-    remarks = _names("reason", "reason and notes", (_remarks(trial, longest) for trial in trials))
-    columns.append({**remarks, "kind": "remark"})
     named = [
         [clean(", ".join(names)), row]
         for row, trial in enumerate(trials)
@@ -108,6 +74,54 @@ def every_trial(
         "roles": named,
         **_code(study, trials, roles, code),
     }
+
+
+def _times(trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    measured = [trial.measurement for trial in trials]
+    return [
+        _numbers("rank", "rank", "count", (i + 1 if one else None for i, one in enumerate(measured))),
+        _numbers("time_ms", "time", "time", (one.time_ms if one else None for one in measured)),
+        _numbers("spread_relative", "±", "spread", (one.spread if one else None for one in measured)),
+        _names("state", "state", (trial.state for trial in trials)),
+    ]
+
+
+def _policies(study: Study, trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    columns = []
+    for name in policy_values(study):
+        column = _names(name, name, (trial.configuration[name] for trial in trials))
+        columns.append({**column, "kind": "policy", "default": clean(str(study.control[name]))})
+    return columns
+
+
+def _compiled(trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    """What the compiler told, of the kernel that uses most or fits least; nothing where it told nothing."""
+    used = [[p for p in trial.profiles if p.registers] for trial in trials]
+    if not any(used):
+        return []
+    least = [min(profiles, key=lambda p: p.occupancy, default=None) for profiles in used]
+    spills = [sum(p.spilled_bytes for p in profiles) if profiles else None for profiles in used]
+    return [
+        _numbers("registers", "registers", "count", (trial.registers for trial in trials)),
+        _numbers("spill_bytes", "spilled bytes", "count", spills),
+        _numbers("occupancy", "occupancy", "share", (trial.occupancy for trial in trials)),
+        _names("limited_by", "limited by", (p.limited_by if p else "" for p in least)),
+    ]
+
+
+def _costs(trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    measured = [trial.measurement for trial in trials]
+    sent = (one.transfer_bytes or None if one else None for one in measured)
+    return [
+        _numbers(
+            "footprint_bytes",
+            "footprint",
+            "bytes",
+            (one.footprint_bytes if one else None for one in measured),
+        ),
+        _numbers("once_ms", "once", "time", (once_ms(t) if t.measurement else None for t in trials)),
+        _numbers("transfer_bytes", "sent", "bytes", sent),
+    ]
 
 
 def as_script(value: Any) -> str:
@@ -133,16 +147,16 @@ def _details(trials: Sequence[Trial]) -> list[dict[str, Any]]:
         ):  # fmt: skip
             values = (getattr(p, name) if p else None for p in of)
             columns.append(_numbers(f"{name}_{kernel}", f"{kernel}: {label}", kind, values))
-        limits = (p.limited_by if p else "" for p in of)
-        columns.append(_names(f"limited_by_{kernel}", f"{kernel}: limited by", limits))
+        limiting = (p.limited_by if p else "" for p in of)
+        columns.append(_names(f"limited_by_{kernel}", f"{kernel}: limited by", limiting))
     return [{**column, "detail": True} for column in columns]
 
 
 def _ceilings(
-    study: Study, trials: Sequence[Trial], limits: Mapping[str, Any] | None
+    study: Study, trials: Sequence[Trial], ceilings: Mapping[str, Any] | None
 ) -> list[dict[str, Any]]:
     """The share of the ceiling that each came nearest to, and which one that is."""
-    found = [of_ceiling(study, trial, limits) for trial in trials] if limits else []
+    found = [of_ceiling(study, trial, ceilings) for trial in trials] if ceilings else []
     if not any(found):
         return []
     nearest = [max(of, key=lambda name: of[name]) if of else "" for of in found]
@@ -178,6 +192,11 @@ def _names(key: str, label: str, values: Iterable[object]) -> dict[str, Any]:
     return {"key": key, "label": label, "kind": "text", "names": list(codes), "codes": taken}
 
 
-def _remarks(trial: Trial, longest: int) -> str:
-    text = "\n".join([*([trial.reason] if trial.reason else []), *trial.notes])
-    return clean(text[:longest]) + (" … (whole in results.csv)" if len(text) > longest else "")
+def _remarks(trials: Sequence[Trial], longest: int) -> dict[str, Any]:
+    """Reasons and notes, cut at ``longest`` characters."""
+
+    def remark(trial: Trial) -> str:
+        text = "\n".join([*([trial.reason] if trial.reason else []), *trial.notes])
+        return clean(text[:longest]) + (" … (whole in results.csv)" if len(text) > longest else "")
+
+    return {**_names("reason", "reason and notes", map(remark, trials)), "kind": "remark"}

@@ -46,7 +46,6 @@ from autotune.report.charts import Bar, Chart, bars
 
 __all__ = [
     "Answer",
-    "Card",
     "Roles",
     "Use",
     "Verdict",
@@ -227,7 +226,7 @@ def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> V
     ]
     ties = len(decision.tie_set)
     cards = (
-        Card("time_ms", "time of one call", time_ms(winner), units.time(time_ms(winner)),
+        Card("time_ms", "time of one call", time_ms(winner), units.duration(time_ms(winner)),
              f"{units.spread(winner.measurement.spread)} over {winner.measurement.samples:,} samples"),
         *others,
         Card("tie_set", "in the tie set", ties, units.count(ties), "within noise of the best, with it"),
@@ -272,7 +271,7 @@ def ladder(
         rates = [_rate(study, name, ms) for name in ("operations", "bytes")]
         rows.append((label, ms, trial.measurement.spread, ms / best, *rates, None, configuration))
         role = "winner" if "winner" in known else "control" if "control" in known else "preset"
-        entries.append(Bar(label, label, ms, role, f"{units.time(ms)}  ({units.ratio(ms / best)})"))
+        entries.append(Bar(label, label, ms, role, f"{units.duration(ms)}  ({units.ratio(ms / best)})"))
     table = without_empty(
         Table("presets", "Presets in declared order, then the runner-up and the winner", columns, tuple(rows))
     )
@@ -288,7 +287,7 @@ def tie_table(decision: Decision) -> Table:
         (
             time_ms(trial),
             trial.measurement.spread,
-            min((p.occupancy for p in trial.profiles if p.registers), default=None),
+            trial.occupancy,
             trial.measurement.footprint_bytes,
             trial.configuration,
         )
@@ -312,7 +311,7 @@ def _fact(key: str, value: Any) -> object:
     if key == "phases_s":
         return {phase: f"{units.bare(float(seconds))} s" for phase, seconds in value.items()}
     if key.endswith("_ms"):
-        return units.time(float(value))
+        return units.duration(float(value))
     if key.endswith("_share"):
         return units.share(float(value))
     return f"{value} MHz" if key.endswith("_mhz") else value
@@ -320,7 +319,9 @@ def _fact(key: str, value: Any) -> object:
 
 def _timed(trial: Trial) -> str:
     return (
-        f"{units.time(time_ms(trial))} {units.spread(trial.measurement.spread)}" if trial.measurement else ""
+        f"{units.duration(time_ms(trial))} {units.spread(trial.measurement.spread)}"
+        if trial.measurement
+        else ""
     )
 
 
@@ -352,8 +353,8 @@ def _sentences(decision: Decision) -> Iterable[str]:
         return
     if pays := break_even(winner, control):
         yield (
-            f"Its layout costs {units.time(once_ms(winner))} once (transform and transfer; the control's costs "
-            f"{units.time(once_ms(control))}), which pays after {pays.launches:,} "
+            f"Its layout costs {units.duration(once_ms(winner))} once (transform and transfer; the control's costs "
+            f"{units.duration(once_ms(control))}), which pays after {pays.launches:,} "
             f"{'call' if pays.launches == 1 else 'calls'}."
         )
 
@@ -387,7 +388,7 @@ def _warnings(
             yield f"The winner's own interval is wide ({units.spread(winner.measurement.spread)}){more}."
         floor = study.about.floor_ms or 0
         if floor and time_ms(winner) < 3 * floor:
-            yield f"The winner takes less than three empty kernels ({units.time(floor)} each)."
+            yield f"The winner takes less than three empty kernels ({units.duration(floor)} each)."
         yield from (f"Of the winner: {note}" for note in winner.notes)
     largest = effects.assign(change=effects[["minimum_percent", "maximum_percent"]].abs().max(axis=1))
     for policy, change in largest.groupby("policy", sort=False)["change"].max().items():
@@ -446,12 +447,20 @@ def configurations(study: Study, decision: Decision, roles: Roles) -> tuple[Tabl
         named = roles.get(trial.configuration, ())
         spread = trial.measurement.spread if trial.measurement else None
         is_again = trial.measurement is not None and trial.measurement.retimed_ms > 0
-        figures = (i + 1, ms, "yes" if is_again and is_mixed else None, spread, ms / best, *_profile(trial))
+        figures = (
+            i + 1,
+            ms,
+            "yes" if is_again and is_mixed else None,
+            spread,
+            ms / best,
+            trial.registers,
+            trial.occupancy,
+        )
         rows.append((*figures, ", ".join(named), trial.configuration))
         role = next((r for r in ("winner", "tied", "control") if r in named), "preset" if named else "other")
         if role == "other" and i >= BEST:
             role = "slow"
-        text = units.time(ms) + (f"  {', '.join(named)}" if named else "")
+        text = units.duration(ms) + (f"  {', '.join(named)}" if named else "")
         entries.append(Bar(f"{told[trial.configuration]}  #{i + 1}", f"#{i + 1}", ms, role, text))
     caption = f"The {BEST} fastest and {WORST} slowest of {len(order):,} timed configurations, best first"
     if len(order) <= BEST + WORST:
@@ -473,12 +482,6 @@ def untied(study: Study, decision: Decision) -> str:
         f"{len(faster):,} that are not in the tie set have a shorter time than one that is: they were not among the "
         "finalists, which were timed again side by side, and a time from before does not compare with those."
     )
-
-
-def _profile(trial: Trial) -> tuple[int | None, float | None]:
-    """Most registers and least occupancy of the trial's kernels; None on a cpu."""
-    used = [p for p in trial.profiles if p.registers]
-    return max((p.registers for p in used), default=None), min((p.occupancy for p in used), default=None)
 
 
 def _shared(best: Sequence[Configuration], control: Configuration) -> dict[str, PolicyValue]:

@@ -11,7 +11,7 @@ from autotune import figures as units
 from autotune.compile import LIMITS, KernelProfile, occupancy
 from autotune.record import Decision, Study, Trial, time_ms
 from autotune.report.blocks import OCCUPANCY, TIME, Block, Column, Table
-from autotune.report.ceilings import ceilings
+from autotune.report.ceilings import ceiling_blocks
 from autotune.report.charts import Point, scatter
 from autotune.report.verdict import Roles
 
@@ -35,9 +35,13 @@ _TIMES = (
 
 
 def why_blocks(
-    study: Study, decision: Decision, trials: Sequence[Trial], roles: Roles, limits: Mapping[str, Any] | None
+    study: Study,
+    decision: Decision,
+    trials: Sequence[Trial],
+    roles: Roles,
+    ceilings: Mapping[str, Any] | None,
 ) -> list[Block]:
-    """``trials`` are the rows of the page's table; ``limits`` the device's measured ceilings, where they are known."""
+    """``trials`` are the rows of the page's table; ``ceilings`` what the device was measured to do, where it was."""
     timed = [trial for trial in trials if trial.measurement]
     kernels = dict.fromkeys(p.kernel for trial in timed for p in trial.profiles if p.registers)
     blocks = []
@@ -46,21 +50,18 @@ def why_blocks(
     blocks += [block for block in (_spills(timed), _footprints(timed)) if block]
     if study.about.counters:
         blocks.append(_counters(study, timed, roles))
-    return [*blocks, *ceilings(study, decision, limits)]
+    return [*blocks, *ceiling_blocks(study, decision, ceilings)]
 
 
 def _share(decision: Decision, kernel: str) -> float:
-    measured = decision.winner.measurement
-    assert measured
-    total = sum(measured.kernel_ms.values())
-    return measured.kernel_ms.get(kernel, 0.0) / total if total else 1.0
+    times = decision.winner.kernel_ms
+    total = sum(times.values())
+    return times.get(kernel, 0.0) / total if total else 1.0
 
 
 def _kernel_ms(trial: Trial, kernel: str) -> float | None:
     """Its time; None where the plan did not launch it; that of the whole plan where kernels were not told apart."""
-    assert trial.measurement
-    times = trial.measurement.kernel_ms
-    return times.get(kernel) if times else trial.measurement.time_ms
+    return trial.kernel_ms.get(kernel) if trial.kernel_ms else time_ms(trial)
 
 
 def _kernel(
@@ -106,7 +107,7 @@ def _steps(study: Study, profiles: Sequence[KernelProfile]) -> list[tuple[int, s
     arch = study.about.arch
     if not profiles or arch.removeprefix("sm_") not in {one.replace(".", "") for one in LIMITS}:
         return []
-    kinds = pd.Series([(p.block_size, p.static_shared_bytes + p.dynamic_shared_bytes) for p in profiles])
+    kinds = pd.Series([(p.block_size, p.shared_bytes) for p in profiles])
     block_size, shared = kinds.mode().iloc[0]
     low, high = min(p.registers for p in profiles), max(p.registers for p in profiles)
     if not block_size or low == high:
@@ -153,9 +154,7 @@ def _grouped(groups: Mapping[Any, Sequence[Trial]]) -> list[tuple[Any, ...]]:
 def _spills(timed: Sequence[Trial]) -> Block | None:
     groups: dict[tuple[str, int], list[Trial]] = {}
     for trial in timed:
-        spilled = [
-            (p.kernel, p.spill_store_bytes + p.spill_load_bytes) for p in trial.profiles if p.registers
-        ]
+        spilled = [(p.kernel, p.spilled_bytes) for p in trial.profiles if p.registers]
         if spilled:
             groups.setdefault(max(spilled, key=lambda one: one[1]), []).append(trial)
     if not groups:

@@ -14,7 +14,7 @@ from fakes import FakeModule, FakeToolchain
 from report_pages import fake_study
 from rich.console import Console
 
-from autotune.cli import limits as command
+from autotune.cli import ceilings as command
 from autotune.cli import records as cli_records
 from autotune.cli.commands import main
 from autotune.compile.cache import Cache, default_root
@@ -23,7 +23,7 @@ from autotune.compile.variant import Geometry
 from autotune.errors import DeviceError
 from autotune.hardware import Device, Limits
 from autotune.measure import ceilings as limits
-from autotune.record.ceilings_file import read_ceilings
+from autotune.record.readers import read_ceilings
 from autotune.report.ceilings import of_ceiling
 
 KERNELS = {one.kernel for one in limits.CEILINGS.values()}
@@ -122,18 +122,18 @@ def test_an_unknown_device_has_no_arithmetic_limit() -> None:
 def test_ceilings_are_kept_by_device_and_measured_again_on_demand(bench: Bench) -> None:
     cache = Cache(default_root())
     bench.device = replace(bench.device, name="GPU of its own test")
-    first = command.device_limits(bench, cache)  # type: ignore[arg-type]
+    first = command.device_ceilings(bench, cache)  # type: ignore[arg-type]
     count = len(bench.launched)
-    assert command.device_limits(bench, cache) == first  # type: ignore[arg-type]
+    assert command.device_ceilings(bench, cache) == first  # type: ignore[arg-type]
     assert len(bench.launched) == count
-    command.device_limits(bench, cache, again=True)  # type: ignore[arg-type]
+    command.device_ceilings(bench, cache, again=True)  # type: ignore[arg-type]
     assert len(bench.launched) == 2 * count
     kept = default_root() / "limits" / "gpu-of-its-own-test.json"
     kept.write_text("{")  # a file that cannot be read is measured anew
     assert command.cached(bench.device) is None
     assert command.cached(replace(bench.device, name="another")) is None
     with pytest.raises(DeviceError, match="measured on a GPU"):
-        command.device_limits(Bench(device=replace(bench.device, kind="cpu")), cache)  # type: ignore[arg-type]
+        command.device_ceilings(Bench(device=replace(bench.device, kind="cpu")), cache)  # type: ignore[arg-type]
 
 
 def test_the_command_prints_them_and_the_report_finds_them(
@@ -158,7 +158,7 @@ def test_the_command_prints_them_and_the_report_finds_them(
 
 def test_limits_of_an_older_form_are_printed_too() -> None:
     console = Console(record=True, width=160)
-    command.print_limits(
+    command.print_ceilings(
         {"device_name": "X", "ceilings": {"bytes_per_s": 4.26e12, "steps_per_s": 1.0}}, console
     )
     assert "4.26 T" in console.export_text()

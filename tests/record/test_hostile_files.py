@@ -34,8 +34,7 @@ from autotune.errors import (
 from autotune.files import write_text
 from autotune.policy.selection import Candidate, choose
 from autotune.record import Provenance
-from autotune.record.ceilings_file import read_ceilings
-from autotune.record.readers import read_record
+from autotune.record.readers import read_ceilings, read_record
 from autotune.record.results_csv import read_results, write_results
 from autotune.record.trial import Trial
 from autotune.report.static_pass import _NEEDED, read_static

@@ -57,7 +57,7 @@ def test_report_figures_equal_the_csv(studies: tuple[Study, Study], page: Page, 
     first = first.set_index("configuration")
     best = first["time_ms"].min()
     assert float(page.cards["time_ms"]) == pytest.approx(best)
-    assert units.time(best) in page.text
+    assert units.duration(best) in page.text
     margin = first.loc[CONTROL.id, "time_ms"] / best
     assert float(page.cards["margin_over_control"]) == pytest.approx(margin)
     assert units.ratio(margin) in page.text
@@ -333,7 +333,7 @@ def test_a_kernel_that_was_not_launched_has_no_time(tmp_path: Path) -> None:
 
 def test_ceilings_of_another_device_say_nothing(tmp_path: Path) -> None:
     limits = {"device_name": "GPU 2", "ceilings": {"bytes_per_s": 1e12}}
-    page = read_page(write_report([known(fake_study())], tmp_path / "report.html", limits=limits))
+    page = read_page(write_report([known(fake_study())], tmp_path / "report.html", ceilings=limits))
     assert "ceilings" not in page.tables
 
 

@@ -16,7 +16,7 @@ from autotune import figures as units
     ],
 )  # fmt: skip
 def test_times_for_people(ms: float, text: str) -> None:
-    assert units.time(ms) == text
+    assert units.duration(ms) == text
 
 
 def test_other_figures_for_people() -> None:

@@ -1,0 +1,94 @@
+"""Where figures come from: typed here, and in the record what every version wrote and may yet write."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import optuna
+import pytest
+from report_pages import fake_study
+
+from autotune.declaration import Configuration
+from autotune.device.clocks import POWER_OR_HEAT, reasons
+from autotune.record import Provenance, Store, newest, newest_of_each
+from autotune.record.effects import COLUMNS
+from autotune.report.conclusions import EFFECTS
+
+TOLD = Provenance(
+    device_kind="cuda",
+    date="2026-01-02",
+    features={"n": 3},
+    accuracy=("type",),
+    beside=(),
+    interrupted=True,
+    counters={"a=1": {"k": {"bytes": 2.0}}},
+    more={"nvml": "no GPU to watch"},
+)
+
+
+def test_it_is_the_same_after_it_was_written() -> None:
+    plain = json.loads(json.dumps(TOLD.to_dict()))
+    assert Provenance.from_dict(plain) == TOLD
+    assert plain["accuracy"] == ["type"] and plain["nvml"] == "no GPU to watch"
+
+
+def test_what_a_sweep_does_not_know_yet_is_not_written() -> None:
+    plain = TOLD.to_dict()
+    assert {"title", "operations", "needs", "policies", "beside", "interrupted"} <= set(plain)
+    assert not {"lost", "floor_ms", "idle_policies", "sanitized", "more"} & set(plain)
+
+
+def test_what_other_versions_wrote_is_read_and_kept() -> None:
+    older = {"date": "2025-01-01", "operations": None, "driver": 580, "colour": "red", "more": 7}
+    found = Provenance.from_dict(older)
+    assert (found.date, found.operations, found.driver, found.policies) == ("2025-01-01", None, "580", {})
+    assert found.told({"lost": "x"}).to_dict()["colour"] == "red"
+    assert found.to_dict()["more"] == 7
+
+
+@pytest.mark.parametrize("damaged", [{"features": 3}, {"policies": "all"}])
+def test_what_is_no_provenance_is_refused(damaged: dict[str, object], tmp_path: Path) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        Provenance.from_dict(damaged)
+    store, study = Store(tmp_path), fake_study()
+    store.open(study, {})
+    (name,) = optuna.get_all_study_names(store.storage)
+    optuna.load_study(study_name=name, storage=store.storage).set_user_attr("about", damaged)
+    with pytest.warns(UserWarning, match="is damaged"):
+        assert Store(tmp_path).studies() == []
+
+
+def test_the_newest_is_that_with_the_latest_date() -> None:
+    study = fake_study()
+    old, new = (replace(study, identity=d, about=Provenance(date=d)) for d in ("2026-01-01", "2026-01-02"))
+    bare = replace(study, about=Provenance())
+    assert newest([bare, new, old]) is new
+    other = replace(bare, workload="another")
+    assert newest_of_each([new, other, bare, old]) == [new, other] or newest_of_each(
+        [new, other, bare, old]
+    ) == [other, new]
+
+
+def test_roles_are_said_once_and_in_order() -> None:
+    study = fake_study()
+    decision = study.decision
+    assert decision and decision.runner_up
+    common = Configuration(dict.fromkeys(study.control, "x"))
+    assert list(study.roles(decision, common).items()) == [
+        ("winner", decision.winner.configuration),
+        ("runner-up", decision.runner_up.configuration),
+        ("control", study.control),
+        ("naive", study.control),
+        ("texture", study.presets["texture"]),
+        ("minimax", common),
+    ]
+    assert list(study.roles()) == ["control", "naive", "texture"]
+
+
+def test_sync_boost_slows_and_is_neither_power_nor_heat() -> None:
+    assert reasons(0x10) == "sync boost"
+    assert POWER_OR_HEAT == 0x4 | 0x8 | 0x20 | 0x40 | 0x80
+
+
+def test_the_columns_of_effects_are_those_of_the_frame() -> None:
+    assert tuple(EFFECTS)[6:15] == COLUMNS
