@@ -160,7 +160,7 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
         tie_set=[t.configuration.id for t in decision.tie_set],
         runner_up=decision.runner_up.configuration.id if decision.runner_up else "",
         runner_up_ms=round(cost_ms(decision.runner_up, decision.objective), 7) if decision.runner_up else 0.0,
-        margin_over_control=round(decision.margin_over_control, 3) if decision.control else 0.0,
+        margin_over_control=round(decision.over_control.ratio, 3) if decision.control else 0.0,
         binding_resource=_binding_resource(decision.winner),
         needs={
             p.kernel: {

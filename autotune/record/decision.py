@@ -75,18 +75,15 @@ class Margin:
 
 @dataclass(frozen=True)
 class Decision:
-    """The outcome of one study. Margins are ratios of times: control over winner, runner-up over winner; NaN when
-    the other was not measured; winner, control and runner-up are timed again side by side, so the ratios hold.
-    ``runner_up`` is the fastest that is slower than all of the tie set, else the fastest other one in it. Times are
-    what ``objective`` counts (``cost_ms``). ``break_even`` compares the winner for kernels alone with the one for a
-    single call."""
+    """The outcome of one study. Margins are ratios of times: control over winner, runner-up over winner; winner,
+    control and runner-up are timed again side by side, so the ratios hold. ``runner_up`` is the fastest that is
+    slower than all of the tie set, else the fastest other one in it. Times are what ``objective`` counts
+    (``cost_ms``). ``break_even`` compares the winner for kernels alone with the one for a single call."""
 
     winner: Trial
     tie_set: tuple[Trial, ...]
     runner_up: Trial | None
     control: Trial | None
-    margin_over_control: float
-    margin_over_runner_up: float
     objective: str = "kernel"
     break_even: "BreakEven | None" = None
 
@@ -137,17 +134,9 @@ def decide(trials: Sequence[Trial], control: Configuration, objective: str = "ke
     slower = [t for t in finalists if cost(t) > slowest and t.configuration != control]
     slower = slower or [t for t in ranked if cost(t) > slowest]
     runner_up = min(slower or [t for t in ties if t is not winner], key=cost, default=None)
-    by_id = {t.configuration: t for t in ranked}
-    control_trial = by_id.get(control)
+    measured = next((t for t in ranked if t.configuration == control), None)
     return Decision(
-        winner,
-        ties,
-        runner_up,
-        control_trial,
-        _ratio(control_trial, winner, objective),
-        _ratio(runner_up, winner, objective),
-        objective,
-        _break_even(trials, control, winner, objective),
+        winner, ties, runner_up, measured, objective, _break_even(trials, control, winner, objective)
     )
 
 
@@ -278,10 +267,9 @@ def decide_classes(
 
 
 def compared(decision: Decision, trials: Iterable[Trial], control: Configuration) -> Decision:
-    """``decision`` with its margin over the control that is among ``trials``, wherever that was tried."""
+    """``decision`` with the control that is among ``trials``, wherever that was tried."""
     measured = next((t for t in trials if t.measurement and t.configuration == control), None)
-    margin_over_control = _ratio(measured, decision.winner, decision.objective)
-    return replace(decision, control=measured, margin_over_control=margin_over_control)
+    return replace(decision, control=measured)
 
 
 def time_ms(trial: Trial) -> float:
@@ -391,10 +379,6 @@ def _preference(trial: Trial, control: Configuration, objective: str) -> Prefere
     changed = sum(trial.configuration[name] != control[name] for name in control)
     again = 0.0 if objective == "kernel" else time_ms(trial)  # a second launch costs that alone
     return again, -occupancy, footprint, changed, time_ms(trial), trial.configuration.id
-
-
-def _ratio(other: Trial | None, winner: Trial, objective: str) -> float:
-    return cost_ms(other, objective) / cost_ms(winner, objective) if other else math.nan
 
 
 @dataclass(frozen=True)

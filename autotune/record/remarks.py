@@ -2,25 +2,46 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from autotune.figures import number
 from autotune.record.decision import Decision, Margin, retime_ratio
 from autotune.record.study import Study
 from autotune.record.trial import Trial
 
-__all__ = ["coverage", "moved", "unbeaten"]
+__all__ = ["Coverage", "coverage", "margin_text", "moved", "unbeaten"]
 
 
 _STEADY = 0.9, 1.1  # second over first times of the finalists, on a machine that did not change meanwhile
 
 
-def coverage(study: Study) -> str:
-    """How much of the space was tried, by what, and what ended it: ``76 of 768 tried (time limit 6 s, exhaustive
-    order)``; empty for a record that does not tell."""
+@dataclass(frozen=True)
+class Coverage:
+    """``tried`` of ``whole`` (None where it is too large to list), ``excluded`` beside them, and ``how``: by what, and
+    what ended it."""
+
+    tried: int
+    whole: int | None
+    excluded: int
+    how: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """``76 of 768 tried, 4 excluded (time limit 6 s, exhaustive order)``."""
+        of = (
+            f"{self.tried:,} of {self.whole:,} tried"
+            if self.whole
+            else f"{self.tried:,} tried of more than can be listed"
+        )
+        of += f", {self.excluded:,} excluded" if self.excluded else ""
+        return of + (f" ({', '.join(self.how)})" if self.how else "")
+
+
+def coverage(study: Study) -> Coverage | None:
+    """How much of the space was tried; None for a record that does not tell."""
     searched = study.about.searched
     if not searched:
-        return ""
+        return None
     excluded = study.states().get("excluded", 0)
-    tried = int(searched.get("tried") or len(study.trials)) - excluded
     selected = searched.get("of")
     whole = searched.get("space") or selected
     budget, by = str(searched.get("budget") or ""), str(searched.get("by") or "exhaustive")
@@ -36,9 +57,8 @@ def coverage(study: Study) -> str:
         how.append("exhaustive order")
     if study.about.interrupted:
         how.append("interrupted")
-    told = f"{tried:,} of {whole:,} tried" if whole else f"{tried:,} tried of more than can be listed"
-    told += f", {excluded:,} excluded" if excluded else ""
-    return told + (f" ({', '.join(how)})" if how else "")
+    tried = int(searched.get("tried") or len(study.trials)) - excluded
+    return Coverage(tried, whole, excluded, tuple(how))
 
 
 def moved(trials: Sequence[Trial]) -> str:
@@ -66,9 +86,5 @@ def unbeaten(decision: Decision) -> str:
 
 def margin_text(margin: Margin, of: str) -> str:
     """``1.06 x the winner (0.91 to 1.24)``."""
-
-    def told(value: float) -> str:
-        return f"{value:,.0f}" if value >= 99.995 else f"{value:.2f}"
-
-    between = "" if math.isnan(margin.low) else f" ({told(margin.low)} to {told(margin.high)})"
-    return f"{told(margin.ratio)} x {of}{between}"
+    between = "" if math.isnan(margin.low) else f" ({number(margin.low)} to {number(margin.high)})"
+    return f"{number(margin.ratio)} x {of}{between}"

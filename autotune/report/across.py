@@ -71,7 +71,7 @@ def _winners(studies: Sequence[Study], chosen: Minimax | None) -> Block:
         measured = decision.winner.measurement
         common = study.times.get(chosen.configuration) if chosen else None
         over_control = decision.over_control
-        margins = (decision.margin_over_runner_up, over_control.ratio, over_control.low, over_control.high)
+        margins = (decision.over_runner_up.ratio, over_control.ratio, over_control.low, over_control.high)
         over = common / time_ms(decision.winner) if common else None
         rows.append(
             (study.workload, time_ms(decision.winner), measured.spread if measured else None, len(decision.tie_set),

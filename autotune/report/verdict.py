@@ -143,7 +143,7 @@ def answer(study: Study, decision: Decision, timed: Timed, use: Use) -> Answer:
         times=units.number(over.ratio) if known else "",
         between=_between(over, units.number),
         because=tuple(_because(timed, winner, study.control)),
-        covered=coverage(study) or _tried(study),
+        covered=str(coverage(study) or _tried(study)),
         use=use,
     )
 
@@ -196,13 +196,10 @@ def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> V
     failed: dict[str, int] = {state: states[state] for state in FAILED if state in states}
     tried = sum(n for state, n in states.items() if state != "excluded")
     ended = ", ".join(f"{states[state]:,} {state}" for state in STATES if state in states)
-    covered = coverage(study).partition(" tried")
-    whole = covered[0].partition(" of ")[2]
-    how = covered[2].partition(" (")[2].rstrip(")")
-    counts = Card(
-        "trials", "configurations tried", tried, f"{tried:,} of {whole}" if whole else units.count(tried),
-        "; ".join(filter(None, (how, ended))),
-    )  # fmt: skip
+    covered = coverage(study)
+    of = f"{tried:,} of {covered.whole:,}" if covered and covered.whole else units.count(tried)
+    how = ", ".join(covered.how) if covered else ""
+    counts = Card("trials", "configurations tried", tried, of, "; ".join(filter(None, (how, ended))))
     warnings = list(_warnings(study, decision, effects, failed))
     if decision is None:
         return Verdict("Nothing was timed, so there is no winner.", (counts,), (), tuple(warnings))

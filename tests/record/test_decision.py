@@ -46,8 +46,8 @@ def test_the_fastest_wins_with_margins_over_control_and_runner_up() -> None:
     found = decide([trial(1, "x", 3.0), trial(2, "x", 1.0), trial(2, "y", 1.5), failed(1, "y")], CONTROL)
     assert found is not None
     assert found.winner.configuration.id == "a=2,b=x"
-    assert found.margin_over_control == pytest.approx(3.0)
-    assert found.margin_over_runner_up == pytest.approx(1.5)
+    assert found.over_control.ratio == pytest.approx(3.0)
+    assert found.over_runner_up.ratio == pytest.approx(1.5)
     assert len(found.tie_set) == 1
 
 
@@ -56,7 +56,7 @@ def test_within_noise_is_a_tie_and_occupancy_breaks_it() -> None:
     assert found is not None
     assert [t.configuration.id for t in found.tie_set] == ["a=2,b=y", "a=1,b=y"]
     assert found.winner.configuration.id == "a=2,b=y"
-    assert found.margin_over_runner_up == pytest.approx(2.0 / 1.005)
+    assert found.over_runner_up.ratio == pytest.approx(2.0 / 1.005)
 
 
 def test_the_tie_set_is_as_wide_as_the_intervals_and_near_the_best_alone_win() -> None:
@@ -163,7 +163,7 @@ def test_nothing_measured_is_no_decision_and_no_control_no_margin() -> None:
     assert decide([failed(1, "x")], CONTROL) is None
     found = decide([trial(2, "y", 1.0)], CONTROL)
     assert found is not None
-    assert math.isnan(found.margin_over_control)
+    assert math.isnan(found.over_control.ratio)
     assert found.runner_up is None
 
 

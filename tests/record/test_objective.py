@@ -61,7 +61,7 @@ def test_an_objective_decides_by_its_sum(objective: str, winner: str, margin: fl
     assert found is not None
     assert found.winner.configuration.id == winner
     if objective != "with-transform":  # there control itself wins
-        assert found.margin_over_control == pytest.approx(margin)
+        assert found.over_control.ratio == pytest.approx(margin)
     assert found.objective == objective
     with pytest.raises(UnknownName, match="did you mean 'with-transfer'"):
         decide(trials, CONTROL, "with-transfers")

@@ -399,7 +399,7 @@ def test_the_control_is_tried_beside_a_selection_without_it(folder: Path, tmp_pa
         watch=lambda trial, done, total: seen.append((done, total)),
     ).run()
     assert len(study.trials) == 5 and study.decision is not None
-    assert study.decision.margin_over_control == pytest.approx(cost(study.control))
+    assert study.decision.over_control.ratio == pytest.approx(cost(study.control))
     assert seen[-1] == (4, 4)
     assert study.about.beside == (study.control.id,)
     assert study.about.searched == {"tried": 4, "of": 4, "space": 12, "by": "exhaustive"}
@@ -426,7 +426,7 @@ def test_a_control_beside_the_selection_wins_nothing(folder: Path, tmp_path: Pat
         assert each.decision is not None and each.decision.control is not None
         assert each.decision.winner.configuration.id == "block_size=64,memory=texture"
         assert each.decision.winner.proved and each.decision.control.configuration == each.control
-        assert each.decision.margin_over_control == 0.25 and not each.decision.is_reliable
+        assert each.decision.over_control.ratio == 0.25 and not each.decision.is_reliable
         (entry,) = policyfile_write.new_entries(each)
         assert entry.configuration["memory"] == "texture" and entry.margin_over_control == 0.25
         assert each.states() == {"measured": 4}

@@ -28,7 +28,7 @@ def test_every_configuration_is_measured_and_the_cheapest_wins(folder: Path, tmp
     assert states(study) == {"measured": 12}
     assert study.decision is not None
     assert study.decision.winner.configuration.id == "block_size=64,memory=readonly"
-    assert study.decision.margin_over_control == pytest.approx(cost(study.control) / 1.0)
+    assert study.decision.over_control.ratio == pytest.approx(cost(study.control) / 1.0)
 
 
 def test_presets_come_first_and_hopeless_ones_are_abandoned(folder: Path, tmp_path: Path) -> None:
