@@ -17,7 +17,7 @@ from rich.table import Table
 from autotune.declaration import Configuration
 from autotune.errors import StoreError
 from autotune.figures import duration, loss_percent
-from autotune.files import cell
+from autotune.files import cell, replaced
 from autotune.record.decision import Minimax, minimax
 from autotune.record.readers import read_record
 from autotune.record.study import Study, newest_of_each
@@ -137,11 +137,11 @@ def _columns(regrets: Regrets, chosen: Minimax | None) -> dict[Configuration, st
 
 
 def write_matrix(all_regrets: Sequence[Regrets], path: Path) -> None:
-    """Every configuration as a row of a CSV, a column of regrets for each workload; blank where it was not measured.
-    Raises StoreError."""
+    """Every configuration as a row of a CSV, a column of regrets for each workload; blank where it was not measured;
+    whole or not at all. Raises StoreError."""
     workloads = list(dict.fromkeys(w for r in all_regrets for w in r.times))
     try:
-        with path.open("w", newline="", encoding="utf-8") as file:
+        with replaced(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(["family", "device", "configuration", *map(cell, workloads)])
             for regrets in all_regrets:

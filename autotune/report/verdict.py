@@ -432,12 +432,7 @@ def configurations(study: Study, decision: Decision, roles: Roles) -> tuple[Tabl
     )
     best = time_ms(decision.winner)
     shown = [order[i].configuration for i in ranks]
-    varying = [name for name in study.control if len({configuration[name] for configuration in shown}) > 1]
-    told = {one: one.changes(study.control) for one in shown}
-    shared: Mapping[str, PolicyValue] = {}
-    if max(map(len, told.values())) > LONGEST:
-        shared = _shared(shown[:BEST], study.control)
-        told = {one: _short(one, varying, shared, study.control) for one in shown}
+    told, shared = _labels(shown, study.control)
     rows, entries = [], []
     for i in ranks:
         trial, ms = order[i], time_ms(order[i])
@@ -467,6 +462,19 @@ def configurations(study: Study, decision: Decision, roles: Roles) -> tuple[Tabl
     if shared:
         alt += f"; … is {', '.join(f'{name}={value}' for name, value in shared.items())}"
     return table, bars("configurations", alt, entries)
+
+
+def _labels(
+    shown: Sequence[Configuration], control: Configuration
+) -> tuple[dict[Configuration, str], Mapping[str, PolicyValue]]:
+    """What stands beside the bars of ``shown``, best first, and what "…" stands for there: nothing where each has room
+    for all that it changes of the control."""
+    told = {one: one.changes(control) for one in shown}
+    if max(map(len, told.values())) <= LONGEST:
+        return told, {}
+    varying = [name for name in control if len({configuration[name] for configuration in shown}) > 1]
+    shared = _shared(shown[:BEST], control)
+    return {one: _short(one, varying, shared, control) for one in shown}, shared
 
 
 def untied(study: Study, decision: Decision) -> str:
