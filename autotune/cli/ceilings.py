@@ -25,7 +25,7 @@ def device_ceilings(backend: Backend, cache: Cache, *, again: bool = False) -> d
     (a few seconds) and kept there. Raises DeviceError on a cpu, CompilerError, LaunchError."""
     if backend.device.kind != "cuda":
         raise DeviceError("ceilings are measured on a GPU: name one with --device cuda")
-    place = default_root() / "device_limits" / f"{backend.device.slug}.json"
+    place = default_root() / "limits" / f"{backend.device.slug}.json"
     if not again:
         with suppress(StoreError):  # what cannot be read is measured anew
             if kept := read_ceilings(place):

@@ -374,7 +374,7 @@ Preference = tuple[float, float, int, int, float, str]
 
 
 def _preference(trial: Trial, control: Configuration, objective: str) -> Preference:
-    occupancy = trial.occupancy or 0.0
+    occupancy = min((p.occupancy for p in trial.profiles), default=0.0)
     footprint = trial.measurement.footprint_bytes if trial.measurement else 0
     changed = sum(trial.configuration[name] != control[name] for name in control)
     again = 0.0 if objective == "kernel" else time_ms(trial)  # a second launch costs that alone

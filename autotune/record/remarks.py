@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autotune.figures import number
 from autotune.record.decision import Decision, Margin, retime_ratio
 from autotune.record.study import Study
 from autotune.record.trial import Trial
@@ -86,5 +85,9 @@ def unbeaten(decision: Decision) -> str:
 
 def margin_text(margin: Margin, of: str) -> str:
     """``1.06 x the winner (0.91 to 1.24)``."""
-    between = "" if math.isnan(margin.low) else f" ({number(margin.low)} to {number(margin.high)})"
-    return f"{number(margin.ratio)} x {of}{between}"
+
+    def told(value: float) -> str:
+        return f"{value:,.0f}" if value >= 99.995 else f"{value:.2f}"
+
+    between = "" if math.isnan(margin.low) else f" ({told(margin.low)} to {told(margin.high)})"
+    return f"{told(margin.ratio)} x {of}{between}"

@@ -118,9 +118,9 @@ def slower(factor: float, **only: Any) -> Costs:
     ("costs", "code", "said"),
     [
         (cost, 0, "4.50 x faster than control, recorded 4.50"),
-        (slower(1.05), 0, "recorded 1 ms"),
-        (slower(0.5), 0, "500 µs, recorded 1 ms"),
-        (slower(1.3), 8, "takes 1.3 ms, 30.0 % more than the recorded time"),
+        (slower(1.05), 0, "recorded 1.00 ms"),
+        (slower(0.5), 0, "500 µs, recorded 1.00 ms"),
+        (slower(1.3), 8, "takes 1.30 ms, 30.0 % more than the recorded time"),
         (slower(1.4, memory="readonly", block_size=64), 8, "the runner-up block_size=32,memory=readonly is now faster"),
         (slower(0.7, memory="global"), 8, "is 3.15 x as fast as control, 4.5 x is claimed"),
     ],

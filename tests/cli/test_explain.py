@@ -24,9 +24,9 @@ def test_the_chain_with_every_verdict(
     head, _, *rows = lines(capsys)
     assert " ".join(head) == "doubler on small (n 1000), cuda: Fake GPU"
     assert [row[:2] for row in rows] == [["taken", "exact"], ["next", "default"], ["next", "control"]]
-    assert rows[0][-4:] == ["1", "ms", "block_size=64,", "memory=readonly"]
+    assert rows[0][-4:] == ["1.00", "ms", "block_size=64,", "memory=readonly"]
     assert rows[1][-4:] == rows[0][-4:]  # the default is the same configuration
-    assert rows[2][-3:-1] == ["4.5", "ms"]  # control: its margin over the winner was recorded
+    assert rows[2][-3:-1] == ["4.50", "ms"]  # control: its margin over the winner was recorded
     source = folder / "doubler.cu"
     source.write_text(source.read_text() + "// edited\n")
     assert main(arguments) == 0
@@ -46,7 +46,7 @@ def test_an_input_that_was_not_tuned_gets_the_nearest(
                  "--policies", str(tmp_path / "policies")]) == 0  # fmt: skip
     _, _, *rows = lines(capsys)
     assert rows[0][:2] == ["taken", "nearest"]
-    assert rows[0][-4:-2] == ["4", "ms"]  # an estimate, of no configuration but the one that is taken
+    assert rows[0][-4:-2] == ["4.00", "ms"]  # an estimate, of no configuration but the one that is taken
     assert [row[1] for row in rows[1:]] == ["default", "control"]
 
 
@@ -70,7 +70,7 @@ def test_other_rows_show_what_their_configuration_took_on_this_input(
     )
     _, _, *rows = lines(capsys)
     told = {row[3 if row[1] == "nearest" else 1]: row for row in rows}
-    assert told["exact"][-4:-2] == ["1", "ms"]
+    assert told["exact"][-4:-2] == ["1.00", "ms"]
     assert told["large"][4:6] == ["1.25", "ms"]
     assert told["huge"][4:] == ["block_size=256,", "memory=texture"]  # nobody timed it here
 

@@ -38,7 +38,7 @@ def test_a_comment_costs_seconds_and_no_sweep(
     assert checked(folder, edited, "--measure") == 8
     assert renew(folder, edited) == 0
     shown = capsys.readouterr().out
-    assert f"renewed   {edited}: small  (1.02 ms, recorded 1 ms)" in shown
+    assert f"renewed   {edited}: small  (1.02 ms, recorded 1.00 ms)" in shown
     assert f"accepted  {edited}: default" in shown
     after = read(edited)
     old, new = before.entries["small"], after.entries["small"]

@@ -81,7 +81,7 @@ def test_a_sweep_that_resumes_reckons_with_its_own_trials(
     live.update(trial, 61, 1.0, 0.5)
     clock[0] = LINE_SECONDS
     live.update(trial, 81, 1.0, 0.5)
-    assert text.getvalue() == "f small: 81 of 100, about 10 s left; best 1 ms, 2 measured, busy 50%\n"
+    assert text.getvalue() == "f small: 81 of 100, about 10 s left; best 1.00 ms, 2 measured, busy 50%\n"
 
 
 def test_compiling_before_timing_is_told_on_a_pipe_and_where_it_was_left(

@@ -208,11 +208,11 @@ def test_explain_says_it(
         in capsys.readouterr().out
     )
     assert main([*arguments, "--objective", "with-transform"]) == 0
-    assert "tuned for kernel: 1 ms; none is tuned for with-transform" in capsys.readouterr().out
+    assert "tuned for kernel: 1.00 ms; none is tuned for with-transform" in capsys.readouterr().out
     update(policies, [study], "with-transform")
     assert main([*arguments, "--objective", "with-transform"]) == 0
     shown = capsys.readouterr().out
-    assert "tuned for with-transform: 6 ms" in shown
+    assert "tuned for with-transform: 6.00 ms" in shown
     assert f"break-even: {FAST} pays from 3 launches on the same data on, for fewer: it" in shown
     assert main([*arguments, "--objective", "with"]) == 2
 
