@@ -15,35 +15,6 @@ from autotune.declaration import Configuration
 from autotune.errors import UnknownName
 from autotune.record.trial import Trial
 
-__all__ = [
-    "MOST",
-    "OBJECTIVES",
-    "TIE",
-    "BreakEven",
-    "Decision",
-    "Margin",
-    "Minimax",
-    "Stretch",
-    "accuracy_class",
-    "break_even",
-    "cheapest",
-    "close_to_winner",
-    "compared",
-    "cost_ms",
-    "decide",
-    "decide_classes",
-    "fastest_first",
-    "margin",
-    "minimax",
-    "noise",
-    "objective_ms",
-    "once_ms",
-    "ranked",
-    "retime_ratio",
-    "time_ms",
-]
-
-
 OBJECTIVES = ("kernel", "with-transfer", "with-transform")
 
 

@@ -19,22 +19,6 @@ from autotune.record.decision import time_ms
 from autotune.record.study import Study
 from autotune.record.trial import Trial
 
-__all__ = [
-    "COLUMNS",
-    "Importance",
-    "Pairing",
-    "Timed",
-    "contributions",
-    "effects_frame",
-    "every_effect",
-    "importance",
-    "pairs",
-    "policy_values",
-    "settings",
-    "summarised",
-]
-
-
 MOST_VALUES = 12  # of a policy whose values are all compared with each other: 66 rows
 
 COLUMNS = (

@@ -10,8 +10,6 @@ from autotune.record.provenance import Provenance
 from autotune.record.study import Study
 from autotune.record.trial import STATES, Measurement, State, Trial
 
-__all__ = ["Foreign", "added", "figures", "policy_value"]
-
 
 def added(study: Study) -> dict[str, Any]:
     """What stands under ``autotune`` in a file that autotune wrote, which no form has a place for."""

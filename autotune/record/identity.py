@@ -16,8 +16,6 @@ from autotune.measure import Protocol
 from autotune.record.provenance import Provenance
 from autotune.record.study import Study
 
-__all__ = ["header"]
-
 
 def header(
     family: Family, workload: Workload, inputs: Inputs, device: Device, compiler: str, protocol: Protocol

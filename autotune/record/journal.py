@@ -24,9 +24,6 @@ from optuna.storages.journal import BaseJournalBackend, JournalStorage
 
 from autotune.errors import StoreError
 
-__all__ = ["journal_rows", "open_journal"]
-
-
 _log = logging.getLogger("autotune")
 
 _CHECKSUM = re.compile(

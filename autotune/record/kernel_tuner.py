@@ -21,9 +21,6 @@ from autotune.record.provenance import Provenance
 from autotune.record.study import Study
 from autotune.record.trial import State, Trial
 
-__all__ = ["from_cache", "parsed", "to_cache", "write_cache"]
-
-
 # Kernel Tuner knows three failures; the state itself is kept beside them.
 ERRORS: Mapping[State, str] = MappingProxyType(
     {

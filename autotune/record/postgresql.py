@@ -20,9 +20,6 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from autotune.errors import StoreError
 from autotune.files import pip_install
 
-__all__ = ["PostgresClaims", "open_storage"]
-
-
 _OPENING = 7_236_451_009  # the key under which tables are made, by one process at a time
 
 _TAKE = sqlalchemy.text("SELECT pg_try_advisory_lock(:key)")

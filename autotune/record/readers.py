@@ -12,8 +12,6 @@ from autotune.declaration import Configuration
 from autotune.errors import StoreError, UnknownName, UsageError
 from autotune.record.study import Study, newest_of_each
 
-__all__ = ["holds_store", "import_files", "read_ceilings", "read_record"]
-
 
 def read_record(record: str) -> list[Study]:
     """The studies in ``record``: the newest of each family, workload and device.

@@ -22,9 +22,6 @@ from autotune.record.decision import Minimax, minimax
 from autotune.record.readers import read_record
 from autotune.record.study import Study, newest_of_each
 
-__all__ = ["Regrets", "of_studies", "print_regrets", "read_regrets", "write_matrix"]
-
-
 MOST_SHOWN = 8  # columns of the printed matrix
 
 Times = Mapping[str, Mapping[Configuration, float]]

@@ -8,9 +8,6 @@ from autotune.record.decision import Decision, Margin, retime_ratio
 from autotune.record.study import Study
 from autotune.record.trial import Trial
 
-__all__ = ["Coverage", "coverage", "margin_text", "moved", "unbeaten"]
-
-
 _STEADY = 0.9, 1.1  # second over first times of the finalists, on a machine that did not change meanwhile
 
 

@@ -23,15 +23,6 @@ from autotune.record.provenance import Provenance
 from autotune.record.study import Study
 from autotune.record.trial import STATES, Measurement, Trial
 
-__all__ = [
-    "COLUMNS",
-    "policy_columns",
-    "read_results",
-    "results_frame",
-    "write_results",
-]
-
-
 COLUMNS: Mapping[str, str] = MappingProxyType(
     {
         "family": "kernel family",

@@ -26,9 +26,6 @@ from autotune.record.provenance import Provenance
 from autotune.record.study import Study, why_new
 from autotune.record.trial import Trial
 
-__all__ = ["Store", "StudyStore"]
-
-
 T = TypeVar("T")
 
 _SCHEMA = 1

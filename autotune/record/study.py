@@ -13,8 +13,6 @@ from autotune.record.decision import Decision, compared, decide, time_ms
 from autotune.record.provenance import Provenance
 from autotune.record.trial import Trial
 
-__all__ = ["Study", "newest", "newest_of_each", "times_of", "why_new"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Study:

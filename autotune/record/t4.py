@@ -19,9 +19,6 @@ from autotune.record.provenance import Provenance
 from autotune.record.study import Study
 from autotune.record.trial import State, Trial
 
-__all__ = ["from_t4", "to_t4", "write_t4"]
-
-
 INVALIDITY: Mapping[State, str] = MappingProxyType(
     {
         "measured": "correct", "excluded": "constraints", "compile_failed": "compile", "launch_failed": "runtime",

@@ -11,9 +11,6 @@ from typing import Any, Literal, get_args
 from autotune.compile import KernelProfile
 from autotune.declaration import Configuration
 
-__all__ = ["FAILED", "STATES", "Measurement", "State", "Trial"]
-
-
 State = Literal[
     "measured", "excluded", "compile_failed", "launch_failed", "wrong_result", "timed_out", "crashed"
 ]

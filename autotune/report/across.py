@@ -12,9 +12,6 @@ from autotune.record import Minimax, Study, effects_frame, minimax, time_ms, tim
 from autotune.report.blocks import CONFIGURATION, SPREAD, TIME, Block, Column, Table
 from autotune.report.charts import heat
 
-__all__ = ["Across", "across", "spearman"]
-
-
 TOP = 4  # configurations of each workload that the choice across workloads shows
 
 MOST_COLUMNS = 400  # of the heat map

@@ -10,19 +10,6 @@ from autotune import figures as units
 from autotune.declaration import Configuration
 from autotune.report.charts import Chart
 
-__all__ = [
-    "CONFIGURATION",
-    "OCCUPANCY",
-    "OVER_WINNER",
-    "SPREAD",
-    "TIME",
-    "Block",
-    "Column",
-    "Table",
-    "without_empty",
-]
-
-
 Kind = Literal[
     "text", "configuration", "count", "time", "spread", "percent", "change", "points", "share", "ratio", "rate",
     "regret", "correlation", "bytes", "number", "seconds",

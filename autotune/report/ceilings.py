@@ -18,9 +18,6 @@ from autotune.record import Decision, Study, Trial, fastest_first, time_ms
 from autotune.report.blocks import CONFIGURATION, TIME, Block, Column, Table
 from autotune.report.charts import Bar, shares
 
-__all__ = ["ceiling_blocks", "of_ceiling"]
-
-
 FASTEST = 20
 
 

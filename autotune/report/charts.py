@@ -12,28 +12,6 @@ from typing import Any
 from autotune import figures as units
 from autotune.files import clean
 
-__all__ = [
-    "COLOURS",
-    "CYCLE",
-    "DASHES",
-    "Bar",
-    "Chart",
-    "Line",
-    "Point",
-    "Spot",
-    "Whisker",
-    "bars",
-    "cloud",
-    "heat",
-    "lines",
-    "plain",
-    "scatter",
-    "shares",
-    "stacked",
-    "whiskers",
-]
-
-
 COLOURS = {
     "winner": "#0072B2", "tied": "#56B4E9", "control": "#E69F00", "preset": "#009E73", "slow": "#D55E00",
     "other": "#8C8C8C",

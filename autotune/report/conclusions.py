@@ -22,16 +22,6 @@ from autotune.record import (
     times_of,
 )
 
-__all__ = [
-    "EFFECTS",
-    "SUMMARY",
-    "effects_csv_frame",
-    "summary_frame",
-    "write_effects",
-    "write_summary",
-]
-
-
 SUMMARY: Mapping[str, str] = MappingProxyType(
     {
         "family": "kernel family",

@@ -13,9 +13,6 @@ from autotune.record import Importance, Pairing, Study, Timed, Trial, effects_fr
 from autotune.report.blocks import Block, Column, Table
 from autotune.report.charts import COLOURS, Bar, Chart, Whisker, plain, shares, whiskers
 
-__all__ = ["clustered", "effects_blocks"]
-
-
 TOTAL = "whole plan"
 
 MOST_BARS = 64

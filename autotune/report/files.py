@@ -19,9 +19,6 @@ from autotune.report.static_pass import read_static
 from autotune.report.trials import Code
 from autotune.report.verdict import Use
 
-__all__ = ["generated", "write_all", "write_static_report"]
-
-
 CEILINGS = "limits.json"  # the device's measured ceilings, where they lie beside the record
 
 STATIC = "static.csv"  # a static pass of the family, where one lies there

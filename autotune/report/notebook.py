@@ -10,9 +10,6 @@ from autotune.record import Study, Timed, effects_frame
 from autotune.report.conclusions import summary_frame
 from autotune.report.verdict import verdict
 
-__all__ = ["study_html"]
-
-
 _SHOWN = {
     "role": "role", "time_ms": "time", "spread_relative": "±", "time_over_winner": "× winner", "in_tie_set": "tied",
     "registers": "registers", "occupancy": "occupancy", "footprint_bytes": "footprint",

@@ -9,9 +9,6 @@ from autotune.record import STATES, Study, Trial
 from autotune.report.blocks import CONFIGURATION, TIME, Block, Column, Table
 from autotune.report.charts import Line, lines, stacked
 
-__all__ = ["improvements", "search_blocks"]
-
-
 MOST_GROUPS = 40  # of the chart of states
 
 _SPENT = (

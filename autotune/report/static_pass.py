@@ -24,9 +24,6 @@ from autotune.record import Study, newest
 from autotune.report.blocks import Block, Column, Table
 from autotune.report.charts import CYCLE, DASHES, Chart, plain
 
-__all__ = ["Static", "read_static", "write_static"]
-
-
 _FIGURES = tuple(KernelProfile.__dataclass_fields__)
 
 _DIGESTS = ("source_digest", "space_digest")

@@ -11,9 +11,6 @@ from autotune.report.blocks import CONFIGURATION, OVER_WINNER, TIME, Block, Colu
 from autotune.report.charts import Line, Spot, cloud, lines
 from autotune.report.verdict import Roles
 
-__all__ = ["choice_blocks", "front"]
-
-
 MOST_POINTS = 3000
 
 MOST_ON_FRONT = 30

@@ -12,9 +12,6 @@ from autotune.record import Decision, Study, Trial, once_ms, policy_values, rank
 from autotune.report.ceilings import of_ceiling
 from autotune.report.verdict import Roles
 
-__all__ = ["Code", "as_script", "every_trial", "rows"]
-
-
 Code = Callable[
     [Study, Configuration], str
 ]  # what is generated for a configuration; empty when it is not known

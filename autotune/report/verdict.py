@@ -44,22 +44,6 @@ from autotune.report.blocks import (
 )
 from autotune.report.charts import Bar, Chart, bars
 
-__all__ = [
-    "Answer",
-    "Roles",
-    "Use",
-    "Verdict",
-    "answer",
-    "configurations",
-    "facts",
-    "ladder",
-    "roles_of",
-    "tie_table",
-    "untied",
-    "verdict",
-]
-
-
 Roles = Mapping[Configuration, tuple[str, ...]]
 
 _WIDE = 0.05  # a 95 % interval wider than this deserves a word

@@ -15,9 +15,6 @@ from autotune.report.ceilings import ceiling_blocks
 from autotune.report.charts import Point, scatter
 from autotune.report.verdict import Roles
 
-__all__ = ["why_blocks"]
-
-
 MOST_POINTS = 3000  # of a scatter chart; more SVG marks make a browser stutter
 
 MINOR = 0.05  # a kernel with less of the winner's time than this is folded away
