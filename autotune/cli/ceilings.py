@@ -17,8 +17,6 @@ from autotune.files import write_text
 from autotune.measure import CEILINGS, measured
 from autotune.record import read_ceilings
 
-__all__ = ["device_ceilings", "print_ceilings", "write_ceilings"]
-
 
 def device_ceilings(backend: Backend, cache: Cache, *, again: bool = False) -> dict[str, Any]:
     """The ceilings of ``backend``'s device, in the form of ``limits.json``: from the user's cache folder, or measured

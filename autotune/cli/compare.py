@@ -13,9 +13,6 @@ from autotune.figures import duration
 from autotune.files import clean, csv_text, write_text
 from autotune.policy import Comparison, Moved, compare, read_side
 
-__all__ = ["compare_records"]
-
-
 _SHOWN = 10
 
 

@@ -14,8 +14,6 @@ from autotune.figures import number
 from autotune.measure import COUNTERS, Result, Task, find_ncu, profile
 from autotune.record import Store, Study, fastest_first, holds_store, newest
 
-__all__ = ["Asked", "chosen", "keep", "profile_into", "recorded"]
-
 
 @dataclass(frozen=True)
 class Asked:

@@ -10,8 +10,6 @@ from autotune.errors import UsageError
 from autotune.files import policy_folders, writable
 from autotune.record import Study, read_record
 
-__all__ = ["report", "write_reports"]
-
 
 def report(records: Sequence[str], folder: Path | None, out: Console) -> None:
     """The tables and report.html anew from a record: a sweep's folder, a storage URL, or tables of the form of
@@ -30,10 +28,9 @@ def report(records: Sequence[str], folder: Path | None, out: Console) -> None:
     if len(records) > 1:
         raise UsageError("one record at a time; only tables (.csv) are reported on together")
     record = records[0]
-    if "://" in record and folder is None:
-        raise UsageError("a record behind a URL needs --out DIR, where results.csv and report.html go")
-    if record.endswith(".json") and folder is None:
-        raise UsageError("a file of another tuner needs --out DIR, where results.csv and report.html go")
+    if folder is None and ("://" in record or record.endswith(".json")):
+        what = "a record behind a URL" if "://" in record else "a file of another tuner"
+        raise UsageError(f"{what} needs --out DIR, where results.csv and report.html go")
     studies = read_record(record)
     folder = folder or Path(record)
     writable(folder)

@@ -23,9 +23,6 @@ from autotune.files import data_root, writable
 from autotune.record import holds_store, read_record
 from autotune.report import write_static, write_static_report
 
-__all__ = ["run_static"]
-
-
 BEST, WORST = 10, 5  # of each architecture and kernel; static.csv has all
 
 

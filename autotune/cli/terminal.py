@@ -27,21 +27,6 @@ from autotune.record import (
     unbeaten,
 )
 
-__all__ = [
-    "FIRST_SECONDS",
-    "LINE_SECONDS",
-    "Live",
-    "Pace",
-    "failures",
-    "live",
-    "pace",
-    "pays",
-    "print_study",
-    "reasons",
-    "states",
-]
-
-
 _MOST_REASONS = 3
 
 _MOST_LINES = 3  # of a reason

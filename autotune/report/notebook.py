@@ -4,22 +4,17 @@ from html import escape
 
 import pandas as pd
 
-from autotune import figures as units
 from autotune.files import clean
 from autotune.record import Study, Timed, effects_frame
+from autotune.report.blocks import CONFIGURATION, OCCUPANCY, OVER_WINNER, SPREAD, TIME, Column
 from autotune.report.conclusions import summary_frame
 from autotune.report.verdict import verdict
 
-_SHOWN = {
-    "role": "role", "time_ms": "time", "spread_relative": "±", "time_over_winner": "× winner", "in_tie_set": "tied",
-    "registers": "registers", "occupancy": "occupancy", "footprint_bytes": "footprint",
-    "configuration": "configuration",
-}  # fmt: skip
-
-_AS_READ = {
-    "time_ms": units.duration, "spread_relative": units.spread, "time_over_winner": units.ratio,
-    "occupancy": units.share, "footprint_bytes": units.size, "registers": units.count,
-}  # fmt: skip
+_COLUMNS = (
+    Column("role", "role"), TIME, SPREAD, OVER_WINNER, Column("in_tie_set", "tied"),
+    Column("registers", "registers", "count"), OCCUPANCY,
+    Column("footprint_bytes", "footprint", "bytes"), CONFIGURATION,
+)  # fmt: skip
 
 
 def study_html(study: Study) -> str:
@@ -34,13 +29,14 @@ def study_html(study: Study) -> str:
     parts = [f"<p><b>{_text(head)}</b><br>{headline}{_text(cards)}</p>"]
     parts += [f"<p>{_text(sentence)}</p>" for sentence in said.sentences]
     parts += [f"<p>⚠ {_text(warning)}</p>" for warning in said.warnings]
-    frame = summary_frame([study])[list(_SHOWN)].dropna(axis="columns", how="all")
-    for column, read in _AS_READ.items():
-        if column in frame:
-            shown = [read(float(value)) if pd.notna(value) else "" for value in frame[column]]
-            frame[column] = pd.Series(shown, index=frame.index, dtype=object)
+    frame = summary_frame([study]).dropna(axis="columns", how="all")
     frame["in_tie_set"] = ["yes" if tied else "" for tied in frame["in_tie_set"]]
-    return "".join(parts) + frame.rename(columns=_SHOWN).to_html(index=False, border=0, escape=True)
+    shown = {
+        column.label: [column.show(value) if pd.notna(value) else "" for value in frame[column.key]]
+        for column in _COLUMNS
+        if column.key in frame
+    }
+    return "".join(parts) + pd.DataFrame(shown).to_html(index=False, border=0, escape=True)
 
 
 def _text(text: object) -> str:
