@@ -125,8 +125,12 @@ class StudyStore:
             self.release(trial.configuration)
 
     def about(self) -> Provenance:
-        """What the record says of the study's origin."""
-        return Provenance.from_dict(self._store.tried(lambda: self._study.user_attrs.get("about", {})))
+        """What the record says of the study's origin; nothing where that is damaged, until it is written anew."""
+        plain = self._store.tried(lambda: self._study.user_attrs.get("about", {}))
+        try:
+            return Provenance.from_dict(plain)
+        except (TypeError, ValueError):
+            return Provenance()
 
     def annotate(self, about: Provenance) -> None:
         """Replace what the record says of the study's origin. Raises StoreError."""

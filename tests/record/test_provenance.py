@@ -51,11 +51,15 @@ def test_what_is_no_provenance_is_refused(damaged: dict[str, object], tmp_path: 
     with pytest.raises((TypeError, ValueError)):
         Provenance.from_dict(damaged)
     store, study = Store(tmp_path), fake_study()
-    store.open(study, {})
+    opened = store.open(study, {})
     (name,) = optuna.get_all_study_names(store.storage)
     optuna.load_study(study_name=name, storage=store.storage).set_user_attr("about", damaged)
     with pytest.warns(UserWarning, match="is damaged"):
         assert Store(tmp_path).studies() == []
+    assert opened.about() == Provenance()
+    opened.annotate(study.about)
+    (read,) = Store(tmp_path).studies()
+    assert read.about == study.about
 
 
 def test_the_newest_is_that_with_the_latest_date() -> None:
