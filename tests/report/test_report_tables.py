@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_pages import CONTROL, HOSTILE, RESULTS, fake_study, measured
 
@@ -164,6 +164,7 @@ def test_counters_are_columns(studies: tuple[Study, Study]) -> None:
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
 
+@settings(deadline=None)
 @given(reason=texts, value=texts.filter(bool), ms=st.floats(1e-6, 1e9))
 def test_any_text_and_time_survive_the_table(
     reason: str, value: str, ms: float, tmp_path_factory: pytest.TempPathFactory
