@@ -1,166 +1,238 @@
-"""Processes for jobs that may crash or be called off: a crash costs one job, and no process is left behind.
+"""Processes of this one's own, and the arrays they share: none outlives this process, none leaves a file behind.
 
-They are spawned, never forked: a CUDA context may exist in this process, and does not survive a fork.
+They are spawned, never forked: a CUDA context may exist in this process, and does not survive a fork. Whatever runs in
+one may crash, hang or be killed; ``Child.death`` says what became of it.
 """
 
 import ctypes
 import fcntl
 import hashlib
+import math
+import mmap
 import multiprocessing
 import os
 import platform
 import shutil
 import signal
+import subprocess
 import tempfile
 import threading
-import traceback
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.errors import CompilerError, StoreError
+from autotune.errors import AutotuneError, StoreError
 
 __all__ = [
-    "WorkerError",
-    "Workers",
-    "end_process",
+    "Answer",
+    "Child",
+    "Failure",
+    "SharedArray",
+    "Warned",
+    "death",
     "mapped",
     "own_folder",
-    "settled",
+    "program",
+    "reporting",
+    "shared_array",
     "shared_arrays",
     "write_arrays",
 ]
 
 
-_Result = TypeVar("_Result")
-
 _spawn = multiprocessing.get_context("spawn")
 
+_END_SECONDS = 10.0  # for a process that was asked to end
 
-class WorkerError(Exception):
-    """The job's process ended before the job did."""
+_DEATH_SECONDS = 5.0  # from the end of a process's pipe to its own
+
+_PDEATHSIG = 1  # prctl: the signal that a process gets when its parent ends
 
 
-class Workers:
-    """Up to ``count`` processes. Each starts when a job finds none free, and one that died is replaced.
+class Child:
+    """A process that calls ``target(pipe, *arguments)``, in a process group of its own, with what it runs.
 
-    A thread per process waits for its answers. Every process has a pipe of its own, so that its end is
-    noticed by that thread and nobody else, and a process group of its own, so that the programs it runs end
-    with it. Their temporary files lie in one folder, which ``stop`` removes.
+    It ends with this process, however that one ends: at once, whatever it is at, or, where it ``tidies``, after it has
+    removed ``folder``, which its temporary files are in. Ctrl-C is left to this process. Raises ``error``, in which it
+    is called ``what``, where none can be started.
     """
 
-    def __init__(self, count: int) -> None:
-        self._threads = ThreadPoolExecutor(count)
-        self._of_thread = threading.local()
-        self._folder = tempfile.TemporaryDirectory(prefix="autotune-", ignore_cleanup_errors=True)
-        self._lock = threading.Lock()
-        self._processes: list[SpawnProcess] = []
-        self._stopped = False
-
-    def submit(self, function: Callable[..., _Result], *arguments: object) -> "Future[_Result]":
-        """The result of a module's function, which may also be its exception, or WorkerError."""
-        return self._threads.submit(self._ask, function, arguments)
-
-    def stop(self) -> None:
-        """Call off every job, and return when every process is gone."""
-        with self._lock:
-            self._stopped = True
-            processes, self._processes = self._processes, []
-        self._threads.shutdown(wait=False, cancel_futures=True)
-        for process in processes:
-            end_process(process)
-        self._threads.shutdown()
-        self._folder.cleanup()
-
-    def _ask(self, function: Callable[..., _Result], arguments: tuple[object, ...]) -> _Result:
-        if not hasattr(self._of_thread, "worker"):
-            self._of_thread.worker = self._start()
-        process, connection = self._of_thread.worker
+    def __init__(
+        self,
+        target: Callable[..., None],
+        arguments: Sequence[object],
+        *,
+        folder: str,
+        what: str,
+        error: type[AutotuneError],
+        tidies: bool = False,
+    ) -> None:
+        self.pipe, there = _spawn.Pipe()
+        self.process = _spawn.Process(
+            target=_live, args=(there, os.getpid(), folder, tidies, target, arguments), daemon=True
+        )
+        self._lock, self._is_killed = threading.Lock(), False
         try:
-            connection.send((function, arguments))
-            succeeded, answer = connection.recv()
-        except (EOFError, OSError) as error:
-            connection.close()
-            del self._of_thread.worker
-            self._forget(process)
-            raise WorkerError from error
-        if not succeeded:
-            raise answer
-        result: _Result = answer
-        return result
+            self.process.start()
+        except (OSError, MemoryError) as problem:
+            self.pipe.close()
+            said = getattr(problem, "strerror", "") or "not enough memory"
+            raise error(f"cannot start {what}: {said}") from None
+        finally:
+            there.close()  # the pipe ends with the process only if nobody else holds the other end
 
-    def _start(self) -> tuple[SpawnProcess, Connection]:
-        here, there = _spawn.Pipe()
-        process = _spawn.Process(target=_serve, args=(there, self._folder.name), daemon=True)
+    @property
+    def is_closed(self) -> bool:
+        return self.pipe.closed
+
+    def send(self, message: object) -> None:
+        """To a process that may have just ended: its pipe will say so."""
+        with suppress(OSError):
+            self.pipe.send(message)
+
+    def poll(self, until: float) -> bool:
+        """Whether there is something to receive, its end included, before ``until`` (time.monotonic)."""
+        return self.pipe.poll(None if math.isinf(until) else max(0.0, until - time.monotonic()))
+
+    def death(self) -> str:
+        """What became of a process whose pipe has ended."""
+        self.process.join(_DEATH_SECONDS)
+        return death(self.process.exitcode)
+
+    def kill(self) -> None:
+        """Kill it with what it runs, and return when it is gone. Any thread may, again and again."""
         with self._lock:
-            if self._stopped:
-                raise WorkerError
-            try:
-                process.start()
-            except (OSError, MemoryError) as problem:
-                said = getattr(problem, "strerror", "") or "not enough memory"
-                raise CompilerError(f"cannot start a compiler process: {said}") from None
-            self._processes.append(process)
-        # The pipe ends with the process only if nobody else holds the other end.
-        there.close()
-        return process, here
+            if not self._is_killed:  # its number may be another's afterwards
+                self._is_killed = True
+                assert self.process.pid
+                # Before its first statement a process has no group yet, and nothing that could outlive it.
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(self.process.pid, signal.SIGKILL)
+                self.process.kill()
+                self.process.join()
 
-    def _forget(self, process: SpawnProcess) -> None:
-        with self._lock:
-            ours = process in self._processes
-            if ours:
-                self._processes.remove(process)
-        if ours:
-            end_process(process)
-
-
-def end_process(process: SpawnProcess) -> None:
-    """Kill it with what it runs. Once for each process, as its number may be another's afterwards."""
-    if process.pid:
-        # Before its first statement a process has no group yet, and nothing that could outlive it.
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
-    process.join()
+    def close(self, at_once: bool = True) -> None:
+        """Kill it, or have it end (None is sent) where it is not ``at_once``. Again and again, by the pipe's reader."""
+        if self.is_closed:
+            return
+        if not at_once:
+            self.send(None)
+            self.process.join(_END_SECONDS)
+        self.kill()
+        self.pipe.close()
 
 
-def _serve(connection: Connection, folder: str) -> None:
-    """A worker's life. It ends when the parent's end of the pipe is closed, and with the parent, whatever it is at."""
+def death(code: int | None) -> str:
+    """How a process ended, by its exit code."""
+    if code is None or code >= 0:
+        return f"ended with exit code {code}"
+    hint = "; perhaps the machine ran out of memory" if -code == signal.SIGKILL else ""
+    return f"was ended by {signal.Signals(-code).name} ({signal.strsignal(-code)}{hint})"
+
+
+def _live(
+    pipe: Connection,
+    parent: int,
+    folder: str,
+    tidies: bool,
+    target: Callable[..., None],
+    arguments: Sequence[object],
+) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.setpgid(0, 0)
+    if tidies:
+        threading.Thread(target=_tidy_behind_parent, args=(folder,), daemon=True).start()
+    else:
+        ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it has gone already
+            return
     tempfile.tempdir = os.environ["TMPDIR"] = folder
-    threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
-    with suppress(EOFError, OSError):
-        while True:
-            function, arguments = connection.recv()
-            connection.send(_answer(function, arguments))
-    shutil.rmtree(folder, ignore_errors=True)  # the parent did not
+    with suppress(EOFError, BrokenPipeError):
+        target(pipe, *arguments)
+    if tidies:
+        shutil.rmtree(folder, ignore_errors=True)  # the parent did not
 
 
-def _end_with_parent(folder: str) -> None:
-    """A compiler may be at work for minutes after the parent was killed. It ends with this process (see
-    ``toolchain.run_compiler``)."""
+def _tidy_behind_parent(folder: str) -> None:
     parent = multiprocessing.parent_process()
     assert parent
     wait([parent.sentinel])
-    shutil.rmtree(folder, ignore_errors=True)  # the parent did not
+    shutil.rmtree(folder, ignore_errors=True)
     with suppress(ProcessLookupError):
         os.killpg(0, signal.SIGKILL)
 
 
-def _answer(function: Callable[..., Any], arguments: tuple[object, ...]) -> tuple[bool, Any]:
+def program(arguments: Sequence[str], seconds: float) -> "subprocess.CompletedProcess[str]":
+    """What a program says, which ends when this call does, with what it runs. Raises OSError and
+    subprocess.TimeoutExpired."""
+    with subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
+    ) as running:
+        try:
+            said, complaint = running.communicate(timeout=seconds)
+        except BaseException:
+            os.killpg(running.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(arguments, running.returncode, said, complaint)
+
+
+# -- what any child says ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Answer:
+    """To what was asked."""
+
+    content: Any
+
+
+@dataclass(frozen=True)
+class Warned:
+    """A warning, to be given again by the parent."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error, as it is sent: many do not survive pickling."""
+
+    kind: type[AutotuneError]
+    text: str
+
+    @classmethod
+    def of(cls, problem: AutotuneError) -> "Failure":
+        """With the nearest class that its text is enough for, and that the parent knows too."""
+        kind = next(
+            kind
+            for kind in type(problem).__mro__
+            if kind.__module__.startswith("autotune.") and "__init__" not in vars(kind)
+        )
+        return cls(kind, str(problem))
+
+    def error(self) -> AutotuneError:
+        return self.kind(self.text)
+
+
+@contextmanager
+def reporting(pipe: Connection) -> Iterator[None]:
+    """Tells the parent of warnings, and of an AutotuneError that ends the block."""
+    warnings.showwarning = lambda message, *_args, **_kwargs: pipe.send(Warned(str(message)))
     try:
-        return True, function(*arguments)
-    except Exception as error:  # noqa: BLE001 - the parent raises it
-        error.add_note(f"in a worker process:\n{traceback.format_exc()}")
-        return False, error
+        yield
+    except AutotuneError as problem:
+        pipe.send(Failure.of(problem))
+
+
+# -- arrays and folders ----------------------------------------------------------------------------------------
 
 
 _PREFIX = "autotune-sweep-"
@@ -263,14 +335,42 @@ def mapped(path: Path) -> NDArray[Any]:
     return plain
 
 
-_PDEATHSIG = 1  # prctl: the signal that a process gets when its parent ends
+@dataclass(frozen=True)
+class SharedArray:
+    """An array in an anonymous file of one process, by a path under which others map it too.
+
+    Such a file has no name that could be left behind, is not bound to the size of /dev/shm, and a device can pin its
+    pages. Those that nothing writes to cost nothing.
+    """
+
+    path: Path
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def mapped(self) -> NDArray[Any]:
+        """From a page's begin; it stays mapped as long as it, or a view of it, is there. Raises StoreError."""
+        try:
+            with self.path.open("r+b") as file:
+                memory = mmap.mmap(file.fileno(), max(self.nbytes, 1))
+        except OSError as problem:
+            raise StoreError(f"no memory for {self.nbytes} bytes of results: {problem.strerror}") from None
+        return np.frombuffer(memory, self.dtype, math.prod(self.shape)).reshape(self.shape)
 
 
-def settled(parent: int, folder: str) -> bool:
-    """A process that serves another one: it ends with it, is left alone by Ctrl-C, and has its temporary files in
-    ``folder``. False when the parent has gone already."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.setpgid(0, 0)
-    ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
-    tempfile.tempdir = os.environ["TMPDIR"] = folder
-    return os.getppid() == parent
+@contextmanager
+def shared_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Iterator[SharedArray]:
+    """Memory that every process may map while the block lasts. Raises StoreError when there is none."""
+    file = os.memfd_create("autotune-results")
+    array = SharedArray(Path(f"/proc/{os.getpid()}/fd/{file}"), shape, dtype)
+    try:
+        try:
+            os.ftruncate(file, max(array.nbytes, 1))
+        except OSError as problem:
+            raise StoreError(f"no memory for {array.nbytes} bytes of results: {problem.strerror}") from None
+        yield array
+    finally:
+        os.close(file)

@@ -66,8 +66,8 @@ Allocation = Annotated[
     str,
     typer.Option(
         "--allocation",
-        metavar="auto|cyclic|batches|contiguous|equal|whole|balanced|dynamic",
-        help="Which of several devices gets which units of the work; auto balances by a cost model.",
+        metavar="automatic|contiguous|dynamic",
+        help="Which of several devices gets which units of the work; automatic balances by a cost model.",
     ),
 ]
 

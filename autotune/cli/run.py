@@ -103,7 +103,7 @@ def _spread(
 ) -> "SpreadKernel":
     from autotune.dispatch import SpreadKernel
 
-    return SpreadKernel(family, devices, policies, allocation or "auto", told)
+    return SpreadKernel(family, devices, policies, allocation or "automatic", told)
 
 
 def _told_by(out: Console) -> "Told":

@@ -18,7 +18,7 @@ from rich.console import Console
 from autotune import files as paths
 from autotune.cli.report import write_reports
 from autotune.cli.terminal import failures, live, print_study, reasons, states
-from autotune.compile import Cache, compilers, default_root, worthwhile
+from autotune.compile import Cache, Pool, compilers, default_root, worthwhile
 from autotune.declaration import (
     MOST_LISTED,
     Configuration,
@@ -36,7 +36,6 @@ from autotune.errors import DeviceError, FailedTrials, Interrupted, NothingMeasu
 from autotune.figures import duration
 from autotune.measure import CPU, CUDA
 from autotune.policy import Entry, new_entries, read_policy_file, update
-from autotune.processes import Workers
 from autotune.record import OBJECTIVES, Study, newest_of_each
 from autotune.search import Search, default_trials, search
 from autotune.sweep import TRIAL_SECONDS, Worker, launched, opened
@@ -191,7 +190,7 @@ def _sanitizer(request: Request, device: str) -> str:
 
 
 @contextmanager
-def _compilers(request: Request, names: Sequence[str]) -> Iterator[Workers | None]:
+def _compilers(request: Request, names: Sequence[str]) -> Iterator[Pool | None]:
     """Compiler processes that start while the devices are opened, where there seems to be a GPU. A search asks for too
     few at a time to need them."""
     count = worthwhile(request.compiler_processes("cuda", len(names)), request.listed or 0)
@@ -208,7 +207,7 @@ def _compilers(request: Request, names: Sequence[str]) -> Iterator[Workers | Non
 def _one(
     request: Request,
     workers: Sequence[Worker],
-    ready: Workers | None,
+    ready: Pool | None,
     workload: Workload,
     inputs: Inputs,
     root: Path,

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from autotune.compile.nvcc import Nvcc, find_nvcc
     from autotune.compile.nvrtc import Nvrtc
     from autotune.compile.occupancy_model import LIMITS, occupancy
+    from autotune.compile.pool import Pool
     from autotune.compile.profile import KernelProfile, profiles
     from autotune.compile.same_code import idle_policies, sameness
     from autotune.compile.static_pass import (
@@ -51,6 +52,7 @@ __all__ = [
     "Known",
     "Nvcc",
     "Nvrtc",
+    "Pool",
     "RuntimeCxx",
     "StaticProfile",
     "Toolchain",
@@ -95,6 +97,7 @@ _ON_DEMAND = {  # by module: who asks for a compiler's name pays for no other
     "cache": "Cache default_root is_trusted put_file",
     "host_library": "cuda_library library",
     "hostcxx": "HostCxx RuntimeCxx cpu_model find_compiler runtime_batch",
+    "pool": "Pool",
     "toolchain": "Batch BuildError Built Compiled CompileFailure Toolchain VariantSource",
     "variant": "Geometry Variant batch default_header scalar_bytes",
 }

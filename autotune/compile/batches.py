@@ -18,6 +18,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autotune.compile.pool import Pool, ProcessDied
 from autotune.compile.toolchain import (
     Batch,
     BuildError,
@@ -29,7 +30,6 @@ from autotune.compile.toolchain import (
 )
 from autotune.declaration import EDITORS_HEADER
 from autotune.errors import FamilyError
-from autotune.processes import WorkerError, Workers
 
 if TYPE_CHECKING:
     from autotune.compile.cache import Cache
@@ -84,7 +84,7 @@ _WORTH_A_PROCESS = 4  # variants; fewer are sooner compiled than another process
 _AHEAD = 4  # chunks for each process that nobody has asked for yet
 
 
-# A compiler call that succeeded, with its wall time in seconds, or a variant that does not compile. Workers
+# A compiler call that succeeded, with its wall time in seconds, or a variant that does not compile. Processes
 # compile and the parent stores, so that one process alone writes, warns and owns what lies outside the cache.
 _Piece = tuple[Batch, Built, float] | CompileFailure
 
@@ -104,9 +104,9 @@ def worthwhile(processes: int, variants: int, batch_size: int = _WORTH_A_PROCESS
     return min(processes, -(-variants // min(batch_size, _WORTH_A_PROCESS)))
 
 
-def compilers(count: int) -> Workers:
+def compilers(count: int) -> Pool:
     """So many processes that import what compiling needs, ahead of the first batch. Stop them."""
-    workers = Workers(count)
+    workers = Pool(count)
     for _ in range(count):
         workers.submit(_import_compiler)
     return workers
@@ -123,7 +123,7 @@ def compile_many(
     cache: "Cache",
     processes: int,
     batch_size: int,
-    started: Workers | None = None,
+    started: Pool | None = None,
 ) -> Iterator[list[Compiled | CompileFailure]]:
     """``compile_batch`` over consecutive chunks of at most ``batch_size`` variants, in up to ``processes`` processes.
 
@@ -300,7 +300,7 @@ class _Job:
 class _Jobs:
     """Jobs for processes that compile. They start with the first job, if at all, and where none were ``started``."""
 
-    def __init__(self, toolchain: Toolchain, processes: int, started: Workers | None) -> None:
+    def __init__(self, toolchain: Toolchain, processes: int, started: Pool | None) -> None:
         self.toolchain = toolchain
         self.processes = processes
         self._started = self._workers = started
@@ -309,7 +309,7 @@ class _Jobs:
     def submit(self, batch: Batch) -> _Job:
         if self.processes <= 1 or not batch.variants:
             return _Job(batch)
-        self._workers = self._workers or Workers(self.processes)
+        self._workers = self._workers or Pool(self.processes)
         return _Job(batch, self._workers.submit(_build, batch, self.toolchain))
 
     def result(self, job: _Job) -> list[_Piece]:
@@ -317,7 +317,7 @@ class _Jobs:
             return _build(job.batch, self.toolchain)
         try:
             pieces = job.future.result()
-        except WorkerError:
+        except ProcessDied:
             return self._bisected(job.batch) if self._workers_start() else _build(job.batch, self.toolchain)
         self._proven = True
         return pieces
@@ -341,7 +341,7 @@ class _Jobs:
             if self._workers and self.processes > 1 and not self._proven:
                 self._workers.submit(time.sleep, 0).result()
                 self._proven = True
-        except WorkerError:
+        except ProcessDied:
             self.processes = 1
             message = (
                 "worker processes do not start, so variants are compiled in this one; a script that compiles "

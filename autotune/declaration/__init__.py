@@ -13,6 +13,7 @@ from autotune.declaration.members import (
     narrowed,
 )
 from autotune.declaration.parse import Kernel
+from autotune.declaration.shared import SharedInputs
 from autotune.declaration.source_files import (
     EDITORS_HEADER,
     SUFFIXES,
@@ -60,6 +61,7 @@ __all__ = [
     "Policy",
     "PolicyValue",
     "Preset",
+    "SharedInputs",
     "Space",
     "Unlisted",
     "Value",

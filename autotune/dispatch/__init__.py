@@ -8,8 +8,7 @@ from autotune.dispatch.prepared import Prepared
 
 if TYPE_CHECKING:
     from autotune.dispatch.spread.plan import ALLOCATIONS, Chunk, Units
-    from autotune.dispatch.spread.report import Report
-    from autotune.dispatch.spread.spread import Spread, SpreadKernel
+    from autotune.dispatch.spread.spread import Report, Spread, SpreadKernel
     from autotune.dispatch.spread.team import Member
 
 __all__ = [
@@ -28,8 +27,7 @@ __all__ = [
 
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "spread.plan": "ALLOCATIONS Chunk Units",
-    "spread.report": "Report",
-    "spread.spread": "Spread SpreadKernel",
+    "spread.spread": "Report Spread SpreadKernel",
     "spread.team": "Member",
 }
 

@@ -11,12 +11,12 @@ down, is a recorded trial with its reason, and the sweep goes on.
 import math
 import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from autotune.compile import Cache, idle_policies
+from autotune.compile import Cache, Pool, idle_policies
 from autotune.declaration import (
     Configuration,
     Family,
@@ -27,15 +27,14 @@ from autotune.declaration import (
     listed,
     single_presets,
 )
-from autotune.device import Backend, LaunchError
+from autotune.device import LaunchError
 from autotune.files import data_root
 from autotune.measure import PROOF_VERSION, Protocol
-from autotune.processes import Workers, shared_arrays
+from autotune.processes import shared_arrays
 from autotune.record import Provenance, Store, Study, StudyStore, Trial, header, time_ms
 from autotune.search import Search
 from autotune.sweep.crew import DeviceLost
 from autotune.sweep.finalists import Finalists, fingerprint
-from autotune.sweep.local_worker import LocalWorker
 from autotune.sweep.messages import Describe, Reference, Setting
 from autotune.sweep.pipeline import Asking, Compiling
 from autotune.sweep.proof import Proving
@@ -54,12 +53,11 @@ _VERDICTS = ("measured", "wrong_result")  # what verification said
 
 @dataclass(kw_only=True)
 class Sweep:
-    """One family on one workload and one device model: on ``workers``, which were started, or on a
-    ``backend`` of this process. ``searched`` makes a search over ``configurations`` from a function that
-    says why one cannot run; else all are tried. Where they are too many to list they are None, and
-    ``space`` says which they are. ``watch`` is called after each trial with (trial, trials done, trials in
-    all or 0), ``compiled`` is ``Compiling.watch``, ``note`` is called with what a person should know at once.
-    ``run`` returns the study as recorded; KeyboardInterrupt leaves a usable record. Raises AutotuneError.
+    """One family on one workload and one device model, on ``workers``, which were started. ``searched`` makes a search
+    over ``configurations`` from a function that says why one cannot run; else all are tried. Where they are too many to
+    list they are None, and ``space`` says which they are. ``watch`` is called after each trial with (trial, trials
+    done, trials in all or 0), ``compiled`` is ``Compiling.watch``, ``note`` is called with what a person should know at
+    once. ``run`` returns the study as recorded; KeyboardInterrupt leaves a usable record. Raises AutotuneError.
 
     The control is tried beside a selection that leaves it out, so that there is something to compare with. What an
     older verification let through is verified again, and what it refused is tried again; with ``again`` everything is,
@@ -76,11 +74,9 @@ class Sweep:
     store: Store
     cache: Cache
     protocol: Protocol
-    workers: Sequence[Worker] = ()
-    backend: Backend | None = None
-    compiler: str = ""
+    workers: Sequence[Worker]
     processes: int = 1
-    compilers: Workers | None = None
+    compilers: Pool | None = None
     again: bool = False
     retime: bool = False
     budget: Mapping[str, Any] = field(default_factory=lambda: {"by": "exhaustive"})
@@ -103,14 +99,6 @@ class Sweep:
         return self.phases.seconds.get("kernels", 0.0) / wall_s if wall_s > 0 else 0.0
 
     def run(self) -> Study:
-        if self.backend is None:
-            return self._run()
-        with closing(LocalWorker(self.backend, self.compiler)) as worker:
-            worker.start()
-            self.workers = [worker]
-            return self._run()
-
-    def _run(self) -> Study:
         worker = self.workers[0]
         self._compiling = Compiling(
             self.family, self.inputs, worker, self.cache, compilers=self.compilers, watch=self.compiled
@@ -138,7 +126,7 @@ class Sweep:
         interrupted, about = False, study.about
         try:
             if todo or is_open or self.retime or self._are_finalists_due(recorded, known):
-                with self._arrays() as arrays:
+                with shared_arrays(self.inputs.arrays) as arrays:
                     about = replace(about, reference_ms=self._set_out(arrays))
                     about = about.told(self._described())
                     self._try(todo, recorded, known)
@@ -188,24 +176,10 @@ class Sweep:
 
     # -- before the first configuration -------------------------------------------------------------------
 
-    def _arrays(self) -> AbstractContextManager[Path]:
-        """A folder for what measuring processes read, where there are any."""
-        return shared_arrays(self.inputs.arrays) if self.backend is None else nullcontext(Path())
-
     def _set_out(self, arrays: Path) -> float:
         """Tell every worker of the study: the milliseconds the reference took."""
         mark = time.perf_counter()
-        setting = Setting(
-            family=self.family.folder,
-            space_digest=self.family.space_digest,
-            host_digest=self.family.host_digest,
-            workload=self.workload,
-            arrays=arrays,
-            sizes=dict(self.inputs.sizes),
-            options=dict(self.inputs.options),
-            scalars=dict(self.inputs.scalars),
-            protocol=self.protocol,
-        )
+        setting = Setting.of(self.family, self.inputs, arrays, workload=self.workload, protocol=self.protocol)
         self._setting = setting
         first = next((worker for worker in self.workers if not worker.lost), None)
         if first is None:  # an earlier workload took them all

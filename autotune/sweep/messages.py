@@ -1,9 +1,9 @@
 """What is asked of a measuring process, and what it answers: values that are sent through its pipe.
 
-    Reference -> milliseconds    Setting    Job -> Tried, Job -> Tried, …    Retime -> Retimed    Describe -> dict
-    Ragged -> RaggedSizes    Prove -> Proved
+    -> Opened    Setting -> Set    Job -> Placed, Tried, Job -> Placed, Tried, …
+    Reference -> milliseconds    Retime -> Retimed    Describe -> dict    Ragged -> RaggedSizes    Prove -> Proved
 
-A family is not sent but loaded from its folder, and arrays are not sent but mapped from files.
+The last line's come in an Answer, or there is a Refused; like every process it may say Warned and Failure.
 """
 
 import math
@@ -14,11 +14,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from autotune.compile import Compiled, KernelProfile, Variant, profiles
-from autotune.declaration import Configuration, Family, Inputs, Workload
-from autotune.declaration import load_family as load
+from autotune.compile import Compiled, KernelProfile, Toolchain, Variant, profiles
+from autotune.declaration import Configuration, Family, Inputs, SharedInputs, Workload
 from autotune.device import LaunchError
-from autotune.errors import FamilyError
 from autotune.hardware import Device
 from autotune.layout import Data
 from autotune.measure import PROOF_VERSION, Protocol, Samples
@@ -30,14 +28,19 @@ __all__ = [
     "Died",
     "Ended",
     "Job",
+    "Opened",
+    "Placed",
     "Prove",
     "Proved",
     "Ragged",
     "RaggedSize",
     "RaggedSizes",
     "Reference",
+    "Refused",
+    "Request",
     "Retime",
     "Retimed",
+    "Set",
     "Setting",
     "Tried",
     "expected",
@@ -50,19 +53,10 @@ __all__ = [
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
-    """One study as a process is told of it. ``family`` is the family's folder, ``arrays`` one with an
-    ``input-NAME.npy`` and an ``expected-NAME.npy`` for each array; ``space_digest`` says which declaration the
-    variants were made from, ``host_digest`` which Python the study is of."""
+class Setting(SharedInputs):
+    """One study as a process is told of it. ``arrays`` has an ``expected-NAME.npy`` for each output, too."""
 
-    family: Path
-    space_digest: str
-    host_digest: str
     workload: Workload
-    arrays: Path
-    sizes: Mapping[str, int]
-    options: Mapping[str, str | int]
-    scalars: Mapping[str, float]
     protocol: Protocol
 
 
@@ -174,6 +168,40 @@ class Proved:
     lost: bool = False
 
 
+@dataclass(frozen=True)
+class Describe:
+    """Asks for the device's clocks, versions and the time of an empty kernel."""
+
+
+# What has one answer, with no job in hand.
+Request = Reference | Retime | Describe | Ragged | Prove
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The device is there."""
+
+    device: Device
+    toolchain: Toolchain
+
+
+@dataclass(frozen=True)
+class Set:
+    """A study's arrays are there: its first job begins."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A job's data are on the device, and its kernels come next."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """There is no answer, because of ``reason``; the next request may have one."""
+
+    reason: str
+
+
 class Ended(LaunchError):
     """A measuring process ended over a request; ``state`` says how."""
 
@@ -182,29 +210,9 @@ class Ended(LaunchError):
         self.state = state
 
 
-@dataclass(frozen=True)
-class Describe:
-    """Asks for the device's clocks, versions and the time of an empty kernel."""
-
-
 def given(setting: Setting) -> tuple[Family, Inputs]:
     """The family and its inputs as a Setting names them. Raises FamilyError."""
-    family = load(setting.family)
-    if family.space_digest != setting.space_digest:
-        raise FamilyError(
-            f"{setting.family}/family.yaml was edited during the sweep; what was measured is recorded, run the same "
-            "command again for the new declaration"
-        )
-    if family.host_digest != setting.host_digest:
-        raise FamilyError(
-            f"the Python of {setting.family}, or what it imports, was edited during the sweep; what was measured is "
-            "recorded, run the same command again for the new text"
-        )
-    arrays = {data.name: mapped(setting.arrays / f"input-{data.name}.npy") for data in family.inputs}
-    inputs = Inputs(
-        arrays=arrays, sizes=setting.sizes, options=setting.options, scalars=setting.scalars
-    )  # fmt: skip
-    return family, inputs
+    return setting.load("the sweep; what was measured is recorded")
 
 
 def static_profiles(family: Family, inputs: Inputs, device: Device, job: Job) -> tuple[KernelProfile, ...]:

@@ -9,9 +9,8 @@ from itertools import takewhile
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
-from autotune.compile import Cache, Compiled, CompileFailure, Variant, batch, compile_many, sameness
+from autotune.compile import Cache, Compiled, CompileFailure, Pool, Variant, batch, compile_many, sameness
 from autotune.declaration import Configuration, Family, Inputs
-from autotune.processes import Workers
 from autotune.record import Trial, time_ms
 from autotune.search import Search
 from autotune.sweep.messages import Job
@@ -34,7 +33,7 @@ class Compiling:
     worker: Worker
     cache: Cache
     same: dict[Configuration, str] = field(default_factory=dict)
-    compilers: Workers | None = None
+    compilers: Pool | None = None
     watch: Callable[[int, int], None] = lambda done, total: None
 
     def exclusion(self, configuration: Configuration) -> str:

@@ -1,27 +1,31 @@
-"""The life of a measuring process: it opens its device, answers what comes by its pipe, and ends with its parent."""
+"""What a measuring process does: it opens its device, and answers what comes by its pipe."""
 
 import os
 import time
-import warnings
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
-from autotune import errors
 from autotune.device import Backend, LaunchError
 from autotune.errors import AutotuneError
 from autotune.measure import expected_outputs
-from autotune.processes import settled, write_arrays
+from autotune.processes import Answer, reporting, write_arrays
 from autotune.sweep.measurer import Measurer
 from autotune.sweep.messages import (
     Job,
+    Opened,
+    Placed,
     Prove,
     Proved,
     Ragged,
     RaggedSizes,
     Reference,
+    Refused,
+    Request,
     Retime,
+    Set,
     Setting,
     Tried,
     expected,
@@ -34,23 +38,13 @@ from autotune.sweep.ragged import ragged_proofs
 __all__ = ["serve"]
 
 
-def serve(pipe: Connection, opened: Callable[[], Backend], compiler: str, parent: int, folder: str) -> None:
-    """The process's life. It ends with its parent, however that one ends: nothing keeps a device busy alone. ``folder``
-    is for its temporary files."""
-    if not settled(parent, folder):
-        return
-    warnings.showwarning = lambda message, *_args, **_kwargs: pipe.send(("warning", str(message)))
-    try:
-        with closing(opened()) as backend, backend.current():
-            toolchain = backend.toolchain(compiler)
-            _warm(backend)
-            pipe.send(("ready", (backend.device, toolchain)))
-            _work(pipe, backend)
-    except AutotuneError as problem:
-        kind = "UsageError" if isinstance(problem, errors.UnknownName) else type(problem).__name__
-        pipe.send(("error", (kind, str(problem))))
-    except (EOFError, BrokenPipeError):
-        return
+def serve(pipe: Connection, opened: Callable[[], Backend], compiler: str) -> None:
+    """The process's life (see processes.Child)."""
+    with reporting(pipe), closing(opened()) as backend, backend.current():
+        toolchain = backend.toolchain(compiler)
+        _warm(backend)
+        pipe.send(Opened(backend.device, toolchain))
+        _work(pipe, backend)
 
 
 def _work(pipe: Connection, backend: Backend) -> None:
@@ -60,50 +54,60 @@ def _work(pipe: Connection, backend: Backend) -> None:
     while (requests := pipe.recv()) is not None:
         for request in requests:
             wait_s = time.perf_counter() - mark
-            if isinstance(request, Job):
-                assert measurer, "a setting comes before its jobs"
-                tried = measurer.tried(request, lambda: pipe.send(("placed", None)))
-                pipe.send(("tried", Tried(tried.trial, {**tried.seconds, "wait": wait_s}, tried.lost)))
-                if tried.lost:
-                    os._exit(1)  # no destructor of this process would find its context
-            elif isinstance(request, Setting):
+            answer: object
+            if isinstance(request, Setting):
                 if measurer:
                     measurer.close()
-                family, inputs = given(request)
-                outputs = expected(request, family)
-                measurer = Measurer(
-                    backend, family, request.workload, inputs, outputs, request.protocol
-                )  # fmt: skip
-                pipe.send(("set", None))
+                measurer, answer = _measurer(request, backend), Set()
+            elif isinstance(request, Job):
+                assert measurer, "a setting comes before its jobs"
+                tried = measurer.tried(request, lambda: pipe.send(Placed()))
+                answer = replace(tried, seconds={**tried.seconds, "wait": wait_s})
             else:
-                kind, answer = _answer(request, measurer)
-                pipe.send((kind, answer))
-                if isinstance(answer, Proved) and answer.lost:
-                    os._exit(1)
+                answer = _answer(request, measurer)
+            pipe.send(answer)
+            content = answer.content if isinstance(answer, Answer) else answer
+            if isinstance(content, Tried | Proved) and content.lost:
+                os._exit(1)  # no destructor of this process would find its context
             mark = time.perf_counter()
     if measurer:
         measurer.close()
 
 
-def _answer(request: Any, measurer: Measurer | None) -> tuple[str, Any]:
+def _measurer(setting: Setting, backend: Backend) -> Measurer:
+    family, inputs = given(setting)
+    return Measurer(backend, family, setting.workload, inputs, expected(setting, family), setting.protocol)
+
+
+def _answer(request: Request, measurer: Measurer | None) -> Answer | Refused:
     try:
-        if isinstance(request, Reference):
-            family, inputs = given(request.setting)
-            outputs, elapsed_ms = expected_outputs(family, inputs, request.cache)
-            write_arrays(request.setting.arrays, "expected", outputs)
-            return "answer", elapsed_ms
-        if isinstance(request, Ragged):
-            return "answer", _ragged(request)
-        assert measurer, "a setting comes before"
-        if isinstance(request, Prove):
-            family, setting = measurer.family, request.setting
-            return "answer", measurer.proved(request, lambda size: given_ragged(setting, family, size))
-        return "answer", measurer.retimed(request) if isinstance(request, Retime) else measurer.described()
-    except Exception as problem:  # whatever a family's Python raises
-        if isinstance(problem, AutotuneError) and not isinstance(problem, LaunchError):
-            raise
-        text = str(problem) if isinstance(problem, LaunchError) else f"{type(problem).__name__}: {problem}"
-        return "failed", text
+        return Answer(_content(request, measurer))
+    except LaunchError as problem:
+        return Refused(str(problem))
+    except AutotuneError:
+        raise
+    except Exception as problem:  # noqa: BLE001 - whatever a family's Python raises
+        return Refused(f"{type(problem).__name__}: {problem}")
+
+
+def _content(request: Request, measurer: Measurer | None) -> Any:
+    match request:
+        case Reference(setting, cache):
+            family, inputs = given(setting)
+            outputs, elapsed_ms = expected_outputs(family, inputs, cache)
+            write_arrays(setting.arrays, "expected", outputs)
+            return elapsed_ms
+        case Ragged():
+            return _ragged(request)
+    assert measurer, "a setting comes before"
+    match request:
+        case Prove(setting):
+            family = measurer.family
+            return measurer.proved(request, lambda size: given_ragged(setting, family, size))
+        case Retime():
+            return measurer.retimed(request)
+        case _:
+            return measurer.described()
 
 
 def _ragged(request: Ragged) -> RaggedSizes:

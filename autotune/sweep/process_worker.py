@@ -1,40 +1,36 @@
-"""A process that measures on one device, from both ends of its pipe.
+"""A process that measures on one device, from the sweep's end of its pipe.
 
 The parent holds no device: whatever a kernel does to its process costs one trial. The process is killed when a
 trial passes its time limit, and made anew when it ended; the configuration it had in hand is then ``crashed``
-or ``timed_out`` and is not sent again, those behind it are. ``in_process`` has the same without a process.
+or ``timed_out`` and is not sent again, those behind it are.
 """
 
 import math
-import multiprocessing
-import os
-import signal
 import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from enum import Enum, auto
 from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from autotune import errors
 from autotune.compile import Toolchain
 from autotune.declaration import Family, Inputs
 from autotune.device import Backend, LaunchError
-from autotune.errors import AutotuneError, DeviceError, FamilyError
+from autotune.errors import DeviceError, FamilyError
 from autotune.hardware import Device
-from autotune.processes import own_folder
+from autotune.processes import Answer, Child, Failure, Warned, own_folder
 from autotune.sweep.messages import (
-    Describe,
     Died,
     Ended,
     Job,
-    Prove,
+    Opened,
+    Placed,
     Proved,
-    Ragged,
     Reference,
-    Retime,
+    Refused,
+    Request,
+    Set,
     Setting,
     Tried,
 )
@@ -53,7 +49,14 @@ _STARTS = 3  # in a row without a trial: then the device is given up
 
 _PLACING = 10  # times the limit of a trial, for the host's part of it: layouts, orders, copies
 
-_spawn = multiprocessing.get_context("spawn")
+
+class _State(Enum):
+    """How far a process is."""
+
+    OPENING = auto()  # its device
+    OPEN = auto()
+    SETTING = auto()  # the study was named to it, and it maps the arrays
+    SET = auto()  # jobs that were sent are under way
 
 
 class ProcessWorker:
@@ -76,14 +79,12 @@ class ProcessWorker:
         self._setting: Setting | None = None
         self._jobs: deque[Job] = deque()
         self._sent = 0  # of the jobs, to the process that is there
-        self._is_ready = False  # the device is open
-        self._is_told = False  # the study was named to it
-        self._is_set = False  # and its arrays are there
+        self._state = _State.OPENING
         self._starts = 0
         self._deadline = math.inf
         self._began = 0.0  # when the first of the jobs was begun
         self._warnings: set[str] = set()
-        self._process: SpawnProcess | None = None
+        self._process: Child | None = None
         self._folder = own_folder()  # for its temporary files: it may have no time to remove them
 
     # -- its life -------------------------------------------------------------------------------------------
@@ -97,87 +98,60 @@ class ProcessWorker:
         """Wait until the process has opened its device. Raises AutotuneError: what it says, or DeviceError when it ends
         without a word."""
         self.launch()
-        while not self._is_ready and not self.lost:
-            self._pipe.poll(max(0.0, self._deadline - time.monotonic()))
+        while self._state is _State.OPENING and not self.lost:
+            self._child.poll(self._deadline)
             self.receive()
         if self.lost:
             raise DeviceError(self.lost)
 
+    @property
+    def _child(self) -> Child:
+        assert self._process
+        return self._process
+
     def _spawn(self) -> None:
-        self._pipe, there = _spawn.Pipe()
-        self._process = _spawn.Process(
-            target=serve,
-            args=(there, self._opened, self._compiler, os.getpid(), self._folder.name),
-            daemon=True,
-        )
-        try:
-            self._process.start()
-        except (OSError, MemoryError) as problem:
-            self._pipe.close()
-            raise DeviceError(
-                f"cannot start a measuring process for {self.name}: "
-                f"{getattr(problem, 'strerror', '') or 'not enough memory'}"
-            ) from None
-        finally:
-            there.close()  # the pipe ends with the process only if nobody else holds the other end
-        self._is_ready = self._is_told = self._is_set = False
-        self._sent = 0
+        self._process = Child(
+            serve, (self._opened, self._compiler), folder=self._folder.name, error=DeviceError,
+            what=f"a measuring process for {self.name}",
+        )  # fmt: skip
+        self._state, self._sent = _State.OPENING, 0
         self._starts += 1
         self._deadline = time.monotonic() + START_SECONDS
 
     def _ended(self, said: str = "") -> list[Tried | Died]:
         """The process is gone, or is to go because of ``said``: who is to blame, and the next one."""
         cause = said or self._cause()
-        self._kill()
         blamed: list[Tried | Died] = []
-        if self._is_set and self._sent:
+        if self._state is _State.SET and self._sent:
             job, self._starts = self._jobs.popleft(), 0
             blamed = [Died(job, "timed_out" if said else "crashed", cause, time.monotonic() - self._began)]
-        self._again(cause)
+        self._replace(cause)
         return blamed
 
-    def _again(self, cause: str) -> None:
-        if self._starts >= _STARTS:
-            self._is_ready, self._deadline = False, math.inf
-            self.lost = f"the measuring process for {self.name} ended {_STARTS} times in a row before its first trial: "
-            self.lost += (
-                f"{cause}. Check the device (autotune doctor), then run the same command again: it goes on"
-            )
+    def _replace(self, cause: str) -> None:
+        """By a process that is made anew, or by none."""
+        self._child.close()
+        if self._starts < _STARTS:
+            self._spawn()
             return
-        self._spawn()
+        self._state, self._deadline = _State.OPENING, math.inf
+        self.lost = (
+            f"the measuring process for {self.name} ended {_STARTS} times in a row before its first trial: {cause}. "
+            "Check the device (autotune doctor), then run the same command again: it goes on"
+        )
 
     def _cause(self) -> str:
-        assert self._process
-        self._process.join(5)
-        code = self._process.exitcode
-        if code is None or code >= 0:
-            return f"the measuring process ended with exit code {code}"
-        name = signal.Signals(-code).name
-        hint = "; perhaps the machine ran out of memory" if -code == signal.SIGKILL else ""
-        return f"the measuring process was ended by {name} ({signal.strsignal(-code)}{hint})"
-
-    def _kill(self) -> None:
-        assert self._process
-        if self._process.pid:  # else it could not be started
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)  # with what it runs
-            self._process.kill()
-            self._process.join()
-        self._pipe.close()
+        return f"the measuring process {self._child.death()}"
 
     def dismiss(self) -> None:
         """No more work comes: the process closes its device while the caller goes on. ``close`` it all the same."""
-        if self._process and not self._pipe.closed and not self.lost:
-            with suppress(OSError):
-                self._pipe.send(None)
+        if self._process and not self._process.is_closed and not self.lost:
+            self._process.send(None)
 
     def close(self, at_once: bool = False) -> None:
         """End the process: asked to, or killed with ``at_once``. May be called twice."""
-        if self._process and not self._pipe.closed:
-            if not at_once and not self.lost:
-                self.dismiss()
-                self._process.join(10)
-            self._kill()
+        if self._process:
+            self._process.close(at_once or bool(self.lost))
         self._folder.cleanup()
 
     # -- its work -------------------------------------------------------------------------------------------
@@ -192,7 +166,7 @@ class ProcessWorker:
 
     @property
     def pipe(self) -> Connection | None:
-        return None if self.lost else self._pipe
+        return None if self.lost else self._child.pipe
 
     @property
     def deadline(self) -> float:
@@ -206,11 +180,13 @@ class ProcessWorker:
         return elapsed_ms
 
     def study(self, setting: Setting, family: Family, inputs: Inputs) -> None:  # noqa: ARG002
-        self._setting, self._is_told, self._is_set = setting, False, False
+        self._setting = setting
+        if self._state is not _State.OPENING:
+            self._state = _State.OPEN
         self._flush()
 
     def send(self, jobs: Sequence[Job]) -> None:
-        if jobs and self._is_set and not self._jobs:
+        if jobs and self._state is _State.SET and not self._jobs:
             self._jobs += jobs
             self._next(time.monotonic())
         else:
@@ -219,28 +195,29 @@ class ProcessWorker:
 
     def _flush(self) -> None:
         """Send what the process does not have yet, in one message."""
-        news: list[Any] = list(self._jobs)[self._sent :]
-        if not self._is_told and self._setting:
-            news.insert(0, self._setting)
-        if not self._is_ready or not news:
+        if self._state is _State.OPENING:
             return
-        if not self._is_told:
-            self._is_told, self._deadline = True, time.monotonic() + START_SECONDS
-        self._sent = len(self._jobs)
-        with suppress(OSError):  # it has just ended: receive will see it
-            self._pipe.send(news)
+        news: list[Any] = list(self._jobs)[self._sent :]
+        if self._state is _State.OPEN and self._setting:
+            news.insert(0, self._setting)
+            self._state, self._deadline = _State.SETTING, time.monotonic() + START_SECONDS
+        if news:
+            self._sent = len(self._jobs)
+            self._child.send(news)
 
     def receive(self) -> list[Tried | Died]:
         answers: list[Tried | Died] = []
         if self.lost:
             return answers
         try:
-            while not self.lost and self._pipe.poll():
-                self._heard(self._pipe.recv(), answers)
+            while not self.lost and self._child.pipe.poll():
+                self._heard(self._child.pipe.recv(), answers)
         except (EOFError, OSError):
             return answers + self._ended()
         if time.monotonic() >= self._deadline:
-            limit = f"{self._trial_seconds:g} s" if self._is_set else f"{START_SECONDS:g} s to start"
+            limit = (
+                f"{self._trial_seconds:g} s" if self._state is _State.SET else f"{START_SECONDS:g} s to start"
+            )
             answers += self._ended(
                 f"no end within {limit}; its process was killed (--trial-seconds sets the limit)"
             )
@@ -251,81 +228,74 @@ class ProcessWorker:
         self._began = now
         self._deadline = now + _PLACING * self._trial_seconds if self._jobs else math.inf
 
-    def _heard(self, message: tuple[str, Any], answers: list[Tried | Died]) -> None:
-        kind, content = message
+    def _heard(self, message: object, answers: list[Tried | Died]) -> None:
         now = time.monotonic()
-        if kind == "tried":
-            self._jobs.popleft()
-            self._sent -= 1
-            self._starts = 0
-            self._next(now)
-            answers.append(content)
-            if content.lost:
-                self._kill()
-                self._again(content.trial.reason)
-        elif kind == "placed":
-            self._deadline = now + self._trial_seconds
-        elif kind == "ready":
-            self.device, self.toolchain = content
-            self._is_ready, self._deadline = True, math.inf
-            self._flush()
-        elif kind == "set":
-            self._is_set = True
-            self._next(now)
-        elif kind == "warning":
-            if content not in self._warnings:  # each process that is made anew says the same
-                self._warnings.add(content)
-                warnings.warn(content, stacklevel=2)
-        elif kind == "error":
-            name, text = content
-            if not self._is_ready and hasattr(self, "device"):  # it was there before: worth another attempt
-                self._kill()
-                self._again(text)
-                return
-            self._kill()
-            raise getattr(errors, name, LaunchError if name == "LaunchError" else AutotuneError)(text)
+        match message:
+            case Tried():
+                self._jobs.popleft()
+                self._sent -= 1
+                self._starts = 0
+                self._next(now)
+                answers.append(message)
+                if message.lost:
+                    self._replace(message.trial.reason)
+            case Placed():
+                self._deadline = now + self._trial_seconds
+            case Opened():
+                self.device, self.toolchain = message.device, message.toolchain
+                self._state, self._deadline = _State.OPEN, math.inf
+                self._flush()
+            case Set():
+                self._state = _State.SET
+                self._next(now)
+            case Warned(text) if text not in self._warnings:  # each process that is made anew says the same
+                self._warnings.add(text)
+                warnings.warn(text, stacklevel=2)
+            case Failure():
+                if self._state is _State.OPENING and hasattr(
+                    self, "device"
+                ):  # it was there before: worth another attempt
+                    self._replace(message.text)
+                    return
+                self._child.close()
+                raise message.error()
 
     def take_back(self) -> list[Job]:
         jobs, self._jobs = list(self._jobs), deque()
         self._sent = 0
         return jobs
 
-    def ask(self, request: Reference | Retime | Describe | Ragged | Prove, trials: float) -> Any:
+    def ask(self, request: Request, trials: float) -> Any:
         """See crew.Worker. A process that ends over the request is not made anew for it, but for the next one."""
         seconds = trials * self._trial_seconds + START_SECONDS
         until = time.monotonic() + seconds
         asked = False
         while not self.lost:
-            if self._is_ready and not asked:
-                with suppress(OSError):  # it has just ended: the pipe says so below
-                    self._pipe.send([request])
+            if self._state is not _State.OPENING and not asked:
+                self._child.send([request])
                 asked = True
-            left = min(until, self._deadline) - time.monotonic()
             try:
-                if not self._pipe.poll(None if math.isinf(left) else max(0.0, left)):
+                late = not self._child.poll(min(until, self._deadline))
+                message = None if late else self._child.pipe.recv()
+            except (EOFError, OSError):
+                late, message = False, None
+            match message:
+                case None:
+                    cause = f"no answer within {seconds:g} s" if late else self._cause()
                     if asked:
                         self._starts = 0  # it did start: the request is to blame
-                    self._ended(f"no answer within {seconds:g} s")
+                    self._ended(cause)
+                    if asked and late:
+                        raise Ended("timed_out", f"{cause}; the measuring process was killed")
                     if asked:
-                        what = f"no answer within {seconds:g} s; the measuring process was killed"
-                        raise Ended("timed_out", what)
-                    continue
-                kind, content = self._pipe.recv()
-            except (EOFError, OSError):
-                cause = self._cause()
-                if asked:
-                    self._starts = 0
-                self._ended(cause)
-                if asked:
-                    raise Ended("crashed", cause) from None
-                continue
-            if kind == "answer":
-                if isinstance(content, Proved) and content.lost:
-                    self._starts = 0
-                    self._kill()
-                    self._again(content.reason)
-                return content
-            if kind == "failed":
-                raise LaunchError(content)
-            self._heard((kind, content), [])
+                        raise Ended("crashed", cause)
+                case Answer(content):
+                    if isinstance(content, Proved) and content.lost:
+                        self._starts = 0
+                        self._replace(content.reason)
+                    return content
+                case Refused(reason):
+                    raise LaunchError(reason)
+                case _:
+                    self._heard(message, [])
         raise LaunchError(self.lost)

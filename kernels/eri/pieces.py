@@ -1,6 +1,6 @@
 """The work of one call in pieces for several devices: parts of the runs of work-units with equally many components.
 
-A piece costs what the article's model says (``cost_model``); the subclass is what its plan keeps together. Matrices
+A piece costs what the article's model says (``cost_model``); no chunk reaches from one subclass into the next. Matrices
 are added up over the devices; a list of integrals lies in no piece's order, so it is made on one device.
 """
 
@@ -111,7 +111,6 @@ def units(arrays: Mapping[str, NDArray[Any]], names: Mapping[str, Any]) -> Any:
         batch=_BATCH,
         sums=("integrals", "coulomb", "exchange"),
         groups=np.array([subclasses[piece.share.components] for piece in pieces], np.int64),
-        items=np.array([piece.share.units for piece in pieces], np.int64),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from fakes import PROTOCOL, FakeBackend, cost, sweep
+from local_worker import LocalWorker
 
 from autotune.cli import check as checking
 from autotune.cli.commands import main
@@ -16,7 +17,6 @@ from autotune.declaration import family as families
 from autotune.errors import DeviceError
 from autotune.policy.merge import update
 from autotune.policy.selection import candidates, choose, find
-from autotune.sweep.local_worker import LocalWorker
 
 Costs = Callable[[Mapping[str, Any]], float]
 

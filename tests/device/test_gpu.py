@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import careless
 import numpy as np
 import pytest
 from fakes import write_family
+from local_worker import LocalWorker
 
 import autotune
 from autotune.compile.batches import compile_many
@@ -34,9 +36,10 @@ def test_every_configuration_is_exact(workload: str, tmp_path: Path) -> None:
     family = families.load_family("allpairs")
     loaded = workloads.load_workload(family, workload)
     inputs = workloads.prepare(family, loaded, tmp_path)
-    with CudaBackend(0) as backend:
+    with CudaBackend(0) as backend, closing(LocalWorker(backend)) as worker:
+        worker.start()
         study = Sweep(
-            backend=backend, family=family, workload=loaded, inputs=inputs, protocol=QUICK, processes=8,
+            workers=[worker], family=family, workload=loaded, inputs=inputs, protocol=QUICK, processes=8,
             configurations=family.space.configurations(), store=Store(tmp_path), cache=Cache(default_root()),
         ).run()  # fmt: skip
     assert set(study.states()) <= {"measured", "excluded"}

@@ -53,7 +53,7 @@ def test_every_allocation_gives_the_result(tmp_path: Path) -> None:
         assert spread.is_pinned
         with pytest.raises(UsageError, match="nothing is gathered"):
             spread.outputs()
-        first = spread.run("cyclic", gather=False)
+        first = spread.run("dynamic", batch=1, gather=False)
         assert np.isnan(first.predicted_s)
         with pytest.raises(UsageError, match="nothing is gathered"):
             spread.outputs()
@@ -71,13 +71,15 @@ def test_every_allocation_gives_the_result(tmp_path: Path) -> None:
             assert report.predicted_s > 0
             assert all(share.device_s > 0 for share in report.shares if share.units)
         assert report.configuration == "memory=constant,padding=8,records=aos,rows_at_once=4"
-        two = spread.run("auto", gather=False)  # nobody takes another's only chunks
+        two = spread.run("automatic", gather=False)  # nobody takes another's only chunks
         assert all(share.chunks for share in two.shares)
-        cyclic = spread.run("cyclic")
-        assert [(share.units, share.chunks) for share in cyclic.shares] == [(14, 14), (14, 14), (13, 13)]
-        assert spread.run("equal", batch=2).batch == 2
-        table = cyclic.lines()
-        assert table[0].startswith("cyclic, at most 1 units a chunk")
+        single = spread.run("dynamic", batch=1)
+        assert [(share.units, share.units) for share in single.shares] == [
+            (share.units, share.chunks) for share in single.shares
+        ]
+        assert spread.run("contiguous", batch=2).batch == 2
+        table = single.lines()
+        assert table[0].startswith("dynamic, at most 1 units a chunk")
         assert len({len(line) for line in table[1:]}) == 1
     check(spread, right)  # the arrays outlive the workers
     assert not [member for member in spread.members if member.process.is_alive()]
@@ -104,7 +106,7 @@ def test_workers_killed_at_any_moment_change_nothing(tmp_path: Path, seed: int) 
     with Spread(loaded, inputs, ["cpu"] * 3, configuration=CONSTANT) as spread:
         first, second = chosen.sample(range(3), 2)
         at = sorted(chosen.sample(range(1, 40), 2))
-        allocation = ("cyclic", "dynamic", "auto")[seed]
+        allocation = ("contiguous", "dynamic", "automatic")[seed]
         killer = Killer(spread, {at[0]: first, at[1]: second} if gather else {at[0]: first})
         with pytest.warns(UserWarning, match="was ended by SIGKILL.*run by the others"):
             report = spread.run(allocation, 1, gather=gather, watch=killer)
@@ -114,7 +116,7 @@ def test_workers_killed_at_any_moment_change_nothing(tmp_path: Path, seed: int) 
         check(spread, right)
         # only what is in the result counts: units run by lost workers, and those run again
         assert sum(share.units for share in report.shares) >= 41
-        again = spread.run("balanced")
+        again = spread.run("automatic")
         check(spread, right)
         lost = [share for share in again.shares if share.lost]
         assert {share.units for share in lost} == {0} and 1 <= len(lost) <= 2
@@ -163,9 +165,8 @@ def test_a_device_that_fails_or_hangs_is_left_out(tmp_path: Path, action: str, r
     loaded, inputs = opened(tmp_path / "walker", walker.PYTHON + ONCE.format(action=action))
     right = expected(loaded, inputs)
     with Spread(loaded, inputs, ["cpu"] * 2, configuration=CONSTANT, chunk_seconds=30) as spread:
-        spread._team._chunk_seconds = 2.0
         for member in spread.members:
-            member._chunk_seconds = 2.0
+            member.chunk_seconds = 2.0
         with pytest.warns(UserWarning, match=reason):
             report = spread.run("contiguous")
         check(spread, right)
@@ -217,7 +218,7 @@ AXES = """\
 def test_layouts_that_scatter_a_part_are_gathered_too(tmp_path: Path) -> None:
     loaded, inputs = opened(tmp_path / "axes", text=walker.FAMILY + AXES)
     with Spread(loaded, inputs, ["cpu"] * 2, configuration={"padding": 8}) as spread:
-        spread.run("batches")
+        spread.run("dynamic")
         check(spread, expected(loaded, inputs))
 
 
@@ -253,7 +254,7 @@ def test_links_in_a_part_are_renumbered(tmp_path: Path) -> None:
     assert 0 < inside.mean() < 1
     right["y"] = np.where(inside, items - 1 - right["y"], right["y"])
     with Spread(loaded, inputs, ["cpu"] * 2, configuration={"order": "turned"}) as spread:
-        spread.run("batches")
+        spread.run("dynamic")
         check(spread, right)
 
 
@@ -279,9 +280,9 @@ def test_sums_are_gathered_in_every_layout(tmp_path: Path, order: str, padding: 
         loaded, inputs, ["cpu"] * 2, configuration={"order": order, "sum_padding": padding}
     ) as spread:
         for _ in range(2):
-            spread.run("batches")
+            spread.run("contiguous")
             check(spread, expected(loaded, inputs))
-        spread.run("batches", gather=False)
+        spread.run("contiguous", gather=False)
         spread.fetch()
         check(spread, expected(loaded, inputs))
 

@@ -84,7 +84,7 @@ def test_a_gpu_worker_killed_in_the_middle_changes_nothing(tmp_path: Path) -> No
                 os.kill(spread.members[0].process.pid or 0, signal.SIGKILL)
 
         with pytest.warns(UserWarning, match="SIGKILL"):
-            spread.run("cyclic", watch=kill)
+            spread.run("contiguous", 1, watch=kill)
         for name, array in spread.outputs().items():
             np.testing.assert_array_equal(array, right[name])
 

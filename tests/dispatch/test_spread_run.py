@@ -27,14 +27,14 @@ def test_run_on_several_devices(tmp_path: Path, capsys: pytest.CaptureFixture[st
         "--device",
         "cpu,cpu",
         "--allocation",
-        "batches",
+        "contiguous",
         "-o",
         str(spread),
     ]
     assert main(arguments) == 0
     said = capsys.readouterr().out
     assert "walker on cpu, cpu: " in said and "(control" in said
-    assert "batches, at most 4 units a chunk" in said
+    assert "contiguous, at most 4 units a chunk" in said
     assert "y: int32 (10, 37)" in said
     with np.load(alone) as one, np.load(spread) as other:
         for name in ("y", "total"):
@@ -44,8 +44,12 @@ def test_run_on_several_devices(tmp_path: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--device", "cpu", "--allocation", "cyclic"], "goes with several devices"),
-        (["--device", "cpu,cpu", "--allocation", "cylic"], "did you mean 'cyclic'"),
+        (["--device", "cpu", "--allocation", "dynamic"], "goes with several devices"),
+        (["--device", "cpu,cpu", "--allocation", "auto"], "did you mean 'automatic'"),
+        (
+            ["--device", "cpu,cpu", "--allocation", "cyclic"],
+            "unknown allocation 'cyclic' (allowed: automatic, contiguous, dynamic)",
+        ),
         (["--device", "cuda:0,0"], "name several GPUs, each once"),
         (["--device", "cpu,gpu"], "unknown device 'gpu'"),
     ],
@@ -82,7 +86,7 @@ def test_an_application_gets_a_kernel_on_all_devices(
     assert main(["run", str(made), "-i", "what=ever", "--device", "cpu,cpu"]) == 0
     said = capsys.readouterr().out
     assert "cpu, cpu: True True" in said
-    assert "auto, at most" in said
+    assert "automatic, at most" in said
 
 
 def test_the_kernel_on_all_devices_checks_what_it_is_given(tmp_path: Path) -> None:
@@ -90,7 +94,7 @@ def test_the_kernel_on_all_devices_checks_what_it_is_given(tmp_path: Path) -> No
     with SpreadKernel(loaded, ["cpu", "cpu"], None) as kernel:
         assert (kernel.kind, kernel.device) == ("cpu", "cpu, cpu")
         one = np.zeros(3, [("a", "f4"), ("b", "f4")])
-        with pytest.raises(UsageError, match="one of them twice"):
+        with pytest.raises(UsageError, match="'x' is given twice"):
             kernel(one, x=one)
         with pytest.raises(UsageError, match="keeps data on one device"):
             kernel.prepare(kernel.bind(one, np.zeros(3, np.int32), np.zeros((2, 2), np.int32)))

@@ -13,8 +13,9 @@ import pytest
 from fakes import FAMILY, write_family
 from store_process import configurations, study, trial
 
-from autotune import processes as workers
+from autotune import processes
 from autotune.cli.commands import main
+from autotune.compile import Pool
 from autotune.compile.hostcxx import find_compiler
 from autotune.compile.variant import Geometry
 from autotune.declaration.expression import Expression
@@ -38,7 +39,6 @@ from autotune.record.readers import read_ceilings, read_record
 from autotune.record.results_csv import read_results, write_results
 from autotune.record.trial import Trial
 from autotune.report.static_pass import _NEEDED, read_static
-from autotune.sweep import process_worker as isolation
 from autotune.sweep.process_worker import ProcessWorker
 
 HEADER = "family,workload,device,configuration,preset,p,state,median_ms,samples,footprint_bytes\n"
@@ -350,12 +350,12 @@ def test_a_process_that_cannot_be_started_says_why(monkeypatch: pytest.MonkeyPat
     def no_room(self: Any) -> None:
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    monkeypatch.setattr(isolation._spawn.Process, "start", no_room)
+    monkeypatch.setattr(processes._spawn.Process, "start", no_room)
     worker = ProcessWorker("cpu", dict, "", 1.0)
     with pytest.raises(DeviceError, match="cannot start a measuring process for cpu: Resource temporarily"):
         worker.launch()
     worker.close(at_once=True)
-    pool = workers.Workers(1)
+    pool = Pool(1)
     with pytest.raises(CompilerError, match="cannot start a compiler process: Resource temporarily"):
         pool.submit(print).result()
     pool.stop()

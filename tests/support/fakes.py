@@ -242,7 +242,9 @@ PROTOCOL = Protocol(least=3, most=5, seconds=1, finalists=3, rounds=2, round_sam
 
 
 def sweep(folder: Path, tmp_path: Path, backend: FakeBackend | None = None, **changes: Any) -> "Sweep":
-    from autotune.record.store import Store  # a measuring process does without
+    from local_worker import LocalWorker  # a measuring process does without
+
+    from autotune.record.store import Store
     from autotune.sweep.engine import Sweep
 
     family = families.load_family(folder)
@@ -250,8 +252,11 @@ def sweep(folder: Path, tmp_path: Path, backend: FakeBackend | None = None, **ch
     configurations = family.space.configurations()
     backend.know([Variant(family, c) for c in configurations])
     workload = workloads.load_workload(family)
+    if "workers" not in changes:
+        worker = LocalWorker(backend)
+        worker.start()
+        changes["workers"] = [worker]
     arguments: dict[str, Any] = {
-        "backend": None if "workers" in changes else backend,
         "family": family,
         "workload": workload,
         "inputs": workloads.prepare(family, workload, tmp_path),

@@ -6,7 +6,7 @@ device, says what a plan should take.
 """
 
 import heapq
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -23,7 +23,6 @@ __all__ = [
     "Plan",
     "Units",
     "allocate",
-    "best",
     "calibrated",
     "chunks_of",
     "group_edges",
@@ -31,7 +30,7 @@ __all__ = [
 ]
 
 
-ALLOCATIONS = ("auto", "cyclic", "batches", "contiguous", "equal", "whole", "balanced", "dynamic")
+ALLOCATIONS = ("automatic", "contiguous", "dynamic")
 
 
 _ROUNDS = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64)  # chunks for each worker that are considered
@@ -56,8 +55,7 @@ class Units:
 
     ``parts`` has for an output the elements of it, flattened, that each unit writes: unit u those from
     ``parts[name][u]`` to ``parts[name][u + 1]``. ``sums`` are outputs to which units add. ``groups`` (units,) are
-    numbers that never decrease: a chunk does not reach from one group into the next. ``items`` (units,) say how many
-    pieces of the work a unit is, which is what ``equal`` counts; units themselves without it.
+    numbers that never decrease: a chunk does not reach from one group into the next.
     """
 
     costs: NDArray[np.float64]
@@ -66,7 +64,6 @@ class Units:
     parts: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     sums: tuple[str, ...] = ()
     groups: NDArray[np.int64] | None = None
-    items: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.costs)
@@ -100,61 +97,42 @@ class Units:
                 )
         if self.groups is not None and (len(self.groups) != n or np.any(np.diff(self.groups) < 0)):
             refuse(f"groups has {len(self.groups)} values; {n} that never decrease are needed")
-        if self.items is not None and (len(self.items) != n or np.any(self.items < 1)):
-            refuse(f"items has {len(self.items)} values; {n} of at least 1 are needed")
 
 
 @dataclass(frozen=True)
 class Model:
-    """What a worker's device takes: seconds for one of the costs' unit, for a chunk whatever is in it, and for a byte
-    of results copied to the host, which goes on beside computing. ``points`` are (cost, seconds) of single chunks,
-    rising: where there are some, a chunk takes what lies between them, and beyond the last in proportion."""
+    """What a worker's device takes: seconds for one of the costs' unit, and for a byte of results copied to the host,
+    which goes on beside computing. ``points`` are (cost, seconds) of single chunks, rising: where there are some, a
+    chunk takes what lies between them, and beyond the last in proportion."""
 
     per_cost: float
-    per_chunk: float = 0.0
     per_byte: float = 0.0
     points: tuple[tuple[float, float], ...] = ()
 
     def seconds(self, costs: float, chunks: int) -> float:
         """Of so many chunks of one size with ``costs`` together."""
-        if not self.points or not chunks:
-            return self.per_cost * costs + self.per_chunk * chunks
-        last, mean = self.points[-1][0], costs / chunks
-        if mean > last:
+        if not self.points or not chunks or costs / chunks > self.points[-1][0]:
             return self.per_cost * costs
-        return chunks * float(np.interp(mean, *np.transpose(self.points)))
+        return chunks * float(np.interp(costs / chunks, *np.transpose(self.points)))
 
     @classmethod
-    def through(cls, points: Sequence[tuple[float, float]], per_byte: float = 0.0) -> "Model":
+    def through(cls, points: Iterable[tuple[float, float]], per_byte: float = 0.0) -> "Model":
         """From (cost, seconds) of single chunks. A chunk takes no longer than one of a higher cost."""
         costs, seconds = np.array(sorted(points), np.float64).T
         seconds = np.maximum.accumulate(seconds)
         per_cost = float(seconds[-1] / max(costs[-1], 1e-300))
-        return cls(per_cost, 0.0, per_byte, tuple(zip(costs.tolist(), seconds.tolist(), strict=True)))
+        return cls(per_cost, per_byte, tuple(zip(costs.tolist(), seconds.tolist(), strict=True)))
 
     def refined(self, samples: Sequence[tuple[float, float, int, float]]) -> "Model":
-        """After a run of such chunks, as ``fit`` takes them: what they took is the better guide for the next one."""
+        """After a run of such chunks, each (cost, seconds, bytes, seconds of the copy): what they took is the better
+        guide for the next one."""
+        costs, seconds, nbytes, copied = np.array(samples, np.float64).T
+        per_byte = float(copied.sum() / max(nbytes.sum(), 1))
         if not self.points:
-            return Model.fit(samples)
-        expected = sum(self.seconds(cost, 1) for cost, *_ in samples)
-        ratio = sum(seconds for _, seconds, *_ in samples) / max(expected, 1e-300)
-        return Model(
-            self.per_cost * ratio,
-            0.0,
-            Model.fit(samples).per_byte,
-            tuple((cost, seconds * ratio) for cost, seconds in self.points),
-        )
-
-    @classmethod
-    def fit(cls, samples: Sequence[tuple[float, float, int, float]]) -> "Model":
-        """From (cost, seconds, bytes, seconds of the copy) of single chunks: least squares, no figure negative."""
-        table = np.array(samples, np.float64)
-        cost, seconds, nbytes, copied = table.T
-        both = np.stack([cost, np.ones_like(cost)], axis=1) / np.maximum(seconds, 1e-12)[:, None]
-        per_cost, per_chunk = np.linalg.lstsq(both, np.ones_like(cost), rcond=None)[0]
-        if np.ptp(cost) <= 1e-9 * cost.max() or per_chunk < 0 or per_cost < 0:
-            per_cost, per_chunk = float(seconds.sum() / max(cost.sum(), 1e-300)), 0.0
-        return cls(float(per_cost), float(per_chunk), float(copied.sum() / max(nbytes.sum(), 1)))
+            return Model.through(zip(costs, seconds, strict=True), per_byte)
+        expected = sum(self.seconds(cost, 1) for cost in costs)
+        ratio = float(seconds.sum()) / max(expected, 1e-300)
+        return Model(self.per_cost * ratio, per_byte, tuple((cost, s * ratio) for cost, s in self.points))
 
 
 @dataclass(frozen=True)
@@ -196,51 +174,47 @@ def allocate(
 ) -> Plan:
     """The plan of that name for as many workers as there are ``models``. ``batch`` is at most that of ``units``, for
     which 0 stands; ``bytes_per_unit`` of results go to the host. Raises UnknownName."""
-    n, workers = len(units), len(models)
     batch = min(batch or units.batch, units.batch)
-    every = range(workers)
-    if allocation == "auto":
-        return best(units, models, batch, bytes_per_unit)
-    if allocation == "cyclic":  # k = worker; k += workers
-        queues = [[Chunk(u, 1) for u in range(worker, n, workers)] for worker in every]
-        return Plan(allocation, 1, _frozen(queues))
-    chunks = chunks_of(units, 0, n, batch)
-    if allocation == "batches":
-        return Plan(allocation, batch, _frozen([chunks[worker::workers] for worker in every]))
-    if allocation in ("contiguous", "equal"):
-        if allocation == "equal" and units.items is not None:
-            edges = _edges(units.items.astype(np.float64), [1.0] * workers)
-        elif allocation == "equal":
-            edges = [n * worker // workers for worker in range(workers + 1)]
-        else:
+    match allocation:
+        case "automatic":
+            return _automatic(units, models, batch, bytes_per_unit)
+        case "contiguous":
             edges = _edges(units.costs, [1 / max(model.per_cost, 1e-300) for model in models])
-        queues = [chunks_of(units, low, high, batch) for low, high in pairwise(edges)]
-        return Plan(allocation, batch, _frozen(queues))
-    if allocation == "dynamic":
-        return Plan(allocation, batch, ((),) * workers, _costliest(units, chunks))
-    if allocation in ("whole", "balanced"):
-        items = [[chunk] for chunk in chunks]
-        if allocation == "whole" and units.groups is not None:
-            kept: dict[int, list[Chunk]] = {}
-            for chunk in chunks:
-                kept.setdefault(int(units.groups[chunk.first]), []).append(chunk)
-            items = list(kept.values())
-        return Plan(allocation, batch, _frozen(_longest_first(units, items, models)))
+            queues = tuple(tuple(chunks_of(units, low, high, batch)) for low, high in pairwise(edges))
+            return Plan(allocation, batch, queues)
+        case "dynamic":
+            return Plan(allocation, batch, ((),) * len(models), tuple(_costliest_first(units, batch)))
     raise UnknownName("allocation", allocation, ALLOCATIONS)
 
 
-def best(units: Units, models: Sequence[Model], batch: int, bytes_per_unit: ArrayLike = 0.0) -> Plan:
+def _automatic(units: Units, models: Sequence[Model], batch: int, bytes_per_unit: ArrayLike) -> Plan:
     """A balanced plan with the batch that suits so many devices: fewer launches cost less, and more of them divide
     better. Of all that should end within 1 % of the first, the one with the largest batch: a large launch fills a
     device better than chunks timed one by one tell. Chunks are to take some milliseconds, so that handing them out is
     never what is waited for."""
     sizes = {min(batch, -(-len(units) // (len(models) * rounds))) for rounds in _ROUNDS}
-    plans = [allocate(units, "balanced", models, size) for size in sorted(sizes)]
+    plans = [Plan("automatic", size, _balanced(units, models, size), steals=True) for size in sorted(sizes)]
     seconds = float(units.costs.sum()) * max(model.per_cost for model in models)
     plans = [p for p in plans if seconds / sum(map(len, p.queues)) >= _SHORTEST_S] or plans[-1:]
     ends = [max(predicted(plan, units, models, bytes_per_unit)) for plan in plans]
-    taken = [plan for plan, end in zip(plans, ends, strict=True) if end <= min(ends) * _AS_GOOD][-1]
-    return replace(taken, allocation="auto", steals=True)
+    return [plan for plan, end in zip(plans, ends, strict=True) if end <= min(ends) * _AS_GOOD][-1]
+
+
+def _balanced(units: Units, models: Sequence[Model], batch: int) -> tuple[tuple[Chunk, ...], ...]:
+    """Each chunk, the costliest first, to the worker that would be done with it first (Graham 1969, LPT); a worker's
+    chunks in the order of their units."""
+    queues: list[list[Chunk]] = [[] for _ in models]
+    loads = [0.0] * len(models)
+    for chunk in _costliest_first(units, batch):
+        ends = [load + model.seconds(units.cost(chunk), 1) for load, model in zip(loads, models, strict=True)]
+        worker = ends.index(min(ends))
+        queues[worker].append(chunk)
+        loads[worker] = ends[worker]
+    return tuple(tuple(sorted(queue)) for queue in queues)
+
+
+def _costliest_first(units: Units, batch: int) -> list[Chunk]:
+    return sorted(chunks_of(units, 0, len(units), batch), key=lambda chunk: -units.cost(chunk))
 
 
 def predicted(
@@ -266,14 +240,6 @@ def predicted(
     return found
 
 
-def _frozen(queues: Sequence[Sequence[Chunk]]) -> tuple[tuple[Chunk, ...], ...]:
-    return tuple(tuple(queue) for queue in queues)
-
-
-def _costliest(units: Units, chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:
-    return tuple(sorted(chunks, key=lambda chunk: -units.cost(chunk)))
-
-
 def _edges(costs: NDArray[np.float64], speeds: Sequence[float]) -> list[int]:
     """Where to cut a row of units so that each worker's share of the cost is as its share of the speed."""
     reached = np.concatenate(([0.0], np.cumsum(costs)))
@@ -282,22 +248,6 @@ def _edges(costs: NDArray[np.float64], speeds: Sequence[float]) -> list[int]:
     edges = np.searchsorted(middles, wanted)
     edges[0], edges[-1] = 0, len(costs)
     return [int(edge) for edge in edges]
-
-
-def _longest_first(
-    units: Units, items: Sequence[Sequence[Chunk]], models: Sequence[Model]
-) -> list[list[Chunk]]:
-    """Each item, the costliest first, to the worker that would be done with it first (Graham 1969, LPT); a worker's
-    chunks in the order of their units."""
-    queues: list[list[Chunk]] = [[] for _ in models]
-    loads = [0.0] * len(models)
-    for item in sorted(items, key=lambda item: -sum(units.cost(chunk) for chunk in item)):
-        cost = sum(units.cost(chunk) for chunk in item)
-        ends = [load + model.seconds(cost, len(item)) for load, model in zip(loads, models, strict=True)]
-        worker = ends.index(min(ends))
-        queues[worker] += item
-        loads[worker] = ends[worker]
-    return [sorted(queue) for queue in queues]
 
 
 _FLAT = 0.97  # twice as large a chunk that takes more than this a unit of cost says that larger ones do too

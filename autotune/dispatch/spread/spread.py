@@ -1,14 +1,16 @@
 """One call's work on several devices: a process for each, a plan from a cost model, one result.
 
-A family's ``units(arrays, names)`` in ``family.py`` says what the pieces are (see ``spread_plan.Units``, and
+A family's ``units(arrays, names)`` in ``family.py`` says what the pieces are (see ``plan.Units``, and
 docs/several-gpus.md). Workers start once; the inputs are placed once; then any number of runs. A worker that is lost
 has its units run again by the others: a unit counts once its result is in this process, and never twice.
 """
 
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,15 +20,15 @@ from numpy.typing import NDArray
 
 from autotune.compile import default_root
 from autotune.declaration import Configuration, Family, Inputs, bind
-from autotune.dispatch.spread.memory import Memory, Place, places, sized
+from autotune.dispatch.call import arguments
 from autotune.dispatch.spread.plan import Chunk, Model, Plan, Units, allocate, calibrated, predicted
-from autotune.dispatch.spread.report import Report, Share
 from autotune.dispatch.spread.team import Member, Team
-from autotune.dispatch.spread.worker import Task
+from autotune.dispatch.spread.worker import Task, Worker
 from autotune.errors import UsageError
-from autotune.processes import own_folder, shared_arrays
+from autotune.figures import seconds as in_words
+from autotune.processes import SharedArray, own_folder, shared_array, shared_arrays
 
-__all__ = ["CHUNK_SECONDS", "Spread", "SpreadKernel"]
+__all__ = ["CHUNK_SECONDS", "Report", "Share", "Spread", "SpreadKernel"]
 
 
 CHUNK_SECONDS = 120.0  # without a sign of life from a worker that has work: then it is ended
@@ -36,6 +38,67 @@ _CALIBRATED_SHARE = 1 / 16  # of a worker's work, at most, in one chunk that is 
 
 # For each chunk that is done: who did it, and what. In the spreading process.
 Watch = Callable[[Member, Chunk], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """One worker's part of a run. ``predicted_s`` is what the cost model said (NaN when nothing was calibrated),
+    ``measured_s`` the time from the run's begin until its last result was there, ``device_s`` and ``copied_s`` what its
+    device was busy computing and copying. ``redone`` counts units taken over from a lost worker; ``lost`` says why this
+    one was."""
+
+    device: str
+    units: int
+    chunks: int
+    cost: float
+    predicted_s: float
+    measured_s: float
+    device_s: float
+    copied_s: float
+    redone: int = 0
+    lost: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """One run. ``started_s`` (processes, contexts, compiling, placing) and ``calibrated_s`` are not part of
+    ``elapsed_s``, which is from the first chunk handed out until the result is whole."""
+
+    family: str
+    configuration: str
+    allocation: str
+    batch: int
+    started_s: float
+    calibrated_s: float
+    elapsed_s: float
+    shares: tuple[Share, ...]
+
+    @property
+    def predicted_s(self) -> float:
+        """What the slowest worker was predicted to take; NaN when nothing was calibrated."""
+        return max(share.predicted_s for share in self.shares)
+
+    @property
+    def balance(self) -> float:
+        """The devices' busy time as a share of the time that the run kept them: 1 when none ever waited."""
+        return sum(share.device_s for share in self.shares) / (self.elapsed_s * len(self.shares))
+
+    def lines(self) -> list[str]:
+        """A table for people."""
+        rows = [["device", "units", "chunks", "predicted", "measured", "computing", "copying", "redone"]]
+        for share in self.shares:
+            times = (share.predicted_s, share.measured_s, share.device_s, share.copied_s)
+            counts = [str(share.units), str(share.chunks)]
+            rows.append([share.device, *counts, *map(in_words, times), str(share.redone)])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        table = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
+        head = (
+            f"{self.allocation}, at most {self.batch} units a chunk: {in_words(self.elapsed_s)} (devices busy "
+            f"{self.balance:.1%}), predicted {in_words(self.predicted_s)}; start {in_words(self.started_s)}, "
+            f"calibration {in_words(self.calibrated_s)}"
+        )
+        lost = [f"{share.device} was lost: {share.lost}" for share in self.shares if share.lost]
+        return [head, *table, *lost]
 
 
 class Spread:
@@ -89,7 +152,7 @@ class Spread:
     def close(self, at_once: bool = False) -> None:
         """End the workers, with what they are at where ``at_once``. Arrays from ``outputs`` stay good."""
         for member in self._members:
-            member.close(at_once)
+            member.child.close(at_once)
         self._stack.close()
 
     @property
@@ -102,76 +165,63 @@ class Spread:
     def _start(self) -> None:
         begin = time.perf_counter()
         folder = self._stack.enter_context(own_folder())
-        task = Task(
-            family=self.family.folder,
-            space_digest=self.family.space_digest,
-            arrays=self._stack.enter_context(shared_arrays(self.inputs.arrays)),
-            sizes=dict(self.inputs.sizes),
-            options=dict(self.inputs.options),
-            scalars=dict(self.inputs.scalars),
+        task = Task.of(
+            self.family,
+            self.inputs,
+            self._stack.enter_context(shared_arrays(self.inputs.arrays)),
             policies=self._policies,
             cache=default_root(),
             cpu_threads=max(1, len(os.sched_getaffinity(0)) // len(self.devices)),
         )
-        file = os.memfd_create("autotune-spread")
-        self._stack.callback(os.close, file)
         for number, name in enumerate(self.devices):
-            self._members.append(Member(name, number, task, file, folder, self._chunk_seconds))
-        self._team = Team(self._members, self._chunk_seconds)
+            self._members.append(Member(name, number, task, folder, self._chunk_seconds))
+        self._team = Team(self._members)
+        self._team.drive()
         for member in self.members:
-            member.device = self._team.answer(member)
+            member.device = member.answer
         self.configuration, self.match = self._chosen()
         self.names = self.inputs.names(self.configuration)
         for member in self.members:
-            member.ask("bind", dict(self.configuration))
+            member.ask(Worker.bind, dict(self.configuration))
         self.units: Units = self.family.module.units(self.inputs.arrays, self.names)  # type: ignore[union-attr]
-        outputs = {data.name: self._shape(data.shape) for data in self.family.outputs}
+        outputs = {
+            data.name: tuple(self.inputs.sizes[extent] for extent in data.shape)
+            for data in self.family.outputs
+        }
         self.units.check(
-            {name: int(np.prod(shape)) for name, shape in outputs.items()}, f"family {self.family.name}"
+            {name: math.prod(shape) for name, shape in outputs.items()}, f"family {self.family.name}"
         )
-        for member in self.members:
-            self._team.answer(member)
-        self._place(file, outputs)
-        self.is_pinned, streamed = True, True
-        for member in self.members:
-            member.seconds, is_pinned, is_streamed = self._team.answer(member)
-            self.is_pinned, streamed = self.is_pinned and is_pinned, streamed and is_streamed
-        self._is_streamed = streamed
+        self._team.drive()
+        self._place(outputs)
+        self._team.starting = False
         self.models = [Model(1.0)] * len(self.members)
         self.is_calibrated = False
         self.started_s = time.perf_counter() - begin
-
-    def _shape(self, extents: Sequence[str]) -> tuple[int, ...]:
-        return tuple(int(self.inputs.sizes[extent]) for extent in extents)
 
     def _chosen(self) -> tuple[Configuration, str]:
         if self._given is not None:
             text = ",".join(f"{name}={value}" for name, value in self._given.items())
             return self.family.space.configuration(text or "control"), "given"
-        self.members[0].ask("choose")
-        values, match = self._team.answer(self.members[0])
+        self.members[0].ask(Worker.chosen)
+        self._team.drive()
+        values, match = self.members[0].answer
         return Configuration(values), match
 
-    def _place(self, file: int, outputs: Mapping[str, tuple[int, ...]]) -> None:
+    def _place(self, outputs: Mapping[str, tuple[int, ...]]) -> None:
         """Room for all parts, and for each worker's own sums."""
-        dtype = {data.name: data.dtype for data in self.family.outputs}
-        wanted = {name: (outputs[name], dtype[name]) for name in self.units.parts}
-        wanted |= {
-            f"{name} {member.number}": (outputs[name], dtype[name])
-            for name in self.units.sums
-            for member in self.members
-        }
-        found, nbytes = places(wanted)
-        memory = sized(file, nbytes)
-        self._parts = {name: found[name].of(memory) for name in self.units.parts}
-        self._sums = {
-            name: [found[f"{name} {member.number}"].of(memory) for member in self.members]
-            for name in self.units.sums
-        }
-        parts: dict[str, Place] = {name: found[name] for name in self.units.parts}
-        for member in self.members:
-            own = {name: found[f"{name} {member.number}"] for name in self.units.sums}
-            member.ask("memory", Memory(nbytes, parts, own))
+
+        def room(name: str) -> SharedArray:
+            return self._stack.enter_context(shared_array(outputs[name], self.family.data[name].dtype))
+
+        parts = {name: room(name) for name in self.units.parts}
+        sums = {name: [room(name) for _ in self.members] for name in self.units.sums}
+        self._parts = {name: array.mapped() for name, array in parts.items()}
+        self._sums = {name: [array.mapped() for array in arrays] for name, arrays in sums.items()}
+        kept = self._team.ask(
+            lambda member: member.ask(Worker.take, parts, {name: sums[name][member.number] for name in sums})
+        ).values()
+        self.is_pinned = all(is_pinned for is_pinned, _ in kept)
+        self._is_streamed = all(is_streamed for _, is_streamed in kept)
 
     # -- what it takes --------------------------------------------------------------------------------------
 
@@ -184,7 +234,7 @@ class Spread:
         return found
 
     def calibrate(self, share: float = _CALIBRATED_SHARE) -> None:
-        """Time some chunks on every device, to know what a plan should take; see ``spread_calibration``. None of them
+        """Time some chunks on every device, to know what a plan should take; see ``plan.calibrated``. None of them
         has more than a ``share`` of a worker's units: 0.5 makes predictions good where a device needs many units to be
         filled. Raises DeviceError, and UsageError while results are on the devices only, which it would spoil."""
         if self._is_kept and not self._is_gathered:
@@ -194,37 +244,40 @@ class Spread:
             self.units,
             self.bytes_per_unit,
             share / len(self.members),
-            lambda chunks: self._team.ask("calibrate", lambda _: list(chunks)),
+            lambda chunks: self._team.ask(lambda member: member.ask(Worker.calibrated, chunks)),
         )
         for number, model in models.items():
             self.models[number] = model
         self.is_calibrated = True
         self.calibrated_s = time.perf_counter() - begin
 
-    def _samples(self, done: Sequence[tuple[Chunk, float, float]]) -> list[tuple[float, float, int, float]]:
-        nbytes = self.bytes_per_unit
-        return [
-            (self.units.cost(c), seconds, int(nbytes[c.first : c.first + c.count].sum()), copied)
-            for c, seconds, copied in done
-        ]
-
-    def plan(self, allocation: str = "auto", batch: int = 0, *, gather: bool = True) -> Plan:
+    def plan(self, allocation: str = "automatic", batch: int = 0, *, gather: bool = True) -> Plan:
         """Who would run what; see docs/several-gpus.md. ``batch`` 0 is the configuration's."""
-        models = [self.models[member.number] for member in self._team.alive]
-        return allocate(self.units, allocation, models, batch, self.bytes_per_unit if gather else 0.0)
+        return allocate(self.units, allocation, self._models, batch, self._bytes(gather))
+
+    @property
+    def _models(self) -> list[Model]:
+        return [self.models[member.number] for member in self._team.alive]
+
+    def _bytes(self, gather: bool) -> NDArray[np.float64]:
+        return self.bytes_per_unit * gather
 
     # -- runs -----------------------------------------------------------------------------------------------
 
     def run(
-        self, allocation: str = "auto", batch: int = 0, *, gather: bool = True, watch: Watch | None = None
+        self,
+        allocation: str = "automatic",
+        batch: int = 0,
+        *,
+        gather: bool = True,
+        watch: Watch | None = None,
     ) -> Report:
         """One call. With ``gather`` the results are in this process at the end (``outputs``), else they stay on the
         devices until ``fetch``. ``watch`` is called for each chunk that is done. Raises DeviceError
         when no worker is left."""
-        plan, alive = self.plan(allocation, batch, gather=gather), self._team.alive
-        models = [self.models[member.number] for member in alive]
-        seconds = predicted(plan, self.units, models, self.bytes_per_unit if gather else 0.0)
-        expected = {member.number: s for member, s in zip(alive, seconds, strict=True)}
+        plan = self.plan(allocation, batch, gather=gather)
+        seconds = predicted(plan, self.units, self._models, self._bytes(gather))
+        expected = {member.number: s for member, s in zip(self._team.alive, seconds, strict=True)}
         self._is_kept = not (gather and self._is_streamed)
         self._is_gathered = False
         self._team.watch = watch
@@ -278,8 +331,13 @@ class Spread:
                 )
             )
             if did.samples:
-                model = self.models[member.number]
-                self.models[member.number] = model.refined(self._samples(did.samples))
+                nbytes = self.bytes_per_unit
+                self.models[member.number] = self.models[member.number].refined(
+                    [
+                        (self.units.cost(c), seconds, int(nbytes[c.first : c.first + c.count].sum()), copied)
+                        for c, seconds, copied in did.samples
+                    ]
+                )
         return Report(
             family=self.family.name,
             configuration=self.configuration.id,
@@ -301,7 +359,7 @@ class SpreadKernel:
         family: Family,
         devices: Sequence[str],
         policies: Path | None,
-        allocation: str = "auto",
+        allocation: str = "automatic",
         told: Callable[[Spread, Report], None] | None = None,
     ) -> None:
         Spread.check(family, devices)
@@ -334,12 +392,8 @@ class SpreadKernel:
 
     def bind(self, *arrays: Any, **named: Any) -> Inputs:
         """The arguments of a call, checked."""
-        given = dict(zip((data.name for data in self.family.inputs), arrays, strict=False))
-        options = {name: value for name, value in named.items() if name in self.family.options}
-        others = {name: value for name, value in named.items() if name not in options}
-        if len(given) < len(arrays) or given.keys() & others.keys():
-            raise UsageError(f"{self.family.name}: more arrays than inputs, or one of them twice")
-        return bind(self.family, {**given, **others}, options, {})
+        given = arguments(self.family, [data.name for data in self.family.inputs], arrays, named)
+        return bind(self.family, given.arrays, given.options, given.scalars)
 
     def prepare(self, *_arrays: Any, **_named: Any) -> Any:
         """Raises UsageError: what stays on one device cannot be spread."""

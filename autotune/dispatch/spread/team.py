@@ -1,33 +1,27 @@
 """The workers of a spread together: who gets the next chunk, what they answer, what becomes of a lost one's work."""
 
 import math
-import os
-import signal
 import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
-from multiprocessing.reduction import DupFd
-from typing import Any
+from typing import Any, TypeVarTuple
 
-from autotune import errors
 from autotune.dispatch.spread.plan import Chunk, Plan
-from autotune.dispatch.spread.worker import Task, serve
-from autotune.errors import AutotuneError, DeviceError
+from autotune.dispatch.spread.worker import Done, Lost, Task, Worker, serve
+from autotune.errors import DeviceError
 from autotune.hardware import Device
-from autotune.processes import end_process
+from autotune.processes import Answer, Child, Failure, Warned
 
-__all__ = ["AHEAD", "Did", "Member", "Team"]
+__all__ = ["Did", "Member", "Team"]
 
 
-AHEAD = 3  # chunks in hand where more may come: one under way, the next, and one that comes meanwhile
+_Given = TypeVarTuple("_Given")
 
-_spawn = get_context("spawn")
+_AHEAD = 3  # chunks in hand where more may come: one under way, the next, and one that comes meanwhile
 
 
 @dataclass
@@ -42,116 +36,79 @@ class Did:
 
 class Member:
     """``name`` is its device. ``queue`` is planned for it and not sent, ``in_hand`` sent and not answered, ``kept``
-    done, with results that only its device has. ``lost`` says why it is no more, or is empty."""
+    done, with results that only its device has. ``lost`` says why it is no more, or is empty. It gives a sign of life
+    every ``chunk_seconds`` while it has work."""
 
     device: Device
 
-    def __init__(
-        self, name: str, number: int, task: Task, file: int, folder: str, chunk_seconds: float
-    ) -> None:
+    def __init__(self, name: str, number: int, task: Task, folder: str, chunk_seconds: float) -> None:
         self.name, self.number, self.lost = name, number, ""
         self.queue: deque[Chunk] = deque()
         self.in_hand: deque[Chunk] = deque()
         self.kept: list[Chunk] = []
         self.did = Did()
-        self.seconds: dict[str, float] = {}
-        self.is_awaited = True  # an answer that is not of a chunk is to come; the first one: that it is ready
+        self.is_awaited = True  # an answer that is not of a chunk is to come; the first one: its device
         self.answer: Any = None
-        self._chunk_seconds, self._since = chunk_seconds, time.monotonic()
-        self.pipe, there = _spawn.Pipe()
-        self.process: SpawnProcess = _spawn.Process(
-            target=serve, args=(there, task, name, os.getpid(), folder, _Duplicate(file)), daemon=True
+        self.chunk_seconds, self._since = chunk_seconds, time.monotonic()
+        self.child = Child(
+            serve, (task, name), folder=folder, what=f"a process for {name}", error=DeviceError
         )
-        self.process.start()
-        there.close()  # the pipe ends with the process only if nobody else holds the other end
+
+    @property
+    def process(self) -> SpawnProcess:
+        return self.child.process
 
     @property
     def room(self) -> int:
-        return AHEAD - len(self.in_hand)
+        return _AHEAD - len(self.in_hand)
 
     @property
     def deadline(self) -> float:
         """When it has given no sign of life for too long (time.monotonic)."""
-        return self._since + self._chunk_seconds if self.in_hand or self.is_awaited else math.inf
+        return self._since + self.chunk_seconds if self.in_hand or self.is_awaited else math.inf
 
     def hand(self, chunks: Iterable[Chunk]) -> None:
-        chunks = list(chunks)
+        chunks = tuple(chunks)
         if chunks:
             if not self.in_hand:
                 self._since = time.monotonic()
             self.in_hand += chunks
-            self.send("chunks", chunks)
+            self.tell(Worker.add, chunks)
 
-    def ask(self, kind: str, content: Any = None) -> None:
-        """A message that will be answered."""
+    def tell(self, method: Callable[[Worker, *_Given], Any], *given: *_Given) -> None:
+        """Have the process's Worker do something."""
+        self.child.send((method, given, False))
+
+    def ask(self, method: Callable[[Worker, *_Given], Any], *given: *_Given) -> None:
+        """The same, of which there will be an ``answer``."""
         self.is_awaited, self._since = True, time.monotonic()
-        self.send(kind, content)
+        self.child.send((method, given, True))
 
-    def send(self, kind: str, content: Any = None) -> None:
-        with suppress(OSError):  # it has just ended: its pipe will say so
-            self.pipe.send((kind, content))
-
-    def heard(self) -> tuple[str, Any]:
+    def heard(self) -> object:
         """The next message. Raises EOFError or OSError at the process's end."""
-        message: tuple[str, Any] = self.pipe.recv()
+        message: object = self.child.pipe.recv()
         self._since = time.monotonic()
-        if message[0] not in ("done", "warning"):
-            self.is_awaited = False
+        if isinstance(message, Answer):
+            self.is_awaited, self.answer = False, message.content
         return message
 
-    def give_up(self, cause: str = "") -> list[Chunk]:
+    def give_up(self, cause: str) -> list[Chunk]:
         """It is no more: the chunks that others have to run. When this returns nothing of it writes any longer."""
-        if not cause:
-            self.process.join(5)
-            code = self.process.exitcode
-            cause = f"its process ended with exit code {code}"
-            if code is not None and code < 0:
-                name = signal.Signals(-code).name
-                hint = "; perhaps the machine ran out of memory" if -code == signal.SIGKILL else ""
-                cause = f"its process was ended by {name} ({signal.strsignal(-code)}{hint})"
-        self.close(at_once=True)
-        self.lost = cause
+        self.child.close()
+        self.lost, self.is_awaited = cause, False
         left = [*self.in_hand, *self.kept, *self.queue]
-        self.in_hand.clear()
-        self.kept.clear()
-        self.queue.clear()
-        self.is_awaited = False
+        for chunks in (self.in_hand, self.kept, self.queue):
+            chunks.clear()
         return left
-
-    def close(self, at_once: bool = False) -> None:
-        """May be called twice."""
-        if self.pipe.closed:
-            return
-        if not at_once:
-            with suppress(OSError):
-                self.pipe.send(None)
-            self.process.join(10)
-        end_process(self.process)
-        self.pipe.close()
-
-
-class _Duplicate:
-    """A file that the process gets a duplicate of. Made anew in the process it is sent to."""
-
-    def __init__(self, file: int) -> None:
-        self._file = file
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _same, (DupFd(self._file),)
-
-
-def _same(duplicate: Any) -> Any:
-    return duplicate
 
 
 class Team:
-    """``members`` that are lost stay in the list; those ``alive`` go on. ``chunk_seconds`` is for how long a member
-    that has work may give no sign of life."""
+    """``members`` that are lost stay in the list; those ``alive`` go on, but not while all are ``starting``."""
 
-    def __init__(self, members: Sequence[Member], chunk_seconds: float) -> None:
+    def __init__(self, members: Sequence[Member]) -> None:
         self.members = tuple(members)
+        self.starting = True
         self.watch: Callable[[Member, Chunk], None] | None = None
-        self._chunk_seconds = chunk_seconds
         self._shared: deque[Chunk] = deque()
         self._again: set[Chunk] = set()
         self._steals = self._keeps = False
@@ -161,31 +118,12 @@ class Team:
     def alive(self) -> list[Member]:
         return [member for member in self.members if not member.lost]
 
-    def answer(self, member: Member) -> Any:
-        """While all start: the answer to what was asked of one. Raises AutotuneError when there is none."""
-        while True:
-            if not member.pipe.poll(max(0.0, member.deadline - time.monotonic())):
-                member.close(at_once=True)
-                raise DeviceError(
-                    f"{member.name}: no answer within {self._chunk_seconds:g} s while it started"
-                )
-            try:
-                kind, content = member.heard()
-            except (EOFError, OSError):
-                member.give_up()
-                raise DeviceError(f"{member.name}: {member.lost} while it started") from None
-            if kind == "lost":
-                raise DeviceError(f"{member.name}: {content}")
-            _raise(kind, content)
-            if kind != "warning":
-                return content
-
-    def ask(self, kind: str, content: Callable[[Member], Any]) -> dict[int, Any]:
+    def ask(self, asks: Callable[[Member], None]) -> dict[int, Any]:
         """The answers of those alive, by number; a member lost over it has none. Raises DeviceError when all are."""
         asked = self.alive
         for member in asked:
-            member.ask(kind, content(member))
-        self._drive()
+            asks(member)
+        self.drive()
         return {member.number: member.answer for member in asked if not member.lost}
 
     def run(self, plan: Plan, *, leaves: bool, keeps: bool) -> None:
@@ -198,12 +136,12 @@ class Team:
             member.did = Did()
         for member, queue in zip(self.alive, plan.queues, strict=True):
             member.kept.clear()
-            member.send("run", leaves)
-            member.queue = deque(queue)
-            if not plan.steals:
-                member.hand(member.queue)
-                member.queue.clear()
-        self._drive()
+            member.tell(Worker.begin, leaves)
+            if plan.steals:
+                member.queue = deque(queue)
+            else:
+                member.hand(queue)
+        self.drive()
 
     def fetch(self) -> None:
         """Results that only the devices have. A member lost meanwhile has its chunks run again, and all are asked
@@ -211,10 +149,11 @@ class Team:
         asked: list[Member] = []
         while asked != self.alive:
             asked = self.alive
-            self.ask("fetch", lambda member: member.kept)
+            self.ask(lambda member: member.ask(Worker.fetch, list(member.kept)))
 
-    def _drive(self) -> None:
-        """Until nothing is left to run and nobody is to answer."""
+    def drive(self) -> None:
+        """Until nothing is left to run and nobody is to answer. Raises DeviceError when no member is left to do it, and
+        what a member says is wrong with the call."""
         while True:
             for next_chunk in (self._own, self._anyones):  # nobody takes what is another's first chunk
                 for member in self.alive:
@@ -226,12 +165,12 @@ class Team:
             if not waiting:
                 return
             left = min(member.deadline for member in waiting) - time.monotonic()
-            heard = wait([member.pipe for member in waiting], max(0.0, left))
+            heard = wait([member.child.pipe for member in waiting], max(0.0, left))
             for member in waiting:
-                if member.pipe in heard:
+                if member.child.pipe in heard:
                     self._hear(member)
                 elif time.monotonic() >= member.deadline:
-                    silence = f"no sign of life for {self._chunk_seconds:g} s; its process was killed"
+                    silence = f"no sign of life for {member.chunk_seconds:g} s; its process was killed"
                     self._give_up(member, silence)
 
     @staticmethod
@@ -251,27 +190,30 @@ class Team:
 
     def _hear(self, member: Member) -> None:
         try:
-            kind, content = member.heard()
+            message = member.heard()
         except (EOFError, OSError):
-            self._give_up(member)
+            self._give_up(member, f"its process {member.child.death()}")
             return
-        if kind == "done":
-            chunk, seconds, copied = content
-            member.in_hand.remove(chunk)
-            member.did.samples.append((chunk, seconds, copied))
-            member.did.ended_s = time.perf_counter() - self._begin
-            if self._keeps:
-                member.kept.append(chunk)
-            if self.watch:
-                self.watch(member, chunk)
-        elif kind == "lost":
-            self._give_up(member, content)
-        else:
-            _raise(kind, content)
-            member.answer = content
+        match message:
+            case Done(chunk, seconds, copied):
+                member.in_hand.remove(chunk)
+                member.did.samples.append((chunk, seconds, copied))
+                member.did.ended_s = time.perf_counter() - self._begin
+                if self._keeps:
+                    member.kept.append(chunk)
+                if self.watch:
+                    self.watch(member, chunk)
+            case Lost(reason):
+                self._give_up(member, reason)
+            case Warned(text):
+                warnings.warn(text, stacklevel=2)
+            case Failure():
+                raise message.error()
 
-    def _give_up(self, member: Member, cause: str = "") -> None:
+    def _give_up(self, member: Member, cause: str) -> None:
         left = member.give_up(cause)
+        if self.starting:
+            raise DeviceError(f"{member.name}: {cause} while it started")
         self._again |= set(left)
         self._shared.extendleft(reversed(left))
         if not self.alive:
@@ -284,11 +226,3 @@ class Team:
             f"{member.name}: {member.lost}. Its {units} unfinished units are run by the others, which go on without it",
             stacklevel=2,
         )
-
-
-def _raise(kind: str, content: Any) -> None:
-    if kind == "warning":
-        warnings.warn(content, stacklevel=2)
-    if kind == "error":
-        name, text = content
-        raise getattr(errors, name, AutotuneError)(text)

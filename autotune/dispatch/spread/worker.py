@@ -4,7 +4,6 @@ It queues a few chunks ahead, so that the device never waits for the host, and r
 """
 
 import os
-import time
 import warnings
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,26 +17,37 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune import errors
 from autotune.compile import Cache, CompileFailure, Variant, batch, compile_batch
-from autotune.declaration import Configuration, Family, Inputs
-from autotune.declaration import load_family as load
+from autotune.declaration import Configuration, SharedInputs
 from autotune.device import Backend, Copy, Execution, LaunchError, Outlet, Resident, open_backend
 from autotune.dispatch.bound import is_reordered
-from autotune.dispatch.spread.memory import Memory, mapped
 from autotune.dispatch.spread.plan import Chunk, Units
 from autotune.errors import AutotuneError, CompilerError, DeviceError, FamilyError
 from autotune.files import policy_folders
 from autotune.layout import Layout
 from autotune.policy import candidates, choose, find, untuned
-from autotune.processes import mapped as mapped_array
-from autotune.processes import settled
+from autotune.processes import Answer, SharedArray, reporting
 
-__all__ = ["Results", "Task", "rows_of", "serve"]
+__all__ = ["Done", "Lost", "Results", "Task", "Worker", "rows_of", "serve"]
+
+
+_AHEAD = 3  # chunks queued on the device at once
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(SharedInputs):
+    """A call of a family, as a worker is told of it."""
+
+    policies: Path | None
+    cache: Path
+    cpu_threads: int
+
+
+# -- results --------------------------------------------------------------------------------------------------
 
 
 class Results:
-    """Of ``execution``, which runs ``units``; they go to ``memory`` in the ``shared`` file. ``sizes`` are the extents'.
+    """Of ``execution``, which runs ``units``; they go to ``parts`` and ``sums``. ``sizes`` are the extents'.
     ``are_streamed`` says that all of a chunk's results may leave as soon as it is done.
 
     Raises FamilyError when an order policy moves the units' own extent.
@@ -47,15 +57,15 @@ class Results:
         self,
         execution: Execution,
         units: Units,
-        memory: Memory,
-        shared: NDArray[np.uint8],
+        parts: Mapping[str, SharedArray],
+        sums: Mapping[str, SharedArray],
         sizes: Mapping[str, int],
     ) -> None:
         self._execution, self._units, self._sizes = execution, units, sizes
-        self._sums = {name: place.of(shared) for name, place in memory.sums.items()}
-        self._parts = {name: place.of(shared).reshape(-1) for name, place in memory.parts.items()}
-        self._rows = {name: self._rows_of_parts(name, place.shape) for name, place in memory.parts.items()}
-        self._rows |= {name: self._plain_rows(name, place.shape) for name, place in memory.sums.items()}
+        self._sums = {name: array.mapped() for name, array in sums.items()}
+        self._parts = {name: array.mapped().reshape(-1) for name, array in parts.items()}
+        self._rows = {name: self._rows_of_parts(name, array.shape) for name, array in parts.items()}
+        self._rows |= {name: self._plain_rows(name, array.shape) for name, array in sums.items()}
         self.are_streamed = all(self._rows.values()) and not self._sums
 
     def _rows_of_parts(self, name: str, shape: tuple[int, ...]) -> tuple[int, int] | None:
@@ -148,102 +158,77 @@ def rows_of(layout: Layout, shape: tuple[int, ...]) -> tuple[int, int] | None:
     return width, -(-shape[-1] // layout.padding) * layout.padding * layout.value_bytes
 
 
-_AHEAD = 3  # chunks queued on the device at once
+# -- the process -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
-class Task:
-    """A call as a worker is told of it. ``family`` is the family's folder, ``arrays`` one with an ``input-NAME.npy``
-    for each array; ``space_digest`` says which declaration the caller read."""
+@dataclass(frozen=True)
+class Done:
+    """A chunk, in so many ``seconds`` on the device; its results took ``copied`` of copies."""
 
-    family: Path
-    space_digest: str
-    arrays: Path
-    sizes: Mapping[str, int]
-    options: Mapping[str, str | int]
-    scalars: Mapping[str, float]
-    policies: Path | None
-    cache: Path
-    cpu_threads: int
-
-    def given(self) -> tuple[Family, Inputs]:
-        """Raises FamilyError."""
-        family = load(self.family, check=False)
-        if family.space_digest != self.space_digest:
-            raise FamilyError(f"{self.family}/family.yaml was edited while workers started; run again")
-        arrays = {d.name: mapped_array(self.arrays / f"input-{d.name}.npy") for d in family.inputs}
-        return family, Inputs(arrays=arrays, sizes=self.sizes, options=self.options, scalars=self.scalars)
+    chunk: Chunk
+    seconds: float
+    copied: float
 
 
-def serve(pipe: Connection, task: Task, device: str, parent: int, folder: str, file: Any) -> None:
-    """The process's life; ``file`` is multiprocessing's duplicate of the shared file."""
-    if not settled(parent, folder):
-        return
+@dataclass(frozen=True)
+class Lost:
+    """The device, which said why."""
+
+    reason: str
+
+
+def serve(pipe: Connection, task: Task, device: str) -> None:
+    """The process's life (see processes.Child)."""
     if device == "cpu":
         os.environ.setdefault("AUTOTUNE_CPU_THREADS", str(task.cpu_threads))
-    warnings.showwarning = lambda message, *_args, **_kwargs: pipe.send(("warning", str(message)))
-    try:
-        with ExitStack() as stack:
-            _Worker(pipe, task, device, file.detach(), stack).work()
-    except LaunchError as problem:
-        pipe.send(("lost", str(problem)))
-        os._exit(1)  # no destructor of this process would find its context
-    except AutotuneError as problem:
-        kind = "UsageError" if isinstance(problem, errors.UnknownName) else type(problem).__name__
-        pipe.send(("error", (kind, str(problem))))
-    except (EOFError, BrokenPipeError):
-        return
-    except Exception as problem:  # noqa: BLE001 - whatever a family's Python raises
-        pipe.send(("error", ("FamilyError", f"{task.family.name}: {type(problem).__name__}: {problem}")))
+    with reporting(pipe):
+        try:
+            with ExitStack() as stack:
+                Worker(pipe, task, device, stack).work()
+        except LaunchError as problem:
+            pipe.send(Lost(str(problem)))
+            os._exit(1)  # no destructor of this process would find its context
+        except (AutotuneError, EOFError, BrokenPipeError):
+            raise
+        except Exception as problem:  # noqa: BLE001 - whatever a family's Python raises
+            raise FamilyError(f"{task.family.name}: {type(problem).__name__}: {problem}") from None
 
 
-class _Worker:
-    """Answers the messages of ``spread.Spread``, in order; chunks are done in between."""
+class Worker:
+    """Is asked by ``team.Member``, in order; chunks are done in between. Its first answer, to nothing, is its
+    device."""
 
-    def __init__(self, pipe: Connection, task: Task, device: str, file: int, stack: ExitStack) -> None:
-        self._pipe, self._task, self._file, self._stack = pipe, task, file, stack
-        self._name = device
+    def __init__(self, pipe: Connection, task: Task, device: str, stack: ExitStack) -> None:
+        self._pipe, self._task, self._stack = pipe, task, stack
+        self._backend: Backend = open_backend(device)
+        self._stack.callback(self._backend.close)
+        self._stack.enter_context(self._backend.current())
+        self._family, self._inputs = task.load("the start of workers")
         self._pending: deque[Chunk] = deque()
         self._flying: deque[tuple[Chunk, Any]] = deque()
         self._leaves = False  # whether a chunk's results go to the host when it is done
-        self._seconds: dict[str, float] = {}
 
     def work(self) -> None:
-        mark = time.perf_counter()
-        self._backend: Backend = open_backend(self._name)
-        self._stack.callback(self._backend.close)
-        self._stack.enter_context(self._backend.current())
-        mark = self._phase("open", mark)
-        self._family, self._inputs = self._task.given()
-        self._pipe.send(("ready", self._backend.device))
-        while self._step():
-            pass
+        """A message, or a chunk begun or ended, at a time."""
+        self._pipe.send(Answer(self._backend.device))
+        while True:
+            if not (self._pending or self._flying) or self._pipe.poll():
+                message = self._pipe.recv()
+                if message is None:
+                    return
+                method, arguments, is_asked = message
+                found = method(self, *arguments)
+                if is_asked:
+                    self._pipe.send(Answer(found))
+            elif self._pending and len(self._flying) < _AHEAD:
+                chunk = self._pending.popleft()
+                self._flying.append((chunk, self._begun(chunk)))
+            else:
+                chunk, flight = self._flying.popleft()
+                self._pipe.send(Done(chunk, *self._outlet.wait(flight)))
 
-    def _phase(self, name: str, since: float) -> float:
-        now = time.perf_counter()
-        self._seconds[name] = now - since
-        return now
-
-    def _step(self) -> bool:
-        """One message, or one chunk begun or ended; False at the end."""
-        if not (self._pending or self._flying) or self._pipe.poll():
-            message = self._pipe.recv()
-            if message is None:
-                return False
-            kind, content = message
-            getattr(self, f"_{kind}")(content)
-        elif self._pending and len(self._flying) < _AHEAD:
-            chunk = self._pending.popleft()
-            self._flying.append((chunk, self._begun(chunk)))
-        else:
-            chunk, flight = self._flying.popleft()
-            self._pipe.send(("done", (chunk, *self._outlet.wait(flight))))
-        return True
-
-    # -- messages -------------------------------------------------------------------------------------------
-
-    def _choose(self, _: None) -> None:
-        """Which configuration the dispatcher takes here."""
+    def chosen(self) -> tuple[dict[str, Any], str]:
+        """The configuration that the dispatcher takes here, and how it found it."""
         family, inputs, device = self._family, self._inputs, self._backend.device
         folders = policy_folders(self._task.policies, family.folder)
         file, passed = find(family, device, folders)
@@ -252,21 +237,18 @@ class _Worker:
         listed = candidates(family, file, inputs.sizes, inputs.options, device.kind, scalars=inputs.scalars)
         chosen, _passed = choose(listed, lambda configuration: self._variant(configuration)[1])
         assert chosen.configuration is not None
-        self._pipe.send(("chosen", (dict(chosen.configuration), f"{chosen.match}, {chosen.origin}")))
+        return dict(chosen.configuration), f"{chosen.match}, {chosen.origin}"
 
     def _variant(self, configuration: Configuration) -> tuple[Variant, str]:
         """And why it cannot run here, or empty."""
-        inputs = self._inputs
-        variant = Variant.of(self._family, configuration, inputs.options)
+        variant = Variant.of(self._family, configuration, self._inputs.options)
         return variant, variant.exclusion(self._names(configuration), self._backend.device.limits)
 
     def _names(self, configuration: Configuration) -> dict[str, Any]:
-        inputs = self._inputs
-        return inputs.names(configuration)
+        return self._inputs.names(configuration)
 
-    def _bind(self, values: Mapping[str, Any]) -> None:
+    def bind(self, values: Mapping[str, Any]) -> None:
         """Compile the configuration, and place the inputs."""
-        mark = time.perf_counter()
         family, inputs, configuration = self._family, self._inputs, Configuration(values)
         variant, reason = self._variant(configuration)
         if reason:
@@ -275,7 +257,6 @@ class _Worker:
         (compiled,) = compile_batch(batch(family, (variant,)), toolchain, Cache(self._task.cache))
         if isinstance(compiled, CompileFailure):
             raise CompilerError(f"{configuration.id} does not compile:\n{compiled.message}")
-        mark = self._phase("compile", mark)
         module = self._backend.load(compiled)
         self._stack.callback(module.unload)
         resident = Resident(self._backend, inputs)
@@ -283,53 +264,41 @@ class _Worker:
         self._execution: Execution = resident.execution(variant, module)
         self._units: Units = family.module.units(inputs.arrays, self._names(configuration))  # type: ignore[union-attr]
         self._backend.synchronize()
-        self._phase("place", mark)
-        self._pipe.send(("bound", None))
 
-    def _memory(self, memory: Memory) -> None:
-        """Where results go; and the first unit once, so that nothing is loaded or touched for the first time later."""
-        mark = time.perf_counter()
+    def take(self, parts: Mapping[str, SharedArray], sums: Mapping[str, SharedArray]) -> tuple[bool, bool]:
+        """Where results go: parts of arrays that all write, sums of its own. Whether that could be pinned, and whether
+        results are streamed to it. The first unit is run once, so that nothing is loaded or touched for the first time
+        later."""
         self._outlet = self._backend.outlet()
         self._stack.callback(self._outlet.close)
-        shared = mapped(self._file, memory.nbytes)
-        os.close(self._file)
-        self._results = Results(self._execution, self._units, memory, shared, self._inputs.sizes)
+        self._results = Results(self._execution, self._units, parts, sums, self._inputs.sizes)
         is_pinned = self._results.pin(self._outlet)
-        mark = self._phase("pin", mark)
-        self._run(False)
+        self.begin(False)
         self._outlet.wait(self._begun(Chunk(0, 1)))
-        self._phase("warm", mark)
-        self._pipe.send(("set", (dict(self._seconds), is_pinned, self._results.are_streamed)))
+        return is_pinned, self._results.are_streamed
 
-    def _run(self, leaves: bool) -> None:
-        """A new run begins."""
+    def begin(self, leaves: bool) -> None:
+        """A new run, in which a chunk's results leave as soon as it is done, or not yet."""
         self._leaves = leaves
         self._results.zero_sums()
 
-    def _chunks(self, chunks: Iterable[Chunk]) -> None:
+    def add(self, chunks: Sequence[Chunk]) -> None:
+        """To be run in order, each told by a Done."""
         self._pending += chunks
 
-    def _calibrate(self, chunks: Iterable[Chunk]) -> None:
-        """Each chunk by itself, twice; the second time counts."""
-        self._leaves, found = True, []
-        for chunk in chunks:
-            for _ in range(2):
-                seconds, copied = self._outlet.wait(self._begun(chunk))
-            found.append((seconds, copied))
-        self._pipe.send(("calibrated", found))
+    def calibrated(self, chunks: Sequence[Chunk]) -> list[tuple[float, float]]:
+        """Each chunk by itself, twice: (seconds, seconds of the copy) of the second time."""
+        self._leaves = True
+        return [[self._outlet.wait(self._begun(chunk)) for _ in range(2)][1] for chunk in chunks]
 
-    def _fetch(self, chunks: list[Chunk]) -> None:
+    def fetch(self, chunks: Sequence[Chunk]) -> None:
         """Results that are on the device only: this worker's chunks of parts, and its sums."""
         while self._flying:
             self._outlet.wait(self._flying.popleft()[1])
-        mark = time.perf_counter()
         parts = [] if self._leaves else [copy for chunk in chunks for copy in self._results.copies(chunk)]
         flight = self._outlet.finish(self._outlet.start(), [*parts, *self._results.copies_of_sums()])
         self._results.restore(chunks)
         self._outlet.wait(flight)
-        self._pipe.send(("fetched", time.perf_counter() - mark))
-
-    # -- chunks ---------------------------------------------------------------------------------------------
 
     def _begun(self, chunk: Chunk) -> Any:
         started = self._outlet.start()

@@ -8,7 +8,7 @@ from autotune.compile.cache import Cache, default_root
 from autotune.declaration import family, workload
 from autotune.device.cpu.backend import CpuBackend
 from autotune.device.single_run import run_once
-from autotune.dispatch.spread.spread import Spread
+from autotune.dispatch import ALLOCATIONS, Spread
 
 DEEP = "memory=constant,points_z=8,points_x=4,precalculate=thread,accumulate=at_end,slices_per_launch=all,rsqrt=fast"
 
@@ -23,7 +23,7 @@ def test_slices_of_a_map() -> None:
         alone = run_once(loaded, configuration, inputs, backend, Cache(default_root()))["potential"]
     with Spread(loaded, inputs, ["cpu"] * 2, configuration=dict(configuration)) as spread:
         assert len(spread.units) == -(-inputs.sizes["slice"] // 8)  # a thread has 8 slices
-        for allocation in ("cyclic", "auto"):
+        for allocation in ALLOCATIONS:
             report = spread.run(allocation)
             np.testing.assert_array_equal(spread.outputs()["potential"], alone)
             assert sum(share.units for share in report.shares) == len(spread.units)

@@ -8,12 +8,10 @@ import pytest
 from eri_helpers import FAMILY, inputs, libcint
 
 from autotune.cli.commands import main
-from autotune.dispatch.spread.plan import Model, allocate
-from autotune.dispatch.spread.spread import Spread
+from autotune.dispatch import ALLOCATIONS, Spread
 from autotune.errors import UsageError
 
 WATER2 = {"waters": 2, "basis": "6-31g", "output": "coulomb_exchange", "seed": 3}
-DEFERRED = "granularity=block,order=place,pair_table=device,boys=rational,roots=deferred,split=2"
 FAST = {"order": "subclass", "pair_table": "device", "boys": "rational"}
 
 
@@ -22,7 +20,7 @@ def test_matrices_from_two_workers_equal_pyscfs(granularity: str) -> None:
     water2 = inputs(WATER2)
     expected = libcint.matrices(libcint.mole(water2.arrays), water2.arrays["density"])
     with Spread(FAMILY, water2, ["cpu", "cpu"], configuration={**FAST, "granularity": granularity}) as spread:
-        for allocation in ("balanced", "whole", "equal", "dynamic"):
+        for allocation in ALLOCATIONS:
             spread.run(allocation)
             found = spread.outputs()
             for name, matrix in zip(("coulomb", "exchange"), expected, strict=True):
@@ -49,16 +47,3 @@ def test_workers_run_what_the_policy_file_says(tmp_path: Path) -> None:
     with Spread(FAMILY, inputs(WATER2), ["cpu", "cpu"], policies=tmp_path) as spread:
         assert spread.configuration["order"] == "schwarz"
         assert spread.match.startswith("exact")
-
-
-def test_equal_counts_work_units_and_not_what_they_cost() -> None:
-    given = inputs({**WATER2, "waters": 8})
-    names = given.names(FAMILY.space.configuration(DEFERRED))
-    units = FAMILY.module.units(given.arrays, names)  # type: ignore[union-attr]
-    assert units.items.sum() == given.scalars["work_units"] == 1_274_406
-    held, costs = [], []
-    for queue in allocate(units, "equal", [Model(1.0)] * 4).queues:
-        held.append(sum(units.items[c.first : c.first + c.count].sum() for c in queue))
-        costs.append(sum(units.cost(c) for c in queue))
-    assert max(held) - min(held) <= 2 * units.items.max() < 0.02 * sum(held)
-    assert max(costs) > 1.5 * min(costs)

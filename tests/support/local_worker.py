@@ -1,5 +1,5 @@
-"""Measuring in the sweeping process itself, on a backend that the caller has: no time limit, and a device that loses
-its context ends it. What tests with a fake device use."""
+"""Measuring in the sweeping process itself, on a backend that a test has: no time limit, and a device that loses its
+context ends it."""
 
 import math
 from collections import deque
@@ -83,7 +83,7 @@ class LocalWorker:
         jobs, self._jobs = list(self._jobs), deque()
         return jobs
 
-    def ask(self, request: Retime | Describe | Ragged | Prove, trials: float) -> Any:  # noqa: ARG002
+    def ask(self, request: Retime | Describe | Ragged | Prove, trials: float) -> Any:
         if self.lost:
             raise LaunchError(self.lost)
         assert self._measurer
@@ -107,7 +107,7 @@ class LocalWorker:
             self.lost = f"{request.job.configuration.id} took the device's context with it ({found.reason})"
         return found
 
-    def close(self, at_once: bool = False) -> None:  # noqa: ARG002
+    def close(self, at_once: bool = False) -> None:
         if self._measurer:
             self._measurer.close()
             self._measurer = None

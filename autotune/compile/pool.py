@@ -1,0 +1,96 @@
+"""Processes that compile: one that the compiler takes down costs one job."""
+
+import tempfile
+import threading
+import traceback
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from multiprocessing.connection import Connection
+from typing import Any, TypeVar
+
+from autotune.errors import CompilerError
+from autotune.processes import Child
+
+__all__ = ["Pool", "ProcessDied"]
+
+
+_Result = TypeVar("_Result")
+
+
+class ProcessDied(Exception):
+    """The job's process ended before the job did."""
+
+
+class Pool:
+    """Up to ``count`` processes. Each starts when a job finds none free, and one that died is replaced.
+
+    A thread per process waits for its answers, so that its end is noticed by that thread and nobody else. Their
+    temporary files lie in one folder, which ``stop`` removes.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._threads = ThreadPoolExecutor(count)
+        self._of_thread = threading.local()
+        self._folder = tempfile.TemporaryDirectory(prefix="autotune-", ignore_cleanup_errors=True)
+        self._lock = threading.Lock()
+        self._children: list[Child] = []
+        self._stopped = False
+
+    def submit(self, function: Callable[..., _Result], *arguments: object) -> "Future[_Result]":
+        """The result of a module's function, which may also be its exception, or ProcessDied."""
+        return self._threads.submit(self._ask, function, arguments)
+
+    def stop(self) -> None:
+        """Call off every job, and return when every process is gone."""
+        with self._lock:
+            self._stopped = True
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for child in self._children:
+            child.kill()
+        self._threads.shutdown()
+        self._folder.cleanup()
+
+    def _ask(self, function: Callable[..., _Result], arguments: tuple[object, ...]) -> _Result:
+        if not hasattr(self._of_thread, "child"):
+            self._of_thread.child = self._start()
+        child: Child = self._of_thread.child
+        try:
+            child.pipe.send((function, arguments))
+            succeeded, answer = child.pipe.recv()
+        except (EOFError, OSError) as error:
+            child.close()
+            del self._of_thread.child
+            raise ProcessDied from error
+        if not succeeded:
+            raise answer
+        result: _Result = answer
+        return result
+
+    def _start(self) -> Child:
+        with self._lock:
+            if self._stopped:
+                raise ProcessDied
+            child = Child(
+                _serve,
+                (),
+                folder=self._folder.name,
+                what="a compiler process",
+                error=CompilerError,
+                tidies=True,
+            )
+            self._children.append(child)
+        return child
+
+
+def _serve(pipe: Connection) -> None:
+    while True:
+        function, arguments = pipe.recv()
+        pipe.send(_answer(function, arguments))
+
+
+def _answer(function: Callable[..., Any], arguments: tuple[object, ...]) -> tuple[bool, Any]:
+    try:
+        return True, function(*arguments)
+    except Exception as error:  # noqa: BLE001 - the parent raises it
+        error.add_note(f"in a worker process:\n{traceback.format_exc()}")
+        return False, error
