@@ -46,7 +46,7 @@ def main() -> None:
     for devices in (int(number) for number in asked.devices.split(",")):
         names = ["cpu"] * devices if asked.kind == "cpu" else [f"cuda:{n}" for n in range(devices)]
         with Spread(family, inputs, names, configuration=held, policies=asked.policies) as several:
-            several.run("balanced")
+            several.run()
             several.calibrate(share=0.5)
             found = list(measured(several, asked, first))
             if devices == 1:
@@ -80,7 +80,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("-w", "--workload", default="")
     parser.add_argument("--devices", default="1,2,4", help="numbers of devices, in turn")
     parser.add_argument("--kind", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--allocations", default="auto,contiguous,batches,cyclic,dynamic")
+    parser.add_argument("--allocations", default="automatic,contiguous,dynamic")
     parser.add_argument(
         "--batches", default="0", help="units a chunk at most, in turn; 0 is the configuration's"
     )
