@@ -5,6 +5,7 @@ one may crash, hang or be killed; ``Child.death`` says what became of it.
 """
 
 import ctypes
+import errno
 import fcntl
 import hashlib
 import math
@@ -20,7 +21,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -89,10 +90,6 @@ class Child:
         finally:
             there.close()  # the pipe ends with the process only if nobody else holds the other end
 
-    @property
-    def is_closed(self) -> bool:
-        return self.pipe.closed
-
     def send(self, message: object) -> None:
         """To a process that may have just ended: its pipe will say so."""
         with suppress(OSError):
@@ -121,7 +118,7 @@ class Child:
 
     def close(self, at_once: bool = True) -> None:
         """Kill it, or have it end (None is sent) where it is not ``at_once``. Again and again, by the pipe's reader."""
-        if self.is_closed:
+        if self.pipe.closed:
             return
         if not at_once:
             self.send(None)
@@ -170,18 +167,52 @@ def _tidy_behind_parent(folder: str) -> None:
         os.killpg(0, signal.SIGKILL)
 
 
-def program(arguments: Sequence[str], seconds: float) -> "subprocess.CompletedProcess[str]":
-    """What a program says, which ends when this call does, with what it runs. Raises OSError and
+# Runs its arguments as they are, and ends them, and all that they started, when the process that asked is gone: then
+# its end of the pipe on standard input closes. "$@" is not read as shell text.
+_GUARD = """exec 3<&0 0</dev/null
+{ read -r gone <&3; kill -KILL 0; } >/dev/null 2>&1 &
+exec 3<&-
+"$@"
+status=$?
+kill -KILL $! 2>/dev/null
+exit $status
+"""
+
+_NOT_RUN = (126, 127)  # a shell's statuses for a command that it cannot start
+
+
+def program(
+    command: Sequence[str],
+    *,
+    seconds: float | None = None,
+    folder: str | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> "subprocess.CompletedProcess[str]":
+    """What a program says. It and what it starts are a process group of their own, which ends with this call, and with
+    this process, however either ends. Raises OSError for a command that cannot be run, and
     subprocess.TimeoutExpired."""
-    with subprocess.Popen(
-        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
-    ) as running:
-        try:
-            said, complaint = running.communicate(timeout=seconds)
-        except BaseException:
-            os.killpg(running.pid, signal.SIGKILL)
-            raise
-    return subprocess.CompletedProcess(arguments, running.returncode, said, complaint)
+    found = shutil.which(command[0])
+    if not found:
+        raise FileNotFoundError(errno.ENOENT, "No such file, or not an executable one", command[0])
+    reads, writes = os.pipe()  # no other process has the end that writes
+    try:
+        running = subprocess.Popen(
+            ["/bin/sh", "-c", _GUARD, "sh", found, *command[1:]],
+            cwd=folder, env=environment, stdin=reads, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            errors="replace", process_group=0,
+        )  # fmt: skip
+        with running:
+            try:
+                said, complaint = running.communicate(timeout=seconds)
+            except BaseException:
+                os.killpg(running.pid, signal.SIGKILL)
+                raise
+    finally:
+        os.close(reads)
+        os.close(writes)
+    if running.returncode in _NOT_RUN:
+        raise OSError(errno.ENOEXEC, complaint.strip(), command[0])
+    return subprocess.CompletedProcess(command, running.returncode, said, complaint)
 
 
 # -- what any child says ---------------------------------------------------------------------------------------
@@ -257,47 +288,34 @@ def own_folder() -> "tempfile.TemporaryDirectory[str]":
         raise StoreError(f"no folder for temporary files: {problem}; name one in TMPDIR") from None
     prefix = f"{_PREFIX}{hashlib.sha256(platform.node().encode()).hexdigest()[:8]}-"  # locks may not reach other hosts
     for left in place.glob(f"{prefix}*"):
-        with suppress(OSError), _Lock(left / _IN_USE):
+        with suppress(OSError), _locked(left / _IN_USE):
             shutil.rmtree(left, ignore_errors=True)
     while not (folder := _OwnFolder(prefix=prefix, ignore_cleanup_errors=True)).lock():
         pass
     return folder
 
 
-class _Lock:
-    """A file's lock. Raises OSError when the file is not there or another process has its lock."""
-
-    def __init__(self, path: Path, flags: int = os.O_RDWR) -> None:
-        self._handle = os.open(path, flags | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not os.path.samestat(os.fstat(self._handle), path.stat()):
-                raise FileNotFoundError(path)
-        except OSError:
-            os.close(self._handle)
-            raise
-
-    def __enter__(self) -> "_Lock":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        if self._handle >= 0:
-            os.close(self._handle)
-            self._handle = -1
+@contextmanager
+def _locked(path: Path, flags: int = os.O_RDWR) -> Iterator[None]:
+    """Holds a file's lock. Raises OSError when the file is not there or another process has its lock."""
+    handle = os.open(path, flags | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not os.path.samestat(os.fstat(handle), path.stat()):
+            raise FileNotFoundError(path)
+        yield
+    finally:
+        os.close(handle)
 
 
 class _OwnFolder(tempfile.TemporaryDirectory[str]):
     """A temporary folder with a lock that this process holds until it is removed."""
 
-    _lock: _Lock | None = None
-
     def lock(self) -> bool:
         """False when another process is just now removing it as one that was left behind."""
+        self._held = ExitStack()
         try:
-            self._lock = _Lock(Path(self.name) / _IN_USE, os.O_RDWR | os.O_CREAT)
+            self._held.enter_context(_locked(Path(self.name) / _IN_USE, os.O_RDWR | os.O_CREAT))
         except (BlockingIOError, FileNotFoundError):
             self.cleanup()
             return False
@@ -306,8 +324,7 @@ class _OwnFolder(tempfile.TemporaryDirectory[str]):
         return True
 
     def cleanup(self) -> None:
-        if self._lock:
-            self._lock.close()
+        self._held.close()
         super().cleanup()
 
 

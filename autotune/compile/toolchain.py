@@ -1,17 +1,15 @@
 """What a compiler is given and gives: variants as a batch, a binary with its symbols, the protocol between, and the
-process that a compiler is."""
+program that a compiler is."""
 
 import os
 import shlex
-import shutil
-import signal
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
 from autotune.errors import CompilerError, FamilyError
+from autotune.processes import program
 
 __all__ = [
     "Batch",
@@ -26,20 +24,6 @@ __all__ = [
     "run_compiler",
     "translation_unit",
 ]
-
-
-# Runs its arguments as they are, and ends them, and all that they started, when the process that asked is gone: then
-# its end of the pipe on standard input closes. "$@" is not read as shell text.
-_GUARD = """exec 3<&0 0</dev/null
-{ read -r gone <&3; kill -KILL 0; } >/dev/null 2>&1 &
-exec 3<&-
-"$@"
-status=$?
-kill -KILL $! 2>/dev/null
-exit $status
-"""
-
-_NOT_RUN = (126, 127)  # a shell's statuses for a command that it cannot start
 
 
 @dataclass(frozen=True)
@@ -151,36 +135,9 @@ def listed_in(dependencies: Path, own: Iterable[Path] = ()) -> tuple[Path, ...]:
 
 
 def run_compiler(command: Sequence[str], folder: str | None = None) -> tuple[int, str, str]:
-    """Exit status, output and messages. A compiler starts further processes: they are a process group of their own,
-    which ends with this call, and with this process, however either ends. Raises CompilerError for a command that
-    cannot be run."""
-    program = shutil.which(command[0])
-    if not program:
-        raise CompilerError(f"cannot run {shlex.join(command[:1])}: No such file, or not an executable one")
-    reads, writes = os.pipe()  # no other process has the end that writes
-    try:
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", _GUARD, "sh", program, *command[1:]],
-            cwd=folder,
-            env={**os.environ, "LC_ALL": "C"},  # messages are kept and searched
-            stdin=reads,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            process_group=0,
-        )
-        with process:
-            try:
-                answer, complaint = process.communicate()
-            except BaseException:
-                os.killpg(process.pid, signal.SIGKILL)
-                raise
+    """Exit status, output and messages. Raises CompilerError for a command that cannot be run."""
+    try:  # messages are kept and searched
+        done = program(command, folder=folder, environment={**os.environ, "LC_ALL": "C"})
     except OSError as error:
         raise CompilerError(f"cannot run {shlex.join(command[:1])}: {error.strerror or error}") from error
-    finally:
-        os.close(reads)
-        os.close(writes)
-    if process.returncode in _NOT_RUN:
-        raise CompilerError(f"cannot run {shlex.join(command[:1])}: {complaint.strip()}")
-    return process.returncode, answer, complaint
+    return done.returncode, done.stdout, done.stderr

@@ -5,15 +5,13 @@ leave the clocks alone, so that nothing of the machine's settings changes.
 """
 
 import io
-import json
 import math
 import os
 import re
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -205,29 +203,23 @@ def profile(
 ) -> tuple[Counters, Result]:
     """Run ``task`` under ``ncu``: configuration id -> kernel -> counter -> value, and what ran. ``cold`` has caches
     flushed before each run of a kernel. Raises DeviceError with what to do when ncu or the driver refuses."""
-    with tempfile.TemporaryDirectory(prefix="autotune-profile-") as folder:
-        task = replace(task, result=str(Path(folder) / "result.json"))
-        given = Path(folder) / "task.json"
-        given.write_text(json.dumps(asdict(task)), encoding="utf-8")
-        log = Path(folder) / "ncu.csv"
-        for metrics in ((*METRICS, *MORE_METRICS), METRICS):
-            done = watched(command(ncu, metrics, kernels, log, given, cold=cold), "the profiled run", seconds)
-            printed = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
-            said = f"{printed}\n{done.stdout}\n{done.stderr}"
-            if "ERR_NVGPUCTRPERM" in said:
-                raise DeviceError(
-                    "the driver keeps hardware counters for administrators (ERR_NVGPUCTRPERM): run as root, or have "
-                    "an administrator load the driver with NVreg_RestrictProfilingToAdminUsers=0"
-                )
-            if done.returncode == 0 or "metric" not in said.lower():
-                break  # else a metric that this device or version does not know: the sure ones alone
-        if done.returncode != 0 or not Path(task.result).is_file():
-            raise DeviceError(f"the profiled run failed (exit code {done.returncode}): {_tail(said)}")
-        result = Result(**json.loads(Path(task.result).read_text(encoding="utf-8")))
+    for metrics in ((*METRICS, *MORE_METRICS), METRICS):
+        told = partial(command, ncu, metrics, kernels, cold=cold)
+        seen = watched(task, told, "the profiled run", seconds)
+        if "ERR_NVGPUCTRPERM" in seen.said:
+            raise DeviceError(
+                "the driver keeps hardware counters for administrators (ERR_NVGPUCTRPERM): run as root, or have "
+                "an administrator load the driver with NVreg_RestrictProfilingToAdminUsers=0"
+            )
+        if seen.code == 0 or "metric" not in seen.said.lower():
+            break  # else a metric that this device or version does not know: the sure ones alone
+    if seen.code != 0 or seen.result is None:
+        raise DeviceError(f"the profiled run failed (exit code {seen.code}): {seen.tail}")
+    result = seen.result
     try:
-        found = counters(parsed(printed), result.runs, tuple(kernels))
+        found = counters(parsed(seen.log), result.runs, tuple(kernels))
     except ValueError as problem:
-        raise DeviceError(f"cannot read what ncu printed: {problem}: {_tail(said)}") from None
+        raise DeviceError(f"cannot read what ncu printed: {problem}: {seen.tail}") from None
     return {one: of for one, of in found.items() if one not in result.failed}, result
 
 
@@ -241,8 +233,3 @@ def command(
         "--kernel-name", f"regex:{'|'.join(kernels)}", "--metrics", ",".join(metrics), "--log-file", str(log),
         sys.executable, "-m", "autotune.measure.ncu_process", str(task),
     ]  # fmt: skip
-
-
-def _tail(said: str) -> str:
-    lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith('"')]
-    return " | ".join(lines[-4:]) or "it said nothing"

@@ -7,8 +7,9 @@ nothing itself.
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from autotune.declaration import load_family as load
 from autotune.declaration import load_workload, prepare
 from autotune.device import Backend, LaunchError, Module, Resident, open_backend
 from autotune.errors import AutotuneError, DeviceError
+from autotune.processes import program
 
-__all__ = ["Result", "Task", "main", "run", "watched"]
+__all__ = ["Result", "Task", "Watched", "main", "run", "watched"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,17 +67,42 @@ class _Counting:
         return getattr(self._backend, name)
 
 
-def watched(arguments: list[str], what: str, seconds: float) -> subprocess.CompletedProcess[str]:
-    """This process under the program that ``arguments`` begin with: what it said. Raises DeviceError, in which it is
-    called ``what``, when it cannot be started or takes longer than ``seconds``."""
-    try:
-        return subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=seconds)
-    except subprocess.TimeoutExpired:
-        raise DeviceError(
-            f"{what} did not end within {seconds:.0f} s: take a smaller workload, or fewer configurations"
-        ) from None
-    except OSError as problem:
-        raise DeviceError(f"cannot start {arguments[0]}: {problem.strerror or problem}") from None
+@dataclass(frozen=True)
+class Watched:
+    """What became of a task under a program: the program's exit code, its log, all that was said, and the Result, which
+    is None where the process did not come to its end."""
+
+    code: int
+    log: str
+    said: str
+    result: Result | None
+
+    @property
+    def tail(self) -> str:
+        """The last lines of what was said, without tables and empty frames."""
+        lines = [line.strip() for line in self.said.splitlines()]
+        lines = [line for line in lines if line.strip("= ") and not line.startswith('"')]
+        return " | ".join(lines[-4:]) or "it said nothing"
+
+
+def watched(task: Task, command: Callable[[Path, Path], list[str]], what: str, seconds: float) -> Watched:
+    """``task`` in this process's like, under the program that ``command(log, task file)`` begins with. Raises
+    DeviceError, in which the run is called ``what``, when it cannot be started or takes longer than ``seconds``."""
+    with tempfile.TemporaryDirectory(prefix="autotune-watched-") as name:
+        log, given, result = (Path(name) / part for part in ("log", "task.json", "result.json"))
+        given.write_text(json.dumps(asdict(replace(task, result=str(result)))), encoding="utf-8")
+        arguments = command(log, given)
+        try:
+            done = program(arguments, seconds=seconds)
+        except subprocess.TimeoutExpired:
+            raise DeviceError(
+                f"{what} did not end within {seconds:.0f} s: take a smaller workload, or fewer configurations"
+            ) from None
+        except OSError as problem:
+            raise DeviceError(f"cannot start {arguments[0]}: {problem.strerror or problem}") from None
+        printed = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+        answer = Result(**json.loads(result.read_text(encoding="utf-8"))) if result.is_file() else None
+        return Watched(done.returncode, printed, f"{printed}\n{done.stdout}\n{done.stderr}", answer)
 
 
 def run(task: Task, backend: Backend) -> Result:

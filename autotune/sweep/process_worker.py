@@ -145,7 +145,7 @@ class ProcessWorker:
 
     def dismiss(self) -> None:
         """No more work comes: the process closes its device while the caller goes on. ``close`` it all the same."""
-        if self._process and not self._process.is_closed and not self.lost:
+        if self._process and not self.lost:
             self._process.send(None)
 
     def close(self, at_once: bool = False) -> None:
@@ -252,13 +252,10 @@ class ProcessWorker:
                 self._warnings.add(text)
                 warnings.warn(text, stacklevel=2)
             case Failure():
-                if self._state is _State.OPENING and hasattr(
-                    self, "device"
-                ):  # it was there before: worth another attempt
-                    self._replace(message.text)
-                    return
-                self._child.close()
-                raise message.error()
+                if self._state is not _State.OPENING or not hasattr(self, "device"):
+                    self._child.close()
+                    raise message.error()
+                self._replace(message.text)  # it was there before: worth another attempt
 
     def take_back(self) -> list[Job]:
         jobs, self._jobs = list(self._jobs), deque()

@@ -4,21 +4,19 @@ It watches a process of its own (``profiled``) that runs each configuration once
 What it finds makes the configuration a ``wrong_result``; the study says which ones it found nothing in.
 """
 
-import json
 import os
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autotune.declaration import Configuration
 from autotune.errors import DeviceError
-from autotune.measure import Result, Task, watched
+from autotune.measure import Task, watched
 from autotune.record import Study, decide_classes
 from autotune.sweep.proof import failed
 from autotune.sweep.trials import first_of
@@ -149,27 +147,11 @@ def command(program: str, tool: str, log: Path, task: Path) -> list[str]:
 
 
 def _finding(tool: str, task: Task, program: str, seconds: float) -> str:
-    with tempfile.TemporaryDirectory(prefix="autotune-sanitize-") as folder:
-        task = replace(task, result=str(Path(folder) / "result.json"))
-        given = Path(folder) / "task.json"
-        given.write_text(json.dumps(asdict(task)), encoding="utf-8")
-        log = Path(folder) / "log"
-        done = watched(command(program, tool, log, given), f"{_PROGRAM} {tool}", seconds)
-        printed = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
-        if finding := first_finding(printed):
-            return finding
-        result = Path(task.result)
-        unseen = (
-            Result(**json.loads(result.read_text(encoding="utf-8"))).failed
-            if result.is_file()
-            else {"": f"exit code {done.returncode}: {_tail(printed, done)}"}
-        )
+    seen = watched(task, partial(command, program, tool), f"{_PROGRAM} {tool}", seconds)
+    if finding := first_finding(seen.log):
+        return finding
+    unseen = seen.result.failed if seen.result else {"": f"exit code {seen.code}: {seen.tail}"}
     if unseen:
         named, reason = next(iter(unseen.items()))
         raise DeviceError(f"{_PROGRAM} {tool} could not watch {named or 'the process'} to its end: {reason}")
     return ""
-
-
-def _tail(printed: str, done: subprocess.CompletedProcess[str]) -> str:
-    lines = [line.strip() for line in f"{printed}\n{done.stdout}\n{done.stderr}".splitlines()]
-    return " | ".join([line for line in lines if line.strip("= ")][-4:]) or "it said nothing"

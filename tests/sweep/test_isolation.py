@@ -309,7 +309,7 @@ def test_a_folder_that_is_being_removed_is_not_taken(tmp_path: Path, monkeypatch
             return taken(folder)
         path = Path(folder.name) / "in-use"
         path.touch()
-        with processes._Lock(path):  # as a process does that cleans up
+        with processes._locked(path):  # as a process does that cleans up
             return taken(folder)
 
     monkeypatch.setattr(processes._OwnFolder, "lock", lock)

@@ -47,6 +47,10 @@ class Chunk:
     first: int
     count: int
 
+    def of(self, values: NDArray[Any]) -> float:
+        """The sum of its units' ``values``."""
+        return float(values[self.first : self.first + self.count].sum())
+
 
 @dataclass(frozen=True)
 class Units:
@@ -69,7 +73,7 @@ class Units:
         return len(self.costs)
 
     def cost(self, chunk: Chunk) -> float:
-        return float(self.costs[chunk.first : chunk.first + chunk.count].sum())
+        return chunk.of(self.costs)
 
     def check(self, outputs: Mapping[str, int], where: str) -> None:
         """Raise FamilyError unless this describes ``outputs`` (name: elements) whole."""
@@ -123,7 +127,7 @@ class Model:
         per_cost = float(seconds[-1] / max(costs[-1], 1e-300))
         return cls(per_cost, per_byte, tuple(zip(costs.tolist(), seconds.tolist(), strict=True)))
 
-    def refined(self, samples: Sequence[tuple[float, float, int, float]]) -> "Model":
+    def refined(self, samples: Sequence[tuple[float, float, float, float]]) -> "Model":
         """After a run of such chunks, each (cost, seconds, bytes, seconds of the copy): what they took is the better
         guide for the next one."""
         costs, seconds, nbytes, copied = np.array(samples, np.float64).T
@@ -235,7 +239,7 @@ def predicted(
     nbytes = np.broadcast_to(np.asarray(bytes_per_unit, np.float64), len(units))
     found = []
     for model, queue, seconds in zip(models, queues, busy, strict=True):
-        copies = [float(nbytes[c.first : c.first + c.count].sum()) * model.per_byte for c in queue]
+        copies = [chunk.of(nbytes) * model.per_byte for chunk in queue]
         found.append(max(seconds, sum(copies)) + copies[-1] if copies else seconds)
     return found
 
@@ -312,7 +316,7 @@ def _is_flat(units: Units, chunks: Sequence[Chunk], times: Sequence[tuple[float,
 def _curve(
     units: Units, nbytes: NDArray[np.float64], chunks: Sequence[Chunk], times: Sequence[tuple[float, float]]
 ) -> Model:
-    sent = sum(float(nbytes[c.first : c.first + c.count].sum()) for c in chunks)
+    sent = sum(chunk.of(nbytes) for chunk in chunks)
     return Model.through(
         [(units.cost(chunk), seconds) for chunk, (seconds, _) in zip(chunks, times, strict=True)],
         sum(copied for _, copied in times) / max(sent, 1.0),

@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 from autotune.compile import default_root
 from autotune.declaration import Configuration, Family, Inputs, bind
 from autotune.dispatch.call import arguments
-from autotune.dispatch.spread.plan import Chunk, Model, Plan, Units, allocate, calibrated, predicted
-from autotune.dispatch.spread.team import Member, Team
+from autotune.dispatch.spread.plan import Chunk, Model, Units, allocate, calibrated, predicted
+from autotune.dispatch.spread.team import Member, Share, Team
 from autotune.dispatch.spread.worker import Task, Worker
 from autotune.errors import UsageError
 from autotune.figures import seconds as in_words
 from autotune.processes import SharedArray, own_folder, shared_array, shared_arrays
 
-__all__ = ["CHUNK_SECONDS", "Report", "Share", "Spread", "SpreadKernel"]
+__all__ = ["CHUNK_SECONDS", "Report", "Spread", "SpreadKernel"]
 
 
 CHUNK_SECONDS = 120.0  # without a sign of life from a worker that has work: then it is ended
@@ -38,25 +38,6 @@ _CALIBRATED_SHARE = 1 / 16  # of a worker's work, at most, in one chunk that is 
 
 # For each chunk that is done: who did it, and what. In the spreading process.
 Watch = Callable[[Member, Chunk], None]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Share:
-    """One worker's part of a run. ``predicted_s`` is what the cost model said (NaN when nothing was calibrated),
-    ``measured_s`` the time from the run's begin until its last result was there, ``device_s`` and ``copied_s`` what its
-    device was busy computing and copying. ``redone`` counts units taken over from a lost worker; ``lost`` says why this
-    one was."""
-
-    device: str
-    units: int
-    chunks: int
-    cost: float
-    predicted_s: float
-    measured_s: float
-    device_s: float
-    copied_s: float
-    redone: int = 0
-    lost: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,17 +232,6 @@ class Spread:
         self.is_calibrated = True
         self.calibrated_s = time.perf_counter() - begin
 
-    def plan(self, allocation: str = "automatic", batch: int = 0, *, gather: bool = True) -> Plan:
-        """Who would run what; see docs/several-gpus.md. ``batch`` 0 is the configuration's."""
-        return allocate(self.units, allocation, self._models, batch, self._bytes(gather))
-
-    @property
-    def _models(self) -> list[Model]:
-        return [self.models[member.number] for member in self._team.alive]
-
-    def _bytes(self, gather: bool) -> NDArray[np.float64]:
-        return self.bytes_per_unit * gather
-
     # -- runs -----------------------------------------------------------------------------------------------
 
     def run(
@@ -273,11 +243,13 @@ class Spread:
         watch: Watch | None = None,
     ) -> Report:
         """One call. With ``gather`` the results are in this process at the end (``outputs``), else they stay on the
-        devices until ``fetch``. ``watch`` is called for each chunk that is done. Raises DeviceError
-        when no worker is left."""
-        plan = self.plan(allocation, batch, gather=gather)
-        seconds = predicted(plan, self.units, self._models, self._bytes(gather))
-        expected = {member.number: s for member, s in zip(self._team.alive, seconds, strict=True)}
+        devices until ``fetch``. ``watch`` is called for each chunk that is done; see docs/several-gpus.md for who
+        runs what. ``batch`` 0 is the configuration's. Raises DeviceError when no worker is left."""
+        alive = self._team.alive
+        models = [self.models[member.number] for member in alive]
+        nbytes = self.bytes_per_unit * gather
+        plan = allocate(self.units, allocation, models, batch, nbytes)
+        expected = dict(zip(alive, predicted(plan, self.units, models, nbytes), strict=True))
         self._is_kept = not (gather and self._is_streamed)
         self._is_gathered = False
         self._team.watch = watch
@@ -285,7 +257,20 @@ class Spread:
         self._team.run(plan, leaves=gather, keeps=self._is_kept)
         if gather:
             self._gather()
-        return self._reported(plan, expected, time.perf_counter() - begin)
+        elapsed_s = time.perf_counter() - begin
+        for member in self.members if self.is_calibrated else ():
+            member.share.predicted_s = expected.get(member, 0.0)
+        self._refine()
+        return Report(
+            family=self.family.name,
+            configuration=self.configuration.id,
+            allocation=plan.allocation,
+            batch=plan.batch,
+            started_s=self.started_s,
+            calibrated_s=self.calibrated_s,
+            elapsed_s=elapsed_s,
+            shares=tuple(member.share for member in self.members),
+        )
 
     def fetch(self) -> dict[str, NDArray[Any]]:
         """``outputs`` after a run that left them on the devices. Raises DeviceError."""
@@ -312,42 +297,15 @@ class Spread:
             self._team.fetch()
         self._is_gathered = True
 
-    def _reported(self, plan: Plan, expected: Mapping[int, float], elapsed_s: float) -> Report:
-        shares = []
+    def _refine(self) -> None:
+        """The models, by what chunks of the run took."""
         for member in self.members:
-            did = member.did
-            shares.append(
-                Share(
-                    device=member.name,
-                    units=sum(chunk.count for chunk, _, _ in did.samples),
-                    chunks=len(did.samples),
-                    cost=sum(self.units.cost(chunk) for chunk, _, _ in did.samples),
-                    predicted_s=expected.get(member.number, 0.0) if self.is_calibrated else float("nan"),
-                    measured_s=did.ended_s,
-                    device_s=sum(seconds for _, seconds, _ in did.samples),
-                    copied_s=sum(copied for _, _, copied in did.samples),
-                    redone=did.redone,
-                    lost=member.lost,
-                )
-            )
-            if did.samples:
-                nbytes = self.bytes_per_unit
-                self.models[member.number] = self.models[member.number].refined(
-                    [
-                        (self.units.cost(c), seconds, int(nbytes[c.first : c.first + c.count].sum()), copied)
-                        for c, seconds, copied in did.samples
-                    ]
-                )
-        return Report(
-            family=self.family.name,
-            configuration=self.configuration.id,
-            allocation=plan.allocation,
-            batch=plan.batch,
-            started_s=self.started_s,
-            calibrated_s=self.calibrated_s,
-            elapsed_s=elapsed_s,
-            shares=tuple(shares),
-        )
+            if member.share.done:
+                samples = [
+                    (self.units.cost(one.chunk), one.seconds, one.chunk.of(self.bytes_per_unit), one.copied)
+                    for one in member.share.done
+                ]
+                self.models[member.number] = self.models[member.number].refined(samples)
 
 
 class SpreadKernel:

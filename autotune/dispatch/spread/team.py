@@ -16,7 +16,7 @@ from autotune.errors import DeviceError
 from autotune.hardware import Device
 from autotune.processes import Answer, Child, Failure, Warned
 
-__all__ = ["Did", "Member", "Team"]
+__all__ = ["Member", "Share", "Team"]
 
 
 _Given = TypeVarTuple("_Given")
@@ -24,14 +24,31 @@ _Given = TypeVarTuple("_Given")
 _AHEAD = 3  # chunks in hand where more may come: one under way, the next, and one that comes meanwhile
 
 
-@dataclass
-class Did:
-    """What a member did in one run. ``samples`` has (chunk, seconds on the device, seconds of copies); ``ended_s`` is
-    when its last result came, since the run's begin; ``redone`` counts units taken over from a lost one."""
+@dataclass(kw_only=True)
+class Share:
+    """One worker's part of a run. ``predicted_s`` is what the cost model said (NaN when nothing was calibrated),
+    ``measured_s`` the time from the run's begin until its last result was there, ``device_s`` and ``copied_s`` what its
+    device was busy computing and copying. ``redone`` counts units taken over from a lost worker; ``lost`` says why this
+    one was."""
 
-    samples: list[tuple[Chunk, float, float]] = field(default_factory=list)
-    ended_s: float = 0.0
+    device: str
+    units: int = 0
+    chunks: int = 0
+    predicted_s: float = math.nan
+    measured_s: float = 0.0
+    device_s: float = 0.0
+    copied_s: float = 0.0
     redone: int = 0
+    lost: str = ""
+    done: list[Done] = field(default_factory=list, repr=False)
+
+    def add(self, done: Done, measured_s: float) -> None:
+        self.done.append(done)
+        self.units += done.chunk.count
+        self.chunks += 1
+        self.device_s += done.seconds
+        self.copied_s += done.copied
+        self.measured_s = measured_s
 
 
 class Member:
@@ -46,7 +63,7 @@ class Member:
         self.queue: deque[Chunk] = deque()
         self.in_hand: deque[Chunk] = deque()
         self.kept: list[Chunk] = []
-        self.did = Did()
+        self.share = Share(device=name)  # of the last run
         self.is_awaited = True  # an answer that is not of a chunk is to come; the first one: its device
         self.answer: Any = None
         self.chunk_seconds, self._since = chunk_seconds, time.monotonic()
@@ -95,7 +112,8 @@ class Member:
     def give_up(self, cause: str) -> list[Chunk]:
         """It is no more: the chunks that others have to run. When this returns nothing of it writes any longer."""
         self.child.close()
-        self.lost, self.is_awaited = cause, False
+        self.lost = self.share.lost = cause
+        self.is_awaited = False
         left = [*self.in_hand, *self.kept, *self.queue]
         for chunks in (self.in_hand, self.kept, self.queue):
             chunks.clear()
@@ -133,7 +151,7 @@ class Team:
         self._shared, self._again = deque(plan.shared), set()
         self._begin = time.perf_counter()
         for member in self.members:
-            member.did = Did()
+            member.share = Share(device=member.name, lost=member.lost)
         for member, queue in zip(self.alive, plan.queues, strict=True):
             member.kept.clear()
             member.tell(Worker.begin, leaves)
@@ -182,7 +200,7 @@ class Team:
         if self._shared:
             chunk = self._shared.popleft()
             if chunk in self._again:
-                member.did.redone += chunk.count
+                member.share.redone += chunk.count
             return chunk
         longest = max(self.alive, key=lambda other: len(other.queue))
         is_idle = not (member.in_hand or is_given)
@@ -195,10 +213,9 @@ class Team:
             self._give_up(member, f"its process {member.child.death()}")
             return
         match message:
-            case Done(chunk, seconds, copied):
+            case Done(chunk):
                 member.in_hand.remove(chunk)
-                member.did.samples.append((chunk, seconds, copied))
-                member.did.ended_s = time.perf_counter() - self._begin
+                member.share.add(message, time.perf_counter() - self._begin)
                 if self._keeps:
                     member.kept.append(chunk)
                 if self.watch:

@@ -17,15 +17,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.compile import Cache, CompileFailure, Variant, batch, compile_batch
+from autotune.compile import Cache, Variant
 from autotune.declaration import Configuration, SharedInputs
-from autotune.device import Backend, Copy, Execution, LaunchError, Outlet, Resident, open_backend
+from autotune.device import (
+    Backend,
+    Copy,
+    Execution,
+    LaunchError,
+    Outlet,
+    Resident,
+    compiled_module,
+    open_backend,
+)
 from autotune.dispatch.bound import is_reordered
 from autotune.dispatch.spread.plan import Chunk, Units
-from autotune.errors import AutotuneError, CompilerError, DeviceError, FamilyError
+from autotune.dispatch.target import Target
+from autotune.errors import AutotuneError, DeviceError, FamilyError
 from autotune.files import policy_folders
 from autotune.layout import Layout
-from autotune.policy import candidates, choose, find, untuned
+from autotune.policy import untuned
 from autotune.processes import Answer, SharedArray, reporting
 
 __all__ = ["Done", "Lost", "Results", "Task", "Worker", "rows_of", "serve"]
@@ -229,40 +239,26 @@ class Worker:
 
     def chosen(self) -> tuple[dict[str, Any], str]:
         """The configuration that the dispatcher takes here, and how it found it."""
-        family, inputs, device = self._family, self._inputs, self._backend.device
-        folders = policy_folders(self._task.policies, family.folder)
-        file, passed = find(family, device, folders)
-        if file is None:
-            warnings.warn(untuned(family, device, folders, passed), stacklevel=2)
-        listed = candidates(family, file, inputs.sizes, inputs.options, device.kind, scalars=inputs.scalars)
-        chosen, _passed = choose(listed, lambda configuration: self._variant(configuration)[1])
-        assert chosen.configuration is not None
-        return dict(chosen.configuration), f"{chosen.match}, {chosen.origin}"
-
-    def _variant(self, configuration: Configuration) -> tuple[Variant, str]:
-        """And why it cannot run here, or empty."""
-        variant = Variant.of(self._family, configuration, self._inputs.options)
-        return variant, variant.exclusion(self._names(configuration), self._backend.device.limits)
-
-    def _names(self, configuration: Configuration) -> dict[str, Any]:
-        return self._inputs.names(configuration)
+        device, folders = self._backend.device, policy_folders(self._task.policies, self._family.folder)
+        target = Target(self._family, self._backend, folders, Cache(self._task.cache))
+        if target.policies is None:
+            warnings.warn(untuned(self._family, device, folders, target.passed), stacklevel=2)
+        taken, _passed = target.explain(self._inputs)
+        assert taken.configuration is not None
+        return dict(taken.configuration), f"{taken.match}, {taken.origin}"
 
     def bind(self, values: Mapping[str, Any]) -> None:
         """Compile the configuration, and place the inputs."""
         family, inputs, configuration = self._family, self._inputs, Configuration(values)
-        variant, reason = self._variant(configuration)
-        if reason:
+        variant, names = Variant.of(family, configuration, inputs.options), inputs.names(configuration)
+        if reason := variant.exclusion(names, self._backend.device.limits):
             raise DeviceError(f"{configuration.id} cannot run on {self._backend.device.name}: {reason}")
-        toolchain = self._backend.toolchain()
-        (compiled,) = compile_batch(batch(family, (variant,)), toolchain, Cache(self._task.cache))
-        if isinstance(compiled, CompileFailure):
-            raise CompilerError(f"{configuration.id} does not compile:\n{compiled.message}")
-        module = self._backend.load(compiled)
+        module = compiled_module(self._backend, Cache(self._task.cache), variant)
         self._stack.callback(module.unload)
         resident = Resident(self._backend, inputs)
         self._stack.callback(resident.close)
         self._execution: Execution = resident.execution(variant, module)
-        self._units: Units = family.module.units(inputs.arrays, self._names(configuration))  # type: ignore[union-attr]
+        self._units: Units = family.module.units(inputs.arrays, names)  # type: ignore[union-attr]
         self._backend.synchronize()
 
     def take(self, parts: Mapping[str, SharedArray], sums: Mapping[str, SharedArray]) -> tuple[bool, bool]:

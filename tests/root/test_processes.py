@@ -1,0 +1,171 @@
+"""Processes of one's own: what became of them, what they say, what they leave, and the arrays they share."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from autotune.device import LaunchError
+from autotune.errors import AutotuneError, DeviceError, UnknownName, UsageError
+from autotune.processes import (
+    Answer,
+    Child,
+    Failure,
+    SharedArray,
+    Warned,
+    death,
+    mapped,
+    program,
+    reporting,
+    shared_array,
+    shared_arrays,
+)
+
+
+def child(target: object, *arguments: object, folder: Path) -> Child:
+    assert callable(target)
+    return Child(target, arguments, folder=str(folder), what="a test's process", error=DeviceError)
+
+
+def is_gone(pid: int) -> bool:
+    for _ in range(200):
+        status = Path(f"/proc/{pid}/stat")
+        if not status.exists() or status.read_text().rpartition(")")[2].split()[0] in "ZX":
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        (3, "ended with exit code 3"),
+        (None, "ended with exit code None"),
+        (-signal.SIGSEGV, "was ended by SIGSEGV (Segmentation fault)"),
+        (-signal.SIGKILL, "was ended by SIGKILL (Killed; perhaps the machine ran out of memory)"),
+    ],
+)
+def test_what_became_of_a_process(code: int | None, text: str) -> None:
+    assert death(code) == text
+
+
+def echo(pipe: Connection) -> None:
+    while (message := pipe.recv()) is not None:
+        if message == "die":
+            os._exit(7)
+        pipe.send(Answer((message, os.getpid(), os.getpgid(0), os.environ["TMPDIR"])))
+
+
+def test_a_child_answers_ends_when_asked_and_says_what_it_died_of(tmp_path: Path) -> None:
+    one = child(echo, folder=tmp_path)
+    one.send("a word")
+    assert one.poll(time.monotonic() + 60)
+    pid = one.process.pid
+    assert one.pipe.recv() == Answer(("a word", pid, pid, str(tmp_path)))
+    assert not one.poll(time.monotonic() + 0.01)
+    one.close(at_once=False)
+    assert one.process.exitcode == 0
+    one.close()
+    one.send("nobody hears it")
+
+    other = child(echo, folder=tmp_path)
+    other.send("die")
+    with pytest.raises(EOFError):
+        other.pipe.recv()
+    assert other.death() == "ended with exit code 7"
+    other.close()
+
+
+def runs_a_program(pipe: Connection) -> None:
+    with subprocess.Popen(["sleep", "600"]) as running:
+        pipe.send(running.pid)
+
+
+def test_a_child_is_killed_with_what_it_runs(tmp_path: Path) -> None:
+    one = child(runs_a_program, folder=tmp_path)
+    pid = one.pipe.recv()
+    one.kill()
+    one.kill()
+    assert one.death().startswith("was ended by SIGKILL")
+    assert is_gone(pid)
+    one.close()
+
+
+def fails(pipe: Connection, kind: str) -> None:
+    with reporting(pipe):
+        import warnings
+
+        warnings.warn("mind the gap", stacklevel=2)
+        raise {
+            "unknown": UnknownName("policy", "memroy", ["memory"]),
+            "launch": LaunchError("refused"),
+            "own": Unshared("told"),
+        }[kind]
+
+
+class Unshared(UsageError):
+    """A class that the parent may not know."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "text"),
+    [
+        ("unknown", UsageError, r"unknown policy 'memroy'; did you mean 'memory'\? \(allowed: memory\)"),
+        ("launch", LaunchError, "refused"),
+        ("own", UsageError, "told"),
+    ],
+)
+def test_errors_and_warnings_of_a_child_are_its_parents(
+    tmp_path: Path, kind: str, error: type[AutotuneError], text: str
+) -> None:
+    one = child(fails, kind, folder=tmp_path)
+    assert one.pipe.recv() == Warned("mind the gap")
+    failure = one.pipe.recv()
+    assert isinstance(failure, Failure) and failure.kind is error
+    with pytest.raises(error, match=text):
+        raise failure.error()
+    one.close()
+
+
+def test_a_program_ends_with_its_call_and_what_it_started_too() -> None:
+    text = "import subprocess, sys\nprint('out')\nsys.exit(3)"
+    done = program([sys.executable, "-c", text])
+    assert (done.returncode, done.stdout, done.stderr) == (3, "out\n", "")
+    with pytest.raises(FileNotFoundError, match="not an executable one"):
+        program(["no-such-program"])
+
+
+def test_a_program_that_takes_too_long_is_killed_with_what_it_started(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    text = (
+        "import pathlib, subprocess\n"
+        "with subprocess.Popen(['sleep', '600']) as started:\n"
+        f"    pathlib.Path({str(pids)!r}).write_text(str(started.pid))\n"
+    )
+    with pytest.raises(subprocess.TimeoutExpired):
+        program([sys.executable, "-c", text], seconds=1.5)
+    assert is_gone(int(pids.read_text()))
+
+
+def doubles(pipe: Connection, array: SharedArray, folder: Path) -> None:
+    array.mapped()[...] = 2 * mapped(folder / "input-x.npy")
+    pipe.send(None)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (0, 5), ()])
+def test_arrays_are_shared_both_ways(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    given = np.arange(float(np.prod(shape))).reshape(shape)
+    with shared_arrays({"x": given}) as folder, shared_array(shape, given.dtype) as shared:
+        mine = shared.mapped()
+        assert mine.ctypes.data % os.sysconf("SC_PAGESIZE") == 0
+        one = child(doubles, shared, folder, folder=tmp_path)
+        one.pipe.recv()
+        one.close()
+    np.testing.assert_array_equal(mine, 2 * given)  # and stays when the file is closed
+    assert not folder.exists() and not Path(shared.path).exists()
