@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from autotune.compile.cache import Cache, default_root, is_trusted, put_file
     from autotune.compile.host_library import cuda_library, library
     from autotune.compile.hostcxx import HostCxx, RuntimeCxx, cpu_model, find_compiler, runtime_batch
-    from autotune.compile.nvcc import Nvcc, find_nvcc
+    from autotune.compile.nvcc import Nvcc, find_nvcc, toolkit_program
     from autotune.compile.nvrtc import Nvrtc
     from autotune.compile.occupancy_model import LIMITS, occupancy
     from autotune.compile.pool import Pool
@@ -82,11 +82,12 @@ __all__ = [
     "scalar_bytes",
     "static_sweep",
     "static_toolchain",
+    "toolkit_program",
     "worthwhile",
 ]
 
 _ON_DEMAND = {  # by module: who asks for a compiler's name pays for no other
-    "nvcc": "Nvcc find_nvcc",
+    "nvcc": "Nvcc find_nvcc toolkit_program",
     "nvrtc": "Nvrtc",
     "occupancy_model": "LIMITS occupancy",
     "profile": "KernelProfile profiles",

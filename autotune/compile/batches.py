@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -106,10 +106,10 @@ def worthwhile(processes: int, variants: int, batch_size: int = _WORTH_A_PROCESS
 
 def compilers(count: int) -> Pool:
     """So many processes that import what compiling needs, ahead of the first batch. Stop them."""
-    workers = Pool(count)
+    pool = Pool(count)
     for _ in range(count):
-        workers.submit(_import_compiler)
-    return workers
+        pool.submit(_import_compiler)
+    return pool
 
 
 def _import_compiler() -> None:
@@ -150,7 +150,7 @@ def compile_many(
         waiting.append((chunk, known, jobs.submit(still_missing)))
 
     def unfinished() -> int:
-        return sum(not job.is_ready for _, _, job in waiting)
+        return sum(future is not None and not future.done() for _, _, (_, future) in waiting)
 
     try:
         while chunks or waiting:
@@ -285,16 +285,8 @@ def _shortened(message: str) -> str:
     return "".join(lines[start:])[:_MESSAGE_CHARACTERS]
 
 
-@dataclass(frozen=True)
-class _Job:
-    """A batch given to the workers; without a future it is compiled here, when its turn comes."""
-
-    batch: Batch
-    future: Future[list[_Piece]] | None = None
-
-    @property
-    def is_ready(self) -> bool:
-        return self.future is None or self.future.done()
+# A batch given to the pool; without a future it is compiled here, when its turn comes.
+_Job = tuple[Batch, Future[list[_Piece]] | None]
 
 
 class _Jobs:
@@ -303,28 +295,29 @@ class _Jobs:
     def __init__(self, toolchain: Toolchain, processes: int, started: Pool | None) -> None:
         self.toolchain = toolchain
         self.processes = processes
-        self._started = self._workers = started
+        self._started = self._pool = started
         self._proven = False
 
     def submit(self, batch: Batch) -> _Job:
         if self.processes <= 1 or not batch.variants:
-            return _Job(batch)
-        self._workers = self._workers or Pool(self.processes)
-        return _Job(batch, self._workers.submit(_build, batch, self.toolchain))
+            return batch, None
+        self._pool = self._pool or Pool(self.processes)
+        return batch, self._pool.submit(_build, batch, self.toolchain)
 
     def result(self, job: _Job) -> list[_Piece]:
-        if job.future is None:
-            return _build(job.batch, self.toolchain)
+        batch, future = job
+        if future is None:
+            return _build(batch, self.toolchain)
         try:
-            pieces = job.future.result()
+            pieces = future.result()
         except ProcessDied:
-            return self._bisected(job.batch) if self._workers_start() else _build(job.batch, self.toolchain)
+            return self._bisected(batch) if self._processes_start() else _build(batch, self.toolchain)
         self._proven = True
         return pieces
 
     def stop(self) -> None:
-        if self._workers and self._workers is not self._started:
-            self._workers.stop()
+        if self._pool and self._pool is not self._started:
+            self._pool.stop()
 
     def _bisected(self, batch: Batch) -> list[_Piece]:
         """What can be compiled of a batch whose compiler took its process down."""
@@ -335,11 +328,11 @@ class _Jobs:
         halves = [self.submit(batch.of(half)) for half in (variants[:middle], variants[middle:])]
         return [piece for half in halves for piece in self.result(half)]
 
-    def _workers_start(self) -> bool:
+    def _processes_start(self) -> bool:
         """Whether it was the compiler that died; if not, all that is left is compiled in this process."""
         try:
-            if self._workers and self.processes > 1 and not self._proven:
-                self._workers.submit(time.sleep, 0).result()
+            if self._pool and self.processes > 1 and not self._proven:
+                self._pool.submit(time.sleep, 0).result()
                 self._proven = True
         except ProcessDied:
             self.processes = 1

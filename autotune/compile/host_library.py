@@ -3,7 +3,6 @@
 import ctypes
 import hashlib
 import shlex
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from functools import cache
@@ -13,7 +12,15 @@ from typing import Any
 from autotune.compile.batches import compile_batch
 from autotune.compile.cache import Cache, default_root
 from autotune.compile.hostcxx import RuntimeCxx, find_compiler
-from autotune.compile.toolchain import Batch, BuildError, Built, CompileFailure, Toolchain, VariantSource
+from autotune.compile.toolchain import (
+    Batch,
+    BuildError,
+    Built,
+    CompileFailure,
+    Toolchain,
+    VariantSource,
+    run_compiler,
+)
 from autotune.declaration import hashed, reached, together
 from autotune.errors import CompilerError
 
@@ -77,7 +84,7 @@ class _SharedNvcc:
                 "-shared", "-Xcompiler", "-fPIC", "-Xlinker", "-s", "-O3", "-std=c++17", f"-arch={self.arch}",
             ]  # fmt: skip
             command = [find_nvcc(), *options, "-o", str(made), str(batch.source)]
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-            if done.returncode:
-                raise BuildError(done.stderr or done.stdout)
+            status, answer, complaint = run_compiler(command)
+            if status:
+                raise BuildError(complaint or answer)
             return Built(made.read_bytes(), {variant.key: {} for variant in batch.variants}, {})

@@ -14,7 +14,7 @@ from autotune.compile.toolchain import Batch, BuildError, Built, listed_in, run_
 from autotune.errors import CompilerError
 from autotune.files import pip_install
 
-__all__ = ["Nvcc", "find_nvcc"]
+__all__ = ["Nvcc", "find_nvcc", "toolkit_program"]
 
 
 _OPTIONS = ("-std=c++17", "-Xptxas", "-v")
@@ -112,11 +112,16 @@ def _require_plain(paths: Iterable[str]) -> None:
             )
 
 
-def find_nvcc() -> str:
-    """The path of nvcc; raises CompilerError when there is none."""
+def toolkit_program(name: str) -> str | None:
+    """A program of the CUDA toolkit: on PATH, in CUDA_HOME, in CUDA_PATH or in /usr/local/cuda."""
     homes = [os.environ.get("CUDA_HOME", ""), os.environ.get("CUDA_PATH", ""), _TOOLKIT]
     folders = [str(Path(home, "bin")) for home in homes if home]
-    found = shutil.which("nvcc") or shutil.which("nvcc", path=os.pathsep.join(folders))
+    return shutil.which(name) or shutil.which(name, path=os.pathsep.join(folders))
+
+
+def find_nvcc() -> str:
+    """The path of nvcc; raises CompilerError when there is none."""
+    found = toolkit_program("nvcc")
     if not found:
         message = (
             "nvcc was not found on PATH, in CUDA_HOME, in CUDA_PATH or in /usr/local/cuda; install a CUDA "

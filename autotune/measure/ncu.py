@@ -6,9 +6,7 @@ leave the clocks alone, so that nothing of the machine's settings changes.
 
 import io
 import math
-import os
 import re
-import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -18,6 +16,7 @@ from typing import Any
 
 import pandas as pd
 
+from autotune.compile import toolkit_program
 from autotune.errors import DeviceError
 from autotune.measure.ncu_process import Result, Task, watched
 
@@ -189,10 +188,8 @@ _SECONDS = 1800.0  # a kernel is run again for each group of counters, about ten
 
 def find_ncu() -> str:
     """The program. Raises DeviceError where it is not installed."""
-    places = (shutil.which("ncu"), "/usr/local/cuda/bin/ncu")
-    for place in places:
-        if place and os.access(place, os.X_OK):
-            return place
+    if found := toolkit_program("ncu"):
+        return found
     raise DeviceError(
         "Nsight Compute (ncu) is not here: it comes with the CUDA toolkit; install it and put it on PATH"
     )

@@ -4,9 +4,7 @@ It watches a process of its own (``profiled``) that runs each configuration once
 What it finds makes the configuration a ``wrong_result``; the study says which ones it found nothing in.
 """
 
-import os
 import re
-import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autotune.compile import toolkit_program
 from autotune.declaration import Configuration
 from autotune.errors import DeviceError
 from autotune.measure import Task, watched
@@ -50,18 +49,11 @@ _MOST_LINES = 3  # of a finding: what, where, by which thread
 
 def find_sanitizer() -> str:
     """The program. Raises DeviceError where it is not installed."""
-    home = os.environ.get("CUDA_HOME", "")
-    places = (
-        shutil.which(_PROGRAM),
-        home and f"{home}/bin/{_PROGRAM}",
-        f"/usr/local/cuda/bin/{_PROGRAM}",
-    )
-    for place in places:
-        if place and os.access(place, os.X_OK):
-            return place
+    if found := toolkit_program(_PROGRAM):
+        return found
     raise DeviceError(
-        f"{_PROGRAM} is not here (PATH, CUDA_HOME/bin, /usr/local/cuda/bin): it comes with the CUDA toolkit; "
-        "install it, or sweep without --sanitize"
+        f"{_PROGRAM} is not here (PATH, CUDA_HOME/bin, CUDA_PATH/bin, /usr/local/cuda/bin): it comes with the CUDA "
+        "toolkit; install it, or sweep without --sanitize"
     )
 
 

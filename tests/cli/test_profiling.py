@@ -18,7 +18,6 @@ from autotune.compile.variant import Variant
 from autotune.declaration import family as families
 from autotune.declaration import space
 from autotune.errors import DeviceError, StoreError, UnknownName, UsageError
-from autotune.measure import ncu as nsight
 from autotune.measure.ncu import COUNTERS, METRICS, MORE_METRICS, command, find_ncu, profile
 from autotune.measure.ncu_process import Result, Task, run
 from autotune.record.results_csv import results_frame
@@ -111,8 +110,7 @@ def test_a_family_that_cannot_be_read_there_is_said(tmp_path: Path, folder: Path
 
 
 def test_no_ncu_no_profile(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    monkeypatch.setattr(nsight.os, "access", lambda path, mode: False)
+    monkeypatch.setattr(shutil, "which", lambda name, path="": None)
     with pytest.raises(DeviceError, match=r"ncu.*CUDA toolkit"):
         find_ncu()
 

@@ -1,7 +1,6 @@
 """``sweep --sanitize``: compute-sanitizer found and called, what it prints read, a study that it has seen."""
 
 import json
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +15,7 @@ from test_profiling import task
 
 from autotune.cli import sweep as sweeping
 from autotune.cli.commands import main
+from autotune.compile import nvcc
 from autotune.declaration.space import Configuration
 from autotune.errors import DeviceError
 from autotune.measure.ncu_process import Task
@@ -170,12 +170,13 @@ def test_a_configuration_that_does_not_run_there_is_said(folder: Path, tmp_path:
 
 
 def test_where_it_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "which", lambda name: None)
+    for name in ("PATH", "CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setattr(nvcc, "_TOOLKIT", str(tmp_path))
     (tmp_path / "bin").mkdir()
-    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
     made = program(tmp_path / "bin", {})
     assert find_sanitizer() == made
-    monkeypatch.setattr(sanitizer.os, "access", lambda path, mode: False)
+    Path(made).unlink()
     with pytest.raises(DeviceError, match=r"compute-sanitizer is not here.*CUDA toolkit"):
         find_sanitizer()
 
