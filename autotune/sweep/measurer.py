@@ -1,7 +1,7 @@
 """What a measuring process does: places, verifies and samples one variant after another on its device.
 
 A measurement of an unverified variant cannot exist: ``_measured`` is only reached from ``tried`` behind the
-verifier. The same Measurer works in the sweeping process when a backend is handed to the sweep.
+verifier.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""What the engine asks of whoever measures: in a process of its own, or here."""
+"""What the engine asks of whoever measures."""
 
 from collections.abc import Sequence
 from multiprocessing.connection import Connection

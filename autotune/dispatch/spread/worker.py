@@ -6,7 +6,7 @@ It queues a few chunks ahead, so that the device never waits for the host, and r
 import os
 import warnings
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import prod
@@ -72,8 +72,8 @@ class Results:
         sizes: Mapping[str, int],
     ) -> None:
         self._execution, self._units, self._sizes = execution, units, sizes
-        self._sums = {name: array.mapped() for name, array in sums.items()}
-        self._parts = {name: array.mapped().reshape(-1) for name, array in parts.items()}
+        self._sums = tuple(sums)
+        self._targets = {name: array.mapped().reshape(-1) for name, array in {**parts, **sums}.items()}
         self._rows = {name: self._rows_of_parts(name, array.shape) for name, array in parts.items()}
         self._rows |= {name: self._plain_rows(name, array.shape) for name, array in sums.items()}
         self.are_streamed = all(self._rows.values()) and not self._sums
@@ -97,59 +97,44 @@ class Results:
 
     def pin(self, outlet: Outlet) -> bool:
         """Whether all of the memory could be pinned."""
-        arrays = [array for array in (*self._parts.values(), *self._sums.values()) if array.size]
-        pinned = [outlet.pin(_bytes(array)) for array in arrays]
+        pinned = [outlet.pin(target.view(np.uint8)) for target in self._targets.values() if target.size]
         return all(pinned)
 
     def zero_sums(self) -> None:
         for name in self._sums:
             self._execution.zero(name)
 
-    def copies(self, chunk: Chunk) -> Iterable[Copy]:
-        """From the device to the host: a chunk's parts of the outputs that lie plainly."""
-        for name, target in self._parts.items():
-            low, high = self._range(name, chunk)
-            if self._rows[name] and low < high:
-                yield self._copy(name, low * target.itemsize, _bytes(target[low:high]))
+    def _pieces(self, chunk: Chunk | None) -> Iterator[tuple[str, int, int]]:
+        """(output, its first element, the one behind its last): a chunk's parts, or, for None, sums."""
+        if chunk is None:
+            yield from ((name, 0, self._targets[name].size) for name in self._sums)
+            return
+        for name, offsets in self._units.parts.items():
+            yield name, int(offsets[chunk.first]), int(offsets[chunk.first + chunk.count])
 
-    def copies_of_sums(self) -> Iterable[Copy]:
-        """The same for this worker's sums, whole."""
-        for name, own in self._sums.items():
-            if self._rows[name]:
-                yield self._copy(name, 0, _bytes(own))
-
-    def _copy(self, name: str, low: int, target: NDArray[np.uint8]) -> Copy:
-        """The bytes from ``low`` on, counted without padding: whole rows where there is some."""
-        placed, rows = self._execution.placed[name], self._rows[name]
-        assert rows is not None
-        width, pitch = rows
-        if width < pitch:
-            return Copy(placed, low // width * pitch, width, pitch, target)
-        return Copy(placed, low, target.size, target.size, target)
+    def copies(self, chunk: Chunk | None) -> Iterator[Copy]:
+        """From the device to the host, of outputs that lie plainly: a chunk's parts, or, for None, this worker's
+        sums."""
+        for name, low, high in self._pieces(chunk):
+            if (rows := self._rows[name]) and low < high:
+                placed, target = self._execution.placed[name], self._targets[name][low:high].view(np.uint8)
+                begin, (width, pitch) = low * self._targets[name].itemsize, rows  # without padding
+                if width < pitch:  # whole rows
+                    yield Copy(placed, begin // width * pitch, width, pitch, target)
+                else:
+                    yield Copy(placed, begin, target.size, target.size, target)
 
     def restore(self, chunks: Sequence[Chunk]) -> None:
         """What no copy takes to the host: these chunks' parts, and this worker's sums."""
-        for name, target in self._parts.items():
-            if self._rows[name] is None:
-                whole = self._restored(name).reshape(-1)
-                for low, high in (self._range(name, chunk) for chunk in chunks):
-                    target[low:high] = whole[low:high]
-        for name, own in self._sums.items():
-            if self._rows[name] is None:
-                own[...] = self._restored(name)
-
-    def _range(self, name: str, chunk: Chunk) -> tuple[int, int]:
-        offsets = self._units.parts[name]
-        return int(offsets[chunk.first]), int(offsets[chunk.first + chunk.count])
-
-    def _restored(self, name: str) -> NDArray[Any]:
-        shape = self._execution.variant.family.data[name].shape
-        return self._execution.restore(name, tuple(self._sizes[extent] for extent in shape))
-
-
-def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
-    """Its memory."""
-    return array.reshape(-1).view(np.uint8)
+        whole: dict[str, NDArray[Any]] = {}
+        for chunk in (*chunks, None):
+            for name, low, high in self._pieces(chunk):
+                if self._rows[name] is None:
+                    if name not in whole:
+                        shape = self._execution.variant.family.data[name].shape
+                        sizes = tuple(self._sizes[extent] for extent in shape)
+                        whole[name] = self._execution.restore(name, sizes).reshape(-1)
+                    self._targets[name][low:high] = whole[name][low:high]
 
 
 def rows_of(layout: Layout, shape: tuple[int, ...]) -> tuple[int, int] | None:
@@ -292,7 +277,7 @@ class Worker:
         while self._flying:
             self._outlet.wait(self._flying.popleft()[1])
         parts = [] if self._leaves else [copy for chunk in chunks for copy in self._results.copies(chunk)]
-        flight = self._outlet.finish(self._outlet.start(), [*parts, *self._results.copies_of_sums()])
+        flight = self._outlet.finish(self._outlet.start(), [*parts, *self._results.copies(None)])
         self._results.restore(chunks)
         self._outlet.wait(flight)
 
