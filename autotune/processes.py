@@ -1,4 +1,4 @@
-"""Processes of this one's own, and the arrays they share: none outlives this process, none leaves a file behind.
+"""Processes of this one's own: none outlives it, none leaves a file behind.
 
 They are spawned, never forked: a CUDA context may exist in this process, and does not survive a fork. Whatever runs in
 one may crash, hang or be killed; ``Child.death`` says what became of it.
@@ -9,7 +9,6 @@ import errno
 import fcntl
 import hashlib
 import math
-import mmap
 import multiprocessing
 import os
 import platform
@@ -27,25 +26,17 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from autotune.errors import AutotuneError, StoreError
 
 __all__ = [
     "Answer",
     "Child",
     "Failure",
-    "SharedArray",
     "Warned",
     "death",
-    "mapped",
     "own_folder",
     "program",
     "reporting",
-    "shared_array",
-    "shared_arrays",
-    "write_arrays",
 ]
 
 
@@ -263,18 +254,12 @@ def reporting(pipe: Connection) -> Iterator[None]:
         pipe.send(Failure.of(problem))
 
 
-# -- arrays and folders ----------------------------------------------------------------------------------------
+# -- folders ---------------------------------------------------------------------------------------------------
 
 
 _PREFIX = "autotune-sweep-"
 
 _IN_USE = "in-use"  # locked in each folder for as long as its process lives, wherever that is seen from
-
-
-def write_arrays(folder: Path, prefix: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """``PREFIX-NAME.npy`` for each array: the files that a Setting's ``arrays`` names. Raises OSError."""
-    for name, array in arrays.items():
-        np.save(folder / f"{prefix}-{name}.npy", array, allow_pickle=False)
 
 
 def own_folder() -> "tempfile.TemporaryDirectory[str]":
@@ -326,68 +311,3 @@ class _OwnFolder(tempfile.TemporaryDirectory[str]):
     def cleanup(self) -> None:
         self._held.close()
         super().cleanup()
-
-
-@contextmanager
-def shared_arrays(arrays: Mapping[str, NDArray[Any]]) -> Iterator[Path]:
-    """A folder with the input arrays for as long as the block lasts. Raises StoreError when there is no room for it."""
-    with own_folder() as name:
-        try:
-            write_arrays(Path(name), "input", arrays)
-        except OSError as problem:
-            raise StoreError(
-                f"cannot write the inputs to {name}, where measuring processes read them: "
-                f"{problem.strerror or problem}; name a folder with room in TMPDIR"
-            ) from None
-        yield Path(name)
-
-
-def mapped(path: Path) -> NDArray[Any]:
-    """The array in the file, read-only, its pages shared by every process that maps it."""
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except ValueError:  # an empty array cannot be mapped
-        array = np.load(path, allow_pickle=False)
-    plain: NDArray[Any] = array.view(np.ndarray)
-    return plain
-
-
-@dataclass(frozen=True)
-class SharedArray:
-    """An array in an anonymous file of one process, by a path under which others map it too.
-
-    Such a file has no name that could be left behind, is not bound to the size of /dev/shm, and a device can pin its
-    pages. Those that nothing writes to cost nothing.
-    """
-
-    path: Path
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-
-    @property
-    def nbytes(self) -> int:
-        return math.prod(self.shape) * self.dtype.itemsize
-
-    def mapped(self) -> NDArray[Any]:
-        """From a page's begin; it stays mapped as long as it, or a view of it, is there. Raises StoreError."""
-        try:
-            with self.path.open("r+b") as file:
-                memory = mmap.mmap(file.fileno(), max(self.nbytes, 1))
-        except OSError as problem:
-            raise StoreError(f"no memory for {self.nbytes} bytes of results: {problem.strerror}") from None
-        return np.frombuffer(memory, self.dtype, math.prod(self.shape)).reshape(self.shape)
-
-
-@contextmanager
-def shared_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Iterator[SharedArray]:
-    """Memory that every process may map while the block lasts. Raises StoreError when there is none."""
-    file = os.memfd_create("autotune-results")
-    array = SharedArray(Path(f"/proc/{os.getpid()}/fd/{file}"), shape, dtype)
-    try:
-        try:
-            os.ftruncate(file, max(array.nbytes, 1))
-        except OSError as problem:
-            raise StoreError(f"no memory for {array.nbytes} bytes of results: {problem.strerror}") from None
-        yield array
-    finally:
-        os.close(file)

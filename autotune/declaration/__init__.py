@@ -13,7 +13,14 @@ from autotune.declaration.members import (
     narrowed,
 )
 from autotune.declaration.parse import Kernel
-from autotune.declaration.shared import SharedInputs
+from autotune.declaration.shared import (
+    SharedArray,
+    SharedInputs,
+    mapped,
+    shared_array,
+    shared_arrays,
+    write_arrays,
+)
 from autotune.declaration.source_files import (
     EDITORS_HEADER,
     SUFFIXES,
@@ -61,6 +68,7 @@ __all__ = [
     "Policy",
     "PolicyValue",
     "Preset",
+    "SharedArray",
     "SharedInputs",
     "Space",
     "Unlisted",
@@ -76,11 +84,15 @@ __all__ = [
     "listed",
     "load_family",
     "load_workload",
+    "mapped",
     "narrowed",
     "prepare",
     "reached",
     "read_npy",
+    "shared_array",
+    "shared_arrays",
     "single_presets",
     "together",
     "workloads",
+    "write_arrays",
 ]

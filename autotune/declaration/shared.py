@@ -1,16 +1,23 @@
-"""A family and its inputs as another process of this machine gets them."""
+"""A family, its inputs and its results as other processes of this machine have them: mapped, and not copied."""
 
-from collections.abc import Mapping
+import math
+import mmap
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from autotune.declaration.family import Family, load_family
 from autotune.declaration.workload import Inputs
-from autotune.errors import FamilyError
-from autotune.processes import mapped
+from autotune.errors import FamilyError, StoreError
+from autotune.processes import own_folder
 
-__all__ = ["SharedInputs"]
+__all__ = ["SharedArray", "SharedInputs", "mapped", "shared_array", "shared_arrays", "write_arrays"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +36,7 @@ class SharedInputs:
 
     @classmethod
     def of(cls, family: Family, inputs: Inputs, arrays: Path, **more: Any) -> Self:
-        """Of ``inputs`` whose arrays were written to ``arrays`` (see ``processes.shared_arrays``)."""
+        """Of ``inputs`` whose arrays were written to ``arrays`` (see ``shared_arrays``)."""
         return cls(
             family=family.folder, space_digest=family.space_digest, host_digest=family.host_digest, arrays=arrays,
             sizes=dict(inputs.sizes), options=dict(inputs.options), scalars=dict(inputs.scalars), **more,
@@ -52,3 +59,74 @@ class SharedInputs:
                 )
         arrays = {data.name: mapped(self.arrays / f"input-{data.name}.npy") for data in family.inputs}
         return family, Inputs(arrays=arrays, sizes=self.sizes, options=self.options, scalars=self.scalars)
+
+
+def write_arrays(folder: Path, prefix: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """``PREFIX-NAME.npy`` for each array: the files that a Setting's ``arrays`` names. Raises OSError."""
+    for name, array in arrays.items():
+        np.save(folder / f"{prefix}-{name}.npy", array, allow_pickle=False)
+
+
+@contextmanager
+def shared_arrays(arrays: Mapping[str, NDArray[Any]]) -> Iterator[Path]:
+    """A folder with the input arrays for as long as the block lasts. Raises StoreError when there is no room for it."""
+    with own_folder() as name:
+        try:
+            write_arrays(Path(name), "input", arrays)
+        except OSError as problem:
+            raise StoreError(
+                f"cannot write the inputs to {name}, where measuring processes read them: "
+                f"{problem.strerror or problem}; name a folder with room in TMPDIR"
+            ) from None
+        yield Path(name)
+
+
+def mapped(path: Path) -> NDArray[Any]:
+    """The array in the file, read-only, its pages shared by every process that maps it."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except ValueError:  # an empty array cannot be mapped
+        array = np.load(path, allow_pickle=False)
+    plain: NDArray[Any] = array.view(np.ndarray)
+    return plain
+
+
+@dataclass(frozen=True)
+class SharedArray:
+    """An array in an anonymous file of one process, by a path under which others map it too.
+
+    Such a file has no name that could be left behind, is not bound to the size of /dev/shm, and a device can pin its
+    pages. Those that nothing writes to cost nothing.
+    """
+
+    path: Path
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def mapped(self) -> NDArray[Any]:
+        """From a page's begin; it stays mapped as long as it, or a view of it, is there. Raises StoreError."""
+        try:
+            with self.path.open("r+b") as file:
+                memory = mmap.mmap(file.fileno(), max(self.nbytes, 1))
+        except OSError as problem:
+            raise StoreError(f"no memory for {self.nbytes} bytes of results: {problem.strerror}") from None
+        return np.frombuffer(memory, self.dtype, math.prod(self.shape)).reshape(self.shape)
+
+
+@contextmanager
+def shared_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Iterator[SharedArray]:
+    """Memory that every process may map while the block lasts. Raises StoreError when there is none."""
+    file = os.memfd_create("autotune-results")
+    array = SharedArray(Path(f"/proc/{os.getpid()}/fd/{file}"), shape, dtype)
+    try:
+        try:
+            os.ftruncate(file, max(array.nbytes, 1))
+        except OSError as problem:
+            raise StoreError(f"no memory for {array.nbytes} bytes of results: {problem.strerror}") from None
+        yield array
+    finally:
+        os.close(file)

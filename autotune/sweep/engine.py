@@ -25,12 +25,12 @@ from autotune.declaration import (
     Unlisted,
     Workload,
     listed,
+    shared_arrays,
     single_presets,
 )
 from autotune.device import LaunchError
 from autotune.files import data_root
 from autotune.measure import PROOF_VERSION, Protocol
-from autotune.processes import shared_arrays
 from autotune.record import Provenance, Store, Study, StudyStore, Trial, header, time_ms
 from autotune.search import Search
 from autotune.sweep.crew import DeviceLost

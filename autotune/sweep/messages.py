@@ -1,6 +1,6 @@
 """What is asked of a measuring process, and what it answers: values that are sent through its pipe.
 
-    -> Opened    Setting -> Set    Job -> Placed, Tried, Job -> Placed, Tried, …
+    -> Opened    Setting -> Sign.SET    Job -> Sign.PLACED, Tried, Job -> Sign.PLACED, Tried, …
     Reference -> milliseconds    Retime -> Retimed    Describe -> dict    Ragged -> RaggedSizes    Prove -> Proved
 
 The last line's come in an Answer, or there is a Refused; like every process it may say Warned and Failure.
@@ -9,18 +9,26 @@ The last line's come in an Answer, or there is a Refused; like every process it 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
 from autotune.compile import Compiled, KernelProfile, Toolchain, Variant, profiles
-from autotune.declaration import Configuration, Family, Inputs, SharedInputs, Workload
+from autotune.declaration import (
+    Configuration,
+    Family,
+    Inputs,
+    SharedInputs,
+    Workload,
+    mapped,
+    write_arrays,
+)
 from autotune.device import LaunchError
 from autotune.hardware import Device
 from autotune.layout import Data
 from autotune.measure import PROOF_VERSION, Protocol, Samples
-from autotune.processes import mapped, write_arrays
 from autotune.record import Measurement, State, Trial
 
 __all__ = [
@@ -29,7 +37,6 @@ __all__ = [
     "Ended",
     "Job",
     "Opened",
-    "Placed",
     "Prove",
     "Proved",
     "Ragged",
@@ -40,8 +47,8 @@ __all__ = [
     "Request",
     "Retime",
     "Retimed",
-    "Set",
     "Setting",
+    "Sign",
     "Tried",
     "expected",
     "given",
@@ -185,14 +192,12 @@ class Opened:
     toolchain: Toolchain
 
 
-@dataclass(frozen=True)
-class Set:
-    """A study's arrays are there: its first job begins."""
+class Sign(Enum):
+    """``SET``: a study's arrays are there, and its first job begins. ``PLACED``: a job's data are on the device, and
+    its kernels come next."""
 
-
-@dataclass(frozen=True)
-class Placed:
-    """A job's data are on the device, and its kernels come next."""
+    SET = auto()
+    PLACED = auto()
 
 
 @dataclass(frozen=True)

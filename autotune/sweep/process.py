@@ -8,15 +8,15 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
+from autotune.declaration import write_arrays
 from autotune.device import Backend, LaunchError
 from autotune.errors import AutotuneError
 from autotune.measure import expected_outputs
-from autotune.processes import Answer, reporting, write_arrays
+from autotune.processes import Answer, reporting
 from autotune.sweep.measurer import Measurer
 from autotune.sweep.messages import (
     Job,
     Opened,
-    Placed,
     Prove,
     Proved,
     Ragged,
@@ -25,8 +25,8 @@ from autotune.sweep.messages import (
     Refused,
     Request,
     Retime,
-    Set,
     Setting,
+    Sign,
     Tried,
     expected,
     given,
@@ -58,10 +58,10 @@ def _work(pipe: Connection, backend: Backend) -> None:
             if isinstance(request, Setting):
                 if measurer:
                     measurer.close()
-                measurer, answer = _measurer(request, backend), Set()
+                measurer, answer = _measurer(request, backend), Sign.SET
             elif isinstance(request, Job):
                 assert measurer, "a setting comes before its jobs"
-                tried = measurer.tried(request, lambda: pipe.send(Placed()))
+                tried = measurer.tried(request, lambda: pipe.send(Sign.PLACED))
                 answer = replace(tried, seconds={**tried.seconds, "wait": wait_s})
             else:
                 answer = _answer(request, measurer)

@@ -25,13 +25,12 @@ from autotune.sweep.messages import (
     Ended,
     Job,
     Opened,
-    Placed,
     Proved,
     Reference,
     Refused,
     Request,
-    Set,
     Setting,
+    Sign,
     Tried,
 )
 from autotune.sweep.process import serve
@@ -81,7 +80,7 @@ class ProcessWorker:
         self._sent = 0  # of the jobs, to the process that is there
         self._state = _State.OPENING
         self._starts = 0
-        self._deadline = math.inf
+        self.deadline = math.inf
         self._began = 0.0  # when the first of the jobs was begun
         self._warnings: set[str] = set()
         self._process: Child | None = None
@@ -99,7 +98,7 @@ class ProcessWorker:
         without a word."""
         self.launch()
         while self._state is _State.OPENING and not self.lost:
-            self._child.poll(self._deadline)
+            self._child.poll(self.deadline)
             self.receive()
         if self.lost:
             raise DeviceError(self.lost)
@@ -116,7 +115,7 @@ class ProcessWorker:
         )  # fmt: skip
         self._state, self._sent = _State.OPENING, 0
         self._starts += 1
-        self._deadline = time.monotonic() + START_SECONDS
+        self.deadline = time.monotonic() + START_SECONDS
 
     def _ended(self, said: str = "") -> list[Tried | Died]:
         """The process is gone, or is to go because of ``said``: who is to blame, and the next one."""
@@ -134,7 +133,7 @@ class ProcessWorker:
         if self._starts < _STARTS:
             self._spawn()
             return
-        self._state, self._deadline = _State.OPENING, math.inf
+        self._state, self.deadline = _State.OPENING, math.inf
         self.lost = (
             f"the measuring process for {self.name} ended {_STARTS} times in a row before its first trial: {cause}. "
             "Check the device (autotune doctor), then run the same command again: it goes on"
@@ -168,10 +167,6 @@ class ProcessWorker:
     def pipe(self) -> Connection | None:
         return None if self.lost else self._child.pipe
 
-    @property
-    def deadline(self) -> float:
-        return self._deadline
-
     def reference(self, request: Reference, family: Family, inputs: Inputs) -> float:  # noqa: ARG002
         try:
             elapsed_ms: float = self.ask(request, math.inf)
@@ -200,7 +195,7 @@ class ProcessWorker:
         news: list[Any] = list(self._jobs)[self._sent :]
         if self._state is _State.OPEN and self._setting:
             news.insert(0, self._setting)
-            self._state, self._deadline = _State.SETTING, time.monotonic() + START_SECONDS
+            self._state, self.deadline = _State.SETTING, time.monotonic() + START_SECONDS
         if news:
             self._sent = len(self._jobs)
             self._child.send(news)
@@ -214,7 +209,7 @@ class ProcessWorker:
                 self._heard(self._child.pipe.recv(), answers)
         except (EOFError, OSError):
             return answers + self._ended()
-        if time.monotonic() >= self._deadline:
+        if time.monotonic() >= self.deadline:
             limit = (
                 f"{self._trial_seconds:g} s" if self._state is _State.SET else f"{START_SECONDS:g} s to start"
             )
@@ -226,7 +221,7 @@ class ProcessWorker:
     def _next(self, now: float) -> None:
         """The first of the jobs begins, if there is one."""
         self._began = now
-        self._deadline = now + _PLACING * self._trial_seconds if self._jobs else math.inf
+        self.deadline = now + _PLACING * self._trial_seconds if self._jobs else math.inf
 
     def _heard(self, message: object, answers: list[Tried | Died]) -> None:
         now = time.monotonic()
@@ -239,13 +234,13 @@ class ProcessWorker:
                 answers.append(message)
                 if message.lost:
                     self._replace(message.trial.reason)
-            case Placed():
-                self._deadline = now + self._trial_seconds
+            case Sign.PLACED:
+                self.deadline = now + self._trial_seconds
             case Opened():
                 self.device, self.toolchain = message.device, message.toolchain
-                self._state, self._deadline = _State.OPEN, math.inf
+                self._state, self.deadline = _State.OPEN, math.inf
                 self._flush()
-            case Set():
+            case Sign.SET:
                 self._state = _State.SET
                 self._next(now)
             case Warned(text) if text not in self._warnings:  # each process that is made anew says the same
@@ -272,7 +267,7 @@ class ProcessWorker:
                 self._child.send([request])
                 asked = True
             try:
-                late = not self._child.poll(min(until, self._deadline))
+                late = not self._child.poll(min(until, self.deadline))
                 message = None if late else self._child.pipe.recv()
             except (EOFError, OSError):
                 late, message = False, None

@@ -1,4 +1,4 @@
-"""Processes of one's own: what became of them, what they say, what they leave, and the arrays they share."""
+"""Processes of one's own: what became of them, what they say, and that nothing of them is left."""
 
 import os
 import signal
@@ -8,7 +8,6 @@ import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from autotune.device import LaunchError
@@ -17,14 +16,10 @@ from autotune.processes import (
     Answer,
     Child,
     Failure,
-    SharedArray,
     Warned,
     death,
-    mapped,
     program,
     reporting,
-    shared_array,
-    shared_arrays,
 )
 
 
@@ -151,21 +146,3 @@ def test_a_program_that_takes_too_long_is_killed_with_what_it_started(tmp_path: 
     with pytest.raises(subprocess.TimeoutExpired):
         program([sys.executable, "-c", text], seconds=1.5)
     assert is_gone(int(pids.read_text()))
-
-
-def doubles(pipe: Connection, array: SharedArray, folder: Path) -> None:
-    array.mapped()[...] = 2 * mapped(folder / "input-x.npy")
-    pipe.send(None)
-
-
-@pytest.mark.parametrize("shape", [(3, 5), (0, 5), ()])
-def test_arrays_are_shared_both_ways(tmp_path: Path, shape: tuple[int, ...]) -> None:
-    given = np.arange(float(np.prod(shape))).reshape(shape)
-    with shared_arrays({"x": given}) as folder, shared_array(shape, given.dtype) as shared:
-        mine = shared.mapped()
-        assert mine.ctypes.data % os.sysconf("SC_PAGESIZE") == 0
-        one = child(doubles, shared, folder, folder=tmp_path)
-        one.pipe.recv()
-        one.close()
-    np.testing.assert_array_equal(mine, 2 * given)  # and stays when the file is closed
-    assert not folder.exists() and not Path(shared.path).exists()

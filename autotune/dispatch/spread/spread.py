@@ -19,14 +19,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import default_root
-from autotune.declaration import Configuration, Family, Inputs, bind
+from autotune.declaration import (
+    Configuration,
+    Family,
+    Inputs,
+    SharedArray,
+    bind,
+    shared_array,
+    shared_arrays,
+)
 from autotune.dispatch.call import arguments
 from autotune.dispatch.spread.plan import Chunk, Model, Units, allocate, calibrated, predicted
 from autotune.dispatch.spread.team import Member, Share, Team
 from autotune.dispatch.spread.worker import Task, Worker
 from autotune.errors import UsageError
 from autotune.figures import seconds as in_words
-from autotune.processes import SharedArray, own_folder, shared_array, shared_arrays
+from autotune.processes import own_folder
 
 __all__ = ["CHUNK_SECONDS", "Report", "Spread", "SpreadKernel"]
 
@@ -106,7 +114,7 @@ class Spread:
         self._given, self._policies = configuration, Path(policies) if policies else None
         self._chunk_seconds = chunk_seconds
         self._stack = ExitStack()
-        self._members: list[Member] = []
+        self.members: list[Member] = []  # lost ones too
         self._is_gathered = self._is_kept = False
         self.started_s = self.calibrated_s = 0.0
 
@@ -132,14 +140,9 @@ class Spread:
 
     def close(self, at_once: bool = False) -> None:
         """End the workers, with what they are at where ``at_once``. Arrays from ``outputs`` stay good."""
-        for member in self._members:
+        for member in self.members:
             member.child.close(at_once)
         self._stack.close()
-
-    @property
-    def members(self) -> Sequence[Member]:
-        """The workers, lost ones too."""
-        return self._members
 
     # -- start ----------------------------------------------------------------------------------------------
 
@@ -155,8 +158,8 @@ class Spread:
             cpu_threads=max(1, len(os.sched_getaffinity(0)) // len(self.devices)),
         )
         for number, name in enumerate(self.devices):
-            self._members.append(Member(name, number, task, folder, self._chunk_seconds))
-        self._team = Team(self._members)
+            self.members.append(Member(name, number, task, folder, self._chunk_seconds))
+        self._team = Team(self.members)
         self._team.drive()
         for member in self.members:
             member.device = member.answer
@@ -323,16 +326,8 @@ class SpreadKernel:
         Spread.check(family, devices)
         self.family, self._devices, self._policies = family, tuple(devices), policies
         self._allocation, self._told = allocation, told
-
-    @property
-    def device(self) -> str:
-        """What it runs on."""
-        return ", ".join(self._devices)
-
-    @property
-    def kind(self) -> str:
-        """cpu or cuda."""
-        return self._devices[0].partition(":")[0]
+        self.device = ", ".join(devices)
+        self.kind = devices[0].partition(":")[0]  # cpu or cuda
 
     def __enter__(self) -> "SpreadKernel":
         return self

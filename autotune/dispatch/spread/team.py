@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
-from multiprocessing.context import SpawnProcess
 from typing import Any, TypeVarTuple
 
 from autotune.dispatch.spread.plan import Chunk, Plan
@@ -70,10 +69,7 @@ class Member:
         self.child = Child(
             serve, (task, name), folder=folder, what=f"a process for {name}", error=DeviceError
         )
-
-    @property
-    def process(self) -> SpawnProcess:
-        return self.child.process
+        self.process = self.child.process
 
     @property
     def room(self) -> int:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import Cache, Variant
-from autotune.declaration import Configuration, SharedInputs
+from autotune.declaration import Configuration, SharedArray, SharedInputs
 from autotune.device import (
     Backend,
     Copy,
@@ -36,7 +36,7 @@ from autotune.errors import AutotuneError, DeviceError, FamilyError
 from autotune.files import policy_folders
 from autotune.layout import Layout
 from autotune.policy import untuned
-from autotune.processes import Answer, SharedArray, reporting
+from autotune.processes import Answer, reporting
 
 __all__ = ["Done", "Lost", "Results", "Task", "Worker", "rows_of", "serve"]
 
