@@ -3,7 +3,7 @@
 import math
 import mmap
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from autotune.declaration.family import Family, load_family
 from autotune.declaration.workload import Inputs
 from autotune.errors import FamilyError, StoreError
+from autotune.layout import Data
 from autotune.processes import own_folder
 
-__all__ = ["SharedArray", "SharedInputs", "mapped", "shared_array", "shared_arrays", "write_arrays"]
+__all__ = ["SharedArray", "SharedInputs", "read_arrays", "shared_array", "shared_arrays", "write_arrays"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +58,7 @@ class SharedInputs:
                 raise FamilyError(
                     f"{edited} was edited during {during}, run the same command again for the new {new}"
                 )
-        arrays = {data.name: mapped(self.arrays / f"input-{data.name}.npy") for data in family.inputs}
+        arrays = read_arrays(self.arrays, "input", family.inputs)
         return family, Inputs(arrays=arrays, sizes=self.sizes, options=self.options, scalars=self.scalars)
 
 
@@ -81,14 +82,17 @@ def shared_arrays(arrays: Mapping[str, NDArray[Any]]) -> Iterator[Path]:
         yield Path(name)
 
 
-def mapped(path: Path) -> NDArray[Any]:
-    """The array in the file, read-only, its pages shared by every process that maps it."""
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except ValueError:  # an empty array cannot be mapped
-        array = np.load(path, allow_pickle=False)
-    plain: NDArray[Any] = array.view(np.ndarray)
-    return plain
+def read_arrays(folder: Path, prefix: str, declared: Iterable[Data]) -> dict[str, NDArray[Any]]:
+    """What ``write_arrays`` wrote: read-only, the pages shared by every process that maps them."""
+    found: dict[str, NDArray[Any]] = {}
+    for data in declared:
+        path = folder / f"{prefix}-{data.name}.npy"
+        try:
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+        except ValueError:  # an empty array cannot be mapped
+            array = np.load(path, allow_pickle=False)
+        found[data.name] = array.view(np.ndarray)
+    return found
 
 
 @dataclass(frozen=True)

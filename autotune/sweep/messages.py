@@ -22,12 +22,11 @@ from autotune.declaration import (
     Inputs,
     SharedInputs,
     Workload,
-    mapped,
+    read_arrays,
     write_arrays,
 )
 from autotune.device import LaunchError
 from autotune.hardware import Device
-from autotune.layout import Data
 from autotune.measure import PROOF_VERSION, Protocol, Samples
 from autotune.record import Measurement, State, Trial
 
@@ -50,7 +49,6 @@ __all__ = [
     "Setting",
     "Sign",
     "Tried",
-    "expected",
     "given",
     "given_ragged",
     "static_profiles",
@@ -252,11 +250,6 @@ def trial_of(
     )
 
 
-def expected(setting: Setting, family: Family) -> dict[str, NDArray[Any]]:
-    """The expected outputs that lie beside the inputs."""
-    return {data.name: mapped(setting.arrays / f"expected-{data.name}.npy") for data in family.outputs}
-
-
 def write_ragged(folder: Path, number: int, inputs: Inputs, outputs: Mapping[str, NDArray[Any]]) -> None:
     """The files that ``given_ragged`` reads. Raises OSError."""
     write_arrays(folder, f"ragged{number}-input", inputs.arrays)
@@ -267,11 +260,9 @@ def given_ragged(
     setting: Setting, family: Family, size: RaggedSize
 ) -> tuple[Inputs, dict[str, NDArray[Any]]]:
     """The inputs of a ragged size and their expected outputs."""
-
-    def read(kind: str, data: Sequence[Data]) -> dict[str, NDArray[Any]]:
-        return {d.name: mapped(setting.arrays / f"ragged{size.number}-{kind}-{d.name}.npy") for d in data}
-
+    prefix = f"ragged{size.number}"
     inputs = Inputs(
-        arrays=read("input", family.inputs), sizes=size.sizes, options=setting.options, scalars=size.scalars
-    )
-    return inputs, read("expected", family.outputs)
+        arrays=read_arrays(setting.arrays, f"{prefix}-input", family.inputs),
+        sizes=size.sizes, options=setting.options, scalars=size.scalars,
+    )  # fmt: skip
+    return inputs, read_arrays(setting.arrays, f"{prefix}-expected", family.outputs)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
-from autotune.declaration import write_arrays
+from autotune.declaration import read_arrays, write_arrays
 from autotune.device import Backend, LaunchError
 from autotune.errors import AutotuneError
 from autotune.measure import expected_outputs
@@ -28,7 +28,6 @@ from autotune.sweep.messages import (
     Setting,
     Sign,
     Tried,
-    expected,
     given,
     given_ragged,
     write_ragged,
@@ -76,7 +75,8 @@ def _work(pipe: Connection, backend: Backend) -> None:
 
 def _measurer(setting: Setting, backend: Backend) -> Measurer:
     family, inputs = given(setting)
-    return Measurer(backend, family, setting.workload, inputs, expected(setting, family), setting.protocol)
+    outputs = read_arrays(setting.arrays, "expected", family.outputs)
+    return Measurer(backend, family, setting.workload, inputs, outputs, setting.protocol)
 
 
 def _answer(request: Request, measurer: Measurer | None) -> Answer | Refused:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from autotune.declaration import family as families
-from autotune.declaration.shared import SharedArray, SharedInputs, mapped, shared_array, shared_arrays
+from autotune.declaration.shared import SharedArray, SharedInputs, shared_array, shared_arrays
 from autotune.declaration.workload import load_workload, prepare
 from autotune.errors import DeviceError, FamilyError, StoreError
 from autotune.processes import Child
@@ -39,7 +39,7 @@ def test_memory_that_is_gone_is_said() -> None:
 
 
 def doubles(pipe: Connection, array: SharedArray, folder: Path) -> None:
-    array.mapped()[...] = 2 * mapped(folder / "input-x.npy")
+    array.mapped()[...] = 2 * np.load(folder / "input-x.npy")
     pipe.send(None)
 
 

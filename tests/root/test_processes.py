@@ -1,6 +1,7 @@
 """Processes of one's own: what became of them, what they say, and that nothing of them is left."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from autotune import processes
 from autotune.device import LaunchError
 from autotune.errors import AutotuneError, DeviceError, UnknownName, UsageError
 from autotune.processes import (
@@ -146,3 +148,12 @@ def test_a_program_that_takes_too_long_is_killed_with_what_it_started(tmp_path: 
     with pytest.raises(subprocess.TimeoutExpired):
         program([sys.executable, "-c", text], seconds=1.5)
     assert is_gone(int(pids.read_text()))
+
+
+def test_nothing_else_starts_or_kills_a_process() -> None:
+    starts = re.compile(
+        r"subprocess\.(run|Popen|call|check_)|get_context|\bProcess\(|ProcessPool|os\.(fork|system|spawn|killpg|kill)\b"
+    )
+    package = Path(processes.__file__).parent
+    found = [path.name for path in package.rglob("*.py") if starts.search(path.read_text(encoding="utf-8"))]
+    assert found == ["processes.py"]
