@@ -142,10 +142,10 @@ def test_a_model_is_found_from_what_was_measured() -> None:
     samples = [(cost, 2e-9 * cost + 1e-4, int(cost), cost * 1e-10) for cost in (1e5, 1e6, 3e6)]
     found = ONE.refined(samples)
     for cost in (1e5, 5e5, 1e6, 2e6, 3e6):
-        assert found.seconds(cost, 1) == pytest.approx(2e-9 * cost + 1e-4)
+        assert found.seconds(cost) == pytest.approx(2e-9 * cost + 1e-4)
     assert found.per_byte == pytest.approx(1e-10)
     faster = ONE.refined([(1.0, 2.0, 0, 0.0), (2.0, 1.0, 0, 0.0)])  # a cost that falls is no cost
-    assert (faster.seconds(1.0, 1), faster.seconds(2.0, 1), faster.per_byte) == (2.0, 2.0, 0.0)
+    assert (faster.seconds(1.0), faster.seconds(2.0), faster.per_byte) == (2.0, 2.0, 0.0)
 
 
 def test_chunks_are_of_nearly_one_size() -> None:
@@ -185,10 +185,9 @@ def test_names_are_checked() -> None:
 def test_a_chunk_takes_what_lies_between_measured_ones() -> None:
     model = Model.through([(8.0, 1.5), (1.0, 1.0), (4.0, 1.0), (2.0, 0.9)], per_byte=0.5)
     assert model.per_cost == pytest.approx(1.5 / 8)
-    assert [model.seconds(cost, 1) for cost in (0.5, 1, 3, 6, 16)] == pytest.approx([1, 1, 1, 1.25, 3.0])
-    assert model.seconds(12.0, 2) == pytest.approx(2 * 1.25)
+    assert [model.seconds(cost) for cost in (0.5, 1, 3, 6, 16)] == pytest.approx([1, 1, 1, 1.25, 3.0])
     slower = model.refined([(8.0, 3.0, 4, 4.0), (4.0, 2.0, 4, 4.0)])
-    assert [slower.seconds(cost, 1) for cost in (4, 8, 16)] == pytest.approx([2, 3, 6])
+    assert [slower.seconds(cost) for cost in (4, 8, 16)] == pytest.approx([2, 3, 6])
     assert slower.per_byte == 1.0
 
 
@@ -206,7 +205,7 @@ def test_calibration_predicts_a_device_that_few_units_do_not_fill(filled: int, m
     assert all(low + 1 <= high <= 2 * low or high == 1 for low, high in pairwise(sizes))
     assert max(sizes) <= max(1, min(batch, max(2, many // 2)))
     for size in sizes:
-        assert models[0].seconds(size, 1) == pytest.approx(-(-size // filled))
+        assert models[0].seconds(size) == pytest.approx(-(-size // filled))
     assert after is work
 
 
@@ -221,6 +220,6 @@ def test_calibration_finds_what_groups_take() -> None:
 
     models, after = calibrated(work, np.zeros(60), 0.25, timed)
     assert after.costs == pytest.approx(true)
-    assert [models[worker].seconds(8.0, 1) for worker in (0, 1)] == pytest.approx([8.0, 16.0])
+    assert [models[worker].seconds(8.0) for worker in (0, 1)] == pytest.approx([8.0, 16.0])
     plan = allocate(after, "automatic", [models[0], models[1]])
     assert predicted(plan, after, [models[0], models[1]]) == pytest.approx([66, 66], rel=0.15)

@@ -113,11 +113,11 @@ class Model:
     per_byte: float = 0.0
     points: tuple[tuple[float, float], ...] = ()
 
-    def seconds(self, costs: float, chunks: int) -> float:
-        """Of so many chunks of one size with ``costs`` together."""
-        if not self.points or not chunks or costs / chunks > self.points[-1][0]:
-            return self.per_cost * costs
-        return chunks * float(np.interp(costs / chunks, *np.transpose(self.points)))
+    def seconds(self, cost: float) -> float:
+        """Of a chunk."""
+        if not self.points or cost > self.points[-1][0]:
+            return self.per_cost * cost
+        return float(np.interp(cost, *np.transpose(self.points)))
 
     @classmethod
     def through(cls, points: Iterable[tuple[float, float]], per_byte: float = 0.0) -> "Model":
@@ -134,7 +134,7 @@ class Model:
         per_byte = float(copied.sum() / max(nbytes.sum(), 1))
         if not self.points:
             return Model.through(zip(costs, seconds, strict=True), per_byte)
-        expected = sum(self.seconds(cost, 1) for cost in costs)
+        expected = sum(self.seconds(cost) for cost in costs)
         ratio = float(seconds.sum()) / max(expected, 1e-300)
         return Model(self.per_cost * ratio, per_byte, tuple((cost, s * ratio) for cost, s in self.points))
 
@@ -210,7 +210,7 @@ def _balanced(units: Units, models: Sequence[Model], batch: int) -> tuple[tuple[
     queues: list[list[Chunk]] = [[] for _ in models]
     loads = [0.0] * len(models)
     for chunk in _costliest_first(units, batch):
-        ends = [load + model.seconds(units.cost(chunk), 1) for load, model in zip(loads, models, strict=True)]
+        ends = [load + model.seconds(units.cost(chunk)) for load, model in zip(loads, models, strict=True)]
         worker = ends.index(min(ends))
         queues[worker].append(chunk)
         loads[worker] = ends[worker]
@@ -227,13 +227,13 @@ def predicted(
     """Seconds that each worker should take: its computing, or its copies where they take longer, and the copy of its
     last chunk, which nothing hides."""
     queues = [list(queue) for queue in plan.queues]
-    busy = [sum(models[w].seconds(units.cost(c), 1) for c in queue) for w, queue in enumerate(queues)]
+    busy = [sum(models[w].seconds(units.cost(c)) for c in queue) for w, queue in enumerate(queues)]
     free = [(seconds, worker) for worker, seconds in enumerate(busy)]
     heapq.heapify(free)
     for chunk in plan.shared:
         seconds, worker = heapq.heappop(free)
         queues[worker].append(chunk)
-        heapq.heappush(free, (seconds + models[worker].seconds(units.cost(chunk), 1), worker))
+        heapq.heappush(free, (seconds + models[worker].seconds(units.cost(chunk)), worker))
     for seconds, worker in free:
         busy[worker] = seconds
     nbytes = np.broadcast_to(np.asarray(bytes_per_unit, np.float64), len(units))
@@ -280,7 +280,7 @@ def calibrated(
     samples = {worker: list(times) for worker, times in timed(asked).items()}
     many, limit = 2, min(units.batch, high - low, max(2, int(len(units) * most)))
     while many <= limit:
-        chunk = Chunk(low + (high - low - many) // 2, many)
+        chunk = _middle(low, high, many)
         for worker, times in timed([chunk]).items():
             samples[worker] += times
         asked.append(chunk)
@@ -291,20 +291,21 @@ def calibrated(
     others = [(first, last) for first, last in pairwise(edges) if (first, last) != (low, high)]
     if not others:
         return models, units
-    chunks = [_middle(first, last, units.batch, most) for first, last in others]
+    chunks = [
+        _middle(first, last, min(units.batch, max(1, int((last - first) * most)))) for first, last in others
+    ]
     found = timed(chunks)
     costs = units.costs.copy()
     for number, ((first, last), chunk) in enumerate(zip(others, chunks, strict=True)):
         ratios = [
-            times[number][0] / max(models[worker].seconds(units.cost(chunk), 1), 1e-300)
+            times[number][0] / max(models[worker].seconds(units.cost(chunk)), 1e-300)
             for worker, times in found.items()
         ]
         costs[first:last] *= float(np.mean(ratios))
     return models, replace(units, costs=costs)
 
 
-def _middle(first: int, last: int, batch: int, most: float) -> Chunk:
-    many = min(batch, max(1, int((last - first) * most)))
+def _middle(first: int, last: int, many: int) -> Chunk:
     return Chunk(first + (last - first - many) // 2, many)
 
 
