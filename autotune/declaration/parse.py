@@ -11,10 +11,9 @@ import numpy as np
 from autotune.declaration.expression import Expression
 from autotune.declaration.space import Constraint, Policy, PolicyValue, Preset, Space
 from autotune.errors import AutotuneError, FamilyError, UnknownName
-from autotune.layout import DIMS, MEMORIES, PACKINGS, Data, Field
+from autotune.layout import DIMS, GROUPINGS, MEMORIES, PACKINGS, Data, Field
 
 __all__ = [
-    "GROUPINGS",
     "Kernel",
     "Option",
     "Scalar",
@@ -25,9 +24,6 @@ __all__ = [
     "parse",
     "windowed_of",
 ]
-
-
-GROUPINGS = ("split", "merged")
 
 
 def check_choice(place: str, data: Data, layout: str, choice: Any) -> None:

@@ -16,7 +16,7 @@ from autotune.device.ordering import order_policies
 from autotune.device.outlet import Copy, Outlet
 from autotune.device.resident import Resident, can_be_staged, is_cut
 from autotune.device.single_run import compiled_module, run_once
-from autotune.device.transform import Mover, alignment, is_as_stored, is_canonical, raw, refusal, staged
+from autotune.device.transform import Mover, alignment, is_as_stored, raw, refusal, staged
 from autotune.device.windows import Shared
 
 if TYPE_CHECKING:
@@ -51,7 +51,6 @@ __all__ = [
     "devices",
     "foreign",
     "is_as_stored",
-    "is_canonical",
     "is_cut",
     "linear",
     "open_backend",

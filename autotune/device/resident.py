@@ -19,7 +19,7 @@ from autotune.device.execution import Execution
 from autotune.device.foreign import View
 from autotune.device.kept import Kept, linear
 from autotune.device.ordering import Ordering, order_key
-from autotune.device.transform import Mover, is_as_stored, is_canonical, raw, refusal, staged
+from autotune.device.transform import Mover, is_as_stored, raw, refusal, staged
 from autotune.device.windows import Shared, Windowed
 from autotune.layout import Bytes, Layout, Order, Stored, Window, cut, merged, slack, steps, view_room
 
@@ -294,7 +294,7 @@ def can_be_staged(variant: Variant, name: str, array: NDArray[Any]) -> bool:
     """Whether the layout of a canonical array of the host is better applied on the GPU: there is something to do, and
     it can be done there. The bytes that are copied may be more, but they need not be moved about on the host."""
     layout = variant.layouts[name]
-    if is_canonical(layout, array.shape) or order_key(variant, name) or is_cut(variant, name):
+    if layout.is_canonical(array.shape) or order_key(variant, name) or is_cut(variant, name):
         return False
     return not refusal(layout, staged(array))
 

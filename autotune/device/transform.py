@@ -5,7 +5,6 @@ records, dims in linear memory. ``refusal`` says what it cannot do; such an arra
 """
 
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from autotune.errors import CompilerError
 from autotune.files import include_dir
 from autotune.layout import Layout, Stored
 
-__all__ = ["Mover", "alignment", "batch", "is_as_stored", "is_canonical", "move", "raw", "refusal", "staged"]
+__all__ = ["Mover", "alignment", "batch", "is_as_stored", "move", "raw", "refusal", "staged"]
 
 
 KERNEL = "move_texels"
@@ -52,23 +51,11 @@ def batch() -> Batch:
     return Batch(Path(__file__).with_name("transform.cu"), (include_dir(),), (_SOURCE,))
 
 
-def is_canonical(layout: Layout, shape: Sequence[int]) -> bool:
-    """Whether ``layout`` leaves the bytes of a canonical array of ``shape`` as they are."""
-    return (
-        layout.dims == "1d"
-        and layout.axes == tuple(range(len(shape)))
-        and layout.packing is None
-        and layout.group == (1, 0)
-        and (layout.lanes == 1 or layout.parts == 1)
-        and shape[-1] % layout.padding == 0
-    )
-
-
 def is_as_stored(layout: Layout, view: View) -> bool:
     """Whether the array's bytes are already what ``layout`` makes of them, so that a kernel can use them in place, by a
     texture over them or by a copy in constant memory where the layout asks for that."""
     return (
-        is_canonical(layout, view.shape)
+        layout.is_canonical(view.shape)
         and view.dtype == layout.data.dtype
         and view.is_contiguous
         and view.address % alignment(layout) == 0

@@ -20,7 +20,6 @@ from autotune.device import (
     alignment,
     can_be_staged,
     is_as_stored,
-    is_canonical,
     is_cut,
     linear,
     order_policies,
@@ -119,7 +118,7 @@ class Bound:
         self._plain = {
             name: variant.layouts[name].room(shape)
             for name, shape in self._shapes.items()
-            if is_canonical(variant.layouts[name], shape) and not is_reordered(variant, name)
+            if variant.layouts[name].is_canonical(shape) and not is_reordered(variant, name)
         }
         lent = {}
         for name, way in ways_out.items():

@@ -3,13 +3,14 @@
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field, canonical, check_links, check_numbers
 from autotune.layout.bit_packing import PACKINGS, packing
 from autotune.layout.digest import layouts_digest
-from autotune.layout.layout import DIMS, MEMORIES, Bytes, Layout, Stored, handle, slack
+from autotune.layout.layout import DIMS, GROUPINGS, MEMORIES, Bytes, Layout, Stored, handle, slack
 from autotune.layout.order import Order, merged, reordered, restored
 from autotune.layout.view import view_refusal, view_room
 from autotune.layout.window import Window, constant_places, cut, shape_at_once, steps
 
 __all__ = [
     "DIMS",
+    "GROUPINGS",
     "MEMORIES",
     "PACKINGS",
     "SCALAR_TYPES",

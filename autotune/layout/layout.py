@@ -17,7 +17,7 @@ from autotune.hardware import Limits
 from autotune.layout.arrays import SCALAR_TYPES, Data
 from autotune.layout.bit_packing import Packing
 
-__all__ = ["DIMS", "GROUPINGS", "KINDS", "MEMORIES", "Bytes", "Layout", "Stored", "handle", "slack"]
+__all__ = ["DIMS", "GROUPINGS", "MEMORIES", "Bytes", "Layout", "Stored", "handle", "slack"]
 
 
 Bytes = NDArray[np.uint8]
@@ -92,8 +92,6 @@ MEMORIES = ("global", "readonly", "texture", "constant")
 DIMS = ("1d", "2d", "2d_pitched")
 
 GROUPINGS = ("split", "merged")
-
-KINDS = ("memory", "dims", "axes", "packing", "vector", "records", "grouping", "order", "padding")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,6 +169,29 @@ class Layout:
             strides[axis] = stride
             stride *= extent
         return tuple(strides), stride
+
+    # -- what it leaves as it is ------------------------------------------------------------------------
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether elements lie one behind the other in canonical order, but for padding."""
+        return (
+            self.dims == "1d"
+            and self.axes == tuple(range(len(self.data.shape)))
+            and self.packing is None
+            and self.group == (1, 0)
+            and (self.lanes == 1 or self.parts == 1)
+        )
+
+    def is_canonical(self, shape: Sequence[int]) -> bool:
+        """Whether it leaves the bytes of a canonical array of ``shape`` as they are."""
+        whole = shape[-1] % self.padding == 0 and (self.lanes <= 1 or math.prod(shape) % self.lanes == 0)
+        return whole and self.keeps_order
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether every byte of the buffer is an element's: no padding, planes or lanes, and not merged."""
+        return self.dims == "1d" and self.padding == 1 and self.lanes <= 1 and self.group == (1, 0)
 
     # -- addresses --------------------------------------------------------------------------------------
 

@@ -36,7 +36,6 @@ from numpy.typing import NDArray
 
 from autotune.declaration import Configuration, Family
 from autotune.device import Backend, Execution, Kept, Placed, Shared, linear
-from autotune.layout import Layout
 
 __all__ = ["AGAIN", "GUARD_BYTES", "PATTERNS", "PROOF_VERSION", "Verifier", "difference"]
 
@@ -177,7 +176,7 @@ class Verifier:
         moved = [
             space for space in (*data.shape, *(f.link for f in data.fields)) if space in execution.orders
         ]
-        if _is_exact(expected.dtype) and _is_dense(layout) and not moved:
+        if _is_exact(expected.dtype) and layout.is_dense and not moved:
             if layout.cpp not in self._resident:
                 self._resident[layout.cpp] = self.backend.place(layout.apply(expected))
             if not self.backend.mismatches(placed, self._resident[layout.cpp]):
@@ -200,11 +199,6 @@ class Verifier:
 def _is_exact(dtype: np.dtype[Any]) -> bool:
     """Integers, or records of them."""
     return all(dtype[name].kind in "iu" for name in dtype.names) if dtype.names else dtype.kind in "iu"
-
-
-def _is_dense(layout: Layout) -> bool:
-    """No padding, planes or lanes: every byte of the buffer is an element, so buffers can be compared whole."""
-    return layout.dims == "1d" and layout.padding == 1 and layout.lanes <= 1 and layout.group == (1, 0)
 
 
 def difference(name: str, got: NDArray[Any], expected: NDArray[Any], relative: float, absolute: float) -> str:

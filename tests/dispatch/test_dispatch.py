@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fakes import write_family
+from fakes import FAMILY, write_family
 from scipy.spatial.distance import cdist
 
 import autotune
@@ -53,6 +53,17 @@ def test_options_change_the_result_and_never_silently(policies: Path) -> None:
     with autotune.load("allpairs", device="cpu", policies=policies) as kernel:
         assert kernel(x)[0, 1] == 2
         assert kernel(x, missing="masked")[0, 1] == 0
+
+
+def test_runs_of_elements_that_are_not_full(tmp_path: Path) -> None:
+    recs = "{layout: records, data: [x, y], values: [aos, aosoa4], default: aosoa4}"
+    folder = write_family(tmp_path / "doubler", FAMILY.replace("policies:", f"policies:\n  runs: {recs}"))
+    with pytest.warns(UserWarning, match="no usable policy file"):
+        kernel = autotune.load(folder, device="cpu", policies="/nowhere")
+    with kernel:
+        for count in (15, 16, 15):  # made, and filled again
+            x = np.arange(count, dtype=np.float32)
+            np.testing.assert_array_equal(kernel(x), 2 * x)
 
 
 def test_no_policy_file_warns_and_still_answers() -> None:

@@ -138,10 +138,20 @@ def test_rows_leave_the_cpu_without_their_padding() -> None:
 def test_what_lies_in_the_canonical_order() -> None:
     assert rows_of(Layout(data=Y), (5, 3)) == (12, 12)
     assert rows_of(Layout(data=Y, records="soa"), (5, 3)) == (12, 12)
+    assert rows_of(Layout(data=Y, records="aosoa4"), (5, 3)) == (12, 12)
+    pair = Data(
+        name="y",
+        role="output",
+        fields=(Field("a", "int32"), Field("b", "int32")),
+        shape=("n", "m"),
+        record="P",
+    )
+    assert rows_of(Layout(data=pair), (5, 3)) == (24, 24)
     for other in (
         Layout(data=Y, axes=(1, 0)),
         Layout(data=Y, dims="2d"),
-        Layout(data=Y, records="aosoa4"),
+        Layout(data=pair, records="aosoa4"),
+        Layout(data=pair, records="soa"),
         Layout(data=Y, group=(2, 0)),
         Layout(data=Data(**{**vars(Y), "packed": "m"}), packing=packing("int8")),
     ):

@@ -9,7 +9,7 @@ from layouts import layouts, random_array, record
 from numpy.typing import NDArray
 
 from autotune.layout.bit_packing import PACKINGS
-from autotune.layout.layout import Layout
+from autotune.layout.layout import Layout, slack
 from autotune.layout.order import merged
 
 Case = tuple[Layout, NDArray[np.generic]]
@@ -26,6 +26,29 @@ def test_restore_inverts_apply(case: Case) -> None:
     assert restored.dtype == array.dtype
     assert restored.shape == array.shape
     assert restored.tobytes() == array.tobytes()
+
+
+@settings(max_examples=300, deadline=None)
+@given(layouts())
+def test_what_a_layout_leaves_as_it_is(case: Case) -> None:
+    layout, array = case
+    stored = layout.apply(array)
+    assert stored.buffer is not None
+    elements = b"".join(row.tobytes() for row in _rows(layout, stored.buffer, array.shape))
+    if layout.keeps_order:
+        assert elements == array.tobytes()
+    if layout.is_canonical(array.shape):
+        assert stored.buffer.tobytes() == array.tobytes()
+    if layout.is_dense:
+        assert slack([layout], array.shape) == ()
+
+
+def _rows(layout: Layout, buffer: NDArray[np.uint8], shape: tuple[int, ...]) -> list[NDArray[np.uint8]]:
+    """The bytes of each run of the last extent, were the layout to do nothing but pad it."""
+    size = layout.data.dtype.itemsize
+    pitch = -(-shape[-1] // layout.padding) * layout.padding * size
+    starts = range(0, math.prod(shape[:-1]) * pitch, pitch)
+    return [buffer[start : start + shape[-1] * size] for start in starts]
 
 
 @settings(max_examples=200, deadline=None)

@@ -20,6 +20,7 @@ from autotune.layout import bit_packing as packing
 from autotune.layout import layout
 from autotune.record import trial
 from autotune.record.results_csv import COLUMNS
+from autotune.yamlfile import schema
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -27,6 +28,7 @@ TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for
 README, ARCHITECTURE = TEXTS["README.md"], TEXTS["docs/architecture.md"]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 GROUP: Any = typer.main.get_command(app)
+LAYOUTS = schema("family")["properties"]["policies"]["additionalProperties"]["properties"]["layout"]["enum"]
 EVERY_DOCUMENT = pytest.mark.parametrize("name", TEXTS)
 
 
@@ -277,7 +279,7 @@ def test_every_header_has_its_line() -> None:
     ("heading", "words"),
     [
         ("## Vocabulary", trial.STATES),
-        ("## Layouts", layout.KINDS),
+        ("## Layouts", LAYOUTS),
         ("## Layouts", (*layout.MEMORIES, *layout.DIMS, *layout.GROUPINGS)),
         ("## Layouts", packing.PACKINGS),
         ("## Adding a family", expression.FUNCTIONS),

@@ -140,14 +140,7 @@ class Results:
 def rows_of(layout: Layout, shape: tuple[int, ...]) -> tuple[int, int] | None:
     """(bytes in a row, bytes from one row to the next) of a canonical array of ``shape`` as it lies on a device, or
     None when it does not lie in the canonical order."""
-    plain = (
-        layout.dims == "1d"
-        and layout.axes == tuple(range(len(shape)))
-        and not layout.packing
-        and layout.group == (1, 0)
-        and (layout.lanes == 1 or (layout.lanes == 0 and layout.parts == 1))
-    )
-    if not plain or not prod(shape):
+    if not layout.keeps_order or not prod(shape):
         return None
     width = shape[-1] * layout.value_bytes
     return width, -(-shape[-1] // layout.padding) * layout.padding * layout.value_bytes
