@@ -54,12 +54,10 @@ def registers_to_next_block(arch: str, profile: KernelProfile) -> int | None:
     return next_step(arch, profile.block_size, profile.registers, profile.shared_bytes)
 
 
-def occupancy_curve(
-    arch: str, registers: int, shared_bytes: int, block_sizes: Sequence[int] = BLOCK_SIZES
-) -> list[float]:
-    """Theoretical occupancy (0..1) at each of ``block_sizes`` threads for a kernel of so many registers a thread and
+def occupancy_curve(arch: str, registers: int, shared_bytes: int) -> list[float]:
+    """Theoretical occupancy (0..1) at each of ``BLOCK_SIZES`` threads for a kernel of so many registers a thread and
     bytes of shared memory a block, were those the same at every size. Raises DeviceError."""
-    return [occupancy(arch, size, registers, shared_bytes).occupancy for size in block_sizes]
+    return [occupancy(arch, size, registers, shared_bytes).occupancy for size in BLOCK_SIZES]
 
 
 def better_neighbours(

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.declaration.space import Configuration, Policy, PolicyValue, Space
+from autotune.declaration.space import Configuration, Policy, PolicyValue, Space, Steps
 
 __all__ = ["Listed", "Members", "Unlisted", "encode", "listed", "narrowed"]
 
@@ -120,7 +120,7 @@ class Unlisted:
         for drawn in self._draws(_DRAWS, rng):
             if self._free(drawn):
                 return drawn
-        return next((found for found in _walk(self._space, rng) if found not in self._taken), None)
+        return next((found for found in self._space.walk(rng=rng) if found not in self._taken), None)
 
     def nearest(self, wanted: Configuration, rng: np.random.Generator) -> Configuration | None:
         if wanted in self and self._free(wanted):
@@ -172,15 +172,15 @@ class Unlisted:
 
 def listed(space: Space, most: int = MOST_LISTED) -> tuple[Configuration, ...] | None:
     """``space.configurations()``, or None when there are more than ``most`` or they are too rare to list."""
-    steps = [20 * most]
-    found = tuple(islice(_walk(space, None, steps), most + 1))
-    return None if len(found) > most or steps[0] < 0 else found
+    steps = Steps(20 * most)
+    found = tuple(islice(space.walk(steps=steps), most + 1))
+    return None if len(found) > most or steps.are_spent else found
 
 
 def narrowed(space: Space, held: dict[str, Sequence[Any]]) -> Space:
     """``space`` with the policies in ``held`` limited to the given values (values or their text): what
     ``configurations(narrowed=...)`` lists, without listing it. Raises UnknownName."""
-    values = {name: tuple(space.policy(name).value(v) for v in vs) for name, vs in held.items()}
+    values = space.held_to(held)
     return replace(
         space, policies=tuple(replace(p, values=values.get(p.name, p.values)) for p in space.policies)
     )
@@ -210,28 +210,3 @@ def _table(policy: Policy) -> dict[PolicyValue, tuple[float, ...]]:
         ordered = sorted(policy.values, key=int)
         return {v: (step,) * i + (0.0,) * (count - 1 - i) for i, v in enumerate(ordered)}
     return {v: tuple(0.5**0.5 * (i == j) for j in range(count)) for i, v in enumerate(policy.values)}
-
-
-def _walk(
-    space: Space, rng: np.random.Generator | None, steps: list[int] | None = None
-) -> Iterator[Configuration]:
-    """Every member, value by value in declared order or by chance, leaving a branch as soon as a constraint fails;
-    ``steps[0]`` counts down, and below 0 the walk ends."""
-    chosen: dict[str, PolicyValue] = {}
-
-    def descend() -> Iterator[Configuration]:
-        if len(chosen) == len(space.policies):
-            yield Configuration(chosen)
-            return
-        policy = space.policies[len(chosen)]
-        for i in range(len(policy.values)) if rng is None else rng.permutation(len(policy.values)):
-            if steps is not None:
-                steps[0] -= 1
-                if steps[0] < 0:
-                    return
-            chosen[policy.name] = policy.values[i]
-            if not space.exclusion(chosen):
-                yield from descend()
-            del chosen[policy.name]
-
-    yield from descend()

@@ -9,6 +9,8 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+import numpy as np
+
 from autotune.declaration.expression import Expression
 from autotune.errors import FamilyError, UnknownName, UsageError
 
@@ -20,6 +22,7 @@ __all__ = [
     "PolicyValue",
     "Preset",
     "Space",
+    "Steps",
     "single_presets",
 ]
 
@@ -167,16 +170,14 @@ class Space:
     ) -> tuple[Configuration, ...]:
         """Every configuration of ``preset`` with the policies in ``narrowed`` held to the given values, in a
         stable order and without repeats. Raises UnknownName, and UsageError when nothing is left."""
-        held_to = {
-            name: tuple(self.policy(name).value(v) for v in vs) for name, vs in (narrowed or {}).items()
-        }
-        steps = [_MOST_STEPS]
+        held_to = self.held_to(narrowed or {})
+        steps = Steps(_MOST_STEPS)
         found: dict[Configuration, None] = {}
         for configuration in self._members(preset, held_to, steps):
             found[configuration] = None
             if len(found) > _MOST_MEMBERS:
                 break
-        if steps[0] < 0 or len(found) > _MOST_MEMBERS:
+        if steps.are_spent or len(found) > _MOST_MEMBERS:
             raise UsageError(
                 f"preset {preset!r} has too many combinations to list (over {_MOST_MEMBERS:,} configurations, or too "
                 "few among too many); narrow it with --set, or sweep with --search"
@@ -190,20 +191,24 @@ class Space:
             )
         return tuple(found)
 
+    def held_to(self, narrowed: Mapping[str, Sequence[object]]) -> dict[str, tuple[PolicyValue, ...]]:
+        """The declared values that ``narrowed`` has, as values or as their text. Raises UnknownName."""
+        return {name: tuple(self.policy(name).value(v) for v in values) for name, values in narrowed.items()}
+
     def single(self, preset: str) -> Configuration | None:
         """The configuration of a preset that has one; None when it has more, without listing them."""
-        steps = [_MOST_STEPS]
+        steps = Steps(_MOST_STEPS)
         members = self._members(preset, {}, steps)
         first = next(members, None)
         is_only = all(other == first for other in members)  # ends at the first other one
-        return first if is_only and steps[0] >= 0 else None
+        return first if is_only and not steps.are_spent else None
 
     def _members(
-        self, preset: str, held_to: Mapping[str, tuple[PolicyValue, ...]], steps: list[int]
+        self, preset: str, held_to: Mapping[str, tuple[PolicyValue, ...]], steps: "Steps"
     ) -> Iterator[Configuration]:
-        """Of the preset, in order; ``steps[0]`` counts down with each value that is tried, and below 0 it ends."""
+        """Of the preset, in order, until ``steps`` are spent."""
         for values in self._products(preset):
-            yield from self._enumerate({**values, **held_to}, steps)
+            yield from self.walk({**values, **held_to}, steps)
 
     def _products(self, preset: str) -> list[dict[str, tuple[PolicyValue, ...]]]:
         if preset == "full":
@@ -217,10 +222,13 @@ class Space:
             return [product for name in chosen.presets for product in self._products(name)]
         return [{p.name: chosen.values.get(p.name, (p.default,)) for p in self.policies}]
 
-    def _enumerate(
-        self, values: Mapping[str, tuple[PolicyValue, ...]], steps: list[int]
-    ) -> Iterator[Configuration]:
-        order = [p.name for p in self.policies]
+    def walk(
+        self, values: Mapping[str, tuple[PolicyValue, ...]] | None = None, steps: "Steps | None" = None,
+        rng: np.random.Generator | None = None,
+    ) -> Iterator[Configuration]:  # fmt: skip
+        """The configurations of ``values`` (by default, of everything), value by value in declared order or by chance,
+        leaving a branch as soon as a constraint fails; until ``steps`` are spent."""
+        order, choices = [p.name for p in self.policies], values or {p.name: p.values for p in self.policies}
         known = [c.require for c in self.constraints if c.require.names <= set(order)]
         due = [
             [r for r in known if max(map(order.index, r.names), default=0) == i] for i in range(len(order))
@@ -231,11 +239,11 @@ class Space:
             if depth == len(order):
                 yield Configuration(chosen)
                 return
-            for value in values[order[depth]]:
-                steps[0] -= 1
-                if steps[0] < 0:
+            among = choices[order[depth]]
+            for i in range(len(among)) if rng is None else rng.permutation(len(among)):
+                if steps is not None and not steps.take():
                     return
-                chosen[order[depth]] = value
+                chosen[order[depth]] = among[i]
                 if all(require.evaluate(chosen) for require in due[depth]):
                     yield from descend(depth + 1)
             chosen.pop(order[depth], None)
@@ -272,12 +280,27 @@ class Space:
                 f"the defaults ({self.control.id}) break a constraint: {reason}; change a default"
             )
         for name in self.presets:
-            steps = [_MOST_STEPS]
-            if next(self._members(name, {}, steps), None) is None and steps[0] >= 0:
+            steps = Steps(_MOST_STEPS)
+            if next(self._members(name, {}, steps), None) is None and not steps.are_spent:
                 reasons = " | ".join(sorted({c.reason for c in self.constraints}))
                 raise FamilyError(
                     f"preset {name!r}: no configuration is left: every combination breaks a constraint ({reasons})"
                 )
+
+
+@dataclass
+class Steps:
+    """How many values may still be tried; they are spent when one more is asked for."""
+
+    left: int
+
+    def take(self) -> bool:
+        self.left -= 1
+        return self.left >= 0
+
+    @property
+    def are_spent(self) -> bool:
+        return self.left < 0
 
 
 def single_presets(space: Space) -> dict[str, Configuration]:

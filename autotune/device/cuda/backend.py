@@ -19,8 +19,6 @@ from autotune.device.backend import Constant, Launch, LaunchError, Placed
 from autotune.device.clocks import clocks
 from autotune.device.cuda.calls import CudaCall, Joints
 from autotune.device.cuda.driver import (
-    active_blocks,
-    attributes,
     describe_device,
     open_device,
     open_driver,
@@ -359,16 +357,6 @@ class CudaBackend:
         """The median time of an empty kernel under the same protocol: nothing can measure less."""
         with self._driving():
             return self._timer.floor_ms(count)
-
-    def active_blocks(self, compiled: Compiled, kernel: str, block_size: int, shared_bytes: int) -> int:
-        """How many blocks the driver keeps on a multiprocessor: its word, to check ``occupancy`` against."""
-        with self.current():
-            return active_blocks(compiled, kernel, block_size, shared_bytes)
-
-    def attributes(self, module: Any, kernel: str) -> dict[str, int]:
-        """The driver's static figures of a loaded kernel: registers, local and shared bytes."""
-        with self.current():
-            return attributes(module.functions[kernel])
 
     def describe(self) -> dict[str, Any]:
         """Clocks in MHz and the reasons that hold them down, where NVML is there; versions."""

@@ -5,15 +5,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from autotune.compile import Compiled
 from autotune.device.backend import LaunchError
 from autotune.errors import DeviceError
 from autotune.files import pip_install
 from autotune.hardware import Device, Limits
 
 __all__ = [
-    "active_blocks",
-    "attributes",
     "call",
     "describe_device",
     "devices",
@@ -111,27 +108,3 @@ def driver_version(cuda: int, module: Path = _KERNEL_MODULE) -> str:
         ):
             return found[0]
     return f"for CUDA {cuda // 1000}.{cuda % 1000 // 10}"
-
-
-def attributes(function: Any) -> dict[str, int]:
-    """The static figures of a loaded kernel of PyCUDA's: registers, local and shared bytes."""
-    return {
-        "registers": int(function.num_regs),
-        "local_bytes": int(function.local_size_bytes),
-        "static_shared_bytes": int(function.shared_size_bytes),
-    }
-
-
-def active_blocks(compiled: Compiled, kernel: str, block_size: int, shared_bytes: int) -> int:
-    """cuOccupancyMaxActiveBlocksPerMultiprocessor in the current context. PyCUDA shows no function handle, so the
-    binary is loaded a second time."""
-    from cuda.bindings import driver as bindings
-
-    module = call("cuModuleLoadData", compiled.image.read_bytes())
-    function = call("cuModuleGetFunction", module, compiled.symbols[kernel].encode())
-    if shared_bytes > 48 << 10:
-        attribute = bindings.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        call("cuFuncSetAttribute", function, attribute, shared_bytes)
-    blocks = call("cuOccupancyMaxActiveBlocksPerMultiprocessor", function, block_size, shared_bytes)
-    call("cuModuleUnload", module)
-    return int(blocks)
