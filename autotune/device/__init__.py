@@ -4,20 +4,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from autotune.device import foreign
-from autotune.device.backend import Backend, Call, Constant, LaunchError, Lender, Module, Placed
+from autotune.device.backend import (
+    Backend,
+    Call,
+    Closing,
+    Constant,
+    Copy,
+    LaunchError,
+    Lender,
+    Module,
+    Outlet,
+    Placed,
+)
 from autotune.device.clocks import POWER_OR_HEAT, Watch, watch
 from autotune.device.cpu.backend import CpuBackend
 from autotune.device.cpu.native import Launch, runtime
 from autotune.device.execution import Execution
 from autotune.device.foreign import View
-from autotune.device.kept import Kept, linear
 from autotune.device.open import device_names, open_backend
 from autotune.device.ordering import order_policies
-from autotune.device.outlet import Copy, Outlet
-from autotune.device.resident import Resident, can_be_staged, is_cut
-from autotune.device.single_run import compiled_module, run_once
+from autotune.device.placed import PlacedInput, Shared, linear
+from autotune.device.resident import Resident, can_be_staged, compiled_module, is_cut, run_once
 from autotune.device.transform import Mover, alignment, is_as_stored, raw, refusal, staged
-from autotune.device.windows import Shared
 
 if TYPE_CHECKING:
     from autotune.device.cuda.backend import CudaBackend
@@ -27,12 +35,12 @@ __all__ = [
     "POWER_OR_HEAT",
     "Backend",
     "Call",
+    "Closing",
     "Constant",
     "Copy",
     "CpuBackend",
     "CudaBackend",
     "Execution",
-    "Kept",
     "Launch",
     "LaunchError",
     "Lender",
@@ -40,6 +48,7 @@ __all__ = [
     "Mover",
     "Outlet",
     "Placed",
+    "PlacedInput",
     "Resident",
     "Shared",
     "View",

@@ -1,9 +1,12 @@
-"""What a device backend does. Two plain modules follow the protocol: ``cuda`` and ``cpu``."""
+"""What a device backend does. Two plain modules follow the protocol: ``cuda`` and ``cpu``.
+
+Results leave a device by its outlet while it goes on computing: each chunk's, as soon as the chunk is done.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +16,9 @@ from autotune.errors import DeviceError
 from autotune.hardware import Device
 from autotune.layout import Stored
 
-if TYPE_CHECKING:
-    from autotune.device.outlet import Outlet
-
-__all__ = ["Backend", "Call", "Constant", "Launch", "LaunchError", "Lender", "Module", "Placed"]
+__all__ = [
+    "Backend", "Call", "Closing", "Constant", "Copy", "Launch", "LaunchError", "Lender", "Module", "Outlet", "Placed",
+]  # fmt: skip
 
 
 class LaunchError(DeviceError):
@@ -39,6 +41,60 @@ class Module(Protocol):
     """A loaded binary of one variant."""
 
     def unload(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Copy:
+    """``target``'s bytes come from ``placed``, from byte ``begin``: rows of ``width`` bytes that lie ``pitch`` bytes
+    apart there and without gaps in ``target``."""
+
+    placed: Placed
+    begin: int
+    width: int
+    pitch: int
+    target: NDArray[np.uint8]
+
+    @property
+    def rows(self) -> int:
+        return self.target.size // self.width
+
+
+class Outlet(Protocol):
+    """Chunks of work in order, their results copied beside what comes after them."""
+
+    def pin(self, host: NDArray[np.uint8]) -> bool:
+        """Make ``host`` memory that copies go to without the host's help; False where that is not to be had, which only
+        costs time."""
+        ...
+
+    def start(self) -> Any:
+        """Before a chunk's launches are queued."""
+        ...
+
+    def finish(self, started: Any, copies: Sequence[Copy]) -> Any:
+        """After they were: queue ``copies``. Returns what ``wait`` takes."""
+        ...
+
+    def wait(self, chunk: Any) -> tuple[float, float]:
+        """Until the chunk and its copies are done: (seconds on the device, seconds of the copies). Raises
+        LaunchError."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Closing:
+    """A context manager that closes what it is."""
+
+    def close(self) -> None:
+        """Release what is held. Safe to call twice."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class Backend(Protocol):
@@ -107,7 +163,7 @@ class Backend(Protocol):
         """New content for what ``place`` made of a ``stored`` of the same layout and size."""
         ...
 
-    def outlet(self) -> "Outlet":
+    def outlet(self) -> Outlet:
         """For results that leave chunk by chunk."""
         ...
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from autotune.compile import Geometry, Variant, scalar_bytes
 from autotune.device.backend import Backend, Launch, Module, Placed
-from autotune.device.kept import Kept, linear
-from autotune.device.windows import Shared, Windowed
+from autotune.device.placed import PlacedInput, Shared, Windowed, linear
 from autotune.errors import FamilyError, UnknownName
 from autotune.layout import Order, Stored, handle, restored
 
@@ -37,7 +36,7 @@ class Execution:
     transform_ms: float = 0.0
     transfer_ms: float = 0.0
     input_bytes: int = 0  # copied from the host for the inputs, as they are stored
-    inputs: tuple[Kept, ...] = ()
+    inputs: tuple[PlacedInput, ...] = ()
     _launches: list[tuple[str, Geometry, list[bytes]]] = field(default_factory=list)
     _zeroed: list[str] = field(default_factory=list)
     _at: dict[str, int] = field(default_factory=dict)  # the windowed extents a plan is in: which window

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.compile import Variant
-from autotune.declaration import Inputs
+from autotune.compile import Cache, CompileFailure, Variant, batch, compile_batch
+from autotune.declaration import Configuration, Family, Inputs
 from autotune.device.backend import Backend, Module, Placed
 from autotune.device.execution import Execution
 from autotune.device.foreign import View
-from autotune.device.kept import Kept, linear
 from autotune.device.ordering import Ordering, order_key
+from autotune.device.placed import PlacedInput, Shared, Windowed, linear
 from autotune.device.transform import Mover, is_as_stored, raw, refusal, staged
-from autotune.device.windows import Shared, Windowed
+from autotune.errors import CompilerError, DeviceError
 from autotune.layout import Bytes, Layout, Order, Stored, Window, cut, merged, slack, steps, view_room
 
-__all__ = ["Resident", "can_be_staged", "is_cut"]
+__all__ = ["Resident", "can_be_staged", "compiled_module", "is_cut", "run_once"]
 
 
 _MEMORY_SHARE = 0.5  # of the device's memory, for inputs in layouts that are not in use
@@ -49,7 +49,7 @@ class Resident:
     mover: Mover | None = None
     lent: Mapping[str, Placed] = field(default_factory=dict)
     guard: int = 0
-    _kept: dict[str, Kept] = field(default_factory=dict)
+    _kept: dict[str, PlacedInput] = field(default_factory=dict)
     _outputs: dict[str, Placed] = field(default_factory=dict)
     _views: dict[str, Placed] = field(default_factory=dict)
     _bound: int = 0
@@ -90,7 +90,7 @@ class Resident:
         """Store the inputs as ``variant`` wants them, before anything is bound. Raises LaunchError, FamilyError."""
         self._hold(variant, self._ordering.orders_of(variant, self.inputs))
 
-    def _hold(self, variant: Variant, orders: Mapping[str, Order]) -> list[Kept]:
+    def _hold(self, variant: Variant, orders: Mapping[str, Order]) -> list[PlacedInput]:
         grouped = {name: group for group in variant.groups for name in group}
         groups = dict.fromkeys(grouped.get(data.name, (data.name,)) for data in variant.family.inputs)
         return [self._keep(variant, group, orders) for group in groups]
@@ -108,7 +108,7 @@ class Resident:
 
     # -- inputs -------------------------------------------------------------------------------------------
 
-    def _keep(self, variant: Variant, group: tuple[str, ...], orders: Mapping[str, Order]) -> Kept:
+    def _keep(self, variant: Variant, group: tuple[str, ...], orders: Mapping[str, Order]) -> PlacedInput:
         parent = self.parent
         if parent and all(parent.inputs.arrays.get(n) is self.inputs.arrays[n] for n in group):
             return parent._keep(variant, group, orders)  # noqa: SLF001 - one class
@@ -135,7 +135,7 @@ class Resident:
         item.used = self._bound
         return item
 
-    def _stored(self, variant: Variant, group: tuple[str, ...], orders: Mapping[str, Order]) -> Kept:
+    def _stored(self, variant: Variant, group: tuple[str, ...], orders: Mapping[str, Order]) -> PlacedInput:
         begin = time.perf_counter()
         view: Any = self.inputs.arrays[group[0]]
         if isinstance(view, View):
@@ -172,7 +172,7 @@ class Resident:
             for name, stored in zip(group, shaped, strict=True)
         }
         sent = 0 if owner is None else owner.stored.nbytes  # the others of a group are in the same bytes
-        made = Kept(contents, placed, (middle - begin) * 1e3 + saved_ms, (end - middle) * 1e3, sent)
+        made = PlacedInput(contents, placed, (middle - begin) * 1e3 + saved_ms, (end - middle) * 1e3, sent)
         if self.guard and owner is not None:
             made.content = lambda: _bytes(self._shaped(variant, group, orders)[0])
             made.canonical = {name: self.inputs.arrays[name] for name in group}
@@ -202,13 +202,13 @@ class Resident:
             return True
         return bool(used.evaluate(self.inputs.names(variant.configuration)))
 
-    def _room(self, layout: Layout, name: str) -> Kept:
+    def _room(self, layout: Layout, name: str) -> PlacedInput:
         """A place for an array that no kernel reads here."""
         room = layout.room(self.inputs.arrays[name].shape)
         placed = self.backend.place(room, guard=self.guard)
-        return Kept({name: room}, {name: placed}, 0.0, 0.0, 0, is_room=True)
+        return PlacedInput({name: room}, {name: placed}, 0.0, 0.0, 0, is_room=True)
 
-    def _cut(self, variant: Variant, name: str, orders: Mapping[str, Order], step: int) -> Kept:
+    def _cut(self, variant: Variant, name: str, orders: Mapping[str, Order], step: int) -> PlacedInput:
         """An array in windows of constant memory: all of them in the device's own."""
         begin = time.perf_counter()
         extent, saved_ms = variant.family.windowed[name], self._ordering.saved_ms(variant, name)
@@ -223,12 +223,14 @@ class Resident:
         self.backend.synchronize()
         placed = Windowed(extent, windows, resident)
         transfer_ms = (time.perf_counter() - middle) * 1e3
-        made = Kept({}, {name: placed}, (middle - begin) * 1e3 + saved_ms, transfer_ms, everything.nbytes)
+        made = PlacedInput(
+            {}, {name: placed}, (middle - begin) * 1e3 + saved_ms, transfer_ms, everything.nbytes
+        )
         if self.guard:
             made.content = lambda: _bytes(in_windows()[0])
         return made
 
-    def _from_device(self, layout: Layout, name: str, view: View) -> Kept:
+    def _from_device(self, layout: Layout, name: str, view: View) -> PlacedInput:
         """An array that is on the GPU and can be stored there (transform.refusal says whether)."""
         backend: Any = self.backend  # of a kind that lends
         begin, room = time.perf_counter(), layout.room(view.shape)
@@ -245,7 +247,7 @@ class Resident:
             backend.synchronize()  # another stream may use it next
         if constant:
             placed = Windowed.whole(room, placed)
-        return Kept({name: room}, {name: placed}, (time.perf_counter() - begin) * 1e3, 0.0, 0)
+        return PlacedInput({name: room}, {name: placed}, (time.perf_counter() - begin) * 1e3, 0.0, 0)
 
     def _make_room(self) -> None:
         """Free the inputs that were not used for longest, once they take their share of the memory."""
@@ -288,6 +290,36 @@ class Resident:
         self._views.clear()
         self._outputs.clear()
         self._ordering.clear()
+
+
+def run_once(
+    family: Family, configuration: Configuration, inputs: Inputs, backend: Backend, cache: Cache
+) -> dict[str, NDArray[Any]]:
+    """The outputs of one configuration, canonical. Raises CompilerError, LaunchError, DeviceError."""
+    variant = Variant.of(family, configuration, inputs.options)
+    names = inputs.names(configuration)
+    if reason := variant.exclusion(names, backend.device.limits):
+        raise DeviceError(f"{configuration.id} cannot run here: {reason}")
+    module = compiled_module(backend, cache, variant)
+    with backend.current():
+        resident = Resident(backend, inputs)
+        try:
+            execution = resident.execution(variant, module)
+            execution.run()
+            return {
+                data.name: execution.restore(data.name, tuple(inputs.sizes[e] for e in data.shape))
+                for data in family.outputs
+            }
+        finally:
+            resident.close()
+
+
+def compiled_module(backend: Backend, cache: Cache, variant: Variant) -> Module:
+    """The variant compiled (or from the cache) and loaded. Raises CompilerError, LaunchError."""
+    (compiled,) = compile_batch(batch(variant.family, (variant,)), backend.toolchain(), cache)
+    if isinstance(compiled, CompileFailure):
+        raise CompilerError(f"{variant.configuration.id} does not compile:\n{compiled.message}")
+    return backend.load(compiled)
 
 
 def can_be_staged(variant: Variant, name: str, array: NDArray[Any]) -> bool:

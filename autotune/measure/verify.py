@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.declaration import Configuration, Family
-from autotune.device import Backend, Execution, Kept, Placed, Shared, linear
+from autotune.device import Backend, Execution, Placed, PlacedInput, Shared, linear
 
 __all__ = ["AGAIN", "GUARD_BYTES", "PATTERNS", "PROOF_VERSION", "Verifier", "difference"]
 
@@ -159,7 +159,7 @@ class Verifier:
                 return reason
         return ""
 
-    def _written(self, execution: Execution, item: Kept) -> str:
+    def _written(self, execution: Execution, item: PlacedInput) -> str:
         """Which input it is, and where it differs as far as that can be told."""
         for name, given in item.canonical.items():
             if where := difference(name, execution.restore(name, given.shape), given, 0.0, 0.0):

@@ -18,8 +18,7 @@ from autotune.declaration import workload as workloads
 from autotune.declaration.expression import Expression
 from autotune.declaration.workload import Inputs, bind
 from autotune.device import ordering
-from autotune.device.resident import Resident
-from autotune.device.single_run import compiled_module
+from autotune.device.resident import Resident, compiled_module
 from autotune.files import data_root
 from autotune.measure.verify import difference
 

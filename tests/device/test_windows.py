@@ -19,7 +19,7 @@ from autotune.compile.variant import Variant, batch
 from autotune.declaration import family, workload
 from autotune.device.cpu.backend import CpuBackend
 from autotune.device.execution import Execution
-from autotune.device.single_run import run_once
+from autotune.device.resident import run_once
 from autotune.errors import FamilyError, UnknownName
 from autotune.hardware import Limits
 from autotune.layout.arrays import Data, Field

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autotune.device.backend import LaunchError
+from autotune.device.backend import Copy, LaunchError
 from autotune.device.cpu.backend import CpuBackend
 from autotune.device.cuda import outlet as cuda_outlet
 from autotune.device.cuda.memory import CudaPlaced
 from autotune.device.cuda.outlet import CudaOutlet
-from autotune.device.outlet import Copy
 from autotune.dispatch.spread.worker import rows_of
 from autotune.layout.arrays import Data, Field
 from autotune.layout.bit_packing import packing

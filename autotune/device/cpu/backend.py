@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import Compiled, Geometry, HostCxx, cpu_model, default_root, find_compiler
-from autotune.device.backend import LaunchError, Placed
+from autotune.device.backend import Closing, Copy, LaunchError, Placed
 from autotune.device.cpu import host as cpu_host
 from autotune.device.cpu.native import ASCENDING, DESCENDING, DRAWN, Launch, Texture, images, runtime
-from autotune.device.outlet import Copy
 from autotune.errors import CompilerError
 from autotune.hardware import Device
 from autotune.layout import Bytes, Stored
@@ -103,7 +102,7 @@ class CpuModule:
         unload()
 
 
-class CpuBackend:
+class CpuBackend(Closing):
     """The host. ``threads`` at most work on a launch; 0 stands for AUTOTUNE_CPU_THREADS, else every core this
     process may use. Raises DeviceError for a number of threads that is none."""
 
@@ -121,12 +120,6 @@ class CpuBackend:
             multiprocessors=self.threads,
             limits=cpu_host.limits(),
         )
-
-    def __enter__(self) -> "CpuBackend":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def current(self) -> AbstractContextManager[None]:
         """Nothing to do: the host is every thread's."""

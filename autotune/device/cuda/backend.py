@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import Compiled, Geometry, Nvcc, Nvrtc, Toolchain
-from autotune.device.backend import Constant, Launch, LaunchError, Placed
+from autotune.device.backend import Closing, Constant, Launch, LaunchError, Placed
 from autotune.device.clocks import clocks
 from autotune.device.cuda.calls import CudaCall, Joints
 from autotune.device.cuda.driver import (
@@ -49,7 +49,7 @@ _TRACE_DELAY_NS = 200_000  # a plan of a few launches is queued by then
 _NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
 
 
-class CudaBackend:
+class CudaBackend(Closing):
     """One GPU. Use as a context manager, or call ``close``. Raises DeviceError when it is not there."""
 
     def __init__(self, ordinal: int = 0) -> None:
@@ -65,12 +65,6 @@ class CudaBackend:
         self._probe = Probe(self._driver, self.toolchain, self.load, self.launch)
         l2_bytes = self._handle.get_attribute(self._driver.device_attribute.L2_CACHE_SIZE)
         self._timer = Timer(self._driver, self._probe, l2_bytes)
-
-    def __enter__(self) -> "CudaBackend":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @contextmanager
     def current(self) -> Iterator[None]:

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.device.backend import LaunchError
+from autotune.device.backend import Copy, LaunchError
 from autotune.device.cuda.driver import call
 from autotune.device.cuda.memory import CudaPlaced
-from autotune.device.outlet import Copy
 
 __all__ = ["CudaOutlet"]
 

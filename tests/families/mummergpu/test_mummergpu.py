@@ -19,7 +19,7 @@ from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.declaration.workload import Inputs, bind
 from autotune.device.cpu.backend import CpuBackend
-from autotune.device.single_run import run_once
+from autotune.device.resident import run_once
 from autotune.errors import WorkloadError
 from autotune.measure.reference import expected_outputs
 from autotune.measure.verify import PATTERNS

@@ -1,4 +1,5 @@
-"""An input as it lies on a device, and what shows that no kernel wrote to it."""
+"""Arrays as they lie on a device: an accessor onto another's data, a window of what is resident, an input with what
+shows that no kernel wrote to it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,10 +8,52 @@ from typing import Any
 from numpy.typing import NDArray
 
 from autotune.device.backend import Backend, Placed
-from autotune.device.windows import Shared, Windowed
-from autotune.layout import Bytes, Stored
+from autotune.layout import Bytes, Stored, Window, handle
 
-__all__ = ["Kept", "linear"]
+__all__ = ["PlacedInput", "Shared", "Windowed", "linear"]
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Another accessor onto data that ``owner`` holds (grouping: merged)."""
+
+    owner: Placed
+    stored: Stored
+
+    @property
+    def argument(self) -> bytes:
+        return self.stored.argument(handle(self.owner.argument))
+
+    def free(self) -> None:
+        """The owner does."""
+
+
+@dataclass(frozen=True)
+class Windowed:
+    """An array of which constant memory holds one window at a time; ``resident`` has all of them on the device.
+    ``extent`` is empty for an array that is never cut."""
+
+    extent: str
+    windows: tuple[Window, ...]
+    resident: Placed
+
+    @staticmethod
+    def whole(window: Stored, resident: Placed) -> "Windowed":
+        """All of an array in one window, its bytes as they are in ``resident``."""
+        return Windowed("", (Window(0, window.extents[0], 0, window),), resident)
+
+    @property
+    def stored(self) -> Stored:
+        """What it takes of the device's memory."""
+        return self.resident.stored
+
+    @property
+    def argument(self) -> bytes:
+        """The accessor of the first window."""
+        return self.windows[0].stored.argument(0)
+
+    def free(self) -> None:
+        self.resident.free()
 
 
 _SEALED = 0xFF  # what slack holds between verified runs: NaN, -1, no link
@@ -19,7 +62,7 @@ _MOST_RUNS = 64  # of slack, filled one by one
 
 
 @dataclass
-class Kept:
+class PlacedInput:
     """One array or merged group in one layout: where each member is, and what storing it cost. ``stored`` has no
     content but for constant memory that is filled from the host, anew for each binary.
 
