@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from autotune.compile.batches import compile_batch, compile_many, compilers, worthwhile
+    from autotune.compile.batches import compile_batch, compile_many, compile_one, compilers, worthwhile
     from autotune.compile.cache import Cache, default_root, is_trusted, put_file
     from autotune.compile.host_library import cuda_library, library
     from autotune.compile.hostcxx import HostCxx, RuntimeCxx, cpu_model, find_compiler, runtime_batch
@@ -62,6 +62,7 @@ __all__ = [
     "better_neighbours",
     "compile_batch",
     "compile_many",
+    "compile_one",
     "compilers",
     "cpu_model",
     "cuda_library",
@@ -94,7 +95,7 @@ _ON_DEMAND = {  # by module: who asks for a compiler's name pays for no other
     "same_code": "idle_policies sameness",
     "static_pass": "BLOCK_SIZES Known OF_THE_BLOCK StaticProfile better_neighbours "
     "occupancy_curve registers_to_next_block static_sweep static_toolchain",
-    "batches": "compile_batch compile_many compilers worthwhile",
+    "batches": "compile_batch compile_many compile_one compilers worthwhile",
     "cache": "Cache default_root is_trusted put_file",
     "host_library": "cuda_library library",
     "hostcxx": "HostCxx RuntimeCxx cpu_model find_compiler runtime_batch",

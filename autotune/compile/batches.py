@@ -29,12 +29,12 @@ from autotune.compile.toolchain import (
     VariantSource,
 )
 from autotune.declaration import EDITORS_HEADER
-from autotune.errors import FamilyError
+from autotune.errors import CompilerError, FamilyError
 
 if TYPE_CHECKING:
     from autotune.compile.cache import Cache
 
-__all__ = ["chunked", "compile_batch", "compile_many", "compilers", "sizes", "worthwhile"]
+__all__ = ["chunked", "compile_batch", "compile_many", "compile_one", "compilers", "sizes", "worthwhile"]
 
 
 _CALLS = 3  # of each process, at least, so that all are done at about the same time
@@ -97,6 +97,14 @@ def compile_batch(batch: Batch, toolchain: Toolchain, cache: "Cache") -> list[Co
     """
     found, missing = _look_up(batch, toolchain, cache)
     return _answer(batch, found, _build(missing, toolchain), toolchain, cache)
+
+
+def compile_one(batch: Batch, toolchain: Toolchain, cache: "Cache", failed: str) -> Compiled:
+    """The batch's only variant. Raises CompilerError, which begins with ``failed`` when that does not compile."""
+    (compiled,) = compile_batch(batch, toolchain, cache)
+    if isinstance(compiled, CompileFailure):
+        raise CompilerError(failed + compiled.message)
+    return compiled
 
 
 def worthwhile(processes: int, variants: int, batch_size: int = _WORTH_A_PROCESS) -> int:

@@ -11,19 +11,19 @@ import atexit
 import hashlib
 import json
 import os
-import secrets
 import shutil
 import stat
 import tempfile
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 from autotune.compile.toolchain import Batch, Built, Compiled, Toolchain
 from autotune.errors import CompilerError
+from autotune.files import replaced
 
 __all__ = ["Cache", "default_root", "is_trusted", "put_file"]
 
@@ -32,9 +32,6 @@ _SCHEMA = 2
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
-
-# The private folder of this process, once a cache could not be written.
-_private: list[Path] = []
 
 _warned: set[Path] = set()  # the roots of which this process has said that they are not trusted
 
@@ -49,7 +46,8 @@ class Cache:
     def get(self, key: str, toolchain: Toolchain) -> Compiled | None:
         """The variant as compiled by this toolchain, or None. A torn or missing file is a miss, and so is, with a
         warning the first time, one that another user could have written."""
-        for root in (self.root, *_private):
+        private = [_private_root()] if _has_private_root() else []
+        for root in (self.root, *private):
             # KeyError, TypeError, AttributeError: an entry of another shape. ValueError: no JSON, or no text.
             with suppress(OSError, KeyError, TypeError, AttributeError, ValueError, RecursionError):
                 if found := _read(root, key, toolchain):
@@ -63,7 +61,7 @@ class Cache:
         try:
             return _write(self.root, built, batch, toolchain)
         except OSError as error:
-            first = not _private
+            first = not _has_private_root()
             try:
                 compiled = _write(_private_root(), built, batch, toolchain)
             except OSError as second:
@@ -75,7 +73,7 @@ class Cache:
             if first and not isinstance(error, _NotTrusted):  # which was said already
                 message = (
                     f"the compile cache {self.root} cannot be written ({error}); this process keeps its "
-                    f"binaries in {_private[0]} until it ends. AUTOTUNE_CACHE names another folder to use."
+                    f"binaries in {_private_root()} until it ends. AUTOTUNE_CACHE names another folder to use."
                 )
                 warnings.warn(message, stacklevel=2)
             return compiled
@@ -118,7 +116,8 @@ def put_file(path: Path, content: bytes, *folders: Path) -> None:
         _make(folder)
     if not is_trusted(path.parent, *folders):
         raise _NotTrusted(f"{path.parent} is not this user's alone")
-    _replace(path, content)
+    with replaced(path, 0o644 if _is_shared() else 0o600) as temporary:
+        temporary.write_bytes(content)
 
 
 def _is_shared() -> bool:
@@ -192,18 +191,6 @@ def _checksum(entry: Any) -> str:
     return hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()
 
 
-def _replace(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name[:16]}-{secrets.token_hex(8)}.tmp")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644 if _is_shared() else 0o600)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
 def _entry_path(root: Path, key: str, toolchain: Toolchain) -> Path:
     name = hashlib.sha256(f"{key}\n{toolchain.identity}".encode()).hexdigest() + ".json"
     return _folder(root, name) / name
@@ -220,9 +207,13 @@ def _sha256(path: Path, modified_ns: int, size: int) -> str:  # noqa: ARG001 - p
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+@cache
 def _private_root() -> Path:
-    if not _private:
-        folder = Path(tempfile.mkdtemp(prefix="autotune-"))
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        _private.append(folder)
-    return _private[0]
+    """The folder of this process, made once a cache could not be written."""
+    folder = Path(tempfile.mkdtemp(prefix="autotune-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _has_private_root() -> bool:
+    return _private_root.cache_info().currsize > 0

@@ -9,20 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from autotune.compile.batches import compile_batch
+from autotune.compile.batches import compile_one
 from autotune.compile.cache import Cache, default_root
 from autotune.compile.hostcxx import RuntimeCxx, find_compiler
-from autotune.compile.toolchain import (
-    Batch,
-    BuildError,
-    Built,
-    CompileFailure,
-    Toolchain,
-    VariantSource,
-    run_compiler,
-)
+from autotune.compile.toolchain import Batch, BuildError, Built, Toolchain, VariantSource, run_compiler
 from autotune.declaration import hashed, reached, together
-from autotune.errors import CompilerError
 
 __all__ = ["cuda_library", "library"]
 
@@ -53,10 +44,8 @@ def cuda_library(source: Path, arch: str) -> ctypes.CDLL:
 
 
 def _loaded(batch: Batch, toolchain: Toolchain, compiler: str) -> ctypes.CDLL:
-    (built,) = compile_batch(batch, toolchain, Cache(default_root()))
-    if isinstance(built, CompileFailure):
-        raise CompilerError(f"{compiler} does not compile {batch.source.name}: {built.message}")
-    return ctypes.CDLL(str(built.image))
+    failed = f"{compiler} does not compile {batch.source.name}: "
+    return ctypes.CDLL(str(compile_one(batch, toolchain, Cache(default_root()), failed).image))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.compile import Cache, CompileFailure, Variant, batch, compile_batch
+from autotune.compile import Cache, Variant, batch, compile_one
 from autotune.declaration import Configuration, Family, Inputs
 from autotune.device.backend import Backend, Module, Placed
 from autotune.device.execution import Execution
@@ -20,7 +20,7 @@ from autotune.device.foreign import View
 from autotune.device.ordering import Ordering, order_key
 from autotune.device.placed import PlacedInput, Shared, Windowed, linear
 from autotune.device.transform import Mover, is_as_stored, raw, refusal, staged
-from autotune.errors import CompilerError, DeviceError
+from autotune.errors import DeviceError
 from autotune.layout import Bytes, Layout, Order, Stored, Window, cut, merged, slack, steps, view_room
 
 __all__ = ["Resident", "can_be_staged", "compiled_module", "is_cut", "run_once"]
@@ -316,10 +316,8 @@ def run_once(
 
 def compiled_module(backend: Backend, cache: Cache, variant: Variant) -> Module:
     """The variant compiled (or from the cache) and loaded. Raises CompilerError, LaunchError."""
-    (compiled,) = compile_batch(batch(variant.family, (variant,)), backend.toolchain(), cache)
-    if isinstance(compiled, CompileFailure):
-        raise CompilerError(f"{variant.configuration.id} does not compile:\n{compiled.message}")
-    return backend.load(compiled)
+    failed = f"{variant.configuration.id} does not compile:\n"
+    return backend.load(compile_one(batch(variant.family, (variant,)), backend.toolchain(), cache, failed))
 
 
 def can_be_staged(variant: Variant, name: str, array: NDArray[Any]) -> bool:

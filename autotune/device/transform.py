@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.compile import Batch, Cache, CompileFailure, Geometry, VariantSource, compile_batch
+from autotune.compile import Batch, Cache, Geometry, VariantSource, compile_one
 from autotune.device.backend import Backend, Launch, Module, Placed
 from autotune.device.foreign import View
-from autotune.errors import CompilerError
 from autotune.files import include_dir
 from autotune.layout import Layout, Stored
 
@@ -159,8 +158,8 @@ class Mover:
     def _loaded(self) -> Module:
         with self._lock:
             if self._module is None:
-                (built,) = compile_batch(batch(), self._backend.toolchain(), self._cache)
-                if isinstance(built, CompileFailure):
-                    raise CompilerError(f"the kernel that moves arrays does not compile: {built.message}")
-                self._module = self._backend.load(built)
+                failed = "the kernel that moves arrays does not compile: "
+                self._module = self._backend.load(
+                    compile_one(batch(), self._backend.toolchain(), self._cache, failed)
+                )
             return self._module

@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from autotune.compile import Batch, Cache, CompileFailure, Geometry, VariantSource, compile_batch
+from autotune.compile import Batch, Cache, Geometry, VariantSource, compile_one
 from autotune.device import Backend, Module, Placed
-from autotune.errors import CompilerError
 from autotune.hardware import Device
 from autotune.layout import Stored, handle
 from autotune.measure.sampling import median, spread
@@ -96,9 +95,7 @@ def batch() -> Batch:
 
 def measured(backend: Backend, cache: Cache) -> dict[str, Any]:
     """Run every microbenchmark. Raises CompilerError, LaunchError."""
-    (built,) = compile_batch(batch(), backend.toolchain(), cache)
-    if isinstance(built, CompileFailure):
-        raise CompilerError(f"the microbenchmarks do not compile: {built.message}")
+    built = compile_one(batch(), backend.toolchain(), cache, "the microbenchmarks do not compile: ")
     device = backend.device
     nbytes = _power_of_two(min(_MOST_BYTES, device.limits.memory_bytes // 8))
     with ExitStack() as placed:

@@ -1,5 +1,6 @@
 """The cache on real files: torn, foreign, missing, and not writable."""
 
+import functools
 import json
 import os
 import subprocess
@@ -83,7 +84,9 @@ def test_a_flipped_letter_in_an_entry_is_a_miss(fake, cache):
 
 @pytest.fixture
 def no_private_folder(monkeypatch):
-    monkeypatch.setattr(cache_module, "_private", [])
+    monkeypatch.setattr(
+        cache_module, "_private_root", functools.cache(cache_module._private_root.__wrapped__)
+    )
     monkeypatch.setattr(cache_module, "_warned", set())
 
 

@@ -1,5 +1,6 @@
 """One cache under several processes at once: never torn, nothing lost, whoever is killed."""
 
+import functools
 import hashlib
 import multiprocessing
 import os
@@ -147,13 +148,15 @@ def test_four_sweeps_at_once_end_with_one_whole_cache(tmp_path):
 
 
 def test_a_disk_that_is_full_everywhere_is_one_clear_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(cache_module, "_private", [])
-    monkeypatch.setattr(cache_module, "_replace", full_disk)
+    monkeypatch.setattr(
+        cache_module, "_private_root", functools.cache(cache_module._private_root.__wrapped__)
+    )
+    monkeypatch.setattr(cache_module, "replaced", full_disk)
     cache, batch = Cache(tmp_path / "cache"), batch_of(1)
     with pytest.raises(CompilerError, match=r"No space left.*free some space.*AUTOTUNE_CACHE") as caught:
         cache.put(built(batch), batch, Fake(tmp_path / "calls"))
     assert str(tmp_path / "cache") in str(caught.value)
 
 
-def full_disk(path: Path, content: bytes) -> None:
+def full_disk(path: Path, mode: int) -> None:
     raise OSError(28, "No space left on device")

@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.compile import Cache, CompileFailure, RuntimeCxx, compile_batch, runtime_batch
-from autotune.errors import CompilerError
+from autotune.compile import Cache, RuntimeCxx, compile_one, runtime_batch
 
 __all__ = [
     "ASCENDING",
@@ -113,10 +112,8 @@ class _Runtime:
         """The address of its functions; compiled by ``command`` and cached in ``root`` when it is first wanted."""
         with self._lock:
             if not self._table:
-                (built,) = compile_batch(runtime_batch(), RuntimeCxx(command), Cache(root))
-                if isinstance(built, CompileFailure):
-                    message = f"{shlex.join(command)} does not compile the cpu runtime: {built.message}"
-                    raise CompilerError(message)
+                failed = f"{shlex.join(command)} does not compile the cpu runtime: "
+                built = compile_one(runtime_batch(), RuntimeCxx(command), Cache(root), failed)
                 library = ctypes.CDLL(str(built.image))
                 library.autotune_runtime.restype = ctypes.c_void_p
                 self._table = int(library.autotune_runtime())

@@ -11,15 +11,13 @@ from autotune.compile import (
     Batch,
     Cache,
     Compiled,
-    CompileFailure,
     Geometry,
     Toolchain,
     VariantSource,
-    compile_batch,
+    compile_one,
     default_root,
 )
 from autotune.device.cuda.memory import CudaModule
-from autotune.errors import CompilerError
 
 _SOURCE = VariantSource(
     "autotune-probe-3", "Probe", "struct Probe {};\n", ("empty", "delay", "mismatches", "strays", "checksum")
@@ -84,10 +82,8 @@ class Probe:
     def _loaded(self) -> CudaModule:
         if self._module is None:
             batch = Batch(Path(__file__).parent / "probe.cu", (), (_SOURCE,))
-            (built,) = compile_batch(batch, self._toolchain(), Cache(default_root()))
-            if isinstance(built, CompileFailure):
-                raise CompilerError(f"the measuring kernels do not compile: {built.message}")
-            self._module = self._load(built)
+            failed = "the measuring kernels do not compile: "
+            self._module = self._load(compile_one(batch, self._toolchain(), Cache(default_root()), failed))
         return self._module
 
 
