@@ -101,8 +101,8 @@ def main() -> int:
         on_gpu, on_cpu = (np.asarray(kernels[kind](*arrays)) for kind in ("cuda", "cpu"))
         np.testing.assert_allclose(on_gpu, on_cpu, *family.tolerance(names))
         taken = milliseconds(ways, asked.rounds, asked.seconds)
-        route = choosing._route  # noqa: SLF001 - what a call would do, and why
-        work, choice = kernels["cuda"]._route.first.work(inputs), route.choice(inputs)  # noqa: SLF001
+        placement = choosing._placement  # noqa: SLF001 - what a call would do, and why
+        work, choice = kernels["cuda"]._placement.first.work(inputs), placement.choice(inputs)  # noqa: SLF001
         for kind, ms in taken.items():
             times[kind][size] = work, ms
         faster = min(taken, key=lambda kind: taken[kind])
@@ -116,11 +116,11 @@ def main() -> int:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
         writer.writerows(rows)
-    slug = kernels["cpu"]._route.first.backend.device.slug  # noqa: SLF001
+    slug = kernels["cpu"]._placement.first.backend.device.slug  # noqa: SLF001
     found = crossover(file_of("cpu", slug, times["cpu"]), file_of("cuda", "gpu", times["cuda"]))
     assert found is not None
     print(yaml.safe_dump({"crossovers": {slug: {"below": found.below, "workloads": found.workloads}}}))
-    policies = kernels["cuda"]._route.first.policies  # noqa: SLF001
+    policies = kernels["cuda"]._placement.first.policies  # noqa: SLF001
     if asked.write and policies and policies.own and policies.own.path:
         record(policies.own.path, found)
         print(f"written to {policies.own.path}")

@@ -103,7 +103,7 @@ def rounds(
 def gpu_ways(folder: Path, opened: ExitStack) -> tuple[dict[str, Callable[[], Any]], Callable[[], None]]:
     """The bare launch first. Ways of libraries that are not here are left out."""
     kernel = opened.enter_context(autotune.load(folder, device="cuda"))
-    target = kernel._route.first  # noqa: SLF001 - the launch that the handle makes
+    target = kernel._placement.first  # noqa: SLF001 - the launch that the handle makes
     backend: Any = target.backend
     x = np.ones(COUNT, np.float32)
     prepared = opened.enter_context(kernel.prepare(x))
@@ -162,7 +162,7 @@ def cpu_ways(folder: Path, opened: ExitStack) -> tuple[dict[str, Callable[[], An
     execution = prepared.execution
     execution.run()
     (launch,) = execution.launches
-    backend: Any = kernel._route.first.backend  # noqa: SLF001 - as above
+    backend: Any = kernel._placement.first.backend  # noqa: SLF001 - as above
     arguments = launch.arguments
     pointers = (ctypes.c_char_p * 2)(*arguments)
     sizes = (ctypes.c_ulonglong * 2)(*map(len, arguments))

@@ -140,6 +140,24 @@ class Variant:
         name = f"V{key[:16]}"
         return VariantSource(key, name, f"struct {name} {{\n{self.members}\n}};\n", kernels, checks)
 
+    def order_policies(self, name: str = "") -> list[Policy]:
+        """The order policies; with ``name`` those that move the array or renumber what is in it."""
+        orders = list(self.family.space.order_policies)
+        if not name:
+            return orders
+        data = self.family.data[name]
+        spaces = {*data.shape, *(member.link for member in data.fields)}
+        return [policy for policy in orders if spaces & set(policy.data)]
+
+    def is_reordered(self, name: str = "") -> bool:
+        """Whether an order policy permutes anything; with ``name``, extents of that array or links in it."""
+        makers = self.family.orders
+        return any(self.configuration[policy.name] in makers for policy in self.order_policies(name))
+
+    def is_cut(self, name: str) -> bool:
+        """Whether the array goes through constant memory in windows, into which the host cuts it."""
+        return name in self.family.windowed and self.layouts[name].memory == "constant"
+
     def geometry(self, kernel: Kernel, names: Mapping[str, Any]) -> Geometry:
         """Launch geometry with ``names`` (extents, policies, options, scalars) bound."""
         block, shared_bytes = self.block(kernel, names)
@@ -164,10 +182,10 @@ class Variant:
     def _array_refusal(self, name: str, layout: Layout, names: Mapping[str, Any], limits: Limits) -> str:
         if layout.data.of:
             owner = self.layouts[layout.data.of]
-            whole = owner.room(tuple(int(names[extent]) for extent in owner.data.shape))
+            whole = owner.room(owner.data.shape_for(names))
             return view_refusal(layout, view_room(layout, names), whole, limits)
-        shape = tuple(int(names[extent]) for extent in layout.data.shape)
-        shape = shape_at_once(layout, self.family.windowed.get(name, ""), shape, limits)
+        extent = self.family.windowed.get(name, "")
+        shape = shape_at_once(layout, extent, layout.data.shape_for(names), limits)
         return layout.room(shape).refusal(layout.data, limits)
 
 

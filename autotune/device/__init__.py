@@ -22,9 +22,8 @@ from autotune.device.cpu.native import Launch, runtime
 from autotune.device.execution import Execution
 from autotune.device.foreign import View
 from autotune.device.open import device_names, open_backend
-from autotune.device.ordering import order_policies
 from autotune.device.placed import PlacedInput, Shared, linear
-from autotune.device.resident import Resident, can_be_staged, compiled_module, is_cut, run_once
+from autotune.device.resident import Resident, can_be_staged, compiled_module, run_once
 from autotune.device.transform import Mover, alignment, is_as_stored, raw, refusal, staged
 
 if TYPE_CHECKING:
@@ -60,10 +59,8 @@ __all__ = [
     "devices",
     "foreign",
     "is_as_stored",
-    "is_cut",
     "linear",
     "open_backend",
-    "order_policies",
     "raw",
     "refusal",
     "run_once",

@@ -8,11 +8,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from autotune.compile import Variant
-from autotune.declaration import Inputs, Policy
+from autotune.declaration import Inputs
 from autotune.errors import AutotuneError, FamilyError
 from autotune.layout import Order, reordered
 
-__all__ = ["Ordering", "order_key", "order_policies"]
+__all__ = ["Ordering", "order_key"]
 
 
 _MOVED_KEPT = 2  # of each array
@@ -89,24 +89,14 @@ def _asked(maker: Callable[[Mapping[str, NDArray[Any]]], Any], inputs: Inputs, p
         ) from problem
 
 
-def order_policies(variant: Variant, name: str = "") -> list[Policy]:
-    """The order policies; with ``name`` those that move the array or renumber what is in it."""
-    orders = list(variant.family.space.order_policies)
-    if not name:
-        return orders
-    data = variant.family.data[name]
-    spaces = {*data.shape, *(member.link for member in data.fields)}
-    return [policy for policy in orders if spaces & set(policy.data)]
-
-
 def order_key(variant: Variant, name: str) -> str:
-    """The values of the order policies that ``order_policies`` gives for the array; "" where there are none."""
+    """The values of the order policies that ``Variant.order_policies`` gives for the array; "" where there are none."""
     chosen = variant.configuration
-    return " ".join(f"{policy.name}={chosen[policy.name]}" for policy in order_policies(variant, name))
+    return " ".join(f"{policy.name}={chosen[policy.name]}" for policy in variant.order_policies(name))
 
 
 def _ordered_spaces(variant: Variant) -> Iterator[tuple[Any, str, str]]:
     """(the order's name, index space, key of that order) of each order policy."""
-    for policy in order_policies(variant):
+    for policy in variant.order_policies():
         value = variant.configuration[policy.name]
         yield from ((value, space, f"{policy.name}={value} {space}") for space in policy.data)

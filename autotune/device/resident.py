@@ -23,7 +23,7 @@ from autotune.device.transform import Mover, is_as_stored, raw, refusal, staged
 from autotune.errors import DeviceError
 from autotune.layout import Bytes, Layout, Order, Stored, Window, cut, merged, slack, steps, view_room
 
-__all__ = ["Resident", "can_be_staged", "compiled_module", "is_cut", "run_once"]
+__all__ = ["Resident", "can_be_staged", "compiled_module", "run_once"]
 
 
 _MEMORY_SHARE = 0.5  # of the device's memory, for inputs in layouts that are not in use
@@ -117,7 +117,7 @@ class Resident:
         key += "" if is_used else " unused"
         extent = variant.family.windowed.get(group[0], "")
         step = 0  # elements in a window
-        if extent and variant.layouts[group[0]].memory == "constant":
+        if variant.is_cut(group[0]):
             limits = self.backend.device.limits
             step = steps(variant.layouts, variant.family.windowed, self.inputs.sizes, limits)[extent]
             key += f" by {step}"
@@ -268,7 +268,7 @@ class Resident:
             return self.lent[name]
         key = f"{name} {layout!r}"  # not its C++ type, which knows nothing of padding
         if key not in self._outputs:
-            shape = tuple(self.inputs.sizes[extent] for extent in variant.family.data[name].shape)
+            shape = variant.family.data[name].shape_for(self.inputs.sizes)
             self._outputs[key] = self.backend.place(layout.room(shape), guard=self.guard)
         return self._outputs[key]
 
@@ -307,7 +307,7 @@ def run_once(
             execution = resident.execution(variant, module)
             execution.run()
             return {
-                data.name: execution.restore(data.name, tuple(inputs.sizes[e] for e in data.shape))
+                data.name: execution.restore(data.name, data.shape_for(inputs.sizes))
                 for data in family.outputs
             }
         finally:
@@ -324,14 +324,9 @@ def can_be_staged(variant: Variant, name: str, array: NDArray[Any]) -> bool:
     """Whether the layout of a canonical array of the host is better applied on the GPU: there is something to do, and
     it can be done there. The bytes that are copied may be more, but they need not be moved about on the host."""
     layout = variant.layouts[name]
-    if layout.is_canonical(array.shape) or order_key(variant, name) or is_cut(variant, name):
+    if layout.is_canonical(array.shape) or order_key(variant, name) or variant.is_cut(name):
         return False
     return not refusal(layout, staged(array))
-
-
-def is_cut(variant: Variant, name: str) -> bool:
-    """Whether the array goes through constant memory in windows, into which the host cuts it."""
-    return name in variant.family.windowed and variant.layouts[name].memory == "constant"
 
 
 def _bytes(stored: Stored) -> Bytes:

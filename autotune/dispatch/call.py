@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.declaration import Family, Inputs
-from autotune.device import Lender, View
-from autotune.device import foreign as interop
+from autotune.device import Lender, View, foreign
 from autotune.errors import UnknownName, UsageError, WorkloadError
 from autotune.layout import Data, canonical, check_links
 
@@ -77,9 +76,9 @@ def arguments(
 def taken(data: Data, array: Any, stream: int = 0) -> Any:
     """``array`` checked: a View of what is on a GPU, else a canonical array. The values of a View are not looked at,
     since that would have to wait for them. Raises WorkloadError."""
-    seen = interop.view(array, stream)
+    seen = foreign.view(array, stream)
     if seen is None:
-        return canonical(data, interop.as_host(array))
+        return canonical(data, foreign.as_host(array))
     if len(seen.shape) != len(data.shape):
         raise WorkloadError(
             f"{data.name}: {len(seen.shape)} dimensions given, {len(data.shape)} needed ({', '.join(data.shape)})"
@@ -93,10 +92,10 @@ def request(family: Family, kept: Arguments, given: Arguments, stream: Any, exam
     """A call with ``given`` on top of ``kept``, whose arrays were ``taken`` before. ``stream`` is the caller's, or
     None for the one on which the library of the first GPU array works. ``example`` stands in where no array is given.
     Raises WorkloadError, UsageError, UnknownName."""
-    first = next((a for a in given.arrays.values() if interop.view(a) is not None), None)
+    first = next((a for a in given.arrays.values() if foreign.view(a) is not None), None)
     if first is None:
         first = example if example is not None else next(iter(given.arrays.values()), None)
-    handle = interop.current_stream(first) if stream is None else interop.stream_handle(stream)
+    handle = foreign.current_stream(first) if stream is None else foreign.stream_handle(stream)
     arrays = {**kept.arrays, **{n: taken(family.data[n], a, handle) for n, a in given.arrays.items()}}
     inputs = Inputs.of(family, arrays, {**kept.options, **given.options}, {**kept.scalars, **given.scalars})
     if family.has_links:
@@ -151,7 +150,7 @@ class Result:
     def fetched(self, made: NDArray[Any], example: Any) -> Any:
         """An output that came to the host, as the caller wants it; ``example`` shows the kind of a new array."""
         if self.array is None:
-            return interop.like(example, made)
+            return foreign.like(example, made)
         np.copyto(self.array, made)
         return self.array
 
@@ -161,14 +160,14 @@ def results(family: Family, asked: Request, out: Any, can_lend: bool) -> list[Re
     is about arrays there and the device ``can_lend``. Raises UsageError for a name that is no output, WorkloadError
     for an array of another shape or other elements."""
     given = _by_name(family, out)
-    on_gpu = can_lend and interop.view(asked.example, asked.stream) is not None
+    on_gpu = can_lend and foreign.view(asked.example, asked.stream) is not None
     found = []
     for data in family.outputs:
-        shape = tuple(asked.inputs.sizes[extent] for extent in data.shape)
+        shape = data.shape_for(asked.inputs.sizes)
         array = given.get(data.name)
         if array is None and on_gpu:
-            array = interop.allocator(asked.example, shape, data.dtype)()
-        view = None if array is None else interop.view(array, asked.stream)
+            array = foreign.allocator(asked.example, shape, data.dtype)()
+        view = None if array is None else foreign.view(array, asked.stream)
         if view is not None:
             view = _as_records(view, data, shape)
         if array is not None:
@@ -193,7 +192,7 @@ def _by_name(family: Family, out: Any) -> Mapping[str, Any]:
 
 
 def _as_records(view: View, data: Data, shape: tuple[int, ...]) -> View:
-    """Bytes of records (interop.allocator for torch) as the records they are."""
+    """Bytes of records (foreign.allocator for torch) as the records they are."""
     as_bytes = (*shape, data.dtype.itemsize)
     if data.record and view.dtype == np.uint8 and view.shape == as_bytes and view.is_contiguous:
         return replace(view, shape=shape, strides=view.strides[:-1], dtype=data.dtype)

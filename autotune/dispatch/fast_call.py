@@ -1,26 +1,28 @@
-"""The shortest way of a call: the same kinds of arrays on a GPU as the time before, only at other addresses."""
+"""The fast path of a call: the same kinds of arrays on a GPU as the time before, only at other addresses."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from autotune.device import Lender
-from autotune.device import foreign as interop
-from autotune.dispatch.bound import Bound
+from autotune.device import Lender, foreign
 from autotune.dispatch.call import Request
+from autotune.dispatch.launcher import Launcher
 
-__all__ = ["MISSED", "Given", "Ready", "ready"]
+__all__ = ["MISSED", "FastCall", "RawCall", "fast_call"]
 
 
 # Answers (arrays by place, out, stream, what was named) when they differ from the call before in addresses only, else
 # MISSED. Nothing is converted, checked or chosen on the way. One thread at a time.
-Ready = Callable[[Sequence[Any], Any, Any, Mapping[str, Any]], Any]
+FastCall = Callable[[Sequence[Any], Any, Any, Mapping[str, Any]], Any]
 
 MISSED = object()
 
+# Of an array like the one it was made for: the address. Of any other: -1.
+_Address = Callable[[Any], int]
 
-class Given(NamedTuple):
+
+class RawCall(NamedTuple):
     """A call as it was made: arrays by place, the stream, and what was named, options and scalars for one."""
 
     arrays: tuple[Any, ...]
@@ -28,59 +30,53 @@ class Given(NamedTuple):
     named: Mapping[str, Any]
 
 
-def ready(
-    lender: Lender, bound: Bound, asked: Request, call: Given, result: Any, is_new: bool
-) -> Ready | None:
-    """The shortest way of ``call``, which was just made: ``result`` is what it gave (``is_new``: made for it). None
-    when something about it has to be looked at each time."""
-    arrays, stream, known_names = call
-    launches, (output,) = bound.call, bound.execution.variant.family.outputs
-    if launches is None or len(arrays) != len(asked.sent) or not _stay(known_names):
+def fast_call(
+    lender: Lender, launcher: Launcher, request: Request, call: RawCall, result: Any, is_new: bool
+) -> FastCall | None:
+    """The fast path of ``call``, which was just made: ``result`` is what it gave (``is_new``: made for it). None when
+    something about it has to be looked at each time."""
+    launches, (output,) = launcher.call, launcher.execution.variant.family.outputs
+    if launches is None or len(call.arrays) != len(request.sent) or not _stay(call.named):
         return None
-    known = []
-    for array, name in [*zip(arrays, asked.sent, strict=True), (result, output.name)]:
-        if interop.view(array) is None or not bound.place(name):
-            return None
-        read = interop.reader(array)
-        address, signature = read(array)
-        waits = getattr(asked.inputs.arrays.get(name), "stream", None) not in (None, asked.stream)
-        unaligned = bound.alignment(name) - 1
-        if address & unaligned or waits:
-            return None
-        known.append((type(array), read, signature, bound.place(name), unaligned))
-    *inputs, (kind, read_result, expected, place, gaps) = known
-    count, handle, point = len(inputs), asked.stream, bound.point
-    current = interop.stream_asker(asked.example) if stream is None else None
-    shape = tuple(asked.inputs.sizes[extent] for extent in output.shape)
-    make = interop.allocator(asked.example, shape, output.dtype) if is_new else None
+    names = [*request.sent, output.name]
+    found = [
+        _address_of(launcher, request, name, array)
+        for name, array in zip(names, (*call.arrays, result), strict=True)
+    ]
+    addresses = [address for address in found if address is not None]
+    if len(addresses) < len(found):
+        return None
+    *inputs, (output_address, output_place) = zip(addresses, map(launcher.place, names), strict=True)
+    make = None
+    if is_new:
+        shape = output.shape_for(request.inputs.sizes)
+        make = foreign.allocator(request.example, shape, output.dtype)
+    current = foreign.stream_asker(request.example) if call.stream is None else None
+    count, stream, known_names = len(call.arrays), call.stream, call.named
+    handle, point = request.stream, launcher.point
 
-    def run(given: Sequence[Any], out: Any, on: Any, named: Mapping[str, Any]) -> Any:
+    def run(arrays: Sequence[Any], out: Any, on: Any, named: Mapping[str, Any]) -> Any:
         if (
-            len(given) != count
+            len(arrays) != count
             or on is not stream
             or (out is None) is not is_new
             or ((named or known_names) and not _are_same(named, known_names))
+            or (current is not None and current() != handle)
         ):
             return MISSED
-        if current is not None and current() != handle:
-            return MISSED
-        addresses = []
-        for array, (type_, read, signature, _, unaligned) in zip(given, inputs, strict=True) if count else ():
-            if type(array) is not type_:
+        given = []
+        for array, (address_of, place) in zip(arrays, inputs, strict=True) if count else ():
+            address = address_of(array)
+            if address < 0:
                 return MISSED
-            address, seen = read(array)
-            if seen != signature or address & unaligned:
-                return MISSED
-            addresses.append(address)
+            given.append((place, address))
         made = out if make is None else make()
-        if type(made) is not kind:
+        address = output_address(made)
+        if address < 0:
             return MISSED
-        address, seen = read_result(made)
-        if seen != expected or address & gaps:
-            return MISSED
-        point(place, address)
-        for index, address in enumerate(addresses):
-            point(inputs[index][3], address)
+        point(output_place, address)
+        for place, address in given:
+            point(place, address)
         if handle:
             with lender.on(handle):
                 launches()
@@ -89,6 +85,25 @@ def ready(
         return made
 
     return run
+
+
+def _address_of(launcher: Launcher, request: Request, name: str, array: Any) -> _Address | None:
+    """For arrays like ``array``, which was given for ``name``; None where each has to be looked at."""
+    if foreign.view(array) is None or not launcher.place(name):
+        return None
+    kind, read, misaligned = type(array), foreign.reader(array), launcher.alignment(name) - 1
+    at, signature = read(array)
+    waits = getattr(request.inputs.arrays.get(name), "stream", None) not in (None, request.stream)
+    if at & misaligned or waits:
+        return None
+
+    def address(other: Any) -> int:
+        if type(other) is not kind:
+            return -1
+        at, seen = read(other)
+        return at if seen == signature and not at & misaligned else -1
+
+    return address
 
 
 def _stay(named: Mapping[str, Any]) -> bool:

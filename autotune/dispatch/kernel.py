@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from autotune.compile import Cache, default_root
 from autotune.declaration import Family, Inputs, load_family
-from autotune.device import LaunchError
-from autotune.device import foreign as interop
+from autotune.device import Closing, LaunchError, foreign
 from autotune.dispatch.call import Arguments, Request, arguments, request, taken
-from autotune.dispatch.fast_call import MISSED, Given
+from autotune.dispatch.fast_call import MISSED, RawCall
+from autotune.dispatch.placement import Placement
 from autotune.dispatch.prepared import Prepared
-from autotune.dispatch.route import Route
 from autotune.dispatch.target import Target
 from autotune.errors import AutotuneError, CompilerError, DeviceError, UnknownName
 from autotune.files import policy_folders
@@ -58,7 +57,7 @@ def load(
     return Kernel(found, device, policies, kept, accuracy, objective)
 
 
-class Kernel:
+class Kernel(Closing):
     """A family ready to be called; a context manager. For any number of threads; calls on one device take turns."""
 
     def __init__(
@@ -73,7 +72,7 @@ class Kernel:
         if objective not in OBJECTIVES:
             raise UnknownName("objective", objective, OBJECTIVES)
         self.family = family
-        self._route = Route(
+        self._placement = Placement(
             family, device, policy_folders(policies, family.folder), cache, accuracy, objective
         )
         self._lock = threading.RLock()
@@ -86,33 +85,27 @@ class Kernel:
     @property
     def device(self) -> str:
         """The name of the device that calls go to, unless the cpu is faster for them."""
-        return self._route.first.backend.device.name
+        return self._placement.first.backend.device.name
 
     @property
     def kind(self) -> str:
         """cpu or cuda."""
-        return self._route.first.kind
+        return self._placement.first.kind
 
     @property
     def memory_bytes(self) -> int:
         """The device's memory."""
-        return self._route.first.backend.device.limits.memory_bytes
+        return self._placement.first.backend.device.limits.memory_bytes
 
     def device_for(self, inputs: Inputs) -> str:
         """The name of the device on which ``inputs`` run."""
-        return self._route.target_for(inputs).backend.device.name
+        return self._placement.target_for(inputs).backend.device.name
 
     def __repr__(self) -> str:
-        policies = self._route.first.policies
+        policies = self._placement.first.policies
         entries = len(policies.entries) if policies else 0
         told = "closed" if self._closed else f"on {self.device}, {entries} entries in its policy file"
         return f"<Kernel {self.family.name} {told}>"
-
-    def __enter__(self) -> "Kernel":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Release what was prepared, modules, memory and the device. Safe to call twice."""
@@ -123,7 +116,7 @@ class Kernel:
             for prepared in (*self._handles, *self._calls.values()):
                 prepared.close()
             self._calls.clear()
-            self._route.close()
+            self._placement.close()
 
     # -- calls ------------------------------------------------------------------------------------------------
 
@@ -142,15 +135,15 @@ class Kernel:
                 return found
         names = [data.name for data in self.family.inputs]
         asked = request(self.family, _NOTHING, arguments(self.family, names, arrays, named), stream, None)
-        return self._answer(asked, out, Given(arrays, stream, named))
+        return self._answer(asked, out, RawCall(arrays, stream, named))
 
-    def _answer(self, asked: Request, out: Any, call: Given | None) -> Any:
-        target = self._route.target_for(asked.inputs, asked.example, out)
+    def _answer(self, asked: Request, out: Any, call: RawCall | None) -> Any:
+        target = self._placement.target_for(asked.inputs, asked.example, out)
         try:
             calls = self._calls_on(target)
             answer = calls.answer(asked, out, call)
         except (LaunchError, DeviceError, CompilerError) as problem:
-            other = self._route.after_failure(target, problem, asked.inputs)
+            other = self._placement.after_failure(target, problem, asked.inputs)
             if other is None:
                 raise
             calls = self._calls_on(other)
@@ -190,10 +183,10 @@ class Kernel:
             kept = replace(
                 given, arrays={name: taken(self.family.data[name], a) for name, a in given.arrays.items()}
             )
-            on_gpu = [a for a in given.arrays.values() if interop.view(a) is not None]
+            on_gpu = [a for a in given.arrays.values() if foreign.view(a) is not None]
             example = next(iter(on_gpu or given.arrays.values()), None)
-        self._calls_on(self._route.first)  # not closed
-        prepared = Prepared(self._route.first, kept, example)
+        self._calls_on(self._placement.first)  # not closed
+        prepared = Prepared(self._placement.first, kept, example)
         self._handles.add(prepared)
         return prepared
 
@@ -201,7 +194,7 @@ class Kernel:
 
     def explain(self, inputs: Inputs) -> tuple[Candidate, list[Candidate]]:
         """The candidate taken for ``inputs`` and those passed over, each with its reason."""
-        return self._route.target_for(inputs).explain(inputs)
+        return self._placement.target_for(inputs).explain(inputs)
 
 
 def _close_all() -> None:

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from autotune.compile import Variant
 from autotune.declaration import Inputs
-from autotune.device import Execution, LaunchError, Resident, View
-from autotune.device import foreign as interop
-from autotune.dispatch.bound import HOST, Bound, can_be_refilled, way_in, way_out
+from autotune.device import Closing, Execution, LaunchError, Resident, View, foreign
 from autotune.dispatch.call import (
     Arguments,
     Request,
@@ -23,7 +21,8 @@ from autotune.dispatch.call import (
     results,
     wait_for_content,
 )
-from autotune.dispatch.fast_call import MISSED, Given, Ready, ready
+from autotune.dispatch.fast_call import MISSED, FastCall, RawCall, fast_call
+from autotune.dispatch.launcher import HOST, Launcher, can_be_refilled, transfer_in, transfer_out
 from autotune.dispatch.target import Chosen, Target
 from autotune.errors import UsageError, WorkloadError
 from autotune.layout import canonical, check_links
@@ -31,12 +30,12 @@ from autotune.layout import canonical, check_links
 __all__ = ["Prepared"]
 
 
-_BOUND = 8  # sizes, streams and kinds of arrays that are kept ready at a time
+_MOST_LAUNCHERS = 8  # sizes, streams and kinds of arrays that are kept ready at a time
 
 _MEMORY_SHARE = 0.25  # of the device's memory, for what is kept ready
 
 
-class Prepared:
+class Prepared(Closing):
     """Inputs that stay on the device, under the configuration chosen for them. Call it with the others.
 
     ``handle(*arrays, out=None, stream=None, **named)`` takes the inputs that were not prepared, in declared order or
@@ -52,8 +51,8 @@ class Prepared:
         self._kept = replace(kept, arrays=dict(kept.arrays))
         self._example = example
         self._lock = threading.RLock()
-        self._bound: dict[object, Bound] = {}
-        self._ready: Ready | None = None
+        self._launchers: dict[object, Launcher] = {}
+        self._fast_call: FastCall | None = None
         self._closed = False
         if parent is None and self._family.has_links:
             sizes = known_sizes(self._family, kept.arrays)
@@ -64,9 +63,9 @@ class Prepared:
         self._resident = self._made_resident(parent)
         self._whole: Request | None = None
         self._chosen: Chosen | None = None
-        self._execution: Bound | None = None
+        self._whole_launcher: Launcher | None = None
         if target.lender and any(isinstance(array, View) for array in self._kept.arrays.values()):
-            target.lender.wait_for(interop.current_stream(example))  # from now on any stream may use them
+            target.lender.wait_for(foreign.current_stream(example))  # from now on any stream may use them
         if not self._rest:
             self._place(parent)
 
@@ -128,13 +127,13 @@ class Prepared:
         chosen = self.chosen
         with self._lock:
             self._check_open()
-            if self._execution is None:
+            if self._whole_launcher is None:
                 assert self._whole is not None
                 with self._target.backend.current():
-                    self._execution = Bound(
+                    self._whole_launcher = Launcher(
                         self._target, chosen, self._inputs(self._whole), self._resident, {}, {}, {}
                     )
-            return self._execution.execution
+            return self._whole_launcher.execution
 
     # -- calls ------------------------------------------------------------------------------------------------
 
@@ -144,17 +143,17 @@ class Prepared:
             return found
         given = arguments(self._family, self._rest, arrays, named)
         asked = request(self._family, self._kept, given, stream, self._example)
-        return self.answer(asked, out, Given(arrays, stream, named))
+        return self.answer(asked, out, RawCall(arrays, stream, named))
 
     def again(self, arrays: tuple[Any, ...], out: Any, stream: Any, named: Mapping[str, Any]) -> Any:
         """The call, when it is like the one before in all but addresses; else MISSED."""
-        now = self._ready
+        now = self._fast_call
         if now is None:
             return MISSED
         with self._lock:
-            return now(arrays, out, stream, named) if self._ready is now else MISSED
+            return now(arrays, out, stream, named) if self._fast_call is now else MISSED
 
-    def answer(self, asked: Request, out: Any, call: Given | None = None) -> Any:
+    def answer(self, asked: Request, out: Any, call: RawCall | None = None) -> Any:
         """The outputs for ``asked``: one, or a dict of them when the family has several. ``call`` is how it was asked,
         where the next call may be the same."""
         with self._lock, self._on(asked.stream), self._target.backend.current():
@@ -167,82 +166,83 @@ class Prepared:
             views = {r.data.name: r.view for r in places if r.view} if lender else {}
             if lender:
                 wait_for_content(lender, asked, views)
-            made, bound, key = self._run(asked, places, views)
+            made, launcher, key = self._run(asked, places, views)
             if lender and views and call is not None and key is not None:
                 (result,) = places if len(places) == 1 else (None,)
                 same = result is not None and out is not None and not isinstance(out, Mapping)
                 if result is not None and (out is None or same):
-                    self._ready = ready(lender, bound, asked, call, result.array, out is None)
+                    self._fast_call = fast_call(lender, launcher, asked, call, result.array, out is None)
             return made
 
     def _run(
         self, asked: Request, places: list[Result], views: Mapping[str, View]
-    ) -> tuple[Any, Bound, object | None]:
-        bound, key = self._bound_for(asked, views)
+    ) -> tuple[Any, Launcher, object | None]:
+        launcher, key = self._launcher_for(asked, views)
         try:
-            bound.run(views)
+            launcher.run(views)
             made = {
-                r.data.name: r.array if r.view else r.fetched(bound.fetch(r.data), asked.example)
+                r.data.name: r.array if r.view else r.fetched(launcher.fetch(r.data), asked.example)
                 for r in places
             }
         finally:
             if key is None:
-                bound.close()
-        return (next(iter(made.values())) if len(made) == 1 else made), bound, key
+                launcher.close()
+        return (next(iter(made.values())) if len(made) == 1 else made), launcher, key
 
-    def _bound_for(self, asked: Request, views: Mapping[str, View]) -> tuple[Bound, object | None]:
+    def _launcher_for(self, asked: Request, views: Mapping[str, View]) -> tuple[Launcher, object | None]:
         """What runs the call, with its content sent; the key under which it is kept, None when it is for once."""
         chosen = self._target.chosen(asked.inputs)
         variant = chosen.variant
         self._settle(variant)
         inputs = self._inputs(asked)
         lends = self._target.lender is not None
-        ways_in = {name: way_in(variant, name, inputs.arrays[name], lends) for name in asked.sent}
+        inward = {name: transfer_in(variant, name, inputs.arrays[name], lends) for name in asked.sent}
         sent = {
-            name: self._on_host(name, inputs.arrays[name]) if way == HOST else inputs.arrays[name]
-            for name, way in ways_in.items()
+            name: self._on_host(name, inputs.arrays[name]) if how == HOST else inputs.arrays[name]
+            for name, how in inward.items()
         }
-        ways_out = {name: way_out(variant, name, view) for name, view in views.items()}
+        outward = {name: transfer_out(variant, name, view) for name, view in views.items()}
         key: object | None = (
             tuple(inputs.sizes.items()), tuple(inputs.options.items()), tuple(inputs.scalars.items()),
-            asked.stream, tuple(ways_in.items()), tuple(ways_out.items()),
+            asked.stream, tuple(inward.items()), tuple(outward.items()),
             tuple((v.dtype, v.strides) for v in (*sent.values(), *views.values()) if isinstance(v, View)),
         )  # fmt: skip
-        found = self._bound.pop(key, None)
+        found = self._launchers.pop(key, None)
         if found is not None:
-            self._bound[key] = found  # the latest is last
+            self._launchers[key] = found  # the latest is last
             found.send(sent)
             found.receive(views)
             return found, key
         inputs = replace(inputs, arrays={**inputs.arrays, **sent})
         self._make_room()
         try:
-            made = Bound(self._target, chosen, inputs, self._resident, ways_in, views, ways_out)
+            made = Launcher(self._target, chosen, inputs, self._resident, inward, views, outward)
         except LaunchError:
-            if not self._bound:
+            if not self._launchers:
                 raise
             self._make_room(0)  # what is kept ready may have taken the memory
-            made = Bound(self._target, chosen, inputs, self._resident, ways_in, views, ways_out)
-        if not all(can_be_refilled(variant, name, lends) for name, way in ways_in.items() if way == HOST):
+            made = Launcher(self._target, chosen, inputs, self._resident, inward, views, outward)
+        if not all(can_be_refilled(variant, name, lends) for name, how in inward.items() if how == HOST):
             return made, None
-        self._bound[key] = made
+        self._launchers[key] = made
         return made, key
 
-    def _make_room(self, most: int = _BOUND - 1) -> None:
+    def _make_room(self, most: int = _MOST_LAUNCHERS - 1) -> None:
         """Keep the latest ``most``, and no more than a share of the memory."""
         share = _MEMORY_SHARE * self._target.backend.device.limits.memory_bytes
-        while self._bound and (
-            len(self._bound) > most or sum(b.footprint_bytes for b in self._bound.values()) > share
+        while self._launchers and (
+            len(self._launchers) > most
+            or sum(each.footprint_bytes for each in self._launchers.values()) > share
         ):
-            self._ready = None
-            self._bound.pop(next(iter(self._bound))).close()
+            self._fast_call = None
+            self._launchers.pop(next(iter(self._launchers))).close()
 
     def _settle(self, variant: Variant) -> None:
         """Kept arrays of a GPU that ``variant`` cannot take there are copied to the host, once."""
         kept: Any = self._kept.arrays
         for name, array in list(kept.items()):
             if isinstance(array, View) and (
-                self._target.lender is None or way_in(variant, name, array, False) == HOST
+                self._target.lender is None or transfer_in(variant, name, array, False) == HOST
             ):
                 kept[name] = self._on_host(name, array)
 
@@ -278,7 +278,7 @@ class Prepared:
             held = self._kept.arrays[name]
             if isinstance(held, View):
                 raise UsageError(f"{name} was prepared from an array on the GPU: prepare the new one")
-            given[name] = canonical(self._family.data[name], interop.as_host(interop.view(array) or array))
+            given[name] = canonical(self._family.data[name], foreign.as_host(foreign.view(array) or array))
             if given[name].shape != held.shape:
                 raise WorkloadError(f"{name}: shape {given[name].shape} given, prepared for {held.shape}")
             check_links(self._family.data[name], given[name], self._sizes())
@@ -295,10 +295,10 @@ class Prepared:
         """What was stored of the kept arrays is of old content by now, in whichever layouts."""
         with self._lock, self._target.backend.current():
             self._check_open()
-            self._ready = None
-            for bound in self._bound.values():
-                bound.close()
-            self._bound.clear()
+            self._fast_call = None
+            for launcher in self._launchers.values():
+                launcher.close()
+            self._launchers.clear()
             self._resident.close()
             self._kept = replace(self._kept, arrays={**self._kept.arrays, **given})
             self._resident = self._made_resident(None)
@@ -313,20 +313,17 @@ class Prepared:
         if self._closed:
             raise UsageError("this was closed: prepare the data again")
 
-    def __enter__(self) -> "Prepared":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """Free what is on the device. Safe to call twice."""
         with self._lock:
             if self._closed:
                 return
-            self._closed, self._ready = True, None
+            self._closed, self._fast_call = True, None
             with self._target.backend.current():
-                for bound in (*self._bound.values(), *([self._execution] if self._execution else [])):
-                    bound.close()
-                self._bound.clear()
+                for launcher in (
+                    *self._launchers.values(),
+                    *([self._whole_launcher] if self._whole_launcher else []),
+                ):
+                    launcher.close()
+                self._launchers.clear()
                 self._resident.close()

@@ -81,6 +81,10 @@ class Data:
         members: DTypeLike = [(f.name, f.type) for f in self.fields] if self.record else self.fields[0].type
         return np.dtype(members)
 
+    def shape_for(self, sizes: Mapping[str, Any]) -> tuple[int, ...]:
+        """Its shape with the extents of ``sizes``."""
+        return tuple(int(sizes[extent]) for extent in self.shape)
+
 
 def canonical(data: Data, array: Any) -> NDArray[Any]:
     """``array`` as the declared dtype and rank, its values inside the declared range: the same object where it is so

@@ -22,7 +22,7 @@ def view_room(layout: Layout, sizes: Mapping[str, Any]) -> Stored:
     """Where the view's elements lie in its array, from the array's begin: rows are ``pitch`` elements apart, or follow
     each other where none is declared. ``sizes`` binds the extents."""
     data = layout.data
-    extents = tuple(int(sizes[name]) for name in data.shape)
+    extents = data.shape_for(sizes)
     strides = [1]
     for axis in range(len(extents) - 1, 0, -1):
         is_row = axis == len(extents) - 1

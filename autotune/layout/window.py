@@ -44,7 +44,7 @@ def constant_places(layouts: Mapping[str, Layout], sizes: Mapping[str, int]) -> 
     if sum(map(_whole_texels, most.values())) > whole:
         for name, layout in there.items():
             if sizes.keys() >= set(layout.data.shape):
-                size = layout.room(tuple(sizes[extent] for extent in layout.data.shape)).nbytes
+                size = layout.room(layout.data.shape_for(sizes)).nbytes
                 most[name] = min(most[name], size)
     parts, left = {}, whole
     for others, name in zip(range(len(most), 0, -1), sorted(most, key=most.__getitem__), strict=True):
@@ -88,8 +88,9 @@ def steps(
     for name, extent in windowed.items():
         layout = layouts[name]
         if layout.memory == "constant":
-            shape = tuple(sizes[other] for other in layout.data.shape)
-            count = shape_at_once(layout, extent, shape, limits)[layout.data.shape.index(extent)]
+            count = shape_at_once(layout, extent, layout.data.shape_for(sizes), limits)[
+                layout.data.shape.index(extent)
+            ]
             found[extent] = min(count, found.get(extent, count))
     return found
 

@@ -88,8 +88,7 @@ def _kept(
     except Exception:  # noqa: BLE001 - a damaged file may end in any of zipfile's, tokenize's and numpy's exceptions
         return None
     is_whole = all(
-        outputs[data.name].dtype == data.dtype
-        and outputs[data.name].shape == tuple(inputs.sizes[extent] for extent in data.shape)
+        outputs[data.name].dtype == data.dtype and outputs[data.name].shape == data.shape_for(inputs.sizes)
         for data in family.outputs
     )
     return (outputs, elapsed_ms) if is_whole else None
@@ -103,7 +102,7 @@ def _checked(family: Family, inputs: Inputs, made: Mapping[str, Any]) -> dict[st
                 f"the reference of family {family.name} gives no {data.name!r} (it gives {sorted(made)})"
             )
         given = np.asarray(made[data.name])
-        shape = tuple(inputs.sizes[extent] for extent in data.shape)
+        shape = data.shape_for(inputs.sizes)
         if given.shape != shape:
             raise FamilyError(f"the reference's {data.name} has shape {given.shape}, declared is {shape}")
         if given.dtype.names != data.dtype.names:  # numpy would put one number into every field

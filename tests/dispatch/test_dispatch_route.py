@@ -16,7 +16,7 @@ import autotune
 from autotune.declaration import family as families
 from autotune.device.cpu.backend import CpuBackend
 from autotune.dispatch.kernel import Kernel
-from autotune.dispatch.route import choose, loss
+from autotune.dispatch.placement import faster_device, loss
 from autotune.errors import CompilerError, DeviceError
 from autotune.layout.digest import layouts_digest
 
@@ -42,7 +42,7 @@ CPU = CpuBackend(1).device.slug
 def test_where_a_call_runs(
     work: float, below: float | None, gpu_ms: float, cpu_ms: float, kind: str, reason: str
 ) -> None:
-    choice = choose(work, below, gpu_ms, cpu_ms)
+    choice = faster_device(work, below, gpu_ms, cpu_ms)
     assert choice.kind == kind
     assert reason in choice.reason
 

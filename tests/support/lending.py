@@ -19,7 +19,7 @@ import autotune
 from autotune.device.backend import Constant, Launch, LaunchError
 from autotune.device.cpu.backend import CpuBackend, CpuPlaced
 from autotune.device.cuda.calls import ConstantWindow
-from autotune.dispatch import route
+from autotune.dispatch import placement
 from autotune.dispatch.kernel import Kernel
 from autotune.layout.layout import Stored
 
@@ -274,7 +274,7 @@ def make_world(monkeypatch: pytest.MonkeyPatch) -> World:
     library.empty = lambda shape, dtype: Array(np.full(shape, 77, dtype))
     library.cuda = SimpleNamespace(get_current_stream=lambda: SimpleNamespace(ptr=made.stream))
     monkeypatch.setitem(sys.modules, "cupy", library)
-    monkeypatch.setattr(route, "open_backend", open_backend)
+    monkeypatch.setattr(placement, "open_backend", open_backend)
     return made
 
 

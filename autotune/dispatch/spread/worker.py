@@ -29,7 +29,6 @@ from autotune.device import (
     compiled_module,
     open_backend,
 )
-from autotune.dispatch.bound import is_reordered
 from autotune.dispatch.spread.plan import Chunk, Units
 from autotune.dispatch.target import Target
 from autotune.errors import AutotuneError, DeviceError, FamilyError
@@ -93,7 +92,7 @@ class Results:
     def _plain_rows(self, name: str, shape: tuple[int, ...]) -> tuple[int, int] | None:
         """``rows_of``, where no order policy moves or renumbers anything either."""
         variant = self._execution.variant
-        return None if is_reordered(variant, name) else rows_of(variant.layouts[name], shape)
+        return None if variant.is_reordered(name) else rows_of(variant.layouts[name], shape)
 
     def pin(self, outlet: Outlet) -> bool:
         """Whether all of the memory could be pinned."""

@@ -11,15 +11,14 @@ from typing import Any
 
 from autotune.compile import Cache
 from autotune.declaration import Family, Inputs
-from autotune.device import Backend, open_backend
-from autotune.device import foreign as interop
+from autotune.device import Backend, foreign, open_backend
 from autotune.dispatch.target import Target
 from autotune.errors import PolicyFileError
 from autotune.hardware import Device
 from autotune.policy import Policies, file_name, find, untuned
 from autotune.policy import read_policy_file as read
 
-__all__ = ["Choice", "Route", "choose", "known_gpus", "loss"]
+__all__ = ["Choice", "Placement", "faster_device", "loss"]
 
 
 _WORTH_A_WARNING = 10.0  # times slower
@@ -33,7 +32,7 @@ class Choice:
     reason: str
 
 
-def choose(work: float, below: float | None, gpu_ms: float, cpu_ms: float) -> Choice:
+def faster_device(work: float, below: float | None, gpu_ms: float, cpu_ms: float) -> Choice:
     """Where a call of ``work`` operations (crossover.operations) that begins with host arrays runs.
 
     ``below`` is the measured crossover in operations (policyfile.Crossover), None when the devices were not both tuned;
@@ -64,7 +63,7 @@ def loss(cpu_ms: float, gpus: Iterable[tuple[str, float]]) -> str:
     )
 
 
-def known_gpus(family: Family, folders: Iterable[Path]) -> list[Policies]:
+def _known_gpus(family: Family, folders: Iterable[Path]) -> list[Policies]:
     """What the policy files say of every GPU that the family was tuned on and that is still up to date."""
     found = {}
     for folder in folders:
@@ -89,9 +88,9 @@ def known_gpus(family: Family, folders: Iterable[Path]) -> list[Policies]:
 _log = logging.getLogger("autotune")
 
 
-class Route:
-    """``device`` is what the caller named: cpu, cuda or cuda:N, and nothing else is used then; None or auto lets the
-    route choose. ``first`` is where calls go unless the cpu is faster for them. Raises DeviceError, UnknownName."""
+class Placement:
+    """``device`` is what the caller named: cpu, cuda or cuda:N, and nothing else is used then; None or auto leaves
+    the choice open. ``first`` is where calls go unless the cpu is faster for them. Raises DeviceError, UnknownName."""
 
     def __init__(
         self, family: Family, device: str | None, folders: Sequence[Path], cache: Cache,
@@ -133,7 +132,7 @@ class Route:
         if not self._may_change or "cpu" in self._out_of_use:
             return self.first
         given = (example, *out.values()) if isinstance(out, Mapping) else (example, out)
-        if any(interop.view(array) is not None for array in given):
+        if any(foreign.view(array) is not None for array in given):
             return self.first
         choice = self.choice(inputs)
         _log.info("%s runs on %s: %s", self._family.name, choice.kind, choice.reason)
@@ -144,10 +143,10 @@ class Route:
         work, policies = self.first.work(inputs), self.first.policies
         measured = policies.crossover(self._cpu_slug) if policies else None
         if measured is not None:
-            return choose(work, measured.below, 0.0, 0.0)
+            return faster_device(work, measured.below, 0.0, 0.0)
         if not self._is_cpu_tuned:
-            return choose(work, None, 0.0, 0.0)  # and the cpu is not even opened
-        return choose(work, None, self.first.expected_ms(inputs), self._cpu().expected_ms(inputs))
+            return faster_device(work, None, 0.0, 0.0)  # and the cpu is not even opened
+        return faster_device(work, None, self.first.expected_ms(inputs), self._cpu().expected_ms(inputs))
 
     @cached_property
     def _cpu_slug(self) -> str:
@@ -181,7 +180,7 @@ class Route:
         if self._told_loss:
             return
         if self._gpus is None:
-            self._gpus = known_gpus(self._family, self._folders)
+            self._gpus = _known_gpus(self._family, self._folders)
         if not self._gpus:
             return
         work = cpu.work(inputs)

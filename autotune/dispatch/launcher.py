@@ -20,9 +20,7 @@ from autotune.device import (
     alignment,
     can_be_staged,
     is_as_stored,
-    is_cut,
     linear,
-    order_policies,
     raw,
     refusal,
     staged,
@@ -30,63 +28,51 @@ from autotune.device import (
 from autotune.dispatch.target import Chosen, Target
 from autotune.layout import Data, Layout, handle
 
-__all__ = ["HOST", "LENT", "MOVED", "STAGED", "Bound", "can_be_refilled", "is_reordered", "way_in", "way_out"]
+__all__ = ["HOST", "Launcher", "can_be_refilled", "transfer_in", "transfer_out"]
 
 
+# How an array gets to a kernel or comes from it: by the host; its bytes copied to the GPU and moved there; moved on the
+# GPU; where it is.
 HOST, STAGED, MOVED, LENT = "host", "staged", "moved", "lent"
 
 
 _log = logging.getLogger("autotune")
 
 
-def way_in(variant: Variant, name: str, array: Any, can_stage: bool) -> str:
+def transfer_in(variant: Variant, name: str, array: Any, can_stage: bool) -> str:
     """How ``array`` becomes the input ``name`` of ``variant``; a GPU ``can_stage``."""
     if not isinstance(array, View):
-        fits = can_stage and not is_reordered(variant) and can_be_staged(variant, name, array)
+        fits = can_stage and not variant.is_reordered() and can_be_staged(variant, name, array)
         return STAGED if fits else HOST
-    layout = variant.layouts[name]
-    if is_reordered(variant):
-        reason = "an order policy moves index spaces on the host"
-    elif is_cut(variant, name):
-        reason = "it is cut into windows of constant memory"
-    else:
-        if is_as_stored(layout, array):
-            return LENT
-        reason = refusal(layout, array)
-    if reason:
-        _say_once(f"{variant.family.name}: {name} goes through the host: {reason}")
-    return HOST if reason else MOVED
+    obstacle = "it is cut into windows of constant memory" if variant.is_cut(name) else ""
+    if variant.is_reordered():
+        obstacle = "an order policy moves index spaces on the host"
+    return _transfer(variant, name, array, obstacle, inward=True)
 
 
-def way_out(variant: Variant, name: str, array: View) -> str:
+def transfer_out(variant: Variant, name: str, array: View) -> str:
     """How the output ``name`` of ``variant`` gets into ``array``."""
+    obstacle = "an order policy moves it on the host" if variant.is_reordered(name) else ""
+    return _transfer(variant, name, array, obstacle, inward=False)
+
+
+def _transfer(variant: Variant, name: str, view: View, obstacle: str, *, inward: bool) -> str:
     layout = variant.layouts[name]
-    if is_reordered(variant, name):
-        reason = "an order policy moves it on the host"
-    else:
-        if is_as_stored(layout, array):
-            return LENT
-        reason = refusal(layout, array, inward=False)
-    if reason:
+    if not obstacle and is_as_stored(layout, view):
+        return LENT
+    if reason := obstacle or refusal(layout, view, inward):
         _say_once(f"{variant.family.name}: {name} goes through the host: {reason}")
     return HOST if reason else MOVED
-
-
-def is_reordered(variant: Variant, name: str = "") -> bool:
-    """Whether an order policy of the configuration permutes anything; with ``name``, extents of that array or links in
-    it."""
-    known = variant.family.orders
-    return any(variant.configuration[policy.name] in known for policy in order_policies(variant, name))
 
 
 def can_be_refilled(variant: Variant, name: str, lends: bool) -> bool:
     """Whether new content can take the place of the old, with nothing else to be made anew; ``lends`` says whether
     constant memory is filled from the device's."""
     layout = variant.layouts[name]
-    if layout.memory == "constant" and (not lends or is_cut(variant, name)):
+    if layout.memory == "constant" and (not lends or variant.is_cut(name)):
         return False
     flat = layout.memory != "texture" or layout.dims == "1d"
-    return flat and layout.group == (1, 0) and not is_reordered(variant)
+    return flat and layout.group == (1, 0) and not variant.is_reordered()
 
 
 @lru_cache(maxsize=1024)
@@ -99,39 +85,37 @@ _TEXTURES = 64  # over the caller's arrays, of each input
 _WIDEST = 16  # bytes of a kernel's access
 
 
-class Bound:
+class Launcher:
     """``inputs`` are the first content; arrays that are the very objects in ``parent`` stay, the others are ``sent``
-    anew with each call, in the ways of ``ways_in``. ``outputs`` are the GPU arrays that results go to, in the ways
-    of ``ways_out``; other outputs are fetched. One thread at a time. Raises LaunchError."""
+    anew with each call, each by its transfer in ``inward``. ``outputs`` are the GPU arrays that results go to, by the
+    transfers in ``outward``; other outputs are fetched. One thread at a time. Raises LaunchError."""
 
     def __init__(
-        self, target: Target, chosen: Chosen, inputs: Inputs, parent: Resident, ways_in: Mapping[str, str],
-        outputs: Mapping[str, View], ways_out: Mapping[str, str],
+        self, target: Target, chosen: Chosen, inputs: Inputs, parent: Resident, inward: Mapping[str, str],
+        outputs: Mapping[str, View], outward: Mapping[str, str],
     ) -> None:  # fmt: skip
         self._target, self._backend, self._lender = target, target.backend, target.lender
         self._variant = variant = chosen.variant
-        self._ways_in, self._ways_out = ways_in, ways_out
-        self._shapes = {
-            data.name: tuple(inputs.sizes[extent] for extent in data.shape)
-            for data in variant.family.data.values()
-        }
+        self._inward, self._outward = inward, outward
+        self._shapes = {data.name: data.shape_for(inputs.sizes) for data in variant.family.data.values()}
         self._plain = {
             name: variant.layouts[name].room(shape)
             for name, shape in self._shapes.items()
-            if variant.layouts[name].is_canonical(shape) and not is_reordered(variant, name)
+            if variant.layouts[name].is_canonical(shape) and not variant.is_reordered(name)
         }
         lent = {}
-        for name, way in ways_out.items():
-            if way == LENT:
+        for name, how in outward.items():
+            if how == LENT:
                 assert self._lender is not None
                 room = variant.layouts[name].room(outputs[name].shape)
                 lent[name] = self._lender.borrow(room, outputs[name].address)
-        own = replace(inputs, arrays=dict(inputs.arrays))
+        arrays: dict[str, Any] = dict(inputs.arrays)
+        own = replace(inputs, arrays=arrays)
         self._staging: dict[str, Any] = {}
         self._textures: dict[str, dict[int, Placed]] = {}  # over the caller's arrays: by name and address
-        for name, way in ways_in.items():
-            if way == STAGED:
-                own.arrays[name] = self._stage(name, inputs.arrays[name])  # type: ignore[index]
+        for name, how in inward.items():
+            if how == STAGED:
+                arrays[name] = self._stage(name, arrays[name])
         self._resident = Resident(
             self._backend, own, parent=parent, mover=target.mover if self._lender else None, lent=lent
         )
@@ -141,14 +125,14 @@ class Bound:
                 if self.execution.uses_constant:
                     self._backend.synchronize()  # launches of another stream may be the next
             self.call = self._call(own, outputs)
-            for name, way in ways_in.items():
-                if way == LENT and variant.layouts[name].memory == "constant":  # a copy was bound
-                    self._point(name, inputs.arrays[name])  # type: ignore[arg-type]  # a View
+            for name, how in inward.items():
+                if how == LENT and variant.layouts[name].memory == "constant":  # a copy was bound
+                    self._point(name, arrays[name])
         except BaseException:
             self.close()
             raise
-        for name in ways_in:  # the caller's arrays are not kept alive
-            own.arrays.pop(name)  # type: ignore[attr-defined]
+        for name in inward:  # the caller's arrays are not kept alive
+            del arrays[name]
 
     def _call(self, inputs: Inputs, outputs: Mapping[str, View]) -> Call | None:
         """The launches made ready, where the backend can and the family leaves them to it."""
@@ -158,18 +142,18 @@ class Bound:
         constants = [
             Constant(
                 name, self.execution.module, placed.windows[0].stored, placed.resident,
-                stays=self._ways_in.get(name, HOST) == HOST,
+                stays=self._inward.get(name, HOST) == HOST,
             )
             for name, placed in windows.items()
         ]  # fmt: skip
         moves = [
             self._move(name, inputs.arrays[name], inward=True)
-            for name, way in self._ways_in.items()
-            if way in (MOVED, STAGED)
+            for name, how in self._inward.items()
+            if how in (MOVED, STAGED)
         ]
         launches = self.execution.launches
         launches += [
-            self._move(n, outputs[n], inward=False) for n, way in self._ways_out.items() if way == MOVED
+            self._move(n, outputs[n], inward=False) for n, how in self._outward.items() if how == MOVED
         ]
         return self._lender.bound(self.execution.fills, launches, constants, moves)
 
@@ -180,13 +164,13 @@ class Bound:
         return self._target.mover.launch(layout, view, placed, placed.address, inward, names)
 
     def send(self, arrays: Mapping[str, Any]) -> None:
-        """New content of the same shapes, in the ways that were chosen for them."""
+        """New content of the same shapes, by the transfers that were chosen for them."""
         for name, array in arrays.items():
-            way = self._ways_in[name]
-            if way == LENT:
+            how = self._inward[name]
+            if how == LENT:
                 self._point(name, array)
-            elif way in (MOVED, STAGED):
-                view = self._stage(name, array) if way == STAGED else array
+            elif how in (MOVED, STAGED):
+                view = self._stage(name, array) if how == STAGED else array
                 if self.call is not None:
                     self.call.point(_moved(name), view.address)
                     continue
@@ -212,19 +196,19 @@ class Bound:
     def receive(self, outputs: Mapping[str, View]) -> None:
         """Other arrays for the results of the next run."""
         for name, view in outputs.items():
-            if self._ways_out[name] == LENT:
+            if self._outward[name] == LENT:
                 self._point(name, view)
-            elif self._ways_out[name] == MOVED and self.call is not None:
+            elif self._outward[name] == MOVED and self.call is not None:
                 self.call.point(_moved(name), view.address)
 
     def place(self, name: str) -> str:
         """What the caller's array for ``name`` is called in ``call``; empty when it goes through the host."""
-        way = self._ways_in.get(name) or self._ways_out[name]
-        return {LENT: name, MOVED: _moved(name)}.get(way, "")
+        how = self._inward.get(name) or self._outward[name]
+        return {LENT: name, MOVED: _moved(name)}.get(how, "")
 
     def alignment(self, name: str) -> int:
         """Bytes whose multiple the address of the caller's array for ``name`` has to be, to be used as it is now."""
-        is_lent = LENT in (self._ways_in.get(name), self._ways_out.get(name))
+        is_lent = LENT in (self._inward.get(name), self._outward.get(name))
         return max(_WIDEST, alignment(self._variant.layouts[name]) if is_lent else 1)
 
     def point(self, place: str, address: int) -> None:
@@ -271,11 +255,11 @@ class Bound:
         else:
             self._launch()
         for name, view in outputs.items():
-            way = self._ways_out[name]
-            if way == MOVED and self.call is None:
+            how = self._outward[name]
+            if how == MOVED and self.call is None:
                 launch = self._move(name, view, inward=False)
                 self._backend.launch(launch.module, launch.kernel, launch.geometry, launch.arguments)
-            elif way == HOST:
+            elif how == HOST:
                 self._write(self._variant.family.data[name], view)
 
     def _launch(self) -> None:
