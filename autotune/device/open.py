@@ -2,7 +2,6 @@
 
 import ctypes
 import warnings
-from typing import Any
 
 from autotune.device.backend import Backend
 from autotune.errors import DeviceError, UnknownName, UsageError
@@ -42,8 +41,7 @@ def has_driver() -> bool:
 def _cpu() -> Backend:
     from autotune.device.cpu.backend import CpuBackend
 
-    backend: Any = CpuBackend()
-    return backend  # type: ignore[no-any-return]
+    return CpuBackend()
 
 
 def device_names(text: str) -> list[str]:

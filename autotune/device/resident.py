@@ -21,7 +21,7 @@ from autotune.device.ordering import Ordering, order_key
 from autotune.device.placed import PlacedInput, Shared, Windowed, linear
 from autotune.device.transform import Mover, is_as_stored, raw, refusal, staged
 from autotune.errors import DeviceError
-from autotune.layout import Bytes, Layout, Order, Stored, Window, cut, merged, slack, steps, view_room
+from autotune.layout import Bytes, Layout, Order, Stored, Window, cut, handle, merged, slack, steps, view_room
 
 __all__ = ["Resident", "can_be_staged", "compiled_module", "run_once"]
 
@@ -143,8 +143,8 @@ class Resident:
         if self.mover is not None and can_be_staged(variant, group[0], view):
             room = self.backend.place(replace(raw(view.nbytes), buffer=view.reshape(-1).view(np.uint8)))
             try:
-                address: int = room.address  # type: ignore[attr-defined]  # of a kind that lends
-                made = self._from_device(variant.layouts[group[0]], group[0], staged(view, address))
+                there = staged(view, handle(room.argument))
+                made = self._from_device(variant.layouts[group[0]], group[0], there)
                 return replace(made, transfer_bytes=view.nbytes)
             finally:
                 room.free()

@@ -38,19 +38,14 @@ def fast_call(
     launches, (output,) = launcher.call, launcher.execution.variant.family.outputs
     if launches is None or len(call.arrays) != len(request.sent) or not _stay(call.named):
         return None
-    names = [*request.sent, output.name]
-    found = [
-        _address_of(launcher, request, name, array)
-        for name, array in zip(names, (*call.arrays, result), strict=True)
-    ]
-    addresses = [address for address in found if address is not None]
-    if len(addresses) < len(found):
+    pairs = zip([*request.sent, output.name], [*call.arrays, result], strict=True)
+    places = [(_address_of(launcher, request, name, array), launcher.place(name)) for name, array in pairs]
+    known = [(address_of, place) for address_of, place in places if address_of is not None]
+    if len(known) < len(places):
         return None
-    *inputs, (output_address, output_place) = zip(addresses, map(launcher.place, names), strict=True)
-    make = None
-    if is_new:
-        shape = output.shape_for(request.inputs.sizes)
-        make = foreign.allocator(request.example, shape, output.dtype)
+    *inputs, (output_address, output_place) = known
+    shape = output.shape_for(request.inputs.sizes)
+    make = foreign.allocator(request.example, shape, output.dtype) if is_new else None
     current = foreign.stream_asker(request.example) if call.stream is None else None
     count, stream, known_names = len(call.arrays), call.stream, call.named
     handle, point = request.stream, launcher.point

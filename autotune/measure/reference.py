@@ -138,6 +138,7 @@ def _parts(data: Data, array: NDArray[Any]) -> list[tuple[str, NDArray[Any], np.
 
 def _keep(path: Path, root: Path, outputs: Mapping[str, NDArray[Any]], elapsed_ms: float) -> None:
     content = io.BytesIO()
-    np.savez(content, milliseconds=np.float64(elapsed_ms), **outputs)  # type: ignore[arg-type]
+    arrays: dict[str, Any] = {"milliseconds": np.float64(elapsed_ms), **outputs}
+    np.savez(content, **arrays)
     with suppress(OSError):  # a cache that cannot be written costs the computation next time, nothing else
         put_file(path, content.getvalue(), root, path.parent)

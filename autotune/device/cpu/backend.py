@@ -40,7 +40,8 @@ class HostOutlet:
     def finish(self, started: float, copies: Sequence[Copy]) -> tuple[float, float]:
         computed = time.perf_counter()
         for copy in copies:
-            room = copy.placed.buffer[copy.begin :]  # type: ignore[attr-defined]  # a CpuPlaced
+            assert isinstance(copy.placed, CpuPlaced)
+            room = copy.placed.buffer[copy.begin :]
             rows = np.lib.stride_tricks.as_strided(room, (copy.rows, copy.width), (copy.pitch, 1))
             copy.target.reshape(copy.rows, copy.width)[...] = rows
         return computed - started, time.perf_counter() - computed
