@@ -72,8 +72,7 @@ class HostCxx:
     def identity(self) -> str:
         """With the processor's model and features, as what is compiled for this one may not run on another,
         and the headers that stand in for CUDA. Raises CompilerError when the compiler does not run."""
-        features = hashlib.sha256(_features().encode()).hexdigest()[:12]
-        return " ".join([_version(self.command), *self._flags, cpu_model(), features, _shim_digest()[:12]])
+        return " ".join([_version(self.command), *self._flags, *_processor(), _shim_digest()[:12]])
 
     @property
     def suffix(self) -> str:
@@ -81,8 +80,7 @@ class HostCxx:
 
     @property
     def _flags(self) -> tuple[str, ...]:
-        native = _NATIVE.get(platform.machine())
-        return (*_COMMON, *_KERNELS, *((native,) if native else ()), *_driver_flags(self.command))
+        return (*_COMMON, *_KERNELS, *_native(), *_driver_flags(self.command))
 
     def build(self, batch: Batch) -> Built:
         """Of the batch's options only ``-D…`` count; the others are a CUDA compiler's. Raises BuildError with
@@ -131,9 +129,7 @@ class RuntimeCxx:
     @property
     def identity(self) -> str:
         """Raises CompilerError when the compiler does not run."""
-        processor = (
-            (cpu_model(), hashlib.sha256(_features().encode()).hexdigest()[:12]) if self.arithmetic else ()
-        )
+        processor = _processor() if self.arithmetic else ()
         return " ".join([_version(self.command), *self._flags, platform.machine(), *processor])
 
     @property
@@ -142,8 +138,7 @@ class RuntimeCxx:
 
     @property
     def _flags(self) -> tuple[str, ...]:
-        native = _NATIVE.get(platform.machine()) if self.arithmetic else None
-        vectors = (*_ARITHMETIC, *((native,) if native else ())) if self.arithmetic else ()
+        vectors = (*_ARITHMETIC, *_native()) if self.arithmetic else ()
         return (*_COMMON, *_RUNTIME, *vectors, *_driver_flags(self.command))
 
     def build(self, batch: Batch) -> Built:
@@ -214,6 +209,17 @@ def cpu_model() -> str:
         if name.strip() == "model name":
             return value.strip()
     return platform.processor() or platform.machine()
+
+
+def _native() -> tuple[str, ...]:
+    """What makes code for this processor alone."""
+    flag = _NATIVE.get(platform.machine())
+    return (flag,) if flag else ()
+
+
+def _processor() -> tuple[str, str]:
+    """Its model, and a digest of its features."""
+    return cpu_model(), hashlib.sha256(_features().encode()).hexdigest()[:12]
 
 
 @lru_cache(maxsize=1)

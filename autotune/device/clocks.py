@@ -4,7 +4,7 @@ from typing import Any
 
 from autotune.hardware import Device
 
-__all__ = ["POWER_OR_HEAT", "Watch", "clocks", "reasons", "watch"]
+__all__ = ["POWER_OR_HEAT", "Watch", "reasons", "watch"]
 
 
 # Bits of NVML's clock event reasons that make a kernel slower than it would be. An idle GPU, clocks that a user
@@ -103,8 +103,3 @@ def watch(device: Device) -> Watch:
 def reasons(mask: int) -> str:
     """The reasons in NVML's bit mask that make kernels slower, in words; empty for none."""
     return " and ".join(text for bit, text in _SLOWING.items() if mask & bit)
-
-
-def clocks(pci_bus_id: str) -> dict[str, Any]:
-    """``Watch.describe`` of one GPU."""
-    return Watch(pci_bus_id).describe()

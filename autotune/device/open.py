@@ -12,9 +12,7 @@ __all__ = ["device_names", "has_driver", "open_backend"]
 def open_backend(name: str = "auto") -> Backend:
     """The backend for ``name``; ``auto`` is the first GPU, or the cpu with a warning that says why. The caller closes
     it. Raises DeviceError when a GPU was asked for and is not there, UnknownName for anything else."""
-    kind, _, number = name.partition(":")
-    if kind not in ("auto", "cpu", "cuda") or (number and (kind != "cuda" or not number.isdigit())):
-        raise UnknownName("device", name, ("auto", "cpu", "cuda", "cuda:N"))
+    kind, number = _parts(name, ("auto", "cpu", "cuda", "cuda:N"))
     if kind == "cpu":
         return _cpu()
     try:
@@ -27,6 +25,14 @@ def open_backend(name: str = "auto") -> Backend:
         reason = problem if has_driver() else "no GPU found"
         warnings.warn(f"running on the cpu: {reason}", stacklevel=5)  # at the line that calls autotune.load
         return _cpu()
+
+
+def _parts(name: str, allowed: tuple[str, ...]) -> tuple[str, str]:
+    """The kind of device and its number, where one is named. Raises UnknownName."""
+    kind, _, number = name.partition(":")
+    if kind not in ("auto", "cpu", "cuda") or (number and (kind != "cuda" or not number.isdigit())):
+        raise UnknownName("device", name, allowed)
+    return kind, number
 
 
 def has_driver() -> bool:
@@ -52,9 +58,7 @@ def device_names(text: str) -> list[str]:
         is_number = item.isdigit() and names and names[-1].startswith("cuda:")
         names.append(f"cuda:{item}" if is_number else item)
     for name in names:
-        kind, _, number = name.partition(":")
-        if kind not in ("auto", "cpu", "cuda") or (number and (kind != "cuda" or not number.isdigit())):
-            raise UnknownName("device", name, ("auto", "cpu", "cuda", "cuda:N", "cuda:N,M,…"))
+        _parts(name, ("auto", "cpu", "cuda", "cuda:N", "cuda:N,M,…"))
     if len(names) > 1:
         whole = [name if name != "cuda" else "cuda:0" for name in names]
         is_cuda = all(name.startswith("cuda:") for name in whole) and len(set(whole)) == len(whole)

@@ -13,6 +13,7 @@ from autotune.errors import UnknownName, UsageError, WorkloadError
 from autotune.layout import Data, canonical, check_links
 
 __all__ = [
+    "NOTHING",
     "Arguments",
     "Request",
     "Result",
@@ -32,6 +33,9 @@ class Arguments:
     arrays: Mapping[str, Any]
     options: Mapping[str, Any]
     scalars: Mapping[str, Any]
+
+
+NOTHING = Arguments({}, {}, {})
 
 
 @dataclass(frozen=True)

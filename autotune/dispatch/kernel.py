@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from autotune.compile import Cache, default_root
 from autotune.declaration import Family, Inputs, load_family
 from autotune.device import Closing, LaunchError, foreign
-from autotune.dispatch.call import Arguments, Request, arguments, request, taken
+from autotune.dispatch.call import NOTHING, Arguments, Request, arguments, request, taken
 from autotune.dispatch.fast_call import MISSED, RawCall
 from autotune.dispatch.placement import Placement
 from autotune.dispatch.prepared import Prepared
@@ -30,8 +30,6 @@ from autotune.record import OBJECTIVES
 
 __all__ = ["Kernel", "explained", "load"]
 
-
-_NOTHING = Arguments({}, {}, {})
 
 _open: "weakref.WeakSet[Kernel]" = weakref.WeakSet()
 
@@ -133,8 +131,7 @@ class Kernel(Closing):
             found = last.again(arrays, out, stream, named)
             if found is not MISSED:
                 return found
-        names = [data.name for data in self.family.inputs]
-        asked = request(self.family, _NOTHING, arguments(self.family, names, arrays, named), stream, None)
+        asked = request(self.family, NOTHING, self._arguments(arrays, named), stream, None)
         return self._answer(asked, out, RawCall(arrays, stream, named))
 
     def _answer(self, asked: Request, out: Any, call: RawCall | None) -> Any:
@@ -156,13 +153,15 @@ class Kernel(Closing):
             if self._closed:
                 raise DeviceError(f"the kernel of {self.family.name} was closed; load it again")
             if target.kind not in self._calls:
-                self._calls[target.kind] = Prepared(target, _NOTHING)
+                self._calls[target.kind] = Prepared(target, NOTHING)
             return self._calls[target.kind]
 
     def bind(self, *arrays: Any, **named: Any) -> Inputs:
         """The arguments of a call, checked."""
-        names = [data.name for data in self.family.inputs]
-        return request(self.family, _NOTHING, arguments(self.family, names, arrays, named), 0, None).inputs
+        return request(self.family, NOTHING, self._arguments(arrays, named), 0, None).inputs
+
+    def _arguments(self, arrays: tuple[Any, ...], named: Mapping[str, Any]) -> Arguments:
+        return arguments(self.family, [data.name for data in self.family.inputs], arrays, named)
 
     def run(self, inputs: Inputs) -> dict[str, NDArray[Any]]:
         """The outputs by name, for what ``bind`` gave."""
@@ -178,8 +177,7 @@ class Kernel(Closing):
             inputs = arrays[0]
             kept, example = Arguments(inputs.arrays, inputs.options, inputs.scalars), None
         else:
-            names = [data.name for data in self.family.inputs]
-            given = arguments(self.family, names, arrays, named)
+            given = self._arguments(arrays, named)
             kept = replace(
                 given, arrays={name: taken(self.family.data[name], a) for name, a in given.arrays.items()}
             )

@@ -12,6 +12,7 @@ from autotune.compile import Variant
 from autotune.declaration import Inputs
 from autotune.device import Closing, Execution, LaunchError, Resident, View, foreign
 from autotune.dispatch.call import (
+    NOTHING,
     Arguments,
     Request,
     Result,
@@ -79,13 +80,8 @@ class Prepared(Closing):
 
     def _place(self, parent: "Prepared | None") -> None:
         """All inputs are there: choose, and store them."""
-        self._whole = request(
-            self._family,
-            self._kept,
-            Arguments({}, {}, {}),
-            0 if self._example is None else None,
-            self._example,
-        )
+        stream = 0 if self._example is None else None
+        self._whole = request(self._family, self._kept, NOTHING, stream, self._example)
         inputs = self._whole.inputs
         self._resident.inputs = replace(inputs, arrays=self._kept.arrays)  # orders need the sizes
         self._chosen = parent.chosen if parent else self._target.chosen(inputs)
@@ -168,10 +164,8 @@ class Prepared(Closing):
                 wait_for_content(lender, asked, views)
             made, launcher, key = self._run(asked, places, views)
             if lender and views and call is not None and key is not None:
-                (result,) = places if len(places) == 1 else (None,)
-                same = result is not None and out is not None and not isinstance(out, Mapping)
-                if result is not None and (out is None or same):
-                    self._fast_call = fast_call(lender, launcher, asked, call, result.array, out is None)
+                if len(places) == 1 and not isinstance(out, Mapping):
+                    self._fast_call = fast_call(lender, launcher, asked, call, places[0].array, out is None)
             return made
 
     def _run(

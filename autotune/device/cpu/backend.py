@@ -5,13 +5,16 @@ synchronous. AUTOTUNE_CPU_THREADS limits the threads; without it, all that this 
 """
 
 import ctypes
+import os
 import platform
+import re
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import count, repeat
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,10 +22,18 @@ from numpy.typing import NDArray
 
 from autotune.compile import Compiled, Geometry, HostCxx, cpu_model, default_root, find_compiler
 from autotune.device.backend import Closing, Copy, LaunchError, Placed
-from autotune.device.cpu import host as cpu_host
-from autotune.device.cpu.native import ASCENDING, DESCENDING, DRAWN, Launch, Texture, images, runtime
-from autotune.errors import CompilerError
-from autotune.hardware import Device
+from autotune.device.cpu.native import (
+    ASCENDING,
+    CONSTANT_BYTES,
+    DESCENDING,
+    DRAWN,
+    Launch,
+    Texture,
+    images,
+    runtime,
+)
+from autotune.errors import CompilerError, DeviceError
+from autotune.hardware import Device, Limits
 from autotune.layout import Bytes, Stored
 
 __all__ = ["CpuBackend", "CpuModule", "CpuPlaced", "HostOutlet"]
@@ -58,6 +69,10 @@ _ALIGNMENT = 64
 _NO_GUARDS = np.empty(0, np.uint8), np.empty(0, np.uint8)
 
 _MOST_FLUSHED = 32 << 20
+
+_NO_LIMIT = 2**31 - 1
+
+_ASSUMED_CACHE_BYTES = 64 << 20
 
 _STEP = 0x9E3779B97F4A7C15  # an odd number without a pattern: its multiples, by 64 bits, lie far apart
 
@@ -108,7 +123,7 @@ class CpuBackend(Closing):
     process may use. Raises DeviceError for a number of threads that is none."""
 
     def __init__(self, threads: int = 0) -> None:
-        self.threads = threads or cpu_host.threads()
+        self.threads = threads or _threads()
         self._compiler = ""
         self._runtime = 0
         self._flush: Bytes | None = None
@@ -119,7 +134,7 @@ class CpuBackend(Closing):
             name=cpu_model(),
             arch=platform.machine(),
             multiprocessors=self.threads,
-            limits=cpu_host.limits(),
+            limits=_limits(),
         )
 
     def current(self) -> AbstractContextManager[None]:
@@ -320,7 +335,7 @@ class CpuBackend(Closing):
         """Write more than the caches hold, but never more than _MOST_FLUSHED: a server's shared last level takes
         longer to fill than the kernels that are timed, and other programs keep most of it anyway."""
         if self._flush is None:
-            self._flush = np.zeros(min(cpu_host.last_level_cache_bytes() * 5 // 4, _MOST_FLUSHED), np.uint8)
+            self._flush = np.zeros(min(_last_level_cache_bytes() * 5 // 4, _MOST_FLUSHED), np.uint8)
         self._flush += 1
 
     def _load_runtime(self) -> int:
@@ -339,3 +354,47 @@ def _aligned(nbytes: int) -> Bytes:
     room = np.zeros(nbytes + _ALIGNMENT, np.uint8)
     start = -room.ctypes.data % _ALIGNMENT
     return room[start : start + nbytes]
+
+
+def _threads() -> int:
+    """As many as AUTOTUNE_CPU_THREADS says, else as this process may run on. Raises DeviceError."""
+    named = os.environ.get("AUTOTUNE_CPU_THREADS", "")
+    if named:
+        if not named.isdigit() or int(named) == 0:
+            raise DeviceError(f"AUTOTUNE_CPU_THREADS is {named!r}; it is a number of threads, 1 or more")
+        return int(named)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _limits() -> Limits:
+    """The host's memory, constant memory and block size as on a GPU, and no other limit."""
+    try:
+        memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        memory_bytes = Limits.memory_bytes
+    return Limits(
+        grid_x=_NO_LIMIT,
+        grid_y=_NO_LIMIT,
+        grid_z=_NO_LIMIT,
+        shared_bytes_per_block=_NO_LIMIT,
+        constant_bytes=CONSTANT_BYTES,
+        texture_1d_texels=_NO_LIMIT,
+        texture_2d_width=_NO_LIMIT,
+        texture_2d_height=_NO_LIMIT,
+        texture_pitched_width=_NO_LIMIT,
+        texture_pitched_height=_NO_LIMIT,
+        texture_pitch_bytes=1,
+        memory_bytes=memory_bytes,
+    )
+
+
+def _last_level_cache_bytes() -> int:
+    """The largest cache the system tells of, or 64 MiB."""
+    found = []
+    for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
+        digits = re.fullmatch(r"(\d+)([KMG]?)", path.read_text().strip())
+        if digits:
+            found.append(int(digits[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[digits[2]])
+    return max(found, default=_ASSUMED_CACHE_BYTES)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from autotune.compile import Compiled, Geometry, Nvcc, Nvrtc, Toolchain
 from autotune.device.backend import Closing, Constant, Launch, LaunchError, Placed
-from autotune.device.clocks import clocks
+from autotune.device.clocks import Watch
 from autotune.device.cuda.calls import CudaCall, Joints
 from autotune.device.cuda.driver import (
     describe_device,
@@ -357,7 +357,7 @@ class CudaBackend(Closing):
         import pycuda
 
         about: dict[str, Any] = {"pycuda": pycuda.VERSION_TEXT, "driver": self.device.driver}
-        about |= clocks(self._handle.pci_bus_id())
+        about |= Watch(self._handle.pci_bus_id()).describe()
         return about
 
     def close(self) -> None:
