@@ -136,7 +136,7 @@ def compile_many(
     """``compile_batch`` over consecutive chunks of at most ``batch_size`` variants, in up to ``processes`` processes.
 
     Chunks come in order, each as soon as it and those before it are ready; while the caller works on one, the
-    next are compiled. The first chunks are small, so that the caller has work early (see ``chunks``). What another
+    next are compiled. The first chunks are small, so that the caller has work early (see ``sizes``). What another
     process has put into the cache in the meantime is not compiled again. With one process, or few variants that
     are not cached, no process is started. Closing the iterator ends the processes. A variant whose compiler takes
     its process down is a CompileFailure. ``started`` are processes to use instead, which are the caller's to end.

@@ -60,7 +60,7 @@ def digest(compiled: Compiled) -> str:
 
 def sameness(variant: Variant, compiled: Compiled, names: Mapping[str, Any]) -> str:
     """Equal for variants that make the device do the very same: same code, same arrangement of every array, same
-    launches. ``names`` binds extents, policies, options and scalars (Family.names). Empty when the code is unknown.
+    launches. ``names`` binds extents, policies, options and scalars (Inputs.names). Empty when the code is unknown.
 
     Of a family that drives its launches itself, plain policies always count, since its plan may look at them.
     """

@@ -63,7 +63,7 @@ class BuildError(Exception):
 @dataclass(frozen=True)
 class Built:
     """One compiler call's result: the binary, and per variant key and kernel the symbol to look up and the
-    static figures (the fields of trial.KernelProfile that the compiler knows). ``read`` are the files that the compiler
+    static figures (the fields of KernelProfile that the compiler knows). ``read`` are the files that the compiler
     says it read, without those that belong to it; empty where it does not say."""
 
     image: bytes

@@ -33,9 +33,9 @@ class Choice:
 
 
 def faster_device(work: float, below: float | None, gpu_ms: float, cpu_ms: float) -> Choice:
-    """Where a call of ``work`` operations (crossover.operations) that begins with host arrays runs.
+    """Where a call of ``work`` operations (policy.operations) that begins with host arrays runs.
 
-    ``below`` is the measured crossover in operations (policyfile.Crossover), None when the devices were not both tuned;
+    ``below`` is the measured crossover in operations (policy.Crossover), None when the devices were not both tuned;
     then the expected times of the call decide, transfers included, in milliseconds, 0 for one that is not known. With
     nothing known it is the GPU.
     """

@@ -163,9 +163,9 @@ class Prepared(Closing):
             if lender:
                 wait_for_content(lender, asked, views)
             made, launcher, key = self._run(asked, places, views)
-            if lender and views and call is not None and key is not None:
-                if len(places) == 1 and not isinstance(out, Mapping):
-                    self._fast_call = fast_call(lender, launcher, asked, call, places[0].array, out is None)
+            has_one = len(places) == 1 and not isinstance(out, Mapping)
+            if lender and views and call is not None and key is not None and has_one:
+                self._fast_call = fast_call(lender, launcher, asked, call, places[0].array, out is None)
             return made
 
     def _run(

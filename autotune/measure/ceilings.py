@@ -1,6 +1,6 @@
 """What a GPU can do at most, measured: the ceilings that times are held against (``autotune limits``).
 
-Each ceiling is a count that is known beforehand over the median time of a kernel in ``backends/limits.cu``. The
+Each ceiling is a count that is known beforehand over the median time of a kernel in ``ceilings.cu``. The
 kernels and their counts are of the kind of Williams, Waterman and Patterson's roofline ("Roofline: an insightful
 visual performance model", CACM 2009): the ceilings are what a program reaches, not what a data sheet says.
 """
@@ -25,7 +25,7 @@ from autotune.measure.sampling import median, spread
 __all__ = ["CEILINGS", "PER_CLOCK", "Ceiling", "batch", "measured"]
 
 
-CHAINS, UNROLL = 8, 16  # of limits.cu
+CHAINS, UNROLL = 8, 16  # of ceilings.cu
 
 BLOCK = 256
 

@@ -18,7 +18,7 @@ those are three: the two verified ones and the last that was timed. What is wron
 70 % of the sweeps, one in 50 in 6 %. A finalist has two verified runs more and, as long as comparing is cheap beside
 timing, the last run of each of its turns, some 20 in all: one in three is caught in practice always, one in 50 in a
 third of the sweeps. A configuration that is so slow at its first run that it is not timed at all
-(``measure.hopeless_ms``), and so is never chosen, has that run only.
+(``sampling.hopeless_ms``), and so is never chosen, has that run only.
 
 Not seen: what is read past the end through a texture (the hardware gives 0, or the edge), past a texture's plane on a
 GPU (which has no guards), behind the 64 KiB of constant memory, or further away than the guards.

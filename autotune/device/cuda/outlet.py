@@ -18,7 +18,7 @@ _NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
 
 
 class CudaOutlet:
-    """See ``outlet.Outlet``. ``driver`` is pycuda.driver; chunks are launched on the default stream."""
+    """See ``backend.Outlet``. ``driver`` is pycuda.driver; chunks are launched on the default stream."""
 
     def __init__(self, driver: Any, current: Callable[[], AbstractContextManager[None]]) -> None:
         self._driver, self._current = driver, current
