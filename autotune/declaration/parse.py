@@ -11,7 +11,7 @@ import numpy as np
 from autotune.declaration.expression import Expression
 from autotune.declaration.space import Constraint, Policy, PolicyValue, Preset, Space
 from autotune.errors import AutotuneError, FamilyError, UnknownName
-from autotune.layout import DIMS, GROUPINGS, MEMORIES, PACKINGS, Data, Field
+from autotune.layout import Data, Field, check_value
 
 __all__ = [
     "Kernel",
@@ -28,13 +28,7 @@ __all__ = [
 
 def check_choice(place: str, data: Data, layout: str, choice: Any) -> None:
     """Raise when ``choice`` is no value of the layout dimension, or none that ``data`` can take."""
-    allowed = {"memory": MEMORIES, "dims": DIMS, "grouping": GROUPINGS, "packing": tuple(PACKINGS)}.get(
-        layout
-    )
-    if allowed and choice not in allowed:
-        raise UnknownName(f"{layout} layout", choice, allowed, place)
-    if layout == "records" and not re.fullmatch(r"aos|soa|aosoa[1-9][0-9]*", str(choice)):
-        raise UnknownName("records layout", choice, ("aos", "soa", "aosoa<lanes>"), place)
+    check_value(layout, choice, place)
     if layout in ("vector", "padding") and not (isinstance(choice, int) and choice >= 1):
         raise FamilyError(f"{place}: {layout} {choice!r} is not a whole number of at least 1")
     if data.of and (layout != "memory" or choice == "constant"):

@@ -1,18 +1,14 @@
 """How one array is stored: host transform, inverse, address formula, C++ type."""
 
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field, canonical, check_links, check_numbers
-from autotune.layout.bit_packing import PACKINGS, packing
+from autotune.layout.bit_packing import packing
 from autotune.layout.digest import layouts_digest
-from autotune.layout.layout import DIMS, GROUPINGS, MEMORIES, Bytes, Layout, Stored, handle, slack
+from autotune.layout.layout import Bytes, Layout, Stored, check_value, handle, slack
 from autotune.layout.order import Order, merged, reordered, restored
 from autotune.layout.view import view_refusal, view_room
 from autotune.layout.window import Window, constant_places, cut, shape_at_once, steps
 
 __all__ = [
-    "DIMS",
-    "GROUPINGS",
-    "MEMORIES",
-    "PACKINGS",
     "SCALAR_TYPES",
     "Bytes",
     "Data",
@@ -24,6 +20,7 @@ __all__ = [
     "canonical",
     "check_links",
     "check_numbers",
+    "check_value",
     "constant_places",
     "cut",
     "handle",

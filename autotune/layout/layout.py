@@ -5,6 +5,7 @@ order -> packing and vector width -> axes and padding -> records -> grouping -> 
 """
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,9 +16,9 @@ from numpy.typing import NDArray
 from autotune.errors import UnknownName
 from autotune.hardware import Limits
 from autotune.layout.arrays import SCALAR_TYPES, Data
-from autotune.layout.bit_packing import Packing
+from autotune.layout.bit_packing import PACKINGS, Packing
 
-__all__ = ["DIMS", "GROUPINGS", "MEMORIES", "Bytes", "Layout", "Stored", "handle", "slack"]
+__all__ = ["DIMS", "GROUPINGS", "MEMORIES", "Bytes", "Layout", "Stored", "check_value", "handle", "slack"]
 
 
 Bytes = NDArray[np.uint8]
@@ -93,6 +94,17 @@ DIMS = ("1d", "2d", "2d_pitched")
 
 GROUPINGS = ("split", "merged")
 
+_VALUES = {"memory": MEMORIES, "dims": DIMS, "grouping": GROUPINGS, "packing": tuple(PACKINGS)}
+
+
+def check_value(kind: str, value: Any, where: str) -> None:
+    """Raise UnknownName for what is no value of a layout dimension whose values have names."""
+    allowed = _VALUES.get(kind)
+    if allowed and value not in allowed:
+        raise UnknownName(f"{kind} layout", value, allowed, where)
+    if kind == "records" and not re.fullmatch(r"aos|soa|aosoa[1-9][0-9]*", str(value)):
+        raise UnknownName("records layout", value, ("aos", "soa", "aosoa<lanes>"), where)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
@@ -116,27 +128,19 @@ class Layout:
     constant_offset: int = 0
 
     def __post_init__(self) -> None:
-        for kind, value, allowed in (("memory", self.memory, MEMORIES), ("dims", self.dims, DIMS)):
-            if value not in allowed:
-                raise UnknownName(f"{kind} layout", value, allowed, f"data {self.data.name}")
+        for kind in ("memory", "dims", "records"):
+            check_value(kind, getattr(self, kind), f"data {self.data.name}")
         if not self.axes:
             object.__setattr__(self, "axes", tuple(range(len(self.data.shape))))
-        if self.lanes < 0:
-            raise UnknownName(
-                "records layout", self.records, ("aos", "soa", "aosoa<lanes>"), f"data {self.data.name}"
-            )
 
     # -- the shape of one value -------------------------------------------------------------------------
 
     @property
     def lanes(self) -> int:
-        """1 for aos, 0 for soa, the run length for aosoa, -1 when the name is none of them."""
-        if self.records in ("aos", "soa"):
-            return 1 if self.records == "aos" else 0
-        digits = self.records.removeprefix("aosoa")
-        return (
-            int(digits) if self.records.startswith("aosoa") and digits.isdigit() and int(digits) > 0 else -1
-        )
+        """1 for aos, 0 for soa, the run length for aosoa."""
+        if self.records == "soa":
+            return 0
+        return 1 if self.records == "aos" else int(self.records.removeprefix("aosoa"))
 
     @property
     def value_bytes(self) -> int:

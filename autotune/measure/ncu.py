@@ -139,7 +139,7 @@ def parsed(text: str) -> pd.DataFrame:
 def counters(
     frame: pd.DataFrame, runs: Sequence[Sequence[Any]], kernels: tuple[str, ...]
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """Configuration id -> kernel -> counter -> value, from ``parsed``. ``runs`` are those of ``ncu_process.Result``: what
+    """Configuration id -> kernel -> counter -> value, from ``parsed``. ``runs`` are those of a ``Result``: what
     was launched for which configuration, in turn. Sums are over all launches of a kernel, rates and shares their mean
     weighted by time; what was not counted is left out. Raises ValueError when the two do not agree."""
     rows = frame[frame["kernel"].isin(kernels)]
