@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from autotune.device.resident import run_once
 
 from autotune.cli import main
 from autotune.compile.cache import Cache, default_root
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.device.cpu.backend import CpuBackend
+from autotune.device.resident import run_once
 
 FAMILY = families.load_family("mummergpu")
 DATA = Path(__file__).parents[3] / "workloads" / "data"
