@@ -8,6 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from autotune.dispatch import Kernel as Kernel
     from autotune.dispatch import Prepared as Prepared
     from autotune.dispatch import load as load
@@ -17,16 +19,21 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["AutotuneError", "Kernel", "Prepared", "__version__", "load"]
 
-_LAZY = {
-    "load": "autotune.dispatch",
-    "Kernel": "autotune.dispatch",
-    "Prepared": "autotune.dispatch",
-    "AutotuneError": "autotune.errors",
-    "study_html": "autotune.report.notebook",
-}
+
+def lazy(package: str, names: "Mapping[str, str]") -> "Callable[[str], Any]":
+    """The ``__getattr__`` of ``package``: ``names``, by the module that has them, are imported when they are asked for,
+    so that nobody pays for the others."""
+    modules = {name: module for module, listed in names.items() for name in listed.split()}
+
+    def imported(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package}.{modules[name]}"), name)
+
+    return imported
 
 
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
-    raise AttributeError(f"module 'autotune' has no attribute {name!r}")
+__getattr__ = lazy(
+    __name__,
+    {"dispatch": "Kernel Prepared load", "errors": "AutotuneError", "report.notebook": "study_html"},
+)

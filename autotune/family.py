@@ -7,10 +7,10 @@ asks for it.
 import weakref
 from collections.abc import Callable, Hashable, Mapping
 from functools import wraps
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from autotune import lazy
 from autotune.errors import (
     AutotuneError,
     CompilerError,
@@ -66,11 +66,7 @@ _ON_DEMAND = {  # by package
 Made = TypeVar("Made")
 
 
-def __getattr__(name: str) -> Any:
-    for package, names in _ON_DEMAND.items():
-        if name in names.split():
-            return getattr(import_module(f"autotune.{package}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy("autotune", _ON_DEMAND)
 
 
 class Application(Protocol):

@@ -1,7 +1,8 @@
 """From a configuration to a binary with its static profile: variants, batches, cache, occupancy."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from autotune import lazy
 
 if TYPE_CHECKING:
     from autotune.compile.batches import compile_batch, compile_many, compile_one, compilers, worthwhile
@@ -105,8 +106,4 @@ _ON_DEMAND = {  # by module: who asks for a compiler's name pays for no other
 }
 
 
-def __getattr__(name: str) -> Any:
-    for module, names in _ON_DEMAND.items():
-        if name in names.split():
-            return getattr(import_module(f"{__name__}.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy(__name__, _ON_DEMAND)

@@ -1,8 +1,8 @@
 """Right before fast: references, verification, then sampling; ceilings and hardware counters."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from autotune import lazy
 from autotune.measure.reference import expected_outputs
 from autotune.measure.sampling import (
     CPU,
@@ -56,8 +56,4 @@ _ON_DEMAND = {  # by module: a dispatcher never pays for these
 }
 
 
-def __getattr__(name: str) -> Any:
-    for module, names in _ON_DEMAND.items():
-        if name in names.split():
-            return getattr(import_module(f"{__name__}.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy(__name__, _ON_DEMAND)

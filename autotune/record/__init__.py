@@ -1,8 +1,8 @@
 """Trials and studies, what they say (decision, effects, regret), and every way to keep or exchange them."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from autotune import lazy
 from autotune.record.decision import (
     MOST,
     OBJECTIVES,
@@ -129,8 +129,4 @@ _ON_DEMAND = {  # by module: a dispatcher never pays for these
 }
 
 
-def __getattr__(name: str) -> Any:
-    for module, names in _ON_DEMAND.items():
-        if name in names.split():
-            return getattr(import_module(f"{__name__}.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy(__name__, _ON_DEMAND)

@@ -1,7 +1,8 @@
 """Pages, charts and CSVs, from a record alone."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from autotune import lazy
 
 if TYPE_CHECKING:
     from autotune.report.files import write_all, write_static_report
@@ -15,8 +16,4 @@ _ON_DEMAND = {  # by module: a dispatcher never pays for these
 }
 
 
-def __getattr__(name: str) -> Any:
-    for module, names in _ON_DEMAND.items():
-        if name in names.split():
-            return getattr(import_module(f"{__name__}.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy(__name__, _ON_DEMAND)
