@@ -15,28 +15,29 @@ PLINK's. PLINK leaves out what is on no autosome, so here all SNPs are said to b
 """
 
 import argparse
-import csv
 import datetime as dt
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from copy import deepcopy
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+import harness
 import numpy as np
 import yaml
+from harness import arguments, inputs_of, module_of, write_rows
 
 import autotune
 from autotune.compile import cpu_model
-from autotune.declaration import load_family, load_workload, prepare
-from autotune.files import bundled
+from autotune.declaration import load_family
 
 Genotypes = np.ndarray[Any, Any]
 Timed = Callable[[], dict[str, float]]
@@ -46,7 +47,7 @@ FILTERED, COMPLETE = b"pass filters", b"matrix calculation complete"
 
 def write_fileset(folder: Path, genotypes: Genotypes) -> Path:
     """A fileset of its own, all SNPs on chromosome 1: what both commands read."""
-    plink = load_family("allpairs").module.plink  # type: ignore[union-attr]
+    plink = module_of(load_family("allpairs")).plink
     instances, attributes = genotypes.shape
     names = [f"I{number}" for number in range(instances)]
     rows = [f"1\trs{number}\t0\t{number + 1}\tA\tC" for number in range(attributes)]
@@ -175,7 +176,6 @@ def compare(
         "tuned": ("allpairs", given.policies),
     }
     with ExitStack() as stack:
-        warnings.simplefilter("ignore")  # that it is not tuned
         ways: dict[tuple[str, str], tuple[str, Timed]] = {
             ("masked", "plink --distance"): ("", lambda: plink_distance(bed, given.threads)),
             ("masked", "plink --genome"): ("", lambda: plink_genome(bed, given.threads)),
@@ -198,27 +198,31 @@ def compare(
     ]  # fmt: skip
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, default=bundled("workloads") / "data")
+def main(words: Sequence[str] | None = None) -> int:
+    parser = arguments(__doc__, "allpairs-plink-cpu.csv")
+    parser.add_argument("--data", type=Path)
     parser.add_argument("--policies", type=Path, default=Path("policies"))
     parser.add_argument("--workload", action="append")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of PLINK")
-    parser.add_argument("--out", type=Path, default=Path("allpairs-plink-cpu.csv"))
-    given = parser.parse_args()
+    given = parser.parse_args(words)
     family = load_family("allpairs")
+    every = {
+        name: inputs_of(family, name, given.data) for name in given.workload or ("hapmap3-slice", "hapmap3")
+    }
+    if given.check:
+        print(f"plink1.9: {shutil.which('plink1.9') or 'not on PATH (Debian package plink1.9)'}")
+        return harness.check(family, every.values(), ["appendix", "cpu"], device="cpu")
     version = subprocess.run(
         ["plink1.9", "--version"], capture_output=True, text=True, check=True
     ).stdout.strip()
     machine = {"cpu": cpu_model(), "threads": given.threads, "plink": version,
                "autotune": autotune.__version__, "date": dt.datetime.now(dt.UTC).date()}  # fmt: skip
     rows: list[dict[str, Any]] = []
-    for name in given.workload or ("hapmap3-slice", "hapmap3"):
-        genotypes = prepare(family, load_workload(family, name), given.data).arrays["genotypes"]
-        with tempfile.TemporaryDirectory() as folder:
+    for name, inputs in every.items():
+        genotypes = inputs.arrays["genotypes"]
+        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that it is not tuned
             family_with_the_loop(Path(folder))
             bed = write_fileset(Path(folder), genotypes)
             sizes = {"workload": name, "instances": len(genotypes), "attributes": genotypes.shape[1]}
@@ -226,11 +230,9 @@ def main() -> None:
                 rows.append({**sizes, **row, **machine})
                 told = "{workload:14} {missing:9} {what:20} {part:12} {median_ms:>8} ms ({minimum_ms} to {maximum_ms})"
                 print(told.format(**rows[-1]), flush=True)
-    with given.out.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(given.out, rows)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

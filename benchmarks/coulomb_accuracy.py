@@ -7,17 +7,18 @@ For each configuration and precision: the largest |error| / sum of |q| / r (the 
 norm of the errors over the norm of the potential (at most 1e-5), evaluations a second (median of five).
 """
 
-import argparse
-import csv
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from harness import arguments, bound, check, inputs_of, module_of, variants_of, write_rows
 
-from autotune.compile import Cache, Compiled, Variant, batch, compile_batch, default_root
-from autotune.declaration import load_family, load_workload, prepare
+from autotune.declaration import load_family
 from autotune.device import Resident, open_backend
 from autotune.measure import median
 
+FAMILY = load_family("coulomb")
 _POINTS = 2000
 _BATCHED = "slices_per_launch=all,accumulate=at_end"
 _THREAD = f"{_BATCHED},precalculate=thread,points_x=8,points_z=8,staging=shared,block_x=16,block_y=8"
@@ -27,40 +28,31 @@ _DEFAULT = (
 )  # fmt: skip
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, required=True)
+def main(words: Sequence[str] | None = None) -> int:
+    parser = arguments(__doc__, "coulomb-accuracy.csv")
+    parser.add_argument("--data", type=Path)
     parser.add_argument("--workload", default="mache-half")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("configurations", nargs="*", default=_DEFAULT)
-    given = parser.parse_args()
-    family = load_family("coulomb")
-    assert family.module is not None
-    inputs = prepare(family, load_workload(family, given.workload), given.data)
+    given = parser.parse_args(words)
+    inputs = inputs_of(FAMILY, given.workload, given.data)
+    if given.check:
+        return check(FAMILY, [inputs], given.configurations, device=given.device)
     shape = tuple(inputs.sizes[name] for name in ("slice", "row", "column"))
     points = np.random.default_rng(0).integers(0, shape, (_POINTS, 3))
-    values, sizes = family.module.exact.potential_at(
-        inputs.arrays["atoms"], points, inputs.scalars["spacing"]
-    )
+    exact = module_of(FAMILY).exact
+    values, sizes = exact.potential_at(inputs.arrays["atoms"], points, inputs.scalars["spacing"])
     evaluations = float(np.prod(shape)) * inputs.sizes["atom"]
     backend = open_backend(given.device)
     rows = []
     with backend.current():
         resident = Resident(backend, inputs)
         for precision in ("float32", "compensated", "float64"):
-            for text in given.configurations:
-                configuration = family.space.configuration(text)
-                if precision != "float32" and configuration["rsqrt"] not in ("ieee", "fast"):
+            variants = variants_of(FAMILY, given.configurations, {"precision": precision})
+            for variant, text in zip(variants, given.configurations, strict=True):
+                if precision != "float32" and variant.configuration["rsqrt"] not in ("ieee", "fast"):
                     continue
-                variant = Variant(family, configuration, (("precision", precision),))
-                (built,) = compile_batch(
-                    batch(family, (variant,)), backend.toolchain(), Cache(default_root())
-                )
-                assert isinstance(built, Compiled), built
-                execution = resident.execution(variant, backend.load(built))
+                (execution,) = bound(resident, (variant,))
                 execution.run()
                 made = execution.restore("potential", shape)[tuple(points.T)]
                 rate = evaluations / median(backend.sample(execution.run, 5, cold=False)) * 1e3
@@ -71,11 +63,9 @@ def main() -> None:
                 print(rows[-1], flush=True)
         resident.close()
     backend.close()
-    with given.out.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(given.out, rows)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -6,21 +6,21 @@ Evaluations a second, the best of three calls after one that compiles. numpy is 
 points all atoms at once, in float32, one row after the other.
 """
 
-import argparse
-import csv
 import os
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import arguments, bound, check, inputs_of, module_of, variants_of, write_rows
 
-from autotune.compile import Cache, Compiled, Variant, batch, compile_batch, default_root
-from autotune.declaration import load_family, load_workload, prepare
+from autotune.declaration import load_family
 from autotune.device import CpuBackend, Resident
 
+FAMILY = load_family("coulomb")
 _ALL = "slices_per_launch=all"
 _DEEP = f"{_ALL},accumulate=at_end,precalculate=thread,rsqrt=fast,block_x=16,block_y=8"
 _CONFIGURATIONS = (
@@ -50,7 +50,7 @@ def numpy_map(atoms: Atoms, counts: tuple[int, int, int], spacing: float) -> np.
 def numba_map() -> Callable[..., np.ndarray[Any, Any]]:
     import numba
 
-    @numba.njit(parallel=True, fastmath=True)  # type: ignore[misc]
+    @numba.njit(parallel=True, fastmath=True)  # type: ignore[untyped-decorator]
     def run(
         x: Atoms, y: Atoms, z: Atoms, q: Atoms, nx: int, ny: int, nz: int, step: float
     ) -> np.ndarray[Any, Any]:
@@ -82,21 +82,19 @@ def best_seconds(call: Callable[[], Any]) -> tuple[float, Any]:
     return min(seconds), made
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, default=Path())
+def main(words: Sequence[str] | None = None) -> int:
+    parser = arguments(__doc__, "coulomb-cpu.csv")
+    parser.add_argument("--data", type=Path)
     parser.add_argument("--workload", default="1a63-slice")
-    parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
-    family = load_family("coulomb")
-    assert family.module is not None
-    inputs = prepare(family, load_workload(family, given.workload), given.data)
+    parser.add_argument("configurations", nargs="*", default=_CONFIGURATIONS)
+    given = parser.parse_args(words)
+    inputs = inputs_of(FAMILY, given.workload, given.data)
+    if given.check:
+        return check(FAMILY, [inputs], given.configurations, peers=("numba",), device="cpu")
     counts = (int(inputs.scalars["nx"]), int(inputs.scalars["ny"]), int(inputs.scalars["nz"]))
     atoms, spacing = inputs.arrays["atoms"], float(inputs.scalars["spacing"])
     evaluations = float(np.prod(counts)) * len(atoms)
-    expected = family.module.exact.potential(atoms, counts, spacing)
+    expected = module_of(FAMILY).exact.potential(atoms, counts, spacing)
     rows = []
 
     def row(name: str, call: Callable[[], Any]) -> None:
@@ -112,11 +110,8 @@ def main() -> None:
         row("numba", lambda: whole(atoms, counts, spacing))
     with CpuBackend() as backend:
         resident = Resident(backend, inputs)
-        for text in _CONFIGURATIONS:
-            variant = Variant(family, family.space.configuration(text), (("precision", "float32"),))
-            (built,) = compile_batch(batch(family, (variant,)), backend.toolchain(), Cache(default_root()))
-            assert isinstance(built, Compiled), built
-            execution = resident.execution(variant, backend.load(built))
+        variants = variants_of(FAMILY, given.configurations, {"precision": "float32"})
+        for text, execution in zip(given.configurations, bound(resident, variants), strict=True):
 
             def call(run: Any = execution) -> Any:
                 run.run()
@@ -124,11 +119,9 @@ def main() -> None:
 
             row(text, call)
         resident.close()
-    with given.out.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(given.out, rows)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -8,17 +8,16 @@ without either it is computed. Configurations may be named (update=lazy,tile=6,.
 default. Times are of one call of the whole plan, the median of three. A row is written as soon as it is there.
 """
 
-import argparse
-import csv
-import os
+import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from harness import arguments, bound, check, inputs_of, module_of, variants_of, write_rows
 from numpy.typing import NDArray
 
-from autotune.compile import Cache, Compiled, Variant, batch, compile_many, default_root
-from autotune.declaration import Inputs, load_family, load_workload, prepare
+from autotune.declaration import Inputs, load_family
 from autotune.device import Resident, open_backend
 from autotune.measure import median
 
@@ -30,23 +29,21 @@ TRIED = (
     f"{LAZY},tile=6", f"{LAZY},tile=8", f"{LAZY},tile=6,near=3", f"{LAZY},tile=8,near=3",
     f"{LAZY},tile=6,block_size=128,lazy_blocks=264",
 )  # fmt: skip
-COLUMNS = ("configuration", "milliseconds", "updated", "times_fewer", "same_as_reference")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def main(words: Sequence[str] | None = None) -> int:
+    parser = arguments(__doc__, "ions.csv")
     parser.add_argument("configurations", nargs="*", default=TRIED, metavar="CONFIGURATION")
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=Path)
     parser.add_argument("--workload", default="mache-ions")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--out", type=Path, default=Path("ions.csv"))
     parser.add_argument("--reference", type=Path)
     parser.add_argument("--make-reference", type=Path)
-    given = parser.parse_args()
+    given = parser.parse_args(words)
     begin = time.perf_counter()
-    inputs = prepare(FAMILY, load_workload(FAMILY, given.workload), given.data)
+    inputs = inputs_of(FAMILY, given.workload, given.data)
+    if given.check:
+        return check(FAMILY, [inputs], given.configurations, device=given.device)
     points = inputs.sizes["slice"] * inputs.sizes["row"] * inputs.sizes["column"]
     print(
         f"{points:,} points, {inputs.sizes['ion']} ions; {time.perf_counter() - begin:.1f} s for the potential",
@@ -55,40 +52,37 @@ def main() -> None:
     expected = np.load(given.reference) if given.reference else computed(inputs)
     if given.make_reference:
         np.save(given.make_reference, expected)
-        return
-    variants = tuple(Variant(FAMILY, FAMILY.space.configuration(text), ()) for text in given.configurations)
+        return 0
+    variants = variants_of(FAMILY, given.configurations, {})
     backend = open_backend(given.device)
-    with backend.current(), given.out.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
+    rows = []
+    with backend.current():
         resident = Resident(backend, inputs)
-        cores = len(os.sched_getaffinity(0))
-        made = compile_many(batch(FAMILY, variants), backend.toolchain(), Cache(default_root()), cores, 1)
-        for variant, built in zip(variants, (c for chunk in made for c in chunk), strict=True):
-            assert isinstance(built, Compiled), built
-            execution = resident.execution(variant, backend.load(built))
+        for variant in variants:
+            (execution,) = bound(resident, (variant,))
             execution.run()
             places = execution.restore("places", (inputs.sizes["ion"],))
             every = points * (inputs.sizes["ion"] - 1)
             lazy = variant.configuration["update"] == "lazy"
             updated = int(execution.head("updates", 1)[0]) if lazy else every
             milliseconds = median(backend.sample(execution.run, 3, cold=False))
-            row = (variant.configuration.id, f"{milliseconds:.4g}", updated, f"{every / updated:.1f}",
-                   bool((places == expected).all()))  # fmt: skip
-            writer.writerow(row)
-            file.flush()
-            print(*row, flush=True)
+            rows.append({
+                "configuration": variant.configuration.id, "milliseconds": f"{milliseconds:.4g}", "updated": updated,
+                "times_fewer": f"{every / updated:.1f}", "same_as_reference": bool((places == expected).all()),
+            })  # fmt: skip
+            write_rows(given.out, rows)
+            print(*rows[-1].values(), flush=True)
         resident.close()
     backend.close()
+    return 0
 
 
 def computed(inputs: Inputs) -> NDArray[np.uint32]:
     begin = time.perf_counter()
-    assert FAMILY.module is not None
-    places = FAMILY.module.reference(inputs.arrays, inputs.scalars)["places"]
+    places = module_of(FAMILY).reference(inputs.arrays, inputs.scalars)["places"]
     print(f"{time.perf_counter() - begin:.1f} s for the reference", flush=True)
     return np.asarray(places)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -4,24 +4,32 @@
 
 Needs a CUDA device and PyCUDA. The kernel is coulomb_published.cu, compiled with --use_fast_math as VMD does. It runs
 as in the study (a slice and 4,000 atoms a launch, atoms copied from the host for each) and, to show the inner loop by
-itself, on one padded plane of 4,096 x 4,096 points with 4,000 atoms. Times are by events, medians.
+itself, on one padded plane of 4,096 x 4,096 points with 4,000 atoms. Times are by events, medians. ``--check`` also
+compiles the kernel, for sm_90.
 """
 
-import argparse
-import csv
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import arguments, check, inputs_of, write_rows
 
-from autotune.compile import Batch, Nvrtc, VariantSource
-from autotune.declaration import Inputs, load_family, load_workload, prepare
+from autotune.compile import Batch, Built, Nvrtc, VariantSource
+from autotune.declaration import Inputs, load_family
 from autotune.device import CudaBackend
 from autotune.measure import median
 
+FAMILY = load_family("coulomb")
 _SOURCE = Path(__file__).with_suffix(".cu")
 _ATOMS = 4000
 _SHAPES = ((8, 8), (16, 8), (16, 16))
+
+
+def compiled(arch: str) -> Built:
+    variant = VariantSource("published", "Shape", "struct Shape {};\n", ("published",))
+    return Nvrtc(arch).build(Batch(_SOURCE, (), (variant,), ("--use_fast_math",)))
 
 
 class Published:
@@ -31,8 +39,7 @@ class Published:
         from pycuda import driver
 
         self.driver = driver
-        variant = VariantSource("published", "Shape", "struct Shape {};\n", ("published",))
-        built = Nvrtc(backend.device.arch).build(Batch(_SOURCE, (), (variant,), ("--use_fast_math",)))
+        built = compiled(backend.device.arch)
         self._module = driver.module_from_buffer(built.image)
         self._kernel = self._module.get_function(built.symbols["published"]["published"])
         self._atominfo = self._module.get_global("atominfo")[0]
@@ -106,16 +113,15 @@ def whole_map(
     return nx * ny * nz * len(atoms) / seconds, made[:, :ny, :nx]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, required=True)
+def main(words: Sequence[str] | None = None) -> int:
+    parser = arguments(__doc__, "coulomb-published.csv")
+    parser.add_argument("--data", type=Path)
     parser.add_argument("--workload", default="mache-half")
-    parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
-    family = load_family("coulomb")
-    inputs = prepare(family, load_workload(family, given.workload), given.data)
+    given = parser.parse_args(words)
+    inputs = inputs_of(FAMILY, given.workload, given.data)
+    if given.check:
+        print(f"{_SOURCE.name}: {compiled('sm_90').figures['published']['published']}")
+        return check(FAMILY, [inputs], ())
     rows = []
     with CudaBackend() as backend, backend.current():
         published = Published(backend)
@@ -125,11 +131,9 @@ def main() -> None:
             rows.append({"block": f"{shape[0]}x{shape[1]}", "plane_evaluations_per_s": f"{inner:.4g}",
                          "map_evaluations_per_s": f"{rate:.4g}"})  # fmt: skip
             print(rows[-1], flush=True)
-    with given.out.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(given.out, rows)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

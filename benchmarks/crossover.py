@@ -7,13 +7,12 @@ that was loaded without a device chooses. The crossover is in operations of the 
 policy file, in place of the one that a sweep of the same workloads on both devices estimated from its own figures.
 """
 
-import argparse
-import csv
 import itertools
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -21,12 +20,12 @@ from typing import Any
 import filelock
 import numpy as np
 import yaml
+from harness import arguments, check, write_rows
 
 import autotune
-from autotune import files as paths
-from autotune.declaration import Workload, load_family, prepare
-from autotune.policy import Crossover, Entry, PolicyFile, crossover, write
-from autotune.policy import read_policy_file as read
+from autotune.declaration import Family, Inputs, Workload, load_family, prepare
+from autotune.files import data_root
+from autotune.policy import Crossover, Entry, PolicyFile, crossover, read_policy_file, write
 
 COLUMNS = ("parameters", "operations", "cuda_ms", "cpu_ms", "faster", "chosen", "lost", "reason")
 
@@ -38,7 +37,7 @@ def grid(texts: list[str]) -> list[dict[str, int]]:
     return [dict(chosen) for chosen in itertools.product(*values)]
 
 
-def milliseconds(calls: dict[str, Callable[[], Any]], rounds: int, seconds: float) -> dict[str, float]:
+def milliseconds(calls: Mapping[str, Callable[[], Any]], rounds: int, seconds: float) -> dict[str, float]:
     """The median time of each, taken in turn; at most about ``seconds`` in all."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     for call in calls.values():
@@ -70,37 +69,41 @@ def file_of(kind: str, name: str, times: dict[str, tuple[float, float]]) -> Poli
 def record(path: Path, measured: Crossover) -> None:
     """Put it into the GPU's policy file."""
     with filelock.FileLock(f"{path}.lock", timeout=60):
-        now = read(path)
+        now = read_policy_file(path)
         write(path, replace(now, crossovers={**now.crossovers, measured.device: measured}))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def inputs_for(family: Family, parameters: Mapping[str, int]) -> tuple[str, Inputs]:
+    """The size in words, and the inputs that the family makes of its parameters."""
+    size = " ".join(f"{name}={value}" for name, value in parameters.items())
+    return size, prepare(family, Workload(name=size, family=family.name, parameters=parameters), data_root())
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = arguments(__doc__, "crossover.csv")
     parser.add_argument("family")
     parser.add_argument("--parameter", action="append", required=True, help="name=value,value of the inputs")
     parser.add_argument("--policies", type=Path)
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=1.0, help="for each size")
-    parser.add_argument("--out", type=Path, default=Path("crossover.csv"))
     parser.add_argument("--write", action="store_true", help="into the GPU's policy file")
-    asked = parser.parse_args()
+    asked = parser.parse_args(words)
     family = load_family(asked.family)
-    rows, times = [], {"cuda": {}, "cpu": {}}  # type: ignore[var-annotated]
+    if asked.check:
+        every = [inputs_for(family, parameters)[1] for parameters in grid(asked.parameter)]
+        return check(family, every, [family.space.control])
+    rows: list[dict[str, Any]] = []
+    times: dict[str, dict[str, tuple[float, float]]] = {"cuda": {}, "cpu": {}}
     kernels = {kind: autotune.load(asked.family, kind, asked.policies) for kind in times}
     choosing = autotune.load(asked.family, None, asked.policies)
     for parameters in grid(asked.parameter):
-        size = " ".join(f"{name}={value}" for name, value in parameters.items())
-        inputs = prepare(
-            family, Workload(name=size, family=family.name, parameters=parameters), paths.data_root()
-        )
+        size, inputs = inputs_for(family, parameters)
         arrays = [np.asarray(array) for array in inputs.arrays.values()]
-        ways = {kind: lambda kernel=kernel: kernel(*arrays) for kind, kernel in kernels.items()}  # noqa: B023
         names = inputs.names(family.space.control)
         on_gpu, on_cpu = (np.asarray(kernels[kind](*arrays)) for kind in ("cuda", "cpu"))
         np.testing.assert_allclose(on_gpu, on_cpu, *family.tolerance(names))
-        taken = milliseconds(ways, asked.rounds, asked.seconds)
+        calls = {kind: partial(kernel, *arrays) for kind, kernel in kernels.items()}
+        taken = milliseconds(calls, asked.rounds, asked.seconds)
         placement = choosing._placement  # noqa: SLF001 - what a call would do, and why
         work, choice = kernels["cuda"]._placement.first.work(inputs), placement.choice(inputs)  # noqa: SLF001
         for kind, ms in taken.items():
@@ -112,10 +115,7 @@ def main() -> int:
             "lost": round(taken[choice.kind] / taken[faster] - 1, 4), "reason": choice.reason,
         })  # fmt: skip
         print("  ".join(str(value) for value in rows[-1].values()), flush=True)
-    with asked.out.open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(asked.out, rows, COLUMNS)
     slug = kernels["cpu"]._placement.first.backend.device.slug  # noqa: SLF001
     found = crossover(file_of("cpu", slug, times["cpu"]), file_of("cuda", "gpu", times["cuda"]))
     assert found is not None

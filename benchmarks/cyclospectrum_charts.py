@@ -8,15 +8,17 @@ compiled by the host's C++ compiler. ``sums`` is the unsorted list alone, ``list
 host, as in the post. Inputs stay on the device. A size is left out once the one before took longer than --seconds.
 """
 
-import argparse
-import csv
+import sys
 from collections.abc import Sequence
-from pathlib import Path
+from contextlib import closing
 from typing import Any
 
-from autotune.compile import Cache, Compiled, Variant, batch, compile_many, default_root
-from autotune.declaration import bind, load_family
-from autotune.device import CpuBackend, Resident
+from cyclospectrum_exact import inputs_of
+from harness import arguments, bound, check, variants_of, write_rows
+
+from autotune.compile import Variant
+from autotune.declaration import load_family
+from autotune.device import Backend, CpuBackend, Resident, open_backend
 from autotune.measure import median, spread
 
 FAMILY = load_family("cyclospectrum")
@@ -32,64 +34,53 @@ PARALLEL = {
 }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
+def main(words: Sequence[str] | None = None) -> int:
+    parser = arguments(__doc__, "cyclospectrum-charts.csv")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
-    parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
     parser.add_argument("--list-sizes", type=int, default=1024, help="largest size whose whole list is timed")
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--samples", type=int, default=5)
-    parser.add_argument("--processes", type=int, default=16)
-    arguments = parser.parse_args()
-    programs = PARALLEL if arguments.device == "cuda" else SEQUENTIAL
-    backend: Any = CpuBackend(1)
-    if arguments.device == "cuda":
-        from autotune.device import CudaBackend
-
-        backend = CudaBackend(0)
-    with backend, arguments.out.open("w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(["device", "program", "what", "residues", "ms", "spread", "samples"])
+    given = parser.parse_args(words)
+    programs = PARALLEL if given.device == "cuda" else SEQUENTIAL
+    if given.check:
+        every = [inputs_of(min(given.sizes), order) for order in ("unsorted", "sorted")]
+        return check(FAMILY, every, programs.values(), device=given.device)
+    backend: Backend = open_backend("cuda") if given.device == "cuda" else CpuBackend(1)
+    rows: list[dict[str, Any]] = []
+    with closing(backend), backend.current():
         for order, what in (("unsorted", "sums"), ("sorted", "list")):
-            variants = tuple(
-                Variant(FAMILY, FAMILY.space.configuration(text), (("order", order),))
-                for text in programs.values()
-            )
-            cache = Cache(default_root())
-            chunks = compile_many(batch(FAMILY, variants), backend.toolchain(), cache, arguments.processes, 1)
-            binaries = [binary for chunk in chunks for binary in chunk]
-            for (program, variant), binary in zip(
-                zip(programs, variants, strict=True), binaries, strict=True
-            ):
-                assert isinstance(binary, Compiled), binary
-                sizes = [n for n in arguments.sizes if what == "sums" or n <= arguments.list_sizes]
-                for row in timed(backend, variant, binary, order, sizes, arguments):
-                    rows.writerow([arguments.device, program, what, *row])
-                    print(program, what, *row, flush=True)
+            variants = variants_of(FAMILY, programs.values(), {"order": order})
+            for program, variant in zip(programs, variants, strict=True):
+                sizes = [n for n in given.sizes if what == "sums" or n <= given.list_sizes]
+                for row in timed(backend, variant, order, sizes, given):
+                    rows.append({"device": given.device, "program": program, "what": what, **row})
+                    print(*rows[-1].values(), flush=True)
+                write_rows(given.out, rows)
+    return 0
 
 
 def timed(
-    backend: Any, variant: Variant, binary: Compiled, order: str, sizes: Sequence[int], arguments: Any
-) -> list[tuple[Any, ...]]:
-    found: list[tuple[Any, ...]] = []
+    backend: Backend, variant: Variant, order: str, sizes: Sequence[int], given: Any
+) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
     for residues in sizes:
-        made = FAMILY.module.inputs({"residues": residues, "seed": residues}, Path())  # type: ignore[union-attr]
-        inputs = bind(FAMILY, made, {"order": order}, {})
+        inputs = inputs_of(residues, order)
         names = inputs.names(variant.configuration)
         if variant.exclusion(names, backend.device.limits):
             break
         resident = Resident(backend, inputs)
-        execution = resident.execution(variant, backend.load(binary))
+        (execution,) = bound(resident, (variant,))  # compiled once: the cache has it after that
         first = backend.sample(execution.run, 1, False)[0]
-        count = arguments.samples if first < arguments.seconds * 1e3 / 2 else 2
+        count = given.samples if first < given.seconds * 1e3 / 2 else 2
         times = backend.sample(execution.run, count, False)
         resident.close()
-        found.append((residues, f"{median(times):.5f}", f"{spread(times):.3f}", len(times)))
-        if median(times) > arguments.seconds * 1e3:
+        found.append({"residues": residues, "ms": f"{median(times):.5f}", "spread": f"{spread(times):.3f}",
+                      "samples": len(times)})  # fmt: skip
+        if median(times) > given.seconds * 1e3:
             break
     return found
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

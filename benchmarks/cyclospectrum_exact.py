@@ -2,20 +2,24 @@
 
     python benchmarks/cyclospectrum_exact.py --out benchmarks/results/cyclospectrum-exact.csv
 
-Needs a CUDA device and PyCUDA. The sorted list: host sort up to --host residues, else sorted on the device up to the
-largest size. The unsorted list: every way to make the sums at every size. One sequential thread is too slow for more
-than 255 residues (brute) and 1,024 (optimized).
+For a GPU; ``--device cpu`` with ``--set`` for a part of the space shows that the script works. The sorted list: host
+sort up to --host residues, else sorted on the device up to the largest size. The unsorted list: every way to make the
+sums at every size. One sequential thread is too slow for more than 255 residues (brute) and 1,024 (optimized).
 """
 
-import argparse
-import csv
+import os
 import sys
 import time
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
-from autotune.compile import Cache, CompileFailure, Variant, batch, compile_many, default_root
+from harness import arguments, check, module_of, variants_of, write_rows
+
+from autotune.compile import Cache, Compiled, CompileFailure, Variant, batch, compile_many, default_root
 from autotune.declaration import Inputs, bind, load_family
-from autotune.device import CudaBackend, LaunchError, Resident
+from autotune.device import Backend, LaunchError, Resident, open_backend
 from autotune.measure import Verifier
 
 FAMILY = load_family("cyclospectrum")
@@ -24,7 +28,7 @@ _SEQUENTIAL = {"sequential_brute": 255, "sequential_iterated": 1024}
 
 
 def inputs_of(residues: int, order: str) -> Inputs:
-    made = FAMILY.module.inputs({"residues": residues, "seed": residues}, Path())  # type: ignore[union-attr]
+    made = module_of(FAMILY).inputs({"residues": residues, "seed": residues}, Path())
     return bind(FAMILY, made, {"order": order}, {})
 
 
@@ -36,65 +40,81 @@ def is_tried(variant: Variant, residues: int, order: str, host: int) -> bool:
     return not sorts_on_host or residues <= host
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=Path, required=True)
+def main(words: Sequence[str] | None = None) -> int:
+    parser = arguments(__doc__, "cyclospectrum-exact.csv")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="POLICY=V1,V2", help="part of the space"
+    )
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
     parser.add_argument("--host", type=int, default=255, help="largest size that is sorted on the host")
-    parser.add_argument("--processes", type=int, default=16)
-    arguments = parser.parse_args()
-    wrong = 0
-    with CudaBackend(0) as backend, arguments.out.open("w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(["order", "residues", "configurations", "exact", "excluded", "wrong", "seconds"])
+    parser.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)))
+    given = parser.parse_args(words)
+    narrowed = {name: values.split(",") for name, _, values in (text.partition("=") for text in given.set)}
+    space = FAMILY.space.configurations("full", narrowed)
+    if given.check:
+        every = [inputs_of(min(given.sizes), order) for order in ("unsorted", "sorted")]
+        return check(FAMILY, every, space, device=given.device)
+    rows: list[dict[str, Any]] = []
+    with closing(open_backend(given.device)) as backend, backend.current():
         for order in ("unsorted", "sorted"):
             begin = time.perf_counter()
-            variants = tuple(Variant(FAMILY, c, (("order", order),)) for c in FAMILY.space.configurations())
             at_five = inputs_of(5, order)
+            variants = variants_of(FAMILY, space, {"order": order})
             variants = tuple(v for v in variants if not excluded(v, at_five, backend))
             cache, toolchain = Cache(default_root()), backend.toolchain()
-            chunks = compile_many(batch(FAMILY, variants), toolchain, cache, arguments.processes, 16)
+            chunks = compile_many(batch(FAMILY, variants), toolchain, cache, given.processes, 16)
             binaries = [binary for chunk in chunks for binary in chunk]
             print(f"{order}: {len(variants)} compiled, {time.perf_counter() - begin:.1f} s", flush=True)
-            for residues in arguments.sizes:
-                begin = time.perf_counter()
-                inputs = inputs_of(residues, order)
-                expected = FAMILY.module.reference(inputs.arrays, inputs.options)  # type: ignore[union-attr]
-                resident, verifier = Resident(backend, inputs), Verifier(backend, FAMILY, expected)
-                exact = left_out = bad = 0
-                for variant, binary in zip(variants, binaries, strict=True):
-                    if isinstance(binary, CompileFailure):
-                        reason = binary.message
-                    elif not is_tried(variant, residues, order, arguments.host) or excluded(
-                        variant, inputs, backend
-                    ):
-                        left_out += 1
-                        continue
-                    else:
-                        try:
-                            execution = resident.execution(variant, backend.load(binary))
-                            reason, _ = verifier.run(execution, cold=False)
-                        except (LaunchError, RuntimeError) as problem:
-                            reason = str(problem)
-                    exact, bad = exact + (not reason), bad + bool(reason)
-                    if reason:
-                        print(f"{order} {residues} {variant.configuration.id}: {reason}", flush=True)
-                verifier.close()
-                resident.close()
-                seconds = time.perf_counter() - begin
-                rows.writerow([order, residues, len(variants), exact, left_out, bad, f"{seconds:.1f}"])
-                print(
-                    f"{order} {residues}: {exact} exact, {left_out} left out, {bad} wrong, {seconds:.1f} s",
-                    flush=True,
+            for residues in given.sizes:
+                rows.append(
+                    counted(backend, list(zip(variants, binaries, strict=True)), residues, order, given.host)
                 )
-                wrong += bad
-    sys.exit(1 if wrong else 0)
+                write_rows(given.out, rows)
+    return int(any(row["wrong"] for row in rows))
 
 
-def excluded(variant: Variant, inputs: Inputs, backend: CudaBackend) -> str:
+def counted(
+    backend: Backend,
+    made: Sequence[tuple[Variant, Compiled | CompileFailure]],
+    residues: int,
+    order: str,
+    host: int,
+) -> dict[str, Any]:
+    """How many are exact at one size."""
+    begin = time.perf_counter()
+    inputs = inputs_of(residues, order)
+    expected = module_of(FAMILY).reference(inputs.arrays, inputs.options)
+    resident, verifier = Resident(backend, inputs), Verifier(backend, FAMILY, expected)
+    exact = left_out = wrong = 0
+    for variant, binary in made:
+        if not is_tried(variant, residues, order, host) or excluded(variant, inputs, backend):
+            left_out += 1
+            continue
+        if isinstance(binary, CompileFailure):
+            reason = binary.message
+        else:
+            try:
+                reason, _ = verifier.run(resident.execution(variant, backend.load(binary)), cold=False)
+            except (LaunchError, RuntimeError) as problem:
+                reason = str(problem)
+        exact, wrong = exact + (not reason), wrong + bool(reason)
+        if reason:
+            print(f"{order} {residues} {variant.configuration.id}: {reason}", flush=True)
+    verifier.close()
+    resident.close()
+    seconds = f"{time.perf_counter() - begin:.1f}"
+    print(f"{order} {residues}: {exact} exact, {left_out} left out, {wrong} wrong, {seconds} s", flush=True)
+    return {
+        "order": order, "residues": residues, "configurations": len(made), "exact": exact, "excluded": left_out,
+        "wrong": wrong, "seconds": seconds,
+    }  # fmt: skip
+
+
+def excluded(variant: Variant, inputs: Inputs, backend: Backend) -> str:
     names = inputs.names(variant.configuration)
     return variant.exclusion(names, backend.device.limits)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -5,27 +5,31 @@ the same with cupy's sort, where cupy is there.
 
 Needs a CUDA device, PyCUDA and torch. All results are compared before anything is timed; masses are on the device for
 all; caches are flushed before each call; rounds are interleaved; the median and its 95 % interval are kept.
+``--device cpu`` leaves the peers out, and shows that the script works.
 """
 
-import argparse
-import csv
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
+from cyclospectrum_exact import inputs_of
+from harness import arguments, check, write_rows
 
-from autotune.declaration import bind, load_family
-from autotune.dispatch import load
+from autotune.declaration import load_family
+from autotune.dispatch import Kernel, load
 from autotune.measure import median, spread
 
 FAMILY = load_family("cyclospectrum")
 _ROUNDS = 9
 
 
-def differences(masses: torch.Tensor) -> torch.Tensor:
+def differences(masses: Any) -> Any:
     """0, the total, and every difference of prefix sums, as int32 (n (n - 1) + 2), not sorted."""
+    torch = import_module("torch")
     n = masses.numel()
     before = torch.zeros(2 * n + 1, dtype=torch.int32, device="cuda")
     before[1:] = torch.cumsum(torch.cat((masses, masses)), 0)
@@ -38,14 +42,14 @@ def differences(masses: torch.Tensor) -> torch.Tensor:
 
 
 def peers(masses: np.ndarray[Any, Any]) -> dict[str, Callable[[], Any]]:
+    torch = import_module("torch")
     on_device = torch.from_numpy(masses).cuda()
     plans: dict[str, Callable[[], Any]] = {
         "torch prefix differences + torch.sort": lambda: torch.sort(differences(on_device)).values
     }
-    try:
-        import cupy
-    except ImportError:
+    if find_spec("cupy") is None:
         return plans
+    cupy = import_module("cupy")
 
     def by_cupy() -> Any:
         keys = cupy.from_dlpack(differences(on_device))
@@ -56,66 +60,61 @@ def peers(masses: np.ndarray[Any, Any]) -> dict[str, Callable[[], Any]]:
     return plans
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
+def main(words: Sequence[str] | None = None) -> int:
+    parser = arguments(__doc__, "cyclospectrum-peers.csv")
+    parser.add_argument("--device", default="cuda")
     parser.add_argument("--policies", type=Path, default=None)
-    parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--sizes", type=int, nargs="*", default=[4096, 16384])
     parser.add_argument("--rounds", type=int, default=_ROUNDS)
-    arguments = parser.parse_args()
-    torch.cuda.init()
-    with (
-        load("cyclospectrum", "cuda", arguments.policies) as kernel,
-        arguments.out.open("w", newline="") as file,
-    ):
-        backend: Any = kernel._backend  # noqa: SLF001 - timed with the tuner's own sampling
-        rows = csv.writer(file)
-        rows.writerow(["residues", "what", "ms", "spread", "samples", "times_ours", "equal"])
-        for residues in arguments.sizes:
-            made = FAMILY.module.inputs({"residues": residues, "seed": residues}, Path())  # type: ignore[union-attr]
-            prepared = kernel.prepare(bind(FAMILY, made, {}, {}))
-            prepared.execution.run()
-            words = backend.download(prepared.execution.placed["spectrum"]).view(np.int32)
+    given = parser.parse_args(words)
+    if given.check:
+        every = [inputs_of(size, "sorted") for size in given.sizes]
+        return check(FAMILY, every, [FAMILY.space.control], peers=("torch", "cupy"), device=given.device)
+    rows: list[dict[str, Any]] = []
+    with load("cyclospectrum", given.device, given.policies) as kernel:
+        for residues in given.sizes:
+            rows += compared(kernel, residues, given.rounds)
+    write_rows(given.out, rows)
+    return 0
+
+
+def compared(kernel: Kernel, residues: int, rounds: int) -> list[dict[str, Any]]:
+    """A row for each way to make the spectrum of so many residues."""
+    inputs = inputs_of(residues, "sorted")
+    prepared = kernel.prepare(inputs)
+    backend = prepared.execution.backend  # timed with the tuner's own sampling
+    with backend.current():
+        prepared.execution.run()
+        words = backend.download(prepared.execution.placed["spectrum"]).view(np.int32)
+        plans: dict[str, Callable[[], Any]] = {"autotune": prepared.execution.run}
+        equal = {"autotune": True}
+        if kernel.kind == "cuda":
+            torch = import_module("torch")
             ours = torch.from_numpy(words[: residues * (residues - 1) + 2]).cuda()
-            plans: dict[str, Callable[[], Any]] = {
-                "autotune": prepared.execution.run,
-                **peers(made["residues"]),
-            }
-            equal = dict.fromkeys(plans, True)
-            times: dict[str, list[float]] = {name: [] for name in plans}
+            plans |= peers(inputs.arrays["residues"])
             for name, plan in plans.items():
                 if name != "autotune":
-                    with backend.current():
-                        equal[name] = bool((torch.as_tensor(plan(), device="cuda") == ours).all())
+                    equal[name] = bool((torch.as_tensor(plan(), device="cuda") == ours).all())
             del ours
-            for _ in range(arguments.rounds):
-                for name, plan in plans.items():
-                    times[name] += backend.sample(plan, 1, True)
-            mine = median(times["autotune"])
-            for name, taken in times.items():
-                ms = median(taken)
-                rows.writerow(
-                    [
-                        residues,
-                        name,
-                        f"{ms:.4f}",
-                        f"{spread(taken):.4f}",
-                        len(taken),
-                        f"{ms / mine:.2f}",
-                        equal[name],
-                    ]
-                )
-                print(
-                    residues,
-                    name,
-                    f"{ms:.4f} ms",
-                    f"{ms / mine:.2f} x ours",
-                    "equal" if equal[name] else "NOT EQUAL",
-                )
-            print(prepared.variant.configuration.id)
-            prepared.close()
-            torch.cuda.empty_cache()
+        times: dict[str, list[float]] = {name: [] for name in plans}
+        for _ in range(rounds):
+            for name, plan in plans.items():
+                times[name] += backend.sample(plan, 1, True)
+    mine = median(times["autotune"])
+    rows = [
+        {
+            "residues": residues, "what": name, "ms": f"{median(taken):.4f}", "spread": f"{spread(taken):.4f}",
+            "samples": len(taken), "times_ours": f"{median(taken) / mine:.2f}", "equal": equal[name],
+        }
+        for name, taken in times.items()
+    ]  # fmt: skip
+    for row in rows:
+        print(f"{residues} {row['what']}: {row['ms']} ms, {row['times_ours']} x ours, "
+              f"{'equal' if row['equal'] else 'NOT EQUAL'}")  # fmt: skip
+    print(prepared.variant.configuration.id)
+    prepared.close()
+    return rows
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

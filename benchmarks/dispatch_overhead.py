@@ -8,8 +8,6 @@ in which all ways take turns. The bare launch is PyCUDA's prepared call of the s
 Cold times are of new processes with a filled compile cache.
 """
 
-import argparse
-import csv
 import ctypes
 import json
 import os
@@ -18,15 +16,19 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
 import numpy as np
+from harness import arguments, check, write_rows
 
 import autotune
+from autotune.declaration import bind, load_family
 
 FAMILY = """\
 schema: 1
@@ -103,28 +105,25 @@ def rounds(
 def gpu_ways(folder: Path, opened: ExitStack) -> tuple[dict[str, Callable[[], Any]], Callable[[], None]]:
     """The bare launch first. Ways of libraries that are not here are left out."""
     kernel = opened.enter_context(autotune.load(folder, device="cuda"))
-    target = kernel._placement.first  # noqa: SLF001 - the launch that the handle makes
-    backend: Any = target.backend
     x = np.ones(COUNT, np.float32)
     prepared = opened.enter_context(kernel.prepare(x))
     execution = prepared.execution
+    backend = execution.backend
     (launch,) = execution.launches
-    function: Any = launch.module.functions["doubler"]
+    module: Any = launch.module
+    function = module.functions["doubler"]
     function.prepare([f"{len(argument)}s" for argument in launch.arguments])
     grid, block, arguments = launch.geometry.grid, launch.geometry.block, launch.arguments
     opened.enter_context(backend.current())
 
     ways: dict[str, Callable[[], Any]] = {
         "bare PyCUDA prepared launch": lambda: function.prepared_call(grid, block, *arguments),
-        "backend.launch": lambda: backend.launch(launch.module, "doubler", launch.geometry, arguments),
+        "backend.launch": lambda: backend.launch(module, "doubler", launch.geometry, arguments),
         "numpy to numpy (result on the host)": lambda: kernel(x),
         "prepared, result on the host": prepared,
     }
-    try:
-        import torch
-    except ImportError:
-        pass
-    else:
+    if find_spec("torch"):
+        torch = import_module("torch")
         a, b = torch.ones(COUNT, device="cuda"), torch.zeros(COUNT, device="cuda")
         held = opened.enter_context(kernel.prepare(a))
         side = torch.cuda.Stream()
@@ -137,11 +136,8 @@ def gpu_ways(folder: Path, opened: ExitStack) -> tuple[dict[str, Callable[[], An
         fourth = opened.enter_context(kernel.prepare(a))
         ways["torch, prepared, out=, another stream"] = lambda: fourth(out=b, stream=side)
         ways["torch itself: torch.mul(a, 2, out=b)"] = lambda: torch.mul(a, 2, out=b)
-    try:
-        import cupy
-    except ImportError:
-        pass
-    else:
+    if find_spec("cupy"):
+        cupy = import_module("cupy")
         c, d = cupy.ones(COUNT, cupy.float32), cupy.zeros(COUNT, cupy.float32)
         kept = opened.enter_context(kernel.prepare(c))
         ways["cupy, prepared, out="] = lambda: kept(out=d)
@@ -162,7 +158,7 @@ def cpu_ways(folder: Path, opened: ExitStack) -> tuple[dict[str, Callable[[], An
     execution = prepared.execution
     execution.run()
     (launch,) = execution.launches
-    backend: Any = kernel._placement.first.backend  # noqa: SLF001 - as above
+    backend: Any = execution.backend
     arguments = launch.arguments
     pointers = (ctypes.c_char_p * 2)(*arguments)
     sizes = (ctypes.c_ulonglong * 2)(*map(len, arguments))
@@ -201,43 +197,47 @@ def cold(folder: Path, device: str, cache: Path, times: int) -> dict[str, list[f
     return found
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def write_family(place: Path) -> Path:
+    folder = place / "doubler"
+    folder.mkdir()
+    (folder / "family.yaml").write_text(FAMILY)
+    (folder / "doubler.cu").write_text(SOURCE)
+    return folder
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = arguments(__doc__, "dispatch-overhead.csv")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--out", type=Path, default=Path("dispatch-overhead.csv"))
     parser.add_argument("--calls", type=int, default=1000, help="calls in a round")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--processes", type=int, default=5, help="new processes for the cold figures")
-    asked = parser.parse_args()
-    warnings.simplefilter("ignore")  # no policy file is wanted
+    asked = parser.parse_args(words)
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as place, ExitStack() as opened:
-        folder = Path(place) / "doubler"
-        folder.mkdir()
-        (folder / "family.yaml").write_text(FAMILY)
-        (folder / "doubler.cu").write_text(SOURCE)
-        for name, times in cold(folder, asked.device, Path(place) / "cache", asked.processes).items():
+        opened.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")  # no policy file is wanted
+        folder = write_family(Path(place))
+        if asked.check:
+            family = load_family(folder)
+            inputs = bind(family, {"x": np.ones(COUNT, np.float32)}, {}, {})
+            return check(
+                family, [inputs], [family.space.control], peers=("torch", "cupy"), device=asked.device
+            )
+        cache = Path(place) / "cache"
+        for name, times in cold(folder, asked.device, cache, asked.processes).items():
             rows.append(row(asked.device, "cold", name, "ms", times))
-        os.environ["AUTOTUNE_CACHE"] = str(Path(place) / "cache")
         ways, finish = (gpu_ways if asked.device == "cuda" else cpu_ways)(folder, opened)
         found = rounds(ways, finish, asked.calls, asked.rounds)
         bare = median(next(iter(found.values())))
         for name, times in found.items():
-            rows.append(
-                {**row(asked.device, "warm", name, "us", times), "over_bare": round(median(times) - bare, 2)}
-            )
-    with asked.out.open("w", newline="") as file:
-        writer = csv.DictWriter(
-            file, ["device", "kind", "what", "unit", "median", "p95", "over_bare", "count"]
-        )
-        writer.writeheader()
-        writer.writerows(rows)
+            over = round(median(times) - bare, 2)
+            rows.append({**row(asked.device, "warm", name, "us", times), "over_bare": over})
+    columns = ["device", "kind", "what", "unit", "median", "p95", "over_bare", "count"]
+    write_rows(asked.out, rows, columns)
     for line in rows:
-        over = f"   {line['over_bare']:+8.2f}" if "over_bare" in line else ""
+        beyond = f"   {line['over_bare']:+8.2f}" if "over_bare" in line else ""
         print(
-            f"{line['device']}  {line['kind']}  {line['what']:42} {line['median']:9.2f} {line['unit']}{over}"
+            f"{line['device']}  {line['kind']}  {line['what']:42} {line['median']:9.2f} {line['unit']}{beyond}"
         )
     return 0
 

@@ -19,10 +19,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from harness import arguments, check, inputs_of, write_rows
+
+from autotune.declaration import load_family
 from autotune.record import Store
 
 HERE = Path(__file__).resolve().parent
@@ -165,14 +168,10 @@ def write(runs: Sequence[Run], out: Path) -> None:
     """``<out>.csv``: a row a tuner; ``<out>-times.csv``: a row a configuration, a column a tuner."""
     peers = [run for run in runs if run.tuner.startswith("Kernel Tuner")]
     rows = [run.row(peers or runs[:1]) for run in runs]
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with out.with_name(f"{out.name}.csv").open("w", newline="") as file:
-        table = csv.DictWriter(file, list(rows[0]))
-        table.writeheader()
-        table.writerows(rows)
+    write_rows(out.with_name(f"{out.name}.csv"), rows)
     every = sorted({c for run in runs for c in run.times_ms})
     with out.with_name(f"{out.name}-times.csv").open("w", newline="") as file:
-        lines = csv.writer(file)
+        lines = csv.writer(file, lineterminator="\n")
         lines.writerow(["configuration", *(f"{run.tuner} ms" for run in runs)])
         lines.writerows([c, *(run.times_ms.get(c, "") for run in runs)] for c in every)
     for row in rows:
@@ -194,27 +193,50 @@ def explain(peer: Run, run: Run) -> None:
             )
 
 
-def main(words: Sequence[str] | None = None) -> list[Run]:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def asked_of(given: argparse.Namespace) -> Asked:
+    """What ``asking`` was given on the command line, with our full protocol."""
+    return Asked(
+        family=given.family, workload=given.workload, preset=given.preset,
+        narrowed=tuple(given.set if given.set is not None else ["memory=global,readonly"]),
+        device=given.device, samples=0, data=given.data and given.data.resolve(),
+    )  # fmt: skip
+
+
+def peers_of(given: argparse.Namespace) -> list[str]:
+    return [] if given.device == "cpu" else [name for name in given.peers.split(",") if name]
+
+
+def asking(doc: str | None, out: str) -> argparse.ArgumentParser:
+    """The arguments that this script and winner_agreement.py share: what the tuners are given."""
+    parser = arguments(doc, out)
     parser.add_argument("--family", default="allpairs")
     parser.add_argument("--workload", default="hapmap3-slice")
     parser.add_argument("--preset", default="tiles", help="with --set: 96 configurations of allpairs")
     parser.add_argument("--set", action="append", metavar="POLICY=V1,V2")
     parser.add_argument("--device", default="cuda:0")
-    parser.add_argument("--samples", type=int, default=7, help="of each configuration, for all tuners alike")
     parser.add_argument("--peers", default="nvcuda,cupy", help="Kernel Tuner's backends; none on a cpu")
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("engine-peers"))
+    return parser
+
+
+def check_asked(asked: Asked) -> int:
+    """``--check`` of both scripts."""
+    family = load_family(asked.family)
+    narrowed = {key: values.split(",") for key, _, values in (text.partition("=") for text in asked.narrowed)}
+    configurations = family.space.configurations(asked.preset, narrowed)
+    inputs = [inputs_of(family, asked.workload, asked.data)]
+    return check(family, inputs, configurations, peers=("kernel_tuner", "cupy"), device=asked.device)
+
+
+def main(words: Sequence[str] | None = None) -> list[Run]:
+    parser = asking(__doc__, "engine-peers")
+    parser.add_argument("--samples", type=int, default=7, help="of each configuration, for all tuners alike")
     given = parser.parse_args(words)
-    asked = Asked(
-        family=given.family, workload=given.workload, preset=given.preset,
-        narrowed=tuple(given.set if given.set is not None else ["memory=global,readonly"]),
-        device=given.device, samples=given.samples, data=given.data and given.data.resolve(),
-    )  # fmt: skip
-    full = Asked(**{**vars(asked), "samples": 0})
-    peers = [] if given.device == "cpu" else [name for name in given.peers.split(",") if name]
+    full = asked_of(given)
+    if given.check:
+        check_asked(full)
+        return []
+    asked = replace(full, samples=given.samples)
     runs: list[Run] = []
     with tempfile.TemporaryDirectory(prefix="engine-peers-") as root:
 
@@ -223,7 +245,7 @@ def main(words: Sequence[str] | None = None) -> list[Run]:
             path.mkdir()
             return path
 
-        for name in peers:
+        for name in peers_of(given):
             runs.append(kernel_tuner(asked, name, folder(name)))
         runs.append(ours(asked, folder("samples")))
         runs.append(ours(full, folder("full")))

@@ -2,20 +2,28 @@
 
     python benchmarks/eri_libcint.py --workload water8 --out eri-libcint.csv
 
-Needs PySCF; with a CUDA device, ours are timed beside it in the same run. ``int2e`` with eightfold symmetry on all
-cores: the s functions are given to it alone, with the very exponents and coefficients that the kernels get.
+Needs PySCF; ours are timed beside it in the same run, on the first GPU or on --device. ``int2e`` with eightfold
+symmetry on all cores: the s functions are given to it alone, with the very exponents and coefficients that the kernels
+get.
 """
 
-import argparse
-import csv
 import os
+import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import arguments, bound, check, entry, inputs_of, variants_of, write_rows
 from numpy.typing import NDArray
+
+from autotune.declaration import Inputs, load_family
+from autotune.device import Resident, open_backend
+from autotune.measure import median
+
+FAMILY = load_family("eri")
 
 
 def mole(arrays: Mapping[str, NDArray[Any]]) -> Any:
@@ -60,60 +68,44 @@ def seconds(molecule: Any, rounds: int) -> tuple[float, NDArray[np.float64]]:
     return min(times), result
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def main(words: Sequence[str] | None = None) -> int:
+    parser = arguments(__doc__, "eri-libcint.csv")
     parser.add_argument("--workload", action="append")
+    parser.add_argument("--device", default="cuda")
     parser.add_argument("--policies", type=Path, default=Path("policies"))
     parser.add_argument(
         "--configuration", action="append", help="in place of the policy file's choice; again for more"
     )
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--out", type=Path, default=Path("eri-libcint.csv"))
-    arguments = parser.parse_args()
-    from autotune.declaration import load_family, load_workload, prepare
-
-    family = load_family("eri")
+    given = parser.parse_args(words)
+    workloads = given.workload or ("water8",)
+    if given.check:
+        every = [inputs_of(FAMILY, name) for name in workloads]
+        return check(FAMILY, every, given.configuration or ["control"], peers=("pyscf",), device=given.device)
     rows = []
-    for name in arguments.workload or ("water8",):
-        inputs = prepare(family, load_workload(family, name), Path())
-        took, expected = seconds(mole(inputs.arrays), arguments.rounds)
+    for name in workloads:
+        inputs = inputs_of(FAMILY, name)
+        took, expected = seconds(mole(inputs.arrays), given.rounds)
         components = int(inputs.scalars["components"])
         cores = len(os.sched_getaffinity(0))
         row: dict[str, Any] = {"workload": name, "components": components, "cores": cores}
         row |= {"libcint_ms": took * 1e3, "libcint_components_per_s": components / took}
-        for found in ours(family, name, inputs, expected, arguments):
+        for found in ours(name, inputs, expected, given):
             rows.append({**row, **found})
             print("  ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
-    with arguments.out.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(given.out, rows)
+    return 0
 
 
 def ours(
-    family: Any, workload: str, inputs: Any, expected: NDArray[np.float64], arguments: Any
+    workload: str, inputs: Inputs, expected: NDArray[np.float64], given: Any
 ) -> Iterator[dict[str, Any]]:
-    """Configurations on the first GPU: median device time, and the largest difference to libcint."""
-    from autotune.compile import Cache, Compiled, Variant, batch, compile_batch, default_root
-    from autotune.device import CudaBackend, Resident
-    from autotune.measure import median
-    from autotune.policy import file_name
-    from autotune.policy import read_policy_file as read
-
-    with CudaBackend(0) as backend:
-        texts = arguments.configuration
-        if not texts:
-            entries = read(arguments.policies / file_name(family.name, backend.device.slug)).entries
-            chosen = entries[workload].configuration.items()
-            texts = [",".join(f"{key}={value}" for key, value in chosen)]
+    """Configurations on the device: median time, and the largest difference to libcint."""
+    with closing(open_backend(given.device)) as backend, backend.current():
+        chosen = given.configuration or [entry(FAMILY, given.policies, backend.device.slug, workload)]
         resident = Resident(backend, inputs)
-        for text in texts:
-            variant = Variant.of(family, family.space.configuration(text), inputs.options)
-            (compiled,) = compile_batch(batch(family, (variant,)), backend.toolchain(), Cache(default_root()))
-            assert isinstance(compiled, Compiled), compiled
-            execution = resident.execution(variant, backend.load(compiled))
+        for variant in variants_of(FAMILY, chosen, inputs.options):
+            (execution,) = bound(resident, (variant,))
             execution.run()
             got = execution.restore("integrals", expected.shape)
             ms = median(backend.sample(execution.run, 20, False))
@@ -128,4 +120,4 @@ def ours(
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -4,13 +4,14 @@ them, and what it then expects of the three allocations.
     python benchmarks/eri_subclasses.py --workload water27-jk --out eri-subclasses.csv
 """
 
-import argparse
-import csv
-from pathlib import Path
+import sys
+from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
 
-from autotune.compile import Cache, Compiled, Variant, batch, compile_batch, default_root
-from autotune.declaration import Family, Inputs, load_family, load_workload, prepare
+from harness import arguments, bound, check, inputs_of, module_of, variants_of, write_rows
+
+from autotune.declaration import Family, Inputs, load_family
 from autotune.device import Backend, Resident, open_backend
 from autotune.measure import median
 
@@ -20,26 +21,22 @@ BEST = (
 )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def main(words: Sequence[str] | None = None) -> int:
+    parser = arguments(__doc__, "eri-subclasses.csv")
     parser.add_argument("--workload", default="water27-jk")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--configuration", default=BEST)
-    parser.add_argument("--out", type=Path, default=Path("eri-subclasses.csv"))
-    arguments = parser.parse_args()
+    given = parser.parse_args(words)
     family = load_family("eri")
-    inputs = prepare(family, load_workload(family, arguments.workload), Path())
-    backend = open_backend(arguments.device)
-    rows, allocations = table(family, inputs, backend, arguments.configuration)
-    backend.close()
+    inputs = inputs_of(family, given.workload)
+    if given.check:
+        return check(family, [inputs], [given.configuration], device=given.device)
+    with closing(open_backend(given.device)) as backend:
+        rows, allocations = table(family, inputs, backend, given.configuration)
     for line in (*rows, *allocations):
         print("  ".join(f"{key} {value}" for key, value in line.items()))
-    with arguments.out.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(given.out, rows)
+    return 0
 
 
 def table(
@@ -47,8 +44,7 @@ def table(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """(a row a subclass, measured and modelled; a row for 2, 4 and 8 GPUs, the efficiency that the model expects)."""
     model, measured = _measured(family, inputs, backend, configuration)
-    module = family.module
-    assert module is not None
+    module = module_of(family)
     total = sum(seconds for _, seconds in measured)
     rows = [
         {
@@ -76,13 +72,9 @@ def table(
 
 
 def _measured(family: Family, inputs: Inputs, backend: Backend, configuration: str) -> tuple[Any, list[Any]]:
-    module = family.module
-    assert module is not None
-    variant = Variant.of(family, family.space.configuration(configuration), inputs.options)
-    (compiled,) = compile_batch(batch(family, (variant,)), backend.toolchain(), Cache(default_root()))
-    assert isinstance(compiled, Compiled), compiled
+    module = module_of(family)
     resident = Resident(backend, inputs)
-    execution = resident.execution(variant, backend.load(compiled))
+    (execution,) = bound(resident, variants_of(family, [configuration], inputs.options))
     execution.run()  # tables are made
     found: dict[int, tuple[Any, float]] = {}
     for share, do in module.subclass_launches(execution):
@@ -92,4 +84,4 @@ def _measured(family: Family, inputs: Inputs, backend: Backend, configuration: s
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -8,15 +8,16 @@ included; ``call`` is a whole call with its lists sent, on data that is resident
 is the loop on the host's cores, by the cpu device.
 """
 
-import argparse
-import csv
+import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from contextlib import closing
 from typing import Any
 
-from autotune.compile import Cache, Compiled, Variant, batch, compile_batch, default_root
-from autotune.declaration import Family, Inputs, load_family, load_workload, prepare
+from harness import arguments, bound, check, inputs_of, module_of, variants_of, write_rows
+
+from autotune.compile import default_root
+from autotune.declaration import Family, Inputs, load_family
 from autotune.device import Backend, CpuBackend, Execution, Resident, open_backend
 from autotune.measure import Verifier, expected_outputs, median
 
@@ -24,28 +25,24 @@ SCHEMES = ("scheme-1", "scheme-2", "scheme-3", "scheme-4", "scheme-4-pairs")
 _SECONDS = 3.0
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def main(words: Sequence[str] | None = None) -> int:
+    parser = arguments(__doc__, "eri-transfer.csv")
     parser.add_argument("--workload", default="water8")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--scheme", action="append", help="again for more; all five without it")
     parser.add_argument("--best", default="", help="a configuration to put beside the schemes")
-    parser.add_argument("--out", type=Path, default=Path("eri-transfer.csv"))
-    arguments = parser.parse_args()
+    given = parser.parse_args(words)
     family = load_family("eri")
-    inputs = prepare(family, load_workload(family, arguments.workload), Path())
-    backend = open_backend(arguments.device)
-    wanted = [*(arguments.scheme or SCHEMES), *([arguments.best] if arguments.best else [])]
-    rows = table(family, inputs, backend, wanted)
-    backend.close()
+    inputs = inputs_of(family, given.workload)
+    wanted = [*(given.scheme or SCHEMES), *([given.best] if given.best else [])]
+    if given.check:
+        return check(family, [inputs], wanted, device=given.device)
+    with closing(open_backend(given.device)) as backend:
+        rows = table(family, inputs, backend, wanted)
     for row in rows:
         print("  ".join(f"{key} {value}" for key, value in row.items()))
-    with arguments.out.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(given.out, rows)
+    return 0
 
 
 def table(family: Family, inputs: Inputs, backend: Backend, schemes: Sequence[str]) -> list[dict[str, Any]]:
@@ -64,15 +61,12 @@ def table(family: Family, inputs: Inputs, backend: Backend, schemes: Sequence[st
 
 
 def _row(family: Family, inputs: Inputs, backend: Backend, scheme: str, expected: Any) -> dict[str, Any]:
-    module = family.module
-    assert module is not None
-    configuration = family.space.configuration(scheme)
-    variant = Variant.of(family, configuration, inputs.options)
-    (compiled,) = compile_batch(batch(family, (variant,)), backend.toolchain(), Cache(default_root()))
-    assert isinstance(compiled, Compiled), compiled
+    module = module_of(family)
+    (variant,) = variants_of(family, [scheme], inputs.options)
+    configuration = variant.configuration
     resident, verifier = Resident(backend, inputs), Verifier(backend, family, expected)
     try:
-        execution = resident.execution(variant, backend.load(compiled))
+        (execution,) = bound(resident, (variant,))
         reason, first_ms = verifier.run(execution, cold=False)
         assert not reason, f"{scheme}: {reason}"
         rounds = max(3, min(20, int(_SECONDS * 1e3 / max(first_ms, 1e-3))))
@@ -101,8 +95,7 @@ def _row(family: Family, inputs: Inputs, backend: Backend, scheme: str, expected
 
 def _sending(execution: Execution, inputs: Inputs, configuration: Any) -> Callable[[], None]:
     """What a call sends when nothing is on the device yet: molecule, tables, lists."""
-    module = execution.variant.family.module
-    assert module is not None
+    module = module_of(execution.variant.family)
     names = ["shells", "primitives", "pairs"]
     if configuration["pair_table"] == "host" and configuration["pair_memory"] in ("global", "readonly"):
         names.append("host_table")
@@ -141,4 +134,4 @@ def _wall(do: Callable[[], None], backend: Backend, rounds: int) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

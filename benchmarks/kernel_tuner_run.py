@@ -9,9 +9,9 @@ would prepare by hand (every layout of every input, the expected outputs) is mad
 Needs kernel_tuner, a CUDA device, and cuda-bindings (nvcuda) or CuPy (cupy).
 """
 
-import argparse
 import json
 import re
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import arguments, check, inputs_of, variants_of
 
 from autotune.compile import Variant
-from autotune.declaration import Configuration, Family, Inputs, load_family, load_workload, prepare
-from autotune.files import data_root, include_dir
+from autotune.declaration import Configuration, Family, Inputs, load_family
+from autotune.files import include_dir
 from autotune.measure import expected_outputs
 
 INDEX = "configuration_index"  # the one tuned parameter beside the block size: which policy struct
@@ -43,7 +44,7 @@ class Task:
 
 def task(family: Family, inputs: Inputs, configurations: Sequence[Configuration], cache: Path) -> Task:
     """Raises ValueError for what has no plain form: several kernels, a plan, scalars, orders, groups, other memory."""
-    variants = [Variant.of(family, c, inputs.options) for c in configurations]
+    variants = variants_of(family, configurations, inputs.options)
     (kernel,) = family.kernels.values()
     memories = {layout.memory for v in variants for layout in v.layouts.values()}
     if hasattr(family.module, "plan") or family.scalars or not memories <= {"global", "readonly"}:
@@ -169,10 +170,8 @@ def tune_arguments(work: Task, tunable: Callable[..., Any], samples: int) -> dic
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def main(words: Sequence[str] | None = None) -> int:
+    parser = arguments(__doc__, "kernel-tuner.json")
     parser.add_argument("backend", choices=("nvcuda", "cupy"))
     parser.add_argument("--family", default="allpairs")
     parser.add_argument("--workload", default="")
@@ -183,13 +182,16 @@ def main() -> None:
     parser.add_argument(
         "--cache", type=Path, default=Path("kernel-tuner-cache"), help="for the expected outputs"
     )
-    parser.add_argument("--out", type=Path, required=True)
-    asked = parser.parse_args()
+    asked = parser.parse_args(words)
     family = load_family(asked.family)
-    workload = load_workload(family, asked.workload)
-    inputs = prepare(family, workload, data_root(asked.data))
+    inputs = inputs_of(family, asked.workload, asked.data)
     narrowed = {key: values.split(",") for key, _, values in (text.partition("=") for text in asked.set)}
-    work = task(family, inputs, family.space.configurations(asked.preset, narrowed), asked.cache)
+    configurations = family.space.configurations(asked.preset, narrowed)
+    work = task(family, inputs, configurations, asked.cache)
+    if asked.check:
+        given = tune_arguments(work, lambda _key, _forms: None, asked.samples)
+        print(f"tune_kernel: {', '.join(given)}")
+        return check(family, [inputs], configurations, peers=("kernel_tuner", "cupy"))
 
     began = time.perf_counter()
     import kernel_tuner
@@ -211,7 +213,8 @@ def main() -> None:
     ]
     about = {"kernel_tuner": kernel_tuner.__version__, "device": environment["device_name"], "wall_s": wall_s}
     asked.out.write_text(json.dumps({**about, "rows": rows}))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -24,6 +24,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,7 +178,7 @@ def machine(cores: int) -> dict[str, Any]:
     return {"device": names[0] if names else "none", "cpu": cpu[1] if cpu else "unknown", "cores": cores}
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -196,7 +197,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=300, help="seconds after which a command is ended")
     parser.add_argument("--scratch", type=Path, help="where inputs and outputs lie; best in memory: /dev/shm")
     parser.add_argument("--out", type=Path, default=Path("mummergpu-end-to-end.csv"))
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     chosen = {name: WORKLOADS[name] for name in arguments.workload or ("lmono", "ssuis")}
     if arguments.given:
         reference, queries, length = arguments.given

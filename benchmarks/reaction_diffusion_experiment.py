@@ -16,7 +16,6 @@ from the device; the median of --samples for what is among the best, one sample 
 """
 
 import argparse
-import csv
 import gc
 import hashlib
 import itertools
@@ -26,15 +25,17 @@ import random
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
+from harness import arguments, check, module_of, variants_of, write_rows
 from numpy.typing import NDArray
 
-from autotune.compile import Cache, CompileFailure, Variant, batch, compile_many, default_root
+from autotune.compile import Cache, CompileFailure, batch, compile_many, default_root
 from autotune.declaration import Configuration, Family, Inputs, bind, load_family
 from autotune.device import Backend, Execution, LaunchError, Placed, Resident, open_backend
 
@@ -57,10 +58,8 @@ class Row:
     times_one_step: float
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def main(words: Sequence[str] | None = None) -> int:
+    parser = arguments(__doc__)
     parser.add_argument("part", choices=("equal", "eigenmode", "times"))
     parser.add_argument("--device", default="auto")
     parser.add_argument("--grid", default="1024", help="N or ROWSxCOLUMNS")
@@ -74,10 +73,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--samples", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="of times: a CSV file")
-    chosen = parser.parse_args(arguments)
+    chosen = parser.parse_args(words)
     rows, columns = (int(n) for n in (chosen.grid.split("x") * 2)[:2])
     family = load_family("reaction_diffusion")
-    with open_backend(chosen.device) as backend:
+    if chosen.check:
+        inputs = experiment(family, (rows, columns), chosen, outline=False)
+        return check(family, [inputs], configurations_of(family, chosen.preset), device=chosen.device)
+    with closing(open_backend(chosen.device)) as backend, backend.current():
         if chosen.part == "equal":
             return equal(backend, family, (rows, columns), chosen)
         if chosen.part == "eigenmode":
@@ -97,7 +99,7 @@ def experiment(
         y, x = np.ogrid[: shape[0], : shape[1]]
         inside = ((y / shape[0] - 0.5) ** 2 + (x / shape[1] - 0.5) ** 2 < 0.2) & ((x + 2 * y) % 37 > 1)
     dt = 1e-4
-    made = family.module.Experiment(  # type: ignore[union-attr]
+    made = module_of(family).Experiment(
         seconds=chosen.steps * dt,
         sample_seconds=chosen.interval * dt,
         seed=1 if inside.size < 1 << 20 else -1,
@@ -110,9 +112,13 @@ def cosine(
     family: Family, shape: tuple[int, int], chosen: argparse.Namespace
 ) -> tuple[Inputs, NDArray[np.float64]]:
     """1 + half a cosine in x and y, without a beam; and what it is after all steps."""
-    given = family.module.Experiment(  # type: ignore[union-attr]
-        seconds=chosen.steps * 1e-4, sample_seconds=chosen.interval * 1e-4, k=0.0, detector_radius=0.0
-    ).inputs(np.ones(shape, np.bool_))
+    given = (
+        module_of(family)
+        .Experiment(
+            seconds=chosen.steps * 1e-4, sample_seconds=chosen.interval * 1e-4, k=0.0, detector_radius=0.0
+        )
+        .inputs(np.ones(shape, np.bool_))
+    )
     waves = [np.cos(np.pi * m * (np.arange(n) + 0.5) / n) for m, n in zip(MODES[::-1], shape, strict=True)]
     wave = np.outer(*waves)
     shrinks = 1 - 4 * given["diffusion"] * sum(
@@ -135,7 +141,7 @@ def executions(
     backend: Backend, family: Family, inputs: Inputs, configurations: Sequence[Configuration]
 ) -> Iterator[tuple[Configuration, Execution]]:
     """Those that can run here, compiled by all cores and bound; what cannot is printed."""
-    variants = tuple(Variant.of(family, c, inputs.options) for c in configurations)
+    variants = variants_of(family, configurations, inputs.options)
     chunks = compile_many(
         batch(family, variants), backend.toolchain(), Cache(default_root()), os.cpu_count() or 1, 4
     )
@@ -237,14 +243,6 @@ def eigenmode(backend: Backend, family: Family, shape: tuple[int, int], chosen: 
     return 0 if expected is not None and worst <= TOLERANCE[chosen.precision] else 1
 
 
-def write(path: Path, rows: list[Row]) -> None:
-    """After each row: a run that is ended leaves what it has."""
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(Row.__dataclass_fields__), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(asdict(row) for row in rows)
-
-
 def times(backend: Backend, family: Family, shape: tuple[int, int], chosen: argparse.Namespace) -> int:
     inputs = experiment(family, shape, chosen, outline=False)
     rows: list[Row] = []
@@ -270,7 +268,7 @@ def times(backend: Backend, family: Family, shape: tuple[int, int], chosen: argp
         updates = shape[0] * shape[1] * chosen.steps / ms * 1e3
         rows.append(Row(chosen.grid, chosen.steps, configuration.id, ms, updates, one_step / ms))
         if chosen.out:
-            write(chosen.out, rows)
+            write_rows(chosen.out, [asdict(row) for row in rows])  # a run that is ended leaves what it has
         print(f"{ms:10.3f} ms {updates:.3e} updates/s {one_step / ms:6.2f} x {configuration.id}", flush=True)
     return 0 if rows else 1
 

@@ -8,8 +8,6 @@ doubled in its number of steps until it takes a quarter of --seconds; the best o
 launch to the end of the last. What is not installed, or needs a GPU that is not there, is said and left out.
 """
 
-import argparse
-import csv
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -18,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import arguments, write_rows
 from numpy.typing import NDArray
 
 DIFFUSION, BLEACHING = 0.025, 0.002
@@ -197,15 +196,15 @@ def measure(peer: Peer, n: int, own: Floats, seconds: float) -> Row:
     return Row(peer.name, n, steps, taken, n * n * steps / taken, error)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def main(words: Sequence[str] | None = None) -> int:
+    parser = arguments(__doc__)
     parser.add_argument("--grid", type=int, default=1024)
     parser.add_argument("--seconds", type=float, default=2.0, help="for each formulation, about")
     parser.add_argument("--peers", default=",".join(PEERS), help="which, with commas")
     parser.add_argument("--out", type=Path)
-    chosen = parser.parse_args(arguments)
+    chosen = parser.parse_args(words)
+    if chosen.check:  # each formulation on a field of 8 x 8
+        chosen.grid, chosen.seconds = 8, 0.0
     own, rows = owns(chosen.grid), []
     for name in chosen.peers.split(","):
         if name not in PEERS:
@@ -222,10 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows.append(row)
         print(f"{row.updates_per_second:.3e} updates/s  {row.steps} steps  {row.peer}", flush=True)
     if chosen.out and rows:
-        with chosen.out.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(Row.__dataclass_fields__), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(asdict(row) for row in rows)
+        write_rows(chosen.out, [asdict(row) for row in rows])
     return 0
 
 

@@ -18,7 +18,6 @@ says how many.
 """
 
 import argparse
-import csv
 import json
 import math
 import os
@@ -31,6 +30,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
+
+from harness import write_rows
 
 from autotune.declaration import Configuration
 from autotune.errors import UsageError
@@ -232,7 +233,7 @@ def show(rows: Sequence[Row], study: str) -> None:
         )
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -245,7 +246,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60, help="a strategy of Kernel Tuner on a study")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     studies = [study for path in options.results for study in read_results(path)]
     methods = [name for name in options.methods.split(",") if name]
     work = list(jobs(studies, methods, options.seeds, options.budget))
@@ -271,10 +272,7 @@ def main() -> None:
     for study in dict.fromkeys(r.study for r in rows):
         show(rows, study)
     if options.out:
-        with options.out.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(Row.__annotations__), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(asdict(r) for r in rows)
+        write_rows(options.out, [asdict(r) for r in rows])
         print(f"\nwritten to {options.out}")
 
 

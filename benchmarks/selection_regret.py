@@ -29,6 +29,8 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
+from harness import write_rows
+
 from autotune.declaration import Configuration, Family, load_family
 from autotune.files import bundled
 from autotune.hardware import Device
@@ -42,10 +44,10 @@ from autotune.policy import (
     feature_values,
     file_name,
     merged,
+    read_policy_file,
     volume,
     weighed,
 )
-from autotune.policy import read_policy_file as read
 from autotune.record import Measurement, Provenance, Study, Trial
 
 RULES = (
@@ -73,7 +75,7 @@ def _study(
 ) -> Study:
     family = load_family(family_name)
     known = policies / file_name(family_name, device)
-    entries = read(known).entries if known.is_file() else {}
+    entries = read_policy_file(known).entries if known.is_file() else {}
     first = rows[0]
     named = [n for n in (*family.extents, *family.scalars) if first.get(n)]
     features = {n: float(first[n]) if "." in first[n] else int(first[n]) for n in named}
@@ -223,7 +225,7 @@ def show(title: str, rows: Sequence[Mapping[str, object]]) -> None:
         print(f"{rule:16} {' '.join(f'{figure:>8}' for figure in figures)}  {worst:16} {surrounded}")
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -233,7 +235,7 @@ def main() -> None:
         "--unseen", type=Path, help="a results.csv whose workloads are asked for with all the others known"
     )
     parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     rows: list[dict[str, object]] = []
     for path in options.results:
         groups: dict[tuple[str, str], list[Study]] = {}
@@ -256,10 +258,7 @@ def main() -> None:
                 )
                 rows += [{"record": f"{path.name} for {options.unseen.name}", **row} for row in found]
     if options.out:
-        with options.out.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows({**row, "regret": f"{row['regret']:.6f}"} for row in rows)
+        write_rows(options.out, [{**row, "regret": f"{row['regret']:.6f}"} for row in rows])
         print(f"\nwritten to {options.out}")
 
 

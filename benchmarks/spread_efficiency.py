@@ -11,20 +11,19 @@ this one's; it needs 1 among --devices. ``predicted_s`` is the cost model's, cal
 """
 
 import argparse
-import csv
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import harness
 import numpy as np
+from harness import check, inputs_of, write_rows
 from numpy.typing import NDArray
 
-from autotune import files as paths
-from autotune.declaration import load_family, load_workload, prepare
+from autotune.declaration import load_family
 from autotune.dispatch import Chunk, Member, Report, Spread
 from autotune.measure import median, spread
 
@@ -35,11 +34,13 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def main() -> None:
-    asked = arguments()
+def main(words: Sequence[str] | None = None) -> int:
+    asked = arguments(words)
     family = load_family(asked.family)
-    inputs = prepare(family, load_workload(family, asked.workload), paths.data_root(asked.data))
+    inputs = inputs_of(family, asked.workload, asked.data)
     held = dict(item.split("=", 1) for item in asked.set.split(",")) if asked.set else None
+    if asked.check:
+        return check(family, [inputs], [asked.set or "control"], device=asked.kind)
     rows: list[dict[str, Any]] = []
     first: dict[str, NDArray[Any]] = {}
     alone = float("inf")
@@ -71,11 +72,13 @@ def main() -> None:
                     f"predicted {report.predicted_s:.4f} s, efficiency {alone / (devices * elapsed):.4f} {note}"
                 )
                 sys.stdout.flush()
-                write(asked.out, rows)  # what was measured is there whatever happens next
+                write_rows(asked.out, rows, COLUMNS)  # what was measured is there whatever happens next
+
+    return 0
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
+def arguments(words: Sequence[str] | None) -> argparse.Namespace:
+    parser = harness.arguments(__doc__, "spread.csv")
     parser.add_argument("family")
     parser.add_argument("-w", "--workload", default="")
     parser.add_argument("--devices", default="1,2,4", help="numbers of devices, in turn")
@@ -89,8 +92,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--kill", type=int, default=-1, help="a worker to kill in a last run")
     parser.add_argument("--policies", type=Path)
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--out", type=Path, required=True)
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
 def measured(
@@ -187,12 +189,5 @@ def rows_of(
         }
 
 
-def write(path: Path, rows: list[dict[str, Any]]) -> None:
-    with closing(path.open("w", newline="", encoding="utf-8")) as file:
-        table = csv.DictWriter(file, COLUMNS, restval="")
-        table.writeheader()
-        table.writerows(rows)
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

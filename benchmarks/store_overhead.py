@@ -11,7 +11,8 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from statistics import median, quantiles
 from typing import Any
 
@@ -41,14 +42,14 @@ def milliseconds(step: Callable[[], Any]) -> float:
     return (time.perf_counter() - began) * 1e3
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--store", default="")
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--timed", type=int, default=200)
-    given = parser.parse_args()
+    given = parser.parse_args(words)
     with tempfile.TemporaryDirectory(dir=".", prefix="store-overhead-") as folder:
         where = given.store or folder
         study = Study(
@@ -66,8 +67,8 @@ def main() -> int:
         claims, records = [], []
         for number in range(given.trials, given.trials + given.timed):
             new = trial(number)
-            claims.append(milliseconds(lambda new=new: opened.claim(new.configuration)))
-            records.append(milliseconds(lambda new=new: opened.record(new)))
+            claims.append(milliseconds(partial(opened.claim, new.configuration)))
+            records.append(milliseconds(partial(opened.record, new)))
     kind = "postgresql" if given.store else "journal"
     both = [claim + record for claim, record in zip(claims, records, strict=True)]
     print(f"{kind}, {given.trials} trials recorded: opened in {opening:.0f} ms; milliseconds a trial:")

@@ -8,22 +8,19 @@ Sweeps of one tuner agree when every winner is the same, or in every sweep's tie
 ``--device cpu`` leaves Kernel Tuner out, and shows that the script works.
 """
 
-import argparse
-import csv
 import statistics
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import engine_peers as peers
+from harness import bound, inputs_of, variants_of, write_rows
 
-from autotune.compile import Cache, Compiled, Variant, batch, compile_batch
-from autotune.declaration import Configuration, load_family, load_workload, prepare
+from autotune.declaration import Configuration, load_family, load_workload
 from autotune.device import Resident, open_backend
-from autotune.files import data_root
 from autotune.measure import CUDA, Samples, interleave
 from autotune.record import Store
 
@@ -72,29 +69,20 @@ def reference(asked: peers.Asked, ids: Sequence[str], rounds: int) -> dict[str, 
     """Every configuration timed in turn, forwards and backwards, ``rounds`` times."""
     family = load_family(asked.family)
     workload = load_workload(family, asked.workload)
-    inputs = prepare(family, workload, data_root(asked.data))
-    by_id = {c.id: c for c in family.space.configurations()}
-    variants = [Variant.of(family, by_id[i], inputs.options) for i in ids]
-    backend: Any = open_backend(asked.device)
-    try:
-        with tempfile.TemporaryDirectory() as cache, backend.current():
-            made = compile_batch(batch(family, tuple(variants)), backend.toolchain(), Cache(Path(cache)))
-            resident = Resident(backend, inputs, most=len(variants) + 1)
-            bound = {}
-            for variant, compiled in zip(variants, made, strict=True):
-                assert isinstance(compiled, Compiled), "it was compiled for a sweep before"
-                bound[variant.configuration] = resident.execution(variant, backend.load(compiled))
-            timed: dict[Configuration, Samples] = interleave(
-                backend,
-                {c: e.run for c, e in bound.items()},
-                replace(CUDA, rounds=rounds, round_samples=1, finalist_seconds=1e9),
-                cold=workload.cold,
-                before={c: e.prepare for c, e in bound.items()},
-                estimate_ms=1.0,
-            )
-            resident.close()
-    finally:
-        backend.close()
+    inputs = inputs_of(family, asked.workload, asked.data)
+    variants = variants_of(family, ids, inputs.options)
+    with closing(open_backend(asked.device)) as backend, backend.current():
+        resident = Resident(backend, inputs, most=len(variants) + 1)
+        executions = {e.variant.configuration: e for e in bound(resident, variants)}
+        timed: dict[Configuration, Samples] = interleave(
+            backend,
+            {c: e.run for c, e in executions.items()},
+            replace(CUDA, rounds=rounds, round_samples=1, finalist_seconds=1e9),
+            cold=workload.cold,
+            before={c: e.prepare for c, e in executions.items()},
+            estimate_ms=1.0,
+        )
+        resident.close()
     return {c.id: samples for c, samples in timed.items()}
 
 
@@ -116,43 +104,27 @@ def rows(answers: Sequence[Answer], truth: Mapping[str, Samples]) -> list[dict[s
 
 
 def main(words: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--family", default="allpairs")
-    parser.add_argument("--workload", default="hapmap3-slice")
-    parser.add_argument("--preset", default="tiles")
-    parser.add_argument("--set", action="append", metavar="POLICY=V1,V2")
-    parser.add_argument("--device", default="cuda:0")
+    parser = peers.asking(__doc__, "winner-agreement.csv")
     parser.add_argument("--sweeps", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--within", type=float, default=1.5)
-    parser.add_argument("--peers", default="nvcuda,cupy")
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("winner-agreement.csv"))
     given = parser.parse_args(words)
-    full = peers.Asked(
-        family=given.family, workload=given.workload, preset=given.preset,
-        narrowed=tuple(given.set if given.set is not None else ["memory=global,readonly"]),
-        device=given.device, samples=0, data=given.data and given.data.resolve(),
-    )  # fmt: skip
+    full = peers.asked_of(given)
+    if given.check:
+        peers.check_asked(full)
+        return []
     usual = replace(full, samples=7)  # Kernel Tuner's own number
-    backends = [] if given.device == "cpu" else [name for name in given.peers.split(",") if name]
     answers: list[Answer] = []
     with tempfile.TemporaryDirectory(prefix="winner-agreement-") as root:
         for number in range(given.sweeps):  # in turn, so that drift hits all alike
-            for name in ("autotune", *backends):
+            for name in ("autotune", *peers.peers_of(given)):
                 folder = Path(root, f"{name}-{number}")
                 folder.mkdir()
                 answers.append(
                     ours(full, folder) if name == "autotune" else kernel_tuner(usual, name, folder)
                 )
     table = rows(answers, reference(full, contenders(answers, given.within), given.rounds))
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    with given.out.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(table[0]))
-        writer.writeheader()
-        writer.writerows(table)
+    write_rows(given.out, table)
     for tuner in dict.fromkeys(answer.tuner for answer in answers):
         own = [answer for answer in answers if answer.tuner == tuner]
         regrets = [row["regret"] for row in table if row["tuner"] == tuner]
@@ -165,4 +137,4 @@ def main(words: Sequence[str] | None = None) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    sys.exit(not main())
+    main()

@@ -60,7 +60,7 @@ def test_each_fault_has_a_name_of_its_own() -> None:
 
 
 def test_the_page_has_the_measured_table() -> None:
-    """``benchmarks/planted.py --page`` puts it there."""
+    """``benchmarks/planted_faults.py --page`` puts it there."""
     page = (ROOT / "docs" / "proof.md").read_text(encoding="utf-8")
     benchmark = _benchmark()
     assert page.split(benchmark.BEGIN)[1].split(benchmark.END)[0] == benchmark.table()
@@ -71,7 +71,7 @@ def test_the_page_has_the_measured_table() -> None:
 
 
 def _benchmark() -> Any:
-    path = ROOT / "benchmarks" / "planted.py"
+    path = ROOT / "benchmarks" / "planted_faults.py"
     spec = importlib.util.spec_from_file_location("planted_benchmark", path)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)

@@ -1,26 +1,190 @@
-"""Every script in benchmarks/ can be imported: what it takes from autotune is there."""
+"""Every script of benchmarks/ is run: small on the cpu, and with ``--check`` where it is about a GPU or a peer.
 
-import sys
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
+So that none rots unseen: a script that is in no table here fails, as does a file of benchmarks/results that
+benchmarks/README.md does not name. Nothing here judges a time.
+"""
+
+import argparse
+import ast
+import csv
+import importlib
+import re
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
-from unittest.mock import MagicMock
+from typing import Any
 
 import pytest
+from test_docs import TEXTS, fences
 
-FOLDER = Path(__file__).parents[2] / "benchmarks"
-PEERS = ("torch", "cupy", "pycuda", "pyscf", "numba", "kernel_tuner")  # what scripts compare with
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "benchmarks"
+RESULTS = FOLDER / "results"
+SCRIPTS = {path.stem: path for path in FOLDER.glob("*.py")}
+INDEX = (FOLDER / "README.md").read_text(encoding="utf-8")
+
+# What each is given; {out} is the CSV that it writes, {tmp} an empty folder.
+SMALL = {
+    "allpairs_peers": "--device cpu --workload ragged --configuration control --rounds 1 --out {out}",
+    "coulomb_accuracy": "--device cpu --workload 1a63-slice --out {out} simple",
+    "coulomb_cpu": "--workload 1a63-slice --out {out} simple",
+    "coulomb_ions": "--device cpu --workload 1a63-ions --out {out} update=eager "
+    "update=lazy,launch=graph,tile_records=soa,tile=6",
+    "cyclospectrum_charts": "--device cpu --sizes 5 16 --samples 1 --out {out}",
+    "cyclospectrum_exact": "--device cpu --set generation=prefix --set vector_width=1 --set outputs_per_thread=1 "
+    "--set block_size=256 --set finish=host_sort --sizes 1 5 --out {out}",
+    "cyclospectrum_peers": "--device cpu --sizes 16 --rounds 1 --policies {tmp} --out {out}",
+    "dispatch_overhead": "--device cpu --calls 3 --rounds 2 --processes 1 --out {out}",
+    "eri_libcint": "--device cpu --workload water2 --rounds 1 --configuration control --out {out}",
+    "eri_subclasses": "--device cpu --workload water2 --out {out}",
+    "eri_transfer": "--device cpu --workload water2 --scheme scheme-2 --out {out}",
+    "mummergpu_policy_analysis": "",
+    "planted_faults": "--sweeps 1 --of no_number --out {out}",
+    "reaction_diffusion_experiment": "times --device cpu --grid 7x9 --steps 4 --interval 2 --preset control "
+    "--out {out}",
+    "reaction_diffusion_peers": "--peers numpy --grid 8 --seconds 0 --out {out}",
+    "search_replay": f"{RESULTS}/stencil-h200.csv --seeds 1 --methods random --strategies random_sample "
+    "--budget 0.1 --seconds 2 --processes 1 --out {out}",
+    "selection_regret": f"{RESULTS}/allpairs-h200.csv --out {{out}}",
+    "spread_efficiency": "coulomb -w 1a63-slice --kind cpu --devices 1 --allocations contiguous --runs 1 "
+    "--set slices_per_launch=1 --out {out}",
+    "store_overhead": "--trials 3 --timed 3",
+}  # fmt: skip
+# What would run on a GPU or beside a peer, up to there; the workload is one that ships.
+CHECKED = {
+    "allpairs_peers": "--workload ragged",
+    "allpairs_plink": "--workload hapmap3-slice",
+    "coulomb_accuracy": "--workload 1a63-slice",
+    "coulomb_cpu": "",
+    "coulomb_ions": "--workload 1a63-ions",
+    "coulomb_published": "--workload 1a63-slice",
+    "crossover": "allpairs --parameter instances=28,56 --parameter attributes=64",
+    "cyclospectrum_charts": "",
+    "cyclospectrum_exact": "--sizes 5",
+    "cyclospectrum_peers": "--sizes 16",
+    "dispatch_overhead": "",
+    "engine_peers": "",
+    "eri_libcint": "--workload water2",
+    "eri_subclasses": "--workload water2",
+    "eri_transfer": "--workload water2",
+    "kernel_tuner_run": "nvcuda --workload ragged --set memory=global --out {out} --cache {tmp}",
+    "reaction_diffusion_experiment": "times --grid 16",
+    "reaction_diffusion_peers": "--peers numpy,cupy,torch",
+    "spread_efficiency": "coulomb -w 1a63-slice",
+    "winner_agreement": "",
+}
+# What other tests run whole, on the cpu.
+ELSEWHERE = {
+    "engine_peers": "project/test_engine_benchmarks.py",
+    "winner_agreement": "project/test_engine_benchmarks.py",
+    "mummergpu_end_to_end": "families/mummergpu/test_end_to_end_benchmark.py",
+}
+NEEDS = {"coulomb_published": pytest.mark.nvrtc}
+RUNNING = [pytest.param(name, words, id=name) for name, words in SMALL.items()]
+CHECKING = [pytest.param(name, words, id=name, marks=NEEDS.get(name, ())) for name, words in CHECKED.items()]
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
-def test_a_script_can_be_imported(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """A script's ``main``, to be called in an empty folder."""
     monkeypatch.syspath_prepend(str(FOLDER))
-    for name in PEERS:
-        if find_spec(name) is None:
-            monkeypatch.setitem(sys.modules, name, MagicMock())
-    name = f"imported_{path.stem}"
-    spec = spec_from_file_location(name, path)
-    assert spec and spec.loader
-    module = module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, name, module)
-    spec.loader.exec_module(module)
-    assert callable(getattr(module, "main", None)) or not path.read_text().rstrip().endswith("main()")
+    monkeypatch.chdir(tmp_path)
+    return lambda name: importlib.import_module(name).main
+
+
+@pytest.mark.filterwarnings("ignore:no usable policy file")
+@pytest.mark.parametrize(("name", "words"), RUNNING)
+def test_a_script_runs_small(name: str, words: str, script: Any, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    status = script(name)(words.format(out=out, tmp=tmp_path).split())
+    assert status in ((0, 1) if name == "store_overhead" else (0, None))  # 1: slower than it should be
+    if "{out}" in words:
+        with out.open(newline="") as file:
+            assert list(csv.DictReader(file))
+
+
+@pytest.mark.filterwarnings("ignore:running on the cpu")
+@pytest.mark.parametrize(("name", "words"), CHECKING)
+def test_a_script_goes_as_far_as_it_can(
+    name: str, words: str, script: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = words.format(out=tmp_path / "out.csv", tmp=tmp_path)
+    assert script(name)(["--check", *words.split()]) in (0, None, [])
+    assert capsys.readouterr().out
+    assert not (tmp_path / "out.csv").exists()
+
+
+def imports(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    froms = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    return {name for name in froms if name} | {
+        alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
+    }
+
+
+def test_no_script_is_left_out() -> None:
+    run = SMALL.keys() | CHECKED.keys() | ELSEWHERE.keys()
+    assert run <= SCRIPTS.keys()
+    for name, place in ELSEWHERE.items():
+        text = (ROOT / "tests" / place).read_text(encoding="utf-8")
+        assert name in text and ".main(" in text, f"{place} does not run {name}"
+    parts = {part for name in run for part in imports(SCRIPTS[name])} | {"search_replay_kernel_tuner"}
+    assert "search_replay_kernel_tuner" in SCRIPTS["search_replay"].read_text(
+        encoding="utf-8"
+    )  # a process of its own
+    for name, path in SCRIPTS.items():
+        is_script = '__name__ == "__main__"' in path.read_text(encoding="utf-8")
+        assert name in run | parts, f"{path.name} is neither run nor checked: give it a line in {__name__}"
+        assert is_script or name in parts
+
+
+def commands() -> Iterator[tuple[str, str, list[str]]]:
+    """(document, script, words) of every command in the documents and the scripts' own first lines."""
+    texts = TEXTS | {
+        f"benchmarks/{name}.py": f"```sh\n{ast.get_docstring(ast.parse(path.read_text(encoding='utf-8')))}\n```\n"
+        for name, path in SCRIPTS.items()
+    }
+    for document, text in texts.items():
+        for language, content in fences(text):
+            for line in content.replace("\\\n", " ").splitlines() if language == "sh" else ():
+                if found := re.match(r"\s*python benchmarks/(\w+)\.py(.*)", line):
+                    words = shlex.split(re.sub(r"\[[^\]]*\]|\.\.\.|…", "", found[2]))
+                    yield document, found[1], words
+
+
+COMMANDS = list(commands())
+
+
+class Parsed(BaseException):
+    """Nothing was wrong with the words."""
+
+
+@pytest.mark.parametrize(
+    ("document", "name", "words"), COMMANDS, ids=[f"{d}: {n} {' '.join(w)}" for d, n, w in COMMANDS]
+)
+def test_a_command_of_the_documents_is_understood(
+    document: str, name: str, words: list[str], script: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = argparse.ArgumentParser.parse_args
+
+    def parse(self: Any, given: Any = None) -> Any:
+        real(self, given)
+        raise Parsed
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse)
+    with pytest.raises(Parsed):
+        script(name)(words)
+
+
+def test_every_result_names_what_made_it() -> None:
+    named = set(re.findall(r"^\| `([\w.*-]+)` ", INDEX.partition("## Results")[2], re.MULTILINE))
+    kept = {path.name for path in RESULTS.iterdir()}
+    for name in kept:
+        assert any(Path(name).match(pattern) for pattern in named), (
+            f"benchmarks/README.md does not name {name}"
+        )
+    for pattern in named:
+        assert any(Path(name).match(pattern) for name in kept), f"{pattern} is no file of benchmarks/results"
+    scripts = set(re.findall(r"`(\w+)\.py`", INDEX))
+    assert scripts >= {name for name in SCRIPTS if '"__main__"' in SCRIPTS[name].read_text(encoding="utf-8")}
+    assert scripts <= SCRIPTS.keys() | {"compare", "tables"}
