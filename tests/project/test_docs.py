@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in DOCUMENTS}
 README, ARCHITECTURE = TEXTS["README.md"], TEXTS["docs/architecture.md"]
+COMMANDS_PAGE = TEXTS["docs/commands.md"]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 GROUP: Any = typer.main.get_command(app)
 LAYOUTS = schema("family")["properties"]["policies"]["additionalProperties"]["properties"]["layout"]["enum"]
@@ -89,6 +90,7 @@ def test_the_family_in_the_readme_is_swept_and_dispatched(
     frame = pd.read_csv(out / "results.csv")
     assert set(frame["state"]) == {"measured"}
     assert set(frame["axes"]) == {"aos", "soa"}
+    assert len(frame) == 12 and "all twelve configurations" in README
     assert (out / "report.html").is_file()
 
     import autotune
@@ -161,7 +163,7 @@ def test_set_up_is_two_commands_on_the_first_screen() -> None:
 
 def test_every_command_is_shown_and_has_help(capsys: pytest.CaptureFixture[str]) -> None:
     shown = {words[0] for _, words in COMMANDS}
-    table = re.findall(r"`autotune (\w+)", section(README, "## Commands"))
+    table = re.findall(r"`autotune (\w+)", section(COMMANDS_PAGE, "## Commands"))
     for command in GROUP.commands:
         assert command in shown
         assert command in table
@@ -182,7 +184,10 @@ def test_extras_that_are_installed_exist() -> None:
 
 
 def test_exit_codes_are_all_named() -> None:
-    listed = {int(code) for code in re.findall(r"^\| (\d+) \|", section(README, "## Commands"), re.MULTILINE)}
+    listed = {
+        int(code)
+        for code in re.findall(r"^\| (\d+) \|", section(COMMANDS_PAGE, "## Exit codes"), re.MULTILINE)
+    }
     classes = [item for item in vars(errors).values() if isinstance(item, type)]
     raised = {item.exit_code for item in classes if issubclass(item, errors.AutotuneError)}
     assert listed == raised | {0, 130}
@@ -191,7 +196,7 @@ def test_exit_codes_are_all_named() -> None:
 def test_environment_variables_are_all_named() -> None:
     sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "autotune").rglob("*.py"))
     read = set(re.findall(r"\b(AUTOTUNE_[A-Z_]+)\b", sources)) - {"AUTOTUNE_VARIANTS", "AUTOTUNE_CPU"}
-    assert read == set(re.findall(r"`(AUTOTUNE_[A-Z_]+)` \|", README))
+    assert read == set(re.findall(r"`(AUTOTUNE_[A-Z_]+)` \|", COMMANDS_PAGE))
 
 
 # -- links and places -------------------------------------------------------------------------------------
@@ -261,42 +266,89 @@ def test_columns_of_the_static_pass_are_all_described(tmp_path: Path) -> None:
     assert set(written[stop:]) <= set(tail) <= set(written)
 
 
+PACKAGE = ROOT / "autotune"
+ENDINGS = {"csv", "cu", "cuh", "h", "hpp", "html", "json", "py", "yaml"}  # `report.html` is a file
+PACKAGES = [path.parent.name for path in PACKAGE.glob("*/__init__.py") if path.parent.name != "_bundled"]
+
+
 def test_every_package_has_its_line() -> None:
-    named = first_cells(section(ARCHITECTURE, "## The house"))
-    package = ROOT / "autotune"
-    packages = [path.parent.name for path in package.glob("*/__init__.py") if path.parent.name != "_bundled"]
-    modules = [path.stem for path in package.glob("*.py") if not path.stem.startswith("__")]
-    assert sorted(named) == sorted([*packages, *modules])
+    house = section(ARCHITECTURE, "## The house")
+    modules = [path.stem for path in PACKAGE.glob("*.py") if not path.stem.startswith("__")]
+    assert sorted(first_cells(house)) == sorted([*PACKAGES, *modules])
+    drawing = next(content for language, content in fences(house))
+    for name in (*PACKAGES, *modules):
+        assert re.search(rf"\b{name}\b", drawing), f"{name} is not in the drawing"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_is_for_what_it_says_itself(package: str) -> None:
+    says = (import_module(f"autotune.{package}").__doc__ or "").strip().splitlines()[0]
+    assert f"| `{package}` | {says} |" in ARCHITECTURE
+
+
+def test_names_of_packages_are_those_that_others_may_use() -> None:
+    """What a package does not list may be named anything tomorrow."""
+    dotted = [
+        (name, *match)
+        for name, text in TEXTS.items()
+        for match in re.findall(r"`(?:autotune\.)?(\w+)\.(\w+)", text)
+    ]
+    for page, package, name in dotted:
+        if package in PACKAGES and name not in ENDINGS:
+            assert name in import_module(f"autotune.{package}").__all__, f"{page} names {package}.{name}"
+
+
+GUIDES = [
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "benchmarks/README.md",
+    *(
+        p.relative_to(ROOT).as_posix()
+        for folder in ("kernels", "examples", "policies")
+        for p in sorted((ROOT / folder).rglob("*.md"))
+    ),
+]
+
+
+@pytest.mark.parametrize("name", [*TEXTS, *GUIDES])
+def test_files_that_are_named_are_there(name: str) -> None:
+    text = re.sub(r"--out \S+", "", (ROOT / name).read_text(encoding="utf-8"))
+    for place in re.findall(
+        r"(?<![\w./-])(?:autotune|tests|kernels|benchmarks|docs|examples)/[\w./-]+\.\w+", text
+    ):
+        assert (ROOT / place).exists() or (ROOT / "kernels/include" / place).exists(), f"{name} names {place}"
+
+
+def test_the_first_page_and_the_house_are_short() -> None:
+    assert len(README.splitlines()) <= 150
+    assert len(ARCHITECTURE.splitlines()) <= 250
 
 
 def test_every_header_has_its_line() -> None:
     include = ROOT / "kernels" / "include" / "autotune"
-    named = set(first_cells(section(ARCHITECTURE, "## Layouts")))
+    named = set(first_cells(TEXTS["docs/layouts.md"]))
     assert {path.name for path in include.glob("*.*")} <= named
 
 
 @pytest.mark.parametrize(
-    ("heading", "words"),
+    ("page", "heading", "words"),
     [
-        ("## Vocabulary", trial.STATES),
-        ("## Layouts", LAYOUTS),
-        ("## Layouts", (*layout.MEMORIES, *layout.DIMS, *layout.GROUPINGS)),
-        ("## Layouts", packing.PACKINGS),
-        ("## Adding a family", expression.FUNCTIONS),
+        ("words", "## States of a trial", trial.STATES),
+        ("layouts", "# Layouts", LAYOUTS),
+        ("layouts", "# Layouts", (*layout.MEMORIES, *layout.DIMS, *layout.GROUPINGS)),
+        ("layouts", "# Layouts", packing.PACKINGS),
+        ("new-family", "## Expressions in family.yaml", expression.FUNCTIONS),
     ],
 )
-def test_every_word_of_the_code_is_explained(heading: str, words: Any) -> None:
-    text = section(ARCHITECTURE, heading)
+def test_every_word_of_the_code_is_explained(page: str, heading: str, words: Any) -> None:
+    text = section(TEXTS[f"docs/{page}.md"], heading)
     missing = [word for word in words if f"`{word}`" not in text]
     assert not missing
 
 
 def test_protocols_are_described_whole() -> None:
     text = section(ARCHITECTURE, "## Two protocols")
-    for module, protocol in (
-        ("autotune.device.backend", "Backend"),
-        ("autotune.compile.toolchain", "Toolchain"),
-    ):
+    for module, protocol in (("autotune.device", "Backend"), ("autotune.compile", "Toolchain")):
         members = vars(getattr(import_module(module), protocol))
         public = [name for name in members if not name.startswith("_")]
         assert public
