@@ -15,17 +15,18 @@ whose regret is ``told``: not every winner was timed on every workload. ``mean_r
 """
 
 import argparse
-import csv
 import math
 import random
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from autotune.declaration import Configuration, Expression, Family, load_family
+import selection_regret
+from harness import write_rows
+
+from autotune.declaration import Configuration, Expression, Family, PolicyValue, load_family
 from autotune.files import bundled
 from autotune.policy import (
     Features,
@@ -40,10 +41,6 @@ from autotune.policy import (
     weighed,
 )
 from autotune.record import Study
-
-sys.path.append(str(Path(__file__).parent))
-
-import selection_regret
 
 RESULTS = Path(__file__).parent / "results"
 RECORDS = ("allpairs-h200.csv", "cyclospectrum-h200.csv", "mummergpu-h200.csv", "allpairs-h200-sizes.csv")
@@ -130,7 +127,7 @@ class Known:
 
     features: Mapping[str, Features]
     regrets: Regrets
-    winners: Mapping[str, Mapping[str, object]]
+    winners: Mapping[str, Mapping[str, PolicyValue]]
 
     def only(self, names: Iterable[str]) -> "Known":
         kept = sorted(names)
@@ -242,13 +239,13 @@ def rows_of(
             }  # fmt: skip
 
 
-def measured() -> Iterator[dict[str, object]]:
+def measured(records: Sequence[str]) -> Iterator[dict[str, object]]:
     for path in sorted(bundled("policies").glob("*/*.yaml")):
         for objective, known in of_policy_file(read_policy_file(path)):
             if (count := len(known.features)) >= _FEWEST:
                 source = f"policies/{path.parent.name}/{path.name} {objective}"
                 yield from rows_of(source, count - 1, left_out(known))
-    for name in RECORDS:
+    for name in records:
         studies = selection_regret.studies_of(RESULTS / name, bundled("policies"))
         family: Family = load_family(studies[0].family)
         known = of_record(studies, family.features)
@@ -257,13 +254,14 @@ def measured() -> Iterator[dict[str, object]]:
             yield from rows_of(name, count, drawn(known, count))
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
-    rows = list(measured())
+    parser.add_argument("--record", action="append", help="of benchmarks/results, in place of all")
+    options = parser.parse_args(words)
+    rows = list(measured(options.record or RECORDS))
     print(f"{'entries of':54} {'known':>5} {'rule':14} {'mean':>8} {'median':>8} {'worst':>9}  regrets known")
     for row in rows:
         mean, middle, worst = (
@@ -272,10 +270,7 @@ def main() -> None:
         print(f"{row['source']:54} {row['known']:>5} {row['rule']:14} {mean:6.1f} % {middle:6.1f} % {worst:7.1f} %  "
               f"{row['told']} of {row['asked']}")  # fmt: skip
     if options.out:
-        with options.out.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+        write_rows(options.out, rows)
         print(f"\nwritten to {options.out}")
 
 
