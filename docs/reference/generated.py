@@ -53,14 +53,9 @@ def schemas() -> str:
     return "\n\n".join(parts)
 
 
-def keys(
-    node: Mapping[str, Any], schema: Mapping[str, Any], path: str = "", seen: tuple[str, ...] = ()
-) -> Iterator[Any]:
-    """(key, type, required, description) of everything in ``node``, depth first. What refers to itself (a decision
-    tree) is shown once."""
-    if node.get("$ref", "") in seen:
-        return
-    node, seen = resolved(node, schema, seen)
+def keys(node: Mapping[str, Any], schema: Mapping[str, Any], path: str = "") -> Iterator[Any]:
+    """(key, type, required, description) of everything in ``node``, depth first."""
+    node = resolved(node, schema)
     children = {
         key: (value, key in node.get("required", ())) for key, value in node.get("properties", {}).items()
     }
@@ -68,29 +63,28 @@ def keys(
         children["<name>"] = (node["additionalProperties"], False)
     for key, (value, must) in children.items():
         here = f"{path}.{key}" if path else key
-        full, _ = resolved(value, schema, ())
+        full = resolved(value, schema)
         doc = plain(str(value.get("description") or full.get("description", "")))
         yield here, kind_of(full), "yes" if must else "", doc
-        yield from keys(value, schema, here, seen)
+        yield from keys(value, schema, here)
     items = node.get("items")
     for part in (
         *node.get("oneOf", ()),
         *node.get("anyOf", ()),
         *([items] if isinstance(items, dict) else ()),
     ):
-        yield from keys(part, schema, path, seen)
+        yield from keys(part, schema, path)
 
 
-def resolved(
-    node: Mapping[str, Any], schema: Mapping[str, Any], seen: tuple[str, ...]
-) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """What a ``$ref`` stands for, and the references on the way to it."""
+def resolved(node: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a ``$ref`` stands for."""
     if "$ref" not in node:
-        return node, seen
+        return node
     target: Any = schema
     for step in node["$ref"].removeprefix("#/").split("/"):
         target = target[step]
-    return target, (*seen, node["$ref"])
+    found: Mapping[str, Any] = target
+    return found
 
 
 def kind_of(node: Mapping[str, Any]) -> str:
