@@ -109,7 +109,7 @@ def check(
         sizes = " ".join(f"{name}={size}" for name, size in one.sizes.items())
         print(f"{family.name} {sizes}: {len(variants)} configurations, {len(texts)} different structs")
     for peer in peers:
-        print(f"{peer}: {'installed' if find_spec(peer) else 'not installed, would be left out'}")
+        print(f"{peer}: {'installed' if find_spec(peer) else 'not installed'}")
     print(f"{device}: {is_there(device)}")
     return 0
 
