@@ -1,7 +1,7 @@
 """Faults planted in a kernel that is right, and a sweep over them: what verification has to see.
 
-Each is a value of the policy ``fault`` of a family, so that all of them are compiled at once. In how many sweeps each is
-caught is counted by ``benchmarks/planted_faults.py``, ``test_planted.py`` looks at one.
+Each is a value of the policy ``fault`` of a family, so that all of them are compiled at once. In how many sweeps each
+is caught is counted by ``benchmarks/planted_faults.py``, ``test_planted.py`` looks at one.
 """
 
 import contextlib
