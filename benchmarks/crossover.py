@@ -54,7 +54,7 @@ def milliseconds(calls: Mapping[str, Callable[[], Any]], rounds: int, seconds: f
 
 
 def file_of(kind: str, name: str, times: dict[str, tuple[float, float]]) -> PolicyFile:
-    """The call times by size as a policy file's entries, for ``crossover.crossover``."""
+    """The call times by size as a policy file's entries, for ``policy.crossover``."""
     entries = {
         size: Entry(
             workload=size, features={}, options={}, configuration={}, median_ms=ms, spread=0.0, samples=1,
