@@ -32,11 +32,12 @@ from pathlib import Path
 from statistics import median
 
 from harness import write_rows
+from replay import replay, space
 
 from autotune.declaration import Configuration
 from autotune.errors import UsageError
-from autotune.record import Study, time_ms
-from autotune.search import METHODS, read_results, replay, space
+from autotune.record import Study, read_results, time_ms
+from autotune.search import SAMPLERS
 
 WITHIN, TARGET = 0.02, 0.15
 STRATEGIES = (
@@ -240,14 +241,14 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("results", nargs="+", type=Path, help="results.csv of exhaustive sweeps")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--budget", type=float, default=0.5, help="share of the space a run may visit")
-    parser.add_argument("--methods", default=",".join(METHODS), help="ours; '' for none")
+    parser.add_argument("--methods", default=",".join(SAMPLERS), help="ours; '' for none")
     parser.add_argument("--strategies", default=",".join(STRATEGIES), help="Kernel Tuner's; '' for none")
     parser.add_argument("--kernel-tuner", default=sys.executable, metavar="PYTHON")
     parser.add_argument("--seconds", type=float, default=60, help="a strategy of Kernel Tuner on a study")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args(words)
-    studies = [study for path in options.results for study in read_results(path)]
+    studies = read_results(options.results)
     methods = [name for name in options.methods.split(",") if name]
     work = list(jobs(studies, methods, options.seeds, options.budget))
     strategies = [name for name in options.strategies.split(",") if name]

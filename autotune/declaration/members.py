@@ -6,6 +6,7 @@ Both say what is near a configuration, in one measure: a policy whose values are
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 from typing import Any, Protocol
 
@@ -54,8 +55,11 @@ class Listed:
         self.policies = policies
         self.all = tuple(dict.fromkeys(configurations))
         self._index = {configuration: i for i, configuration in enumerate(self.all)}
-        self._codes = encode(policies, self.all)
         self._left = np.ones(len(self.all), dtype=bool)
+
+    @cached_property
+    def _codes(self) -> NDArray[np.float64]:  # only samplers that compare configurations pay for them
+        return encode(self.policies, self.all)
 
     def __contains__(self, configuration: object) -> bool:
         return configuration in self._index

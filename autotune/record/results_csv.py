@@ -21,7 +21,7 @@ from autotune.files import cell_text, clean, csv_text, write_text
 from autotune.record.decision import ranked
 from autotune.record.provenance import Provenance
 from autotune.record.study import Study
-from autotune.record.trial import STATES, Measurement, Trial
+from autotune.record.trial import STATES, Measurement, Trial, parsed_remarks
 
 COLUMNS: Mapping[str, str] = MappingProxyType(
     {
@@ -190,7 +190,7 @@ def _row(
         "state": trial.state,
         "reason": clean(trial.reason) or None,
         "abandoned": bool(trial.measurement and trial.measurement.abandoned),
-        "notes": clean(" | ".join(trial.notes)) or None,
+        "notes": clean(" | ".join(trial.remarks)) or None,
         "identity": study.identity,
         **{name: _said(study, name) for name in _STUDY},
     }
@@ -347,6 +347,7 @@ def _trial(
     if row["state"] not in STATES:
         raise ValueError(f"state {row['state']!r} is not one of {', '.join(STATES)}")
     profiles = tuple(_profile_read(row, kernel) for kernel in kernels if row[f"registers_{kernel}"])
+    notes, same_as = parsed_remarks((row.get("notes") or "").split(" | "), configuration)
     return Trial(
         family=key[0], workload=key[1], device=key[2], configuration=configuration,
         state=row["state"],
@@ -354,7 +355,8 @@ def _trial(
         profiles=profiles,
         measurement=_measurement(row, timed) if row["state"] == "measured" else None,
         phases_ms={p: float(row[f"{p}_ms"]) for p in PHASES if row.get(f"{p}_ms")},
-        notes=tuple(row["notes"].split(" | ")) if row.get("notes") else (),
+        notes=tuple(filter(None, notes)),
+        same_as=same_as,
     )  # fmt: skip
 
 

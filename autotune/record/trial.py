@@ -4,12 +4,12 @@ Frozen values with a plain-dict form, because the same trial is a row of the sto
 ``results.csv`` and a row of the report.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
 from autotune.compile import KernelProfile
-from autotune.declaration import Configuration
+from autotune.declaration import Configuration, PolicyValue
 
 State = Literal[
     "measured", "excluded", "compile_failed", "launch_failed", "wrong_result", "timed_out", "crashed"
@@ -18,6 +18,8 @@ State = Literal[
 STATES: tuple[State, ...] = get_args(State)
 
 FAILED: tuple[State, ...] = STATES[2:]  # what was tried and has no time; none of them is as it should be
+
+_SAME_CODE = "same code as "
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +53,8 @@ class Measurement:
 @dataclass(frozen=True, kw_only=True)
 class Trial:
     """``reason`` is empty exactly when the state is ``measured``. ``phases_ms`` is wall time by phase
-    (compile, place, verify, measure). ``notes`` are remarks a reader should see (throttled, same code as …).
+    (compile, place, verify, measure). ``notes`` are remarks a reader should see (throttled, …); ``same_as`` is the
+    configuration with the same code, data and launches whose figures these are, where it was not measured itself.
     ``proof`` is the version of the verification that its verdict rests on (``verify.PROOF_VERSION``; 0 where it was not
     kept), ``proved`` the ragged sizes, by extent, that it gave right results for as well."""
 
@@ -65,8 +68,14 @@ class Trial:
     measurement: Measurement | None = None
     phases_ms: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    same_as: Configuration | None = None
     proof: int = 0
     proved: tuple[Mapping[str, int], ...] = ()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader sees of it: its notes, and whose figures these are."""
+        return self.notes if self.same_as is None else (*self.notes, f"{_SAME_CODE}{self.same_as.id}")
 
     @property
     def kernel_ms(self) -> Mapping[str, float]:
@@ -87,6 +96,7 @@ class Trial:
         """A JSON-ready dict; ``from_dict`` gives the same trial back."""
         plain = asdict(self)
         plain["configuration"] = dict(self.configuration)
+        plain["same_as"] = None if self.same_as is None else dict(self.same_as)
         return plain
 
     @classmethod
@@ -97,13 +107,44 @@ class Trial:
             raise ValueError(
                 f"state {plain['state']!r} is not one of {', '.join(STATES)}, or has no measurement"
             )
+        configuration = Configuration(plain["configuration"])
+        # A record from before ``same_as`` was kept has it among the notes.
+        notes, same_as = parsed_remarks(plain["notes"], configuration)
         return cls(
             **{
                 **plain,
-                "configuration": Configuration(plain["configuration"]),
+                "configuration": configuration,
                 "profiles": tuple(KernelProfile(**p) for p in plain["profiles"]),
                 "measurement": Measurement(**measurement) if measurement else None,
-                "notes": tuple(plain["notes"]),
+                "notes": notes,
+                "same_as": Configuration(plain["same_as"]) if plain.get("same_as") else same_as,
                 "proved": tuple(plain.get("proved", ())),
             }
         )
+
+
+def parsed_remarks(
+    remarks: Sequence[str], configuration: Configuration
+) -> tuple[tuple[str, ...], Configuration | None]:
+    """The notes and ``same_as`` of that configuration's trial, from its ``remarks``."""
+    same_as = None
+    notes: list[str] = []
+    for remark in remarks:
+        found = (
+            _named(remark.removeprefix(_SAME_CODE), configuration) if remark.startswith(_SAME_CODE) else None
+        )
+        if found is None:
+            notes.append(remark)
+        same_as = found or same_as
+    return tuple(notes), same_as
+
+
+def _named(text: str, like: Configuration) -> Configuration | None:
+    """The configuration with that id, of the same policies as ``like``; None where it is none."""
+    values: dict[str, PolicyValue] = {}
+    for pair in text.split(","):
+        name, _, value = pair.partition("=")
+        is_number = isinstance(like.get(name), int) and value.lstrip("-").isdecimal()
+        values[name] = int(value) if is_number else value
+    found = Configuration(values)
+    return found if found.id == text and found.keys() == like.keys() else None

@@ -106,7 +106,7 @@ def _render(
     use: Callable[[Study], Use],
 ) -> str:
     most = max(1, MOST_TRIALS // max(1, len(studies)))
-    texts = len({(trial.reason, trial.notes) for study in studies for trial in study.trials})
+    texts = len({(trial.reason, trial.remarks) for study in studies for trial in study.trials})
     views: list[_View] = []
     wholes: dict[str, Across] = {}
     for group in groups(studies):

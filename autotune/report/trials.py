@@ -193,7 +193,7 @@ def _remarks(trials: Sequence[Trial], longest: int) -> dict[str, Any]:
     """Reasons and notes, cut at ``longest`` characters."""
 
     def remark(trial: Trial) -> str:
-        text = "\n".join([*([trial.reason] if trial.reason else []), *trial.notes])
+        text = "\n".join([*([trial.reason] if trial.reason else []), *trial.remarks])
         return clean(text[:longest]) + (" … (whole in results.csv)" if len(text) > longest else "")
 
     return {**_names("reason", "reason and notes", map(remark, trials)), "kind": "remark"}

@@ -370,13 +370,13 @@ def _warnings(
         floor = study.about.floor_ms or 0
         if floor and time_ms(winner) < 3 * floor:
             yield f"The winner takes less than three empty kernels ({units.duration(floor)} each)."
-        yield from (f"Of the winner: {note}" for note in winner.notes)
+        yield from (f"Of the winner: {note}" for note in winner.remarks)
     largest = effects.assign(change=effects[["minimum_percent", "maximum_percent"]].abs().max(axis=1))
     for policy, change in largest.groupby("policy", sort=False)["change"].max().items():
         if change < 100 * TIE:
             yield f"Policy {policy} changed nothing beyond noise (at most {change:.1f} %)."
     # "same code as a=1,b=2" is one kind of remark, whatever the configuration.
-    kinds_of_note = Counter(re.sub(r"\S+=\S+", "…", note) for trial in study.trials for note in trial.notes)
+    kinds_of_note = Counter(re.sub(r"\S+=\S+", "…", note) for trial in study.trials for note in trial.remarks)
     for note, n in kinds_of_note.most_common(_NOTES):
         yield f"{note} ({n:,} {'configuration' if n == 1 else 'configurations'})"
     if len(kinds_of_note) > _NOTES:

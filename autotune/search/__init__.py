@@ -1,18 +1,18 @@
-"""Which configuration next."""
+"""Which configuration next: samplers, and the search that gives each configuration once and within limits."""
 
 from typing import TYPE_CHECKING
 
 from autotune import lazy
 
 if TYPE_CHECKING:
-    from autotune.search.ask_tell import METHODS, Search, default_trials, search
-    from autotune.search.offline import read_results, replay, space
+    from autotune.search.search import Search
+    from autotune.search.strategy import SAMPLERS, Strategy
 
-__all__ = ["METHODS", "Search", "default_trials", "read_results", "replay", "search", "space"]
+__all__ = ["SAMPLERS", "Search", "Strategy"]
 
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
-    "ask_tell": "METHODS Search default_trials search",
-    "offline": "read_results replay space",
+    "search": "Search",
+    "strategy": "SAMPLERS Strategy",
 }
 
 

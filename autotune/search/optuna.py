@@ -17,13 +17,13 @@ from optuna.trial import FrozenTrial, TrialState
 
 from autotune.declaration import Configuration, Members
 
-__all__ = ["Sampled"]
+__all__ = ["OptunaSampler"]
 
 
-class Sampled:
+class OptunaSampler:
     """Proposals of the sampler ``method``: tpe, gp, cmaes or nsgaii."""
 
-    def __init__(self, method: str, members: Members, seed: int, trials: int | None, objectives: int) -> None:
+    def __init__(self, method: str, members: Members, seed: int, trials: int | None) -> None:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._steps = method == "cmaes"
         self._members, self._policies = members, members.policies
@@ -38,7 +38,7 @@ class Sampled:
             mixed = int(np.random.SeedSequence(seed).generate_state(1)[0])
             inner = _sampler(method, mixed, trials)
             self._moved = _Moved(inner, self, members, seed)
-            self._study = optuna.create_study(sampler=self._moved, directions=["minimize"] * objectives)
+            self._study = optuna.create_study(sampler=self._moved, direction="minimize")
         self._open: dict[Configuration, optuna.Trial] = {}
 
     def propose(self, forced: Configuration | None) -> Configuration | None:
@@ -54,14 +54,14 @@ class Sampled:
                 self._open[chosen] = trial
         return chosen
 
-    def learn(self, configuration: Configuration, values: Sequence[float] | None) -> None:
+    def learn(self, configuration: Configuration, log_ms: float | None) -> None:
         with _silent():
             if trial := self._open.pop(configuration, None):
-                state = TrialState.FAIL if values is None else TrialState.COMPLETE
-                self._study.tell(trial, values, state)
-            elif values is not None:
+                state = TrialState.FAIL if log_ms is None else TrialState.COMPLETE
+                self._study.tell(trial, log_ms, state)
+            elif log_ms is not None:
                 found = optuna.trial.create_trial(
-                    values=list(values),
+                    value=log_ms,
                     params=self.parameters(configuration),
                     distributions=self._distributions,
                 )
@@ -90,17 +90,17 @@ class _Moved(optuna.samplers.BaseSampler):
     """``inner``'s proposals, moved. ``forced`` is what to give instead, ``chosen`` what was given."""
 
     def __init__(
-        self, inner: optuna.samplers.BaseSampler, sampled: Sampled, members: Members, seed: int
+        self, inner: optuna.samplers.BaseSampler, outer: OptunaSampler, members: Members, seed: int
     ) -> None:
         self.forced: Configuration | None = None
         self.chosen: Configuration | None = None
-        self._inner, self._sampled, self._members = inner, sampled, members
+        self._inner, self._outer, self._members = inner, outer, members
         self._rng = np.random.default_rng(seed)
 
     def infer_relative_search_space(
         self, _study: optuna.Study, _trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        return self._sampled.distributions
+        return self._outer.distributions
 
     def sample_relative(
         self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -112,8 +112,8 @@ class _Moved(optuna.samplers.BaseSampler):
         for name, distribution in search_space.items():
             if name not in wanted:
                 wanted[name] = self._inner.sample_independent(study, trial, name, distribution)
-        self.chosen = self.forced or self._members.nearest(self._sampled.configuration(wanted), self._rng)
-        return self._sampled.parameters(self.chosen) if self.chosen else wanted
+        self.chosen = self.forced or self._members.nearest(self._outer.configuration(wanted), self._rng)
+        return self._outer.parameters(self.chosen) if self.chosen else wanted
 
     def sample_independent(
         self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution

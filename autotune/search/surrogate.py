@@ -11,12 +11,9 @@ not visited. Here every candidate is scored instead, so constraints and repeats 
    (marginal likelihood), so a policy that changes nothing is soon ignored.
 4. The candidate with the largest expected improvement is next. What was asked and not told yet counts as
    measured with the expected time, so that a batch does not crowd into one place.
-
-With two objectives each ask weighs them anew by chance (Knowles 2006, ParEGO), which spreads over the front.
 """
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +47,7 @@ class Surrogate:
         self._columns = columns(members.policies)
         self._relevance = np.full(len(members.policies), math.exp(_MIDDLE))
         self._fitted = 0
-        self._told: dict[Configuration, Array | None] = {}
+        self._told: dict[Configuration, float | None] = {}
         self._open: dict[Configuration, None] = {}
         self._random = 0
 
@@ -60,13 +57,13 @@ class Surrogate:
             self._open[chosen] = None
         return chosen
 
-    def learn(self, configuration: Configuration, values: Sequence[float] | None) -> None:
+    def learn(self, configuration: Configuration, log_ms: float | None) -> None:
         self._open.pop(configuration, None)
-        self._told[configuration] = None if values is None else np.array(values)
+        self._told[configuration] = log_ms
 
     def _starts(self) -> bool:
         """Whether the next is still one at random."""
-        measured = any(values is not None for values in self._told.values())
+        measured = any(log_ms is not None for log_ms in self._told.values())
         if measured and self._random >= RANDOM_STARTS and len(self._told) + len(self._open) >= STARTS:
             return False
         self._random += 1
@@ -95,17 +92,10 @@ class Surrogate:
         return pool[int(self._rng.choice(np.flatnonzero(gain >= gain.max() - 1e-12)))]
 
     def _observed(self) -> tuple[list[Configuration], Array]:
-        """What was told, and one figure for each to be minimised; the slowest of all where it failed."""
-        measured = [values for values in self._told.values() if values is not None]
-        figures = np.array(measured)
-        low, high = figures.min(axis=0), figures.max(axis=0)
-        worst = high + 1e-9
-        rows = np.array([worst if values is None else values for values in self._told.values()])
-        if rows.shape[1] > 1:
-            weights = self._rng.dirichlet(np.ones(rows.shape[1]))
-            parts = weights * (rows - low) / np.maximum(high - low, 1e-9)
-            return list(self._told), parts.max(axis=1) + 0.05 * parts.sum(axis=1)
-        return list(self._told), rows[:, 0]
+        """What was told, and the logarithm of its time; that of the slowest of all where it failed."""
+        slowest = max(log_ms for log_ms in self._told.values() if log_ms is not None)
+        times = [slowest + 1e-9 if log_ms is None else log_ms for log_ms in self._told.values()]
+        return list(self._told), np.array(times)
 
     # -- the Gaussian process ------------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import random
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from statistics import median
@@ -17,13 +16,27 @@ from autotune.declaration.expression import Expression
 from autotune.declaration.members import Listed, Unlisted, encode, listed, narrowed
 from autotune.declaration.space import Configuration, Constraint, Policy, Preset, Space
 from autotune.errors import UnknownName, UsageError
-from autotune.record.trial import Measurement, Trial
-from autotune.search import ask_tell as module
-from autotune.search.ask_tell import Search, default_trials, pareto, search
-from autotune.search.optuna import Sampled
+from autotune.search import search as module
+from autotune.search import strategy
+from autotune.search.optuna import OptunaSampler
+from autotune.search.search import Search
+from autotune.search.strategy import Strategy
 
 FREE = ("exhaustive", "random", "tpe", "nsgaii", "auto")  # need no further package
-HERE = FREE + tuple(m for m, packages in module._PACKAGES.items() if all(map(find_spec, packages)))
+HERE = FREE + tuple(m for m, packages in strategy._PACKAGES.items() if all(map(find_spec, packages)))
+
+
+def search(
+    space: Space,
+    configurations: Sequence[Configuration] | None,
+    sampler: str,
+    *,
+    seeds: Sequence[Configuration] = (),
+    exclusion: Callable[[Configuration], str] = lambda configuration: "",
+    **limits: Any,
+) -> Search:
+    chosen = Strategy(sampler=sampler, **limits)
+    return Search(space, configurations, chosen, seeds=seeds, exclusion=exclusion)
 
 
 def constraint(text: str, reason: str = "because") -> Constraint:
@@ -62,16 +75,18 @@ def cost(configuration: Configuration) -> float:
     return total * (0.5 if configuration[next(iter(configuration))] == 64 else 1.0)
 
 
-def run(asking: Search, ahead: int = 1, value: Callable[[Configuration], Any] = cost) -> list[Configuration]:
+def run(
+    searched: Search, ahead: int = 1, value: Callable[[Configuration], Any] = cost
+) -> list[Configuration]:
     """Ask and tell, always ``ahead`` open, in the order in which they were asked for."""
     asked: list[Configuration] = []
     told = 0
     while True:
-        while len(asked) - told < ahead and (configuration := asking.ask()) is not None:
+        while len(asked) - told < ahead and (configuration := searched.ask()) is not None:
             asked.append(configuration)
         if told == len(asked):
             return asked
-        asking.tell(asked[told], value(asked[told]))
+        searched.tell(asked[told], value(asked[told]))
         told += 1
 
 
@@ -166,43 +181,53 @@ def test_presets_and_seeds_come_first(method: str) -> None:
 
 @pytest.mark.parametrize("method", HERE)
 def test_what_was_told_before_is_learnt_and_not_asked_for(method: str) -> None:
-    asking = search(SPACE, MEMBERS, method, trials=1000)
+    searched = search(SPACE, MEMBERS, method, trials=1000)
     known = [SPACE.control, *MEMBERS[5:15]]
     for configuration in known:
-        asking.tell(configuration, cost(configuration))
-    asking.tell(Configuration({**SPACE.control, "block": 512}), 1.0)  # a record of another space
-    visited = run(asking)
+        searched.tell(configuration, cost(configuration))
+    searched.tell(Configuration({**SPACE.control, "block": 512}), 1.0)  # a record of another space
+    visited = run(searched)
     assert sorted(c.id for c in visited) == sorted(c.id for c in set(MEMBERS) - set(known))
-    asking.tell(visited[0], 1e9)
-    assert asking.ask() is None
+    searched.tell(visited[0], 1e9)
+    assert searched.ask() is None
 
 
 @pytest.mark.parametrize("method", HERE)
 @pytest.mark.parametrize("is_listed", [True, False])
 def test_the_excluded_are_never_handed_out_and_cost_no_trial(method: str, is_listed: bool) -> None:
     given = MEMBERS if is_listed or method == "exhaustive" else None
-    asking = search(
+    searched = search(
         SPACE, given, method, trials=15, exclusion=lambda c: "too large" if c["block"] == 128 else ""
     )
-    visited = run(asking)
+    visited = run(searched)
     assert len(visited) == 15
     assert all(c["block"] != 128 for c in visited)
-    assert asking.excluded[SPACE.control] == "too large"
-    assert not set(asking.excluded) & set(visited)
+    assert searched.excluded[SPACE.control] == "too large"
+    assert not set(searched.excluded) & set(visited)
 
 
-def test_limits() -> None:
+def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(run(search(SPACE, MEMBERS, "auto", trials=7), ahead=3)) == 7
-    now = [100.0]
-    asking = search(SPACE, MEMBERS, "random", seconds=5.0, clock=lambda: now[0])
-    assert asking.ask() is not None
-    now[0] = 104.9
-    assert asking.ask() is not None
-    now[0] = 105.0
-    assert asking.ask() is None
     assert len(run(search(SPACE, MEMBERS, "exhaustive"))) == len(MEMBERS)
-    assert len(run(search(SPACE, MEMBERS, "auto"))) == default_trials(len(MEMBERS)) == 24
-    assert (default_trials(10), default_trials(1000), default_trials(None)) == (10, 150, 500)
+    auto = Strategy(sampler="auto")
+    assert len(run(search(SPACE, MEMBERS, "auto"))) == auto.most_trials(len(MEMBERS)) == 24
+    assert [auto.most_trials(members) for members in (10, 1000, None)] == [10, 150, 500]
+    assert Strategy(sampler="auto", seconds=5.0).most_trials(10) is None
+    now = [100.0]
+    monkeypatch.setattr(module, "monotonic", lambda: now[0])
+    timed = search(SPACE, MEMBERS, "random", seconds=5.0)
+    assert timed.ask() is not None
+    now[0] = 104.9
+    assert timed.ask() is not None
+    now[0] = 105.0
+    assert timed.ask() is None
+
+
+def test_only_the_whole_space_in_order_needs_no_telling() -> None:
+    assert Strategy().tries_all
+    assert not any(
+        Strategy(**given).tries_all for given in ({"trials": 9}, {"seconds": 1.0}, {"sampler": "random"})
+    )
 
 
 def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,11 +241,7 @@ def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
         search(SPACE, MEMBERS, "auto", seed=-1)
     with pytest.raises(UsageError, match="too large to list"):
         search(SPACE, None, "exhaustive")
-    with pytest.raises(UsageError, match="one objective"):
-        search(SPACE, MEMBERS, "cmaes", minimise=("time_ms", "footprint_bytes"))
-    with pytest.raises(ValueError, match="2 figures were told"):
-        search(SPACE, MEMBERS, "auto").tell(MEMBERS[0], (1.0, 2.0))
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setattr(strategy, "find_spec", lambda name: None)
     with pytest.raises(UsageError, match="--search gp needs torch, scipy: pip install torch scipy"):
         search(SPACE, MEMBERS, "gp")
     with pytest.raises(UsageError, match="--search cmaes needs cmaes"):
@@ -332,13 +353,13 @@ def test_auto_needs_fewer_visits_than_chance() -> None:
     optimum = min(map(cost, members))
 
     def until_found(method: str, seed: int) -> int:
-        asking = search(space, members, method, seed=seed, trials=500)
+        searched = search(space, members, method, seed=seed, trials=500)
         for visit in itertools.count(1):
-            configuration = asking.ask()
+            configuration = searched.ask()
             assert configuration is not None
             if cost(configuration) <= 1.02 * optimum:
                 return visit
-            asking.tell(configuration, cost(configuration))
+            searched.tell(configuration, cost(configuration))
         raise AssertionError
 
     def visits(method: str) -> float:
@@ -350,78 +371,12 @@ def test_auto_needs_fewer_visits_than_chance() -> None:
 
 def test_samplers_learn_from_where_they_were_moved_to() -> None:
     members = Listed(SPACE.policies, MEMBERS[:5])
-    sampled = Sampled("tpe", members, 0, 10, 1)
+    sampled = OptunaSampler("tpe", members, 0, 10)
     for _ in range(5):
         chosen = sampled.propose(None)
         assert chosen in members.all
         members.take(chosen)
-        sampled.learn(chosen, [1.0])
+        sampled.learn(chosen, 1.0)
     assert sampled.propose(None) is None
     params = [dict(t.params) for t in sampled._study.trials if t.value is not None]
     assert sorted(Configuration(p).id for p in params) == sorted(c.id for c in members.all)
-
-
-# -- two objectives ----------------------------------------------------------------------------------------
-
-
-def trial(number: int, time_ms: float | None, footprint: int = 0) -> Trial:
-    measured = time_ms is not None
-    measurement = Measurement(
-        median_ms=time_ms or 0.0, minimum_ms=0.0, spread=0.0, samples=1, footprint_bytes=footprint
-    )
-    return Trial(
-        family="f", workload="w", device="d", configuration=Configuration({"n": number}),
-        state="measured" if measured else "crashed", reason="" if measured else "why",
-        measurement=measurement if measured else None,
-    )  # fmt: skip
-
-
-@given(st.lists(st.tuples(st.none() | st.integers(1, 6), st.integers(0, 6)), max_size=30))
-def test_pareto_is_what_nothing_beats(figures: list[tuple[int | None, int]]) -> None:
-    trials = [trial(i, t, f) for i, (t, f) in enumerate(figures)]
-    front = pareto(trials)
-    points = [(t, f) for t, f in figures if t is not None]
-    expected = {p for p in points if not any(a <= p[0] and b <= p[1] and (a, b) != p for a, b in points)}
-    found = [(t.measurement.median_ms, t.measurement.footprint_bytes) for t in front if t.measurement]
-    assert found == sorted(expected)
-
-
-def test_pareto_of_other_objectives() -> None:
-    trials = [trial(1, 2.0, 5), trial(2, 1.0, 9), trial(3, None)]
-    assert [t.configuration["n"] for t in pareto(trials, ("footprint_bytes",))] == [1]
-    with pytest.raises(UnknownName, match=r"unknown objective 'energy'.*footprint_bytes"):
-        pareto(trials, ("time_ms", "energy"))
-
-
-@pytest.mark.parametrize("method", ["nsgaii", "auto", "tpe", "random"])
-def test_two_objectives_are_searched_for(method: str) -> None:
-    space = space_of(4, 4, 4, 4)
-    members = space.configurations()
-    chance = random.Random(0)
-    parts = {(p.name, v): (chance.random(), chance.random()) for p in space.policies for v in p.values}
-
-    def figures(configuration: Configuration) -> tuple[float, float]:
-        pairs = [parts[item] for item in configuration.items()]
-        return 1 + sum(a for a, _ in pairs), 1e6 * (1 + sum(b for _, b in pairs))
-
-    def front(configurations: Sequence[Configuration]) -> set[str]:
-        points = {c.id: figures(c) for c in configurations}
-        return {
-            c for c, p in points.items()
-            if not any(a <= p[0] and b <= p[1] and (a, b) != p for a, b in points.values())
-        }  # fmt: skip
-
-    def visits(name: str, seed: int) -> list[Configuration]:
-        asking = search(space, members, name, seed=seed, trials=80, minimise=("time_ms", "footprint_bytes"))
-        return run(asking, value=figures)
-
-    wanted = front(members)
-
-    def share(name: str) -> float:
-        return median(len(wanted & {c.id for c in visits(name, s)}) / len(wanted) for s in range(5))
-
-    assert visits(method, 3) == visits(method, 3)
-    if method != "random":
-        assert share(method) > share("random")
-    if method == "auto":
-        assert share(method) >= 0.8

@@ -10,22 +10,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from pathlib import Path
 
 from autotune.declaration import Configuration, Policy, Preset, Space
 from autotune.errors import StoreError
 from autotune.record import Study, Trial, time_ms
-from autotune.search.ask_tell import objectives, search
+from autotune.search import Search, Strategy
 
-__all__ = ["Replay", "read_results", "replay", "space"]
+__all__ = ["Replay", "replay", "space"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Replay:
-    """``visited`` in the order in which they were told. ``optimum_ms`` is the best time of the study and
-    ``members`` how many configurations it has that could be visited."""
+    """``sampler`` from ``seed``: ``visited`` in the order in which they were told. ``optimum_ms`` is the best time of
+    the study and ``members`` how many configurations it has that could be visited."""
 
-    method: str
+    sampler: str
     seed: int
     visited: tuple[Trial, ...]
     optimum_ms: float
@@ -44,20 +43,19 @@ class Replay:
 
 def replay(
     study: Study,
-    method: str,
+    sampler: str,
     seed: int = 0,
     *,
     trials: int | None = None,
     within: float | None = None,
     ahead: int = 1,
     seeds: Sequence[Configuration] = (),
-    minimise: Sequence[str] = ("time_ms",),
 ) -> Replay:
-    """Run ``method`` over what ``study`` visited; excluded configurations are not part of it.
+    """Run ``sampler`` over what ``study`` visited; excluded configurations are not part of it.
 
     ``trials`` None goes on until nothing is left, ``within`` ends it that near to the optimum (0.02: 2 %). ``ahead``
     is how many are asked for before the first is told, as a sweep does whose compilers work ahead. Raises
-    StoreError when nothing was measured, and what ``search`` raises.
+    StoreError when nothing was measured, and what ``Strategy`` raises.
     """
     recorded = {t.configuration: t for t in study.trials if t.state != "excluded"}
     optimum = min((time_ms(t) for t in recorded.values()), default=math.inf)
@@ -65,15 +63,13 @@ def replay(
         raise StoreError(
             f"{study.family} on {study.workload}: nothing was measured, so there is nothing to find"
         )
-    asking = search(
-        space(study), tuple(recorded), method,
-        seed=seed, trials=trials or len(recorded), seeds=seeds, minimise=minimise,
-    )  # fmt: skip
+    strategy = Strategy(sampler=sampler, trials=trials or len(recorded), seed=seed)
+    search = Search(space(study), tuple(recorded), strategy, seeds=seeds)
     bound = -math.inf if within is None else optimum * (1 + within)
     visited: list[Trial] = []
     waiting: deque[Configuration] = deque()
     while True:
-        while len(waiting) < ahead and (asked := asking.ask()) is not None:
+        while len(waiting) < ahead and (asked := search.ask()) is not None:
             waiting.append(asked)
         if not waiting:
             break
@@ -81,8 +77,10 @@ def replay(
         visited.append(trial)
         if time_ms(trial) <= bound:
             break
-        asking.tell(trial.configuration, objectives(trial, minimise))
-    return Replay(method=method, seed=seed, visited=tuple(visited), optimum_ms=optimum, members=len(recorded))
+        search.tell(trial.configuration, time_ms(trial) if trial.measurement else None)
+    return Replay(
+        sampler=sampler, seed=seed, visited=tuple(visited), optimum_ms=optimum, members=len(recorded)
+    )
 
 
 def space(study: Study) -> Space:
@@ -101,12 +99,3 @@ def space(study: Study) -> Space:
         for name, configuration in study.presets.items()
     }
     return Space(tuple(policies), (), presets)
-
-
-def read_results(path: str | Path) -> list[Study]:
-    """The studies in a ``results.csv``, one for each family, workload, device and identity. Raises StoreError for a
-    file that is no results.csv."""
-
-    from autotune.record import read_results as results_of
-
-    return results_of([path])

@@ -1,0 +1,150 @@
+"""A search over a space: ask it for the next configuration, tell it what came of that.
+
+    Search(...) -> ask, ask, … tell, ask, tell …
+
+No configuration is asked for twice, none outside the space is asked for, and the same seed with the same
+answers asks for the same configurations. Presets, then ``seeds`` (the winners of other devices and workloads),
+come first with every sampler.
+
+What cannot run is pruned only by what cannot be wrong: ``exclusion`` is asked about each configuration before
+it is handed out (``Variant.exclusion``: constraints that read sizes or options, layouts larger than the device's
+memory or textures allow, grids, blocks and shared memory outside the launch limits). It costs no trial, and
+``excluded`` lists it with its reason. No estimate of a time ever prunes.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
+from typing import Protocol
+
+import numpy as np
+
+from autotune.declaration import Configuration, Listed, Members, Space, Unlisted, single_presets
+from autotune.search.strategy import Strategy
+from autotune.search.surrogate import Surrogate
+
+__all__ = ["Sampler", "Search"]
+
+
+_SPREAD = 24  # members of a listed space that come early, so that a good time to beat is found early
+
+
+class Sampler(Protocol):
+    def propose(self, forced: Configuration | None) -> Configuration | None:
+        """``forced``, or the sampler's own next; None when nothing is left."""
+
+    def learn(self, configuration: Configuration, log_ms: float | None, /) -> None:
+        """The logarithm of its time; None when it failed."""
+
+
+class Search:
+    """A search over ``configurations``, or over all of ``space`` without listing it when they are None. ``seeds``
+    outside the space are left out; ``strategy``'s time limit counts from now. Raises UsageError for a space that cannot
+    be listed where the sampler needs that."""
+
+    def __init__(
+        self,
+        space: Space,
+        configurations: Sequence[Configuration] | None,
+        strategy: Strategy,
+        *,
+        seeds: Sequence[Configuration] = (),
+        exclusion: Callable[[Configuration], str] = lambda _configuration: "",
+    ) -> None:
+        strategy.check(configurations)
+        self._members: Members = (
+            Unlisted(space) if configurations is None else Listed(space.policies, configurations)
+        )
+        count = None if configurations is None else len(configurations)
+        first = [*single_presets(space).values(), *seeds]
+        if configurations and strategy.sampler == "exhaustive":
+            first += configurations[:: max(1, len(configurations) // _SPREAD)]
+        self._first = [c for c in dict.fromkeys(first) if c in self._members]
+        trials = strategy.most_trials(count)
+        self._trials = math.inf if trials is None else trials
+        self._until = math.inf if strategy.seconds is None else monotonic() + strategy.seconds
+        self._sampler = _sampler(strategy, self._members, trials)
+        self._exclusion = exclusion
+        self._excluded: dict[Configuration, str] = {}
+        self._asked: set[Configuration] = set()
+        self._told: set[Configuration] = set()
+
+    @property
+    def excluded(self) -> Mapping[Configuration, str]:
+        """What ``exclusion`` refused, and why; to be recorded as excluded."""
+        return self._excluded
+
+    def ask(self) -> Configuration | None:
+        """The next to try, or None when nothing is left or a limit is reached. Several may be asked for before any
+        is told."""
+        while len(self._asked) < self._trials and monotonic() < self._until:
+            chosen = self._sampler.propose(self._forced())
+            if chosen is None:
+                return None
+            self._members.take(chosen)
+            if reason := self._exclusion(chosen):
+                self._excluded[chosen] = reason
+                self._told.add(chosen)
+                self._sampler.learn(chosen, None)
+                continue
+            self._asked.add(chosen)
+            return chosen
+        return None
+
+    def tell(self, configuration: Configuration, time_ms: float | None, /) -> None:
+        """Its time in milliseconds, None when it failed. What was never asked for may be told too (a resumed record):
+        it is learnt from and not asked for. A second telling changes nothing."""
+        if configuration in self._told or configuration not in self._members:
+            return
+        self._told.add(configuration)
+        self._members.take(configuration)
+        if time_ms is None or not math.isfinite(time_ms):
+            self._sampler.learn(configuration, None)
+        else:
+            self._sampler.learn(configuration, math.log(max(time_ms, 1e-9)))
+
+    def _forced(self) -> Configuration | None:
+        while self._first:
+            if (configuration := self._first.pop(0)) not in self._told:
+                return configuration
+        return None
+
+
+class _InOrder:
+    """The list from its beginning."""
+
+    def __init__(self, members: Listed) -> None:
+        self._rest = iter(members.all)
+        self._given: set[Configuration] = set()
+
+    def propose(self, forced: Configuration | None) -> Configuration | None:
+        chosen = forced or next((c for c in self._rest if c not in self._given), None)
+        if chosen:
+            self._given.add(chosen)
+        return chosen
+
+    def learn(self, configuration: Configuration, _log_ms: float | None, /) -> None:
+        self._given.add(configuration)
+
+
+class _AtRandom:
+    def __init__(self, members: Members, seed: int) -> None:
+        self._members, self._rng = members, np.random.default_rng(seed)
+
+    def propose(self, forced: Configuration | None) -> Configuration | None:
+        return forced or self._members.random(self._rng)
+
+    def learn(self, configuration: Configuration, _log_ms: float | None, /) -> None:
+        """Chance learns nothing."""
+
+
+def _sampler(strategy: Strategy, members: Members, trials: int | None) -> Sampler:
+    if isinstance(members, Listed) and strategy.sampler == "exhaustive":
+        return _InOrder(members)
+    if strategy.sampler == "random":
+        return _AtRandom(members, strategy.seed)
+    if strategy.sampler == "auto":
+        return Surrogate(members, strategy.seed)
+    from autotune.search.optuna import OptunaSampler  # a second to import, and only these need it
+
+    return OptunaSampler(strategy.sampler, members, strategy.seed, trials)

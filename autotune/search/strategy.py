@@ -1,0 +1,79 @@
+"""How a space is searched: by which sampler, for how many trials or how long, from which seed.
+
+    exhaustive              presets, a thin spread over the space, the rest
+    random                  uniform over what is left
+    auto                    a Gaussian process over whole configurations (surrogate)
+    tpe, gp, cmaes, nsgaii  Optuna's; what they propose is moved to the nearest member not visited yet (optuna)
+
+Optuna's gp needs the packages torch and scipy, its cmaes the package cmaes. cmaes sees a policy's values as steps
+in declared order.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from autotune.declaration import Configuration
+from autotune.errors import UnknownName, UsageError
+
+__all__ = ["SAMPLERS", "Strategy"]
+
+
+SAMPLERS = ("exhaustive", "random", "tpe", "gp", "cmaes", "nsgaii", "auto")
+
+_PACKAGES = {"gp": ("torch", "scipy"), "cmaes": ("cmaes",)}  # beyond what autotune depends on
+
+_SHARE = 0.15  # of a listed space; auto was within 2 % of the best by then (benchmarks/search_replay.py)
+
+_FEWEST, _UNLISTED = 24, 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strategy:
+    """``trials`` limits how many configurations are tried, ``seconds`` for how long. With neither, ``exhaustive`` ends
+    with the space and the others after a share of it. Raises UnknownName for a sampler that does not exist, and
+    UsageError for limits below 1 and a sampler whose package is missing."""
+
+    sampler: str = "exhaustive"
+    trials: int | None = None
+    seconds: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.sampler not in SAMPLERS:
+            raise UnknownName("search", self.sampler, SAMPLERS)
+        for name, limit in (("trials", self.trials), ("time", self.seconds)):
+            if limit is not None and not limit > 0:
+                raise UsageError(f"--{name} {limit}: a limit is above 0; leave it out for none")
+        if self.seed < 0:
+            raise UsageError(f"--seed {self.seed}: a seed is 0 or above")
+        if missing := [p for p in _PACKAGES.get(self.sampler, ()) if find_spec(p) is None]:
+            raise UsageError(
+                f"--search {self.sampler} needs {', '.join(missing)}: pip install {' '.join(missing)}"
+            )
+
+    @property
+    def tries_all(self) -> bool:
+        """Whether it ends with the space, so that nothing told on the way changes what is tried."""
+        return self.sampler == "exhaustive" and self.trials is None and self.seconds is None
+
+    def check(self, configurations: Sequence[Configuration] | None) -> None:
+        """Raises UsageError where ``configurations`` are too many to list, and the sampler walks through a list."""
+        if configurations is None and self.sampler == "exhaustive":
+            raise UsageError(
+                "this space is too large to list; take --search auto, or narrow it with --preset or --set"
+            )
+
+    def most_trials(self, members: int | None) -> int | None:
+        """How many trials it ends after in a space of so many members (None: not listed); None: no such limit."""
+        if self.trials is not None or self.seconds is not None or self.sampler == "exhaustive":
+            return self.trials
+        return _UNLISTED if members is None else min(members, max(_FEWEST, math.ceil(_SHARE * members)))
+
+    def about(self) -> dict[str, object]:
+        """What a study says of its search: ``by`` what, and with which limits."""
+        limits = [f"{self.trials:,} trials"] if self.trials is not None else []
+        limits += [f"time limit {self.seconds:g} s"] if self.seconds is not None else []
+        seed = {} if self.sampler == "exhaustive" else {"seed": self.seed}
+        return {"by": self.sampler, **seed, "budget": ", ".join(limits)}
