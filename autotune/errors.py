@@ -35,6 +35,7 @@ __all__ = [
     "UnknownName",
     "UsageError",
     "WorkloadError",
+    "cause",
     "suggestion",
 ]
 
@@ -99,6 +100,11 @@ class UnknownName(UsageError):
         super().__init__(
             f"unknown {kind} {str(name)!r}{place}{suggestion(str(name), names)} (allowed: {listed})"
         )
+
+
+def cause(problem: Exception) -> str:
+    """What ``problem`` says; with its type where it is none of autotune's own, whose text says everything."""
+    return str(problem) if isinstance(problem, AutotuneError) else f"{type(problem).__name__}: {problem}"
 
 
 def suggestion(name: str, allowed: Iterable[str]) -> str:

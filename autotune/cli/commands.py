@@ -141,8 +141,9 @@ def sweep_command(
 ) -> None:
     """Compile, verify and time configurations; keep the winner. Writes results.csv, report.html and the policy file."""
     from autotune.cli import sweep as sweeping
+    from autotune.search import Strategy
 
-    request = sweeping.Request(
+    request = sweeping.SweepRequest(
         family=load_family(family),
         workloads=tuple(workload or ()),
         device=device,
@@ -157,10 +158,7 @@ def sweep_command(
         trial_seconds=trial_seconds,
         samples=samples,
         objective=objective,
-        search=search,
-        trials=trials,
-        seconds=seconds,
-        seed=seed,
+        strategy=Strategy(sampler=search, trials=trials, seconds=seconds, seed=seed),
         sanitize=sanitize,
         again=again,
         retime=retime,

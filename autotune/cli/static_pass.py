@@ -6,7 +6,7 @@ from statistics import median_low
 from rich.console import Console
 from rich.table import Table
 
-from autotune.cli.sweep import Request
+from autotune.cli.sweep import SweepRequest
 from autotune.cli.terminal import pace, reasons
 from autotune.compile import (
     Cache,
@@ -26,7 +26,7 @@ from autotune.report import write_static, write_static_report
 BEST, WORST = 10, 5  # of each architecture and kernel; static.csv has all
 
 
-def run_static(request: Request, archs: Sequence[str], out: Console, err: Console) -> None:
+def run_static(request: SweepRequest, archs: Sequence[str], out: Console, err: Console) -> None:
     """The static pass for each architecture: what the policies change and the configurations with most occupancy, and
     static.csv in the output folder. Raises CompilerError when nothing compiles for one of them."""
     if request.device != "auto" or request.store or request.strict:

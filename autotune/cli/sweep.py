@@ -3,7 +3,7 @@
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -37,25 +37,22 @@ from autotune.figures import duration
 from autotune.measure import CPU, CUDA
 from autotune.policy import Entry, new_entries, read_policy_file, update
 from autotune.record import OBJECTIVES, Study, newest_of_each
-from autotune.search import Search, default_trials, search
+from autotune.search import Strategy
 from autotune.sweep import TRIAL_SECONDS, Worker, launched, opened
 
 if TYPE_CHECKING:
     from autotune.record import Store
     from autotune.sweep import Sweep
 
-__all__ = ["Request", "run"]
+__all__ = ["SweepRequest", "run"]
 
 
-_OF_THE_SEARCH = (
-    "searched",
-    "beside",
-    "visited",
-)  # of a study, which choosing finalists anew does not change
+# Of a study, which choosing finalists anew does not change.
+_OF_THE_SEARCH = ("searched", "beside", "visited")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class SweepRequest:
     """A sweep as asked for on the command line."""
 
     family: Family
@@ -72,10 +69,7 @@ class Request:
     trial_seconds: float = TRIAL_SECONDS
     samples: int = 0
     objective: str = "kernel"
-    search: str = "exhaustive"
-    trials: int | None = None
-    seconds: float | None = None
-    seed: int = 0
+    strategy: Strategy = field(default_factory=Strategy)
     sanitize: bool = False
     again: bool = False
     retime: bool = False
@@ -87,20 +81,12 @@ class Request:
         return None if self.configurations is None else len(self.configurations)
 
     @property
-    def is_searched(self) -> bool:
-        return self.search != "exhaustive" or self.trials is not None or self.seconds is not None
-
-    @property
-    def budget(self) -> dict[str, object]:
-        """What the study says of its search: ``by`` what, and with which limits."""
-        limits = [f"{self.trials:,} trials"] if self.trials is not None else []
-        limits += [f"time limit {self.seconds:g} s"] if self.seconds is not None else []
-        seed = {} if self.search == "exhaustive" else {"seed": self.seed}
-        return {"by": self.search, **seed, "budget": ", ".join(limits)}
-
-    @property
     def folder(self) -> Path:
         return self.out or Path("autotune-results") / self.family.name
+
+    @property
+    def policy_folder(self) -> Path:
+        return self.policies or Path(os.environ.get("AUTOTUNE_POLICIES") or "policies")
 
     @property
     def space(self) -> Space:
@@ -121,26 +107,16 @@ class Request:
         return self.processes or (cores if device_kind == "cpu" else max(1, cores - workers))
 
 
-def run(request: Request, out: Console, err: Console) -> None:
+def run(request: SweepRequest, out: Console, err: Console) -> None:
     """Everything that can be refused is refused first: names, data, device, folders. Then one sweep a workload."""
-    # Names, values and limits are checked before anything is made.
-    if request.objective not in OBJECTIVES:
-        raise UnknownName("objective", request.objective, OBJECTIVES)
-    request.family.orders  # noqa: B018 - refuses a value that stands for no order
-    if request.configurations is None or request.is_searched:
-        search(request.space, request.configurations, request.search, seed=request.seed,
-               trials=request.trials, seconds=request.seconds)  # fmt: skip
-    workloads = [load(request.family, name) for name in request.workloads or ("",)]
-    paths.writable(request.folder)
-    policies = request.policies or Path(os.environ.get("AUTOTUNE_POLICIES") or "policies")
-    paths.writable(policies)
+    workloads = _checked(request)
     root = paths.data_root(request.data)
     studies: list[Study] = []
     interrupted = ""
     names = device_names(request.device)
     program = _sanitizer(request, names[0])
     with launched(names, request.compiler, request.trial_seconds) as workers:
-        with _compilers(request, names) as ready:
+        with _compilers(request, names) as started:
             # What records and what reports take half a second to import: done while the devices are opened.
             from autotune.record import Store
 
@@ -149,16 +125,32 @@ def run(request: Request, out: Console, err: Console) -> None:
             inputs = [(workload, prepare(request.family, workload, root)) for workload in workloads]
             opened(workers, request.compiler)
             _sanitizer(request, workers[0].device.kind)
+            session = _Session(request, workers, started, store, root, program, out, err)
             for workload, prepared in inputs:
-                study, interrupted = _one(
-                    request, workers, ready, workload, prepared, root, store, program, out, err
-                )
+                study, interrupted = session.swept(workload, prepared)
                 studies.append(study)
                 if interrupted or study.about.lost:
                     break
         for worker in workers:
             worker.dismiss()
-        _publish(request, studies, store, policies, out)
+        _publish(request, studies, store, out)
+    _raise_for(request, studies, interrupted)
+
+
+def _checked(request: SweepRequest) -> list[Workload]:
+    """The workloads, after names, values, limits and folders were looked at: before anything is made."""
+    if request.objective not in OBJECTIVES:
+        raise UnknownName("objective", request.objective, OBJECTIVES)
+    request.family.orders  # noqa: B018 - refuses a value that stands for no order
+    request.strategy.check(request.configurations)
+    workloads = [load(request.family, name) for name in request.workloads or ("",)]
+    paths.writable(request.folder)
+    paths.writable(request.policy_folder)
+    return workloads
+
+
+def _raise_for(request: SweepRequest, studies: Sequence[Study], interrupted: str) -> None:
+    """Raises what the command ends with, after all is recorded."""
     if interrupted:
         raise Interrupted(f"interrupted: {interrupted}; the same command goes on from there")
     if lost := studies[-1].about.lost:
@@ -174,7 +166,7 @@ def run(request: Request, out: Console, err: Console) -> None:
         )
 
 
-def _sanitizer(request: Request, device: str) -> str:
+def _sanitizer(request: SweepRequest, device: str) -> str:
     """The program that --sanitize asks for, empty without. Raises DeviceError where ``device`` is the cpu, or it is not
     installed."""
     if not request.sanitize:
@@ -190,11 +182,11 @@ def _sanitizer(request: Request, device: str) -> str:
 
 
 @contextmanager
-def _compilers(request: Request, names: Sequence[str]) -> Iterator[Pool | None]:
+def _compilers(request: SweepRequest, names: Sequence[str]) -> Iterator[Pool | None]:
     """Compiler processes that start while the devices are opened, where there seems to be a GPU. A search asks for too
     few at a time to need them."""
     count = worthwhile(request.compiler_processes("cuda", len(names)), request.listed or 0)
-    if count <= 1 or request.is_searched or names[0] == "cpu" or find_spec("pycuda") is None:
+    if count <= 1 or not request.strategy.tries_all or names[0] == "cpu" or find_spec("pycuda") is None:
         yield None
         return
     workers = compilers(count)
@@ -204,115 +196,113 @@ def _compilers(request: Request, names: Sequence[str]) -> Iterator[Pool | None]:
         workers.stop()
 
 
-def _one(
-    request: Request,
-    workers: Sequence[Worker],
-    ready: Pool | None,
-    workload: Workload,
-    inputs: Inputs,
-    root: Path,
-    store: "Store",
-    sanitizer: str,
-    out: Console,
-    err: Console,
-) -> tuple[Study, str]:
-    """Sweep one workload under a progress bar: (the study, how far it was when it was interrupted, else empty).
-    ``sanitizer`` is the program that then watches the finalists, or empty."""
-    from autotune.sweep import Interrupted, Sweep
+@dataclass(frozen=True)
+class _Session:
+    """What the sweeps of one command share. ``sanitizer`` is the program that then watches the finalists, or empty."""
 
-    began = time.perf_counter()
-    device = workers[0].device
-    protocol = CPU if device.kind == "cpu" else CUDA
-    sweep = Sweep(
-        workers=workers,
-        family=request.family,
-        workload=workload,
-        inputs=inputs,
-        configurations=request.configurations,
-        space=request.space,
-        store=store,
-        cache=Cache(default_root()),
-        protocol=protocol.exactly(request.samples) if request.samples else protocol,
-        processes=request.compiler_processes(device.kind, len(workers)),
-        compilers=ready if device.kind == "cuda" else None,
-        again=request.again,
-        retime=request.retime,
-        budget=request.budget,
-        root=root,
-    )
-    total = request.listed
-    if request.is_searched:
-        sweep.searched = _searched(request, store)
-        limit = request.trials or (total if request.seconds else default_trials(total))
-        total = limit if total is None or limit is None else min(total, limit)
-    interrupted = ""
-    sweep.note = lambda text: err.print(f"{request.family.name} on {workload.name}: {text}", markup=False)
-    with live(f"{request.family.name} {workload.name}", total, err) as view:
-        sweep.watch = lambda trial, done, _all: view.update(trial, done, sweep.best_ms, sweep.busy_share)
-        sweep.compiled = view.compiled
+    request: SweepRequest
+    workers: Sequence[Worker]
+    compilers: Pool | None
+    store: "Store"
+    root: Path
+    sanitizer: str
+    out: Console
+    err: Console
+
+    def swept(self, workload: Workload, inputs: Inputs) -> tuple[Study, str]:
+        """Sweep one workload under a progress bar: (the study, how far it was when it was interrupted, else empty)."""
+        from autotune.sweep import SweepInterrupted
+
+        began = time.perf_counter()
+        request, sweep = self.request, self._sweep(workload, inputs)
+        count = request.strategy.most_trials(request.listed)
+        total = min((limit for limit in (request.listed, count) if limit is not None), default=None)
+        interrupted = ""
+        with live(f"{request.family.name} {workload.name}", total, self.err) as view:
+            sweep.watch = lambda trial, done, _all: view.update(trial, done, sweep.best_ms, sweep.busy_share)
+            sweep.compiled = view.compiled
+            try:
+                study = sweep.run()
+            except SweepInterrupted as stopped:
+                study = stopped.study
+                done = int(study.about.searched.get("tried", len(study.trials)))
+                far = f"{done:,} of {total:,}" if total else f"{done:,}"
+                interrupted = view.unfinished or f"what was measured is recorded ({far})"
+        if self.sanitizer and not interrupted and not study.about.lost:
+            try:
+                study = self._sanitized(sweep, study)
+            except SweepInterrupted as stopped:
+                study, interrupted = stopped.study, "what was measured is recorded, but not sanitized"
+        wall_s, device = time.perf_counter() - began, self.workers[0].device
+        print_study(study, wall_s, sweep.phases, sweep.before, device, self.out, request.objective)
+        return study, interrupted
+
+    def _sweep(self, workload: Workload, inputs: Inputs) -> "Sweep":
+        from autotune.sweep import Sweep
+
+        request, kind = self.request, self.workers[0].device.kind
+        protocol = CPU if kind == "cpu" else CUDA
+        return Sweep(
+            workers=self.workers,
+            family=request.family,
+            workload=workload,
+            inputs=inputs,
+            configurations=request.configurations,
+            space=request.space,
+            strategy=request.strategy,
+            seeds=() if request.strategy.tries_all else self._winners(),
+            store=self.store,
+            cache=Cache(default_root()),
+            protocol=protocol.exactly(request.samples) if request.samples else protocol,
+            processes=request.compiler_processes(kind, len(self.workers)),
+            compilers=self.compilers if kind == "cuda" else None,
+            again=request.again,
+            retime=request.retime,
+            root=self.root,
+            note=lambda text: self.err.print(
+                f"{request.family.name} on {workload.name}: {text}", markup=False
+            ),
+        )
+
+    def _winners(self) -> list[Configuration]:
+        """Of other devices and workloads in the record."""
+        won = [study.decision for study in self.store.studies() if study.family == self.request.family.name]
+        return [decision.winner.configuration for decision in won if decision]
+
+    def _sanitized(self, sweep: "Sweep", study: Study) -> Study:
+        """The study after compute-sanitizer has seen what may win: where it finds something, finalists are chosen and
+        timed anew. Where it does not come to its end, ``lost`` says so."""
+        from autotune.measure import Task
+        from autotune.sweep import TOOLS, findings, sanitized
+
+        request = self.request
+
+        def check(configurations: Sequence[Configuration]) -> Mapping[str, str]:
+            what = f"{len(configurations)} configurations under {self.sanitizer} ({', '.join(TOOLS)})"
+            self.err.print(f"{study.family} on {study.workload}: {what}", markup=False)
+            task = Task(
+                family=str(request.family.folder), workload=str(sweep.workload.path or study.workload),
+                data=str(request.data or ""), device=device_names(request.device)[0], compiler=request.compiler,
+                configurations=tuple(one.id for one in configurations), result="",
+            )  # fmt: skip
+            return findings(task, self.sanitizer)
+
+        kept = {n: v for n, v in study.about.to_dict().items() if n in _OF_THE_SEARCH}
         try:
-            study = sweep.run()
-        except Interrupted as stopped:
-            study = stopped.study
-            done = int(study.about.searched.get("tried", len(study.trials)))
-            far = f"{done:,} of {total:,}" if total else f"{done:,}"
-            interrupted = view.unfinished or f"what was measured is recorded ({far})"
-    if sanitizer and not interrupted and not study.about.lost:
-        try:
-            study = _sanitized(request, sweep, study, sanitizer, err)
-        except Interrupted as stopped:
-            study, interrupted = stopped.study, "what was measured is recorded, but not sanitized"
-    wall_s = time.perf_counter() - began
-    print_study(study, wall_s, sweep.phases.seconds, sweep.before, device, out, request.objective)
-    return study, interrupted
+            while (seen := sanitized(study, self.store, check, request.objective)).trials != study.trials:
+                tried = tuple(trial.configuration for trial in seen.trials)
+                again = replace(sweep, configurations=tried, strategy=Strategy(), again=False, retime=True)
+                study = again.run()
+                for phase, seconds in again.phases.items():
+                    sweep.phases[phase] += seconds
+                study = replace(study, about=study.about.told(kept))
+        except DeviceError as problem:
+            lost = f"measured and recorded, but not sanitized: {problem}"
+            return replace(study, about=replace(study.about, lost=lost))
+        return seen
 
 
-def _sanitized(request: Request, sweep: "Sweep", study: Study, program: str, err: Console) -> Study:
-    """The study after compute-sanitizer has seen what may win: where it finds something, finalists are chosen and timed
-    anew. Where it does not come to its end, ``lost`` says so."""
-    from autotune.measure import Task
-    from autotune.sweep import TOOLS, findings, sanitized
-
-    def check(configurations: Sequence[Configuration]) -> Mapping[str, str]:
-        what = f"{len(configurations)} configurations under {program} ({', '.join(TOOLS)})"
-        err.print(f"{study.family} on {study.workload}: {what}", markup=False)
-        task = Task(
-            family=str(request.family.folder), workload=str(sweep.workload.path or study.workload),
-            data=str(request.data or ""), device=device_names(request.device)[0], compiler=request.compiler,
-            configurations=tuple(one.id for one in configurations), result="",
-        )  # fmt: skip
-        return findings(task, program)
-
-    kept = {n: v for n, v in study.about.to_dict().items() if n in _OF_THE_SEARCH}
-    try:
-        while (seen := sanitized(study, sweep.store, check, request.objective)).trials != study.trials:
-            tried = tuple(trial.configuration for trial in seen.trials)
-            study = replace(sweep, configurations=tried, searched=None, again=False, retime=True).run()
-            study = replace(study, about=study.about.told(kept))
-    except DeviceError as problem:
-        lost = f"measured and recorded, but not sanitized: {problem}"
-        return replace(study, about=replace(study.about, lost=lost))
-    return seen
-
-
-def _searched(request: Request, store: "Store") -> Callable[[Callable[[Configuration], str]], Search]:
-    """What makes the search; the winners of other devices and workloads in the record come early in it."""
-    won = [study.decision for study in store.studies() if study.family == request.family.name]
-    return lambda exclusion: search(
-        request.space,
-        request.configurations,
-        request.search,
-        seed=request.seed,
-        trials=request.trials,
-        seconds=request.seconds,
-        seeds=[decision.winner.configuration for decision in won if decision],
-        exclusion=exclusion,
-    )
-
-
-def _publish(
-    request: Request, studies: Sequence[Study], store: "Store", policies: Path, out: Console
-) -> None:
+def _publish(request: SweepRequest, studies: Sequence[Study], store: "Store", out: Console) -> None:
     families = {request.family.name: request.family}
     newest = _latest(store.studies(), studies)
     won = [study for study in studies if study.decision]
@@ -320,27 +310,28 @@ def _publish(
     try:
         if won:
             same = [s for s in newest if (s.family, s.device) == (won[0].family, won[0].device)]
-            written = update(policies, [s for s in same if s.decision], request.objective)
+            written = update(request.policy_folder, [s for s in same if s.decision], request.objective)
     finally:  # after the policy file, which the report names; a disk may have room for that alone
-        told = out if won else Console(quiet=True)
-        write_reports(request.folder, newest, told, families, policies=[policies])
+        console = out if won else Console(quiet=True)
+        write_reports(request.folder, newest, console, families, policies=[request.policy_folder])
     if written:
         out.print(f"policy file  {written}")
-        entries = read_policy_file(written).entries
-        for line in dict.fromkeys(_proved(study, entries, request.objective) for study in won):
+        kept = read_policy_file(written).entries
+        new = [(study, new_entries(study, request.objective)) for study in studies]
+        proved = [_proved(study, [kept[one.workload] for one in own]) for study, own in new if own]
+        for line in dict.fromkeys(proved):
             out.print(f"             {line}", markup=False)
-        for new in (e for study in studies for e in new_entries(study, request.objective)):
-            kept = entries[new.workload]
-            if kept.configuration != new.configuration:
-                better = f"{Configuration(kept.configuration).id}, {duration(kept.median_ms)}"
-                out.print(f"             keeps for {new.workload} what an earlier sweep found: {better}")
+        for one in (entry for _, own in new for entry in own):
+            better = kept[one.workload]
+            if better.configuration != one.configuration:
+                told = f"{Configuration(better.configuration).id}, {duration(better.median_ms)}"
+                out.print(f"             keeps for {one.workload} what an earlier sweep found: {told}")
 
 
-def _proved(study: Study, entries: Mapping[str, Entry], objective: str) -> str:
-    """For which sizes the winner of a study is right."""
-    names = {new.workload for new in new_entries(study, objective)}
-    sizes = [entries[name].proved.get("sizes", []) for name in names if name in entries]
-    if sizes and all(sizes):
+def _proved(study: Study, entries: Sequence[Entry]) -> str:
+    """For which sizes the winners of a study are right, as its ``entries`` say."""
+    sizes = [entry.proved.get("sizes", []) for entry in entries]
+    if all(sizes):
         return f"proved for {study.workload} and {min(map(len, sizes))} ragged sizes near it"
     why = study.about.proof.get("why_not", "")
     return f"proved for the swept sizes of {study.workload} only{f': {why}' if why else ''}"

@@ -13,7 +13,8 @@ memory or textures allow, grids, blocks and shared memory outside the launch lim
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Protocol
 
@@ -39,8 +40,9 @@ class Sampler(Protocol):
 
 class Search:
     """A search over ``configurations``, or over all of ``space`` without listing it when they are None. ``seeds``
-    outside the space are left out; ``strategy``'s time limit counts from now. Raises UsageError for a space that cannot
-    be listed where the sampler needs that."""
+    outside the space are left out; ``strategy``'s time limit counts from now. ``excluded`` is what ``exclusion``
+    refused, and why; to be recorded as excluded. Raises UsageError for a space that cannot be listed where the sampler
+    needs that."""
 
     def __init__(
         self,
@@ -58,21 +60,16 @@ class Search:
         count = None if configurations is None else len(configurations)
         first = [*single_presets(space).values(), *seeds]
         if configurations and strategy.sampler == "exhaustive":
-            first += configurations[:: max(1, len(configurations) // _SPREAD)]
-        self._first = [c for c in dict.fromkeys(first) if c in self._members]
+            first += (*configurations[:: max(1, len(configurations) // _SPREAD)], *configurations)
+        self._first = deque(c for c in dict.fromkeys(first) if c in self._members)
         trials = strategy.most_trials(count)
         self._trials = math.inf if trials is None else trials
         self._until = math.inf if strategy.seconds is None else monotonic() + strategy.seconds
         self._sampler = _sampler(strategy, self._members, trials)
         self._exclusion = exclusion
-        self._excluded: dict[Configuration, str] = {}
+        self.excluded: dict[Configuration, str] = {}
         self._asked: set[Configuration] = set()
         self._told: set[Configuration] = set()
-
-    @property
-    def excluded(self) -> Mapping[Configuration, str]:
-        """What ``exclusion`` refused, and why; to be recorded as excluded."""
-        return self._excluded
 
     def ask(self) -> Configuration | None:
         """The next to try, or None when nothing is left or a limit is reached. Several may be asked for before any
@@ -83,7 +80,7 @@ class Search:
                 return None
             self._members.take(chosen)
             if reason := self._exclusion(chosen):
-                self._excluded[chosen] = reason
+                self.excluded[chosen] = reason
                 self._told.add(chosen)
                 self._sampler.learn(chosen, None)
                 continue
@@ -105,26 +102,19 @@ class Search:
 
     def _forced(self) -> Configuration | None:
         while self._first:
-            if (configuration := self._first.pop(0)) not in self._told:
+            if (configuration := self._first.popleft()) not in self._told:
                 return configuration
         return None
 
 
 class _InOrder:
-    """The list from its beginning."""
-
-    def __init__(self, members: Listed) -> None:
-        self._rest = iter(members.all)
-        self._given: set[Configuration] = set()
+    """Only what is forced on it, which is the whole list."""
 
     def propose(self, forced: Configuration | None) -> Configuration | None:
-        chosen = forced or next((c for c in self._rest if c not in self._given), None)
-        if chosen:
-            self._given.add(chosen)
-        return chosen
+        return forced
 
     def learn(self, configuration: Configuration, _log_ms: float | None, /) -> None:
-        self._given.add(configuration)
+        """Nothing changes the order."""
 
 
 class _AtRandom:
@@ -139,8 +129,8 @@ class _AtRandom:
 
 
 def _sampler(strategy: Strategy, members: Members, trials: int | None) -> Sampler:
-    if isinstance(members, Listed) and strategy.sampler == "exhaustive":
-        return _InOrder(members)
+    if strategy.sampler == "exhaustive":
+        return _InOrder()
     if strategy.sampler == "random":
         return _AtRandom(members, strategy.seed)
     if strategy.sampler == "auto":

@@ -76,4 +76,4 @@ class Strategy:
         limits = [f"{self.trials:,} trials"] if self.trials is not None else []
         limits += [f"time limit {self.seconds:g} s"] if self.seconds is not None else []
         seed = {} if self.sampler == "exhaustive" else {"seed": self.seed}
-        return {"by": self.sampler, **seed, "budget": ", ".join(limits)}
+        return {"by": self.sampler, **seed, **({"budget": ", ".join(limits)} if limits else {})}

@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING
 from autotune import lazy
 
 if TYPE_CHECKING:
-    from autotune.sweep.crew import launched, opened
-    from autotune.sweep.engine import Interrupted, Sweep
+    from autotune.sweep.engine import Sweep, SweepInterrupted
     from autotune.sweep.process_worker import TRIAL_SECONDS
+    from autotune.sweep.runner import launched, opened
     from autotune.sweep.sanitizer import TOOLS, find_sanitizer, findings, sanitized
     from autotune.sweep.worker import Worker
 
 __all__ = [
     "TOOLS",
     "TRIAL_SECONDS",
-    "Interrupted",
     "Sweep",
+    "SweepInterrupted",
     "Worker",
     "find_sanitizer",
     "findings",
@@ -25,9 +25,9 @@ __all__ = [
 ]
 
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
-    "crew": "launched opened",
-    "engine": "Interrupted Sweep",
+    "engine": "Sweep SweepInterrupted",
     "process_worker": "TRIAL_SECONDS",
+    "runner": "launched opened",
     "sanitizer": "TOOLS find_sanitizer findings sanitized",
     "worker": "Worker",
 }

@@ -4,125 +4,109 @@ control beside them so that its margin is measured and not pieced together."""
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from autotune.compile import Cache, Compiled, Variant, batch, compile_batch
 from autotune.declaration import Configuration
 from autotune.measure import Protocol, Samples, median
 from autotune.record import OBJECTIVES, Trial, decide_classes
-from autotune.sweep.messages import Job, Retime, Retimed
-from autotune.sweep.proof import Proving, failed
+from autotune.sweep.jobs import JobCompiler
+from autotune.sweep.messages import Retime, Retimed
+from autotune.sweep.proof import Prover, failed
 from autotune.sweep.trials import first_of
 from autotune.sweep.worker import Worker
 
 __all__ = ["Finalists", "fingerprint"]
 
 
-def retimed(trial: Trial, samples: Samples) -> Trial:
-    """``trial`` with the figures of the interleaved re-timing in place of the first sampling's spread and count."""
-    assert trial.measurement is not None
-    measurement = replace(
-        trial.measurement,
-        retimed_ms=samples.median_ms,
-        spread=samples.spread,
-        samples=len(samples.times_ms),
-    )
-    return replace(trial, measurement=measurement)
-
-
 _EXTENSIONS = 3  # how often configurations whose first median beats the best re-timed one are called in
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Finalists:
     """Proved and timed by one worker. What was recorded with another's figures is not timed, but gets the other's new
-    ones. ``ratio`` is the median over those timed of their time now over their first one (0 before any was)."""
+    ones. What is ``aside`` is no finalist: a ``control`` there is to compare with. ``record`` receives each trial anew.
+    ``ratio`` is the median over those timed of their time now over their first one (0 before any was)."""
 
     worker: Worker
-    cache: Cache
+    compiler: JobCompiler
+    prover: Prover
     protocol: Protocol
-    proving: Proving
+    control: Configuration
+    accuracy: Sequence[str]
+    aside: frozenset[Configuration]
+    record: Callable[[Trial], None]
     ratio: float = 0.0
+    _known: dict[Configuration, Trial] = field(default_factory=dict)
 
-    def run(
-        self,
-        trials: Mapping[Configuration, Trial],
-        control: Configuration,
-        accuracy: Sequence[str],
-        variant: Callable[[Configuration], Variant],
-        record: Callable[[Trial], None],
-        aside: frozenset[Configuration] = frozenset(),
-    ) -> None:
+    def run(self, trials: Mapping[Configuration, Trial]) -> None:
         """Prove the nearest of ``trials`` and time those again that are right; then whatever first median is still
         ahead of the best re-timed one, together with that best; last, prove whatever wins by another objective or in
-        another accuracy class. What is ``aside`` is no finalist: a control there is to compare with. ``record``
-        receives each trial anew. Raises LaunchError."""
-        known = dict(trials)
+        another accuracy class. Raises LaunchError."""
+        self._known = dict(trials)
+        self._time()
+        self._prove_winners()
 
-        def noted(trial: Trial) -> None:
-            known[trial.configuration] = trial
-            record(trial)
+    def _note(self, trial: Trial) -> None:
+        self._known[trial.configuration] = trial
+        self.record(trial)
 
-        self._time(known, control, variant, noted, aside)
-        self._prove_winners(known, control, accuracy, noted, aside)
-
-    def _time(
-        self,
-        known: dict[Configuration, Trial],
-        control: Configuration,
-        variant: Callable[[Configuration], Variant],
-        record: Callable[[Trial], None],
-        aside: frozenset[Configuration],
-    ) -> None:
-        firsts = first_of(t for c, t in known.items() if c not in aside)
-        pool = {
-            c: t
-            for c, t in known.items()
-            if t.measurement and not t.measurement.abandoned and c not in firsts and c not in aside
+    def _time(self) -> None:
+        firsts = first_of(t for c, t in self._known.items() if c not in self.aside)
+        first_ms = {
+            c: t.measurement.median_ms
+            for c, t in self._known.items()
+            if t.measurement and not t.measurement.abandoned and c not in firsts and c not in self.aside
         }
-        ranked = sorted(pool, key=lambda c: _first_ms(pool[c]))
-        self.proving.near = ranked[: self.protocol.finalists]
-        chosen = self._right(ranked, self.protocol.finalists, self.protocol.within, known, record)
-        control = firsts.get(control, control)
-        measured_control = known.get(control)
-        beside = []
-        if chosen and control not in chosen and measured_control and measured_control.measurement:
-            beside = self._right([control], 1, math.inf, known, record)
+        ranked = sorted(first_ms, key=lambda c: first_ms[c])
+        self.prover.near = ranked[: self.protocol.finalists]
+        chosen = self._right(ranked, self.protocol.finalists, self.protocol.within)
+        beside = self._control_beside(chosen, firsts)
         times: dict[Configuration, float] = {}
         for _ in range(1 + _EXTENSIONS):
             if len(chosen) + len(beside) < 2:
                 return
-            timed = self._timed([variant(c) for c in (*chosen, *beside)], known, len(beside))
-            self.ratio = self.ratio or median(
-                [s.median_ms / _first_ms(known[c]) for c, s in timed.samples.items()]
-            )
-            for configuration, samples in timed.samples.items():
-                reason = timed.wrong[configuration]
-                alike = [configuration, *(c for c, first in firsts.items() if first == configuration)]
-                for trial in (_retimed(known[c], samples) for c in alike):
-                    record(_wrong(trial, reason) if reason else trial)
-                if not reason and configuration not in beside:
-                    times[configuration] = samples.median_ms
+            timed = self._timed(chosen, beside)
+            self._note_timed(timed, firsts)
+            times |= {
+                c: samples.median_ms
+                for c, samples in timed.samples.items()
+                if not timed.wrong[c] and c not in beside
+            }
             if not times:
                 return
             best = min(times, key=lambda c: times[c])
             ahead = [
-                c
-                for c in ranked
-                if c not in times and known[c].measurement and _first_ms(pool[c]) < times[best]
-            ]
-            called = self._right(ahead, self.protocol.finalists - 1, math.inf, known, record)
+                c for c in ranked
+                if c not in times and self._known[c].measurement and first_ms[c] < times[best]
+            ]  # fmt: skip
+            called = self._right(ahead, self.protocol.finalists - 1)
             if not called:
                 return
             chosen, beside = [best, *called], []
 
+    def _control_beside(
+        self, chosen: Sequence[Configuration], firsts: Mapping[Configuration, Configuration]
+    ) -> list[Configuration]:
+        """The control, where it is right and is not among those chosen."""
+        control = firsts.get(self.control, self.control)
+        trial = self._known.get(control)
+        if not chosen or control in chosen or not trial or not trial.measurement:
+            return []
+        return self._right([control], 1)
+
+    def _note_timed(self, timed: Retimed, firsts: Mapping[Configuration, Configuration]) -> None:
+        """The new figures for what was timed, and for what has its code."""
+        self.ratio = self.ratio or median(
+            [samples.median_ms / _first_ms(self._known[c]) for c, samples in timed.samples.items()]
+        )
+        for configuration, samples in timed.samples.items():
+            reason = timed.wrong[configuration]
+            alike = [configuration, *(c for c, first in firsts.items() if first == configuration)]
+            for trial in (_retimed(self._known[c], samples) for c in alike):
+                self._note(_wrong(trial, reason) if reason else trial)
+
     def _right(
-        self,
-        ranked: Sequence[Configuration],
-        most: int,
-        within: float,
-        known: Mapping[Configuration, Trial],
-        record: Callable[[Trial], None],
+        self, ranked: Sequence[Configuration], most: int, within: float = math.inf
     ) -> list[Configuration]:
         """The first ``most`` of ``ranked`` that are right on ragged sizes too, none slower than the first of those by
         more than the factor ``within``."""
@@ -130,54 +114,39 @@ class Finalists:
         for configuration in ranked:
             if len(right) >= most:
                 break
-            if right and _first_ms(known[configuration]) > _first_ms(known[right[0]]) * within:
+            if right and _first_ms(self._known[configuration]) > _first_ms(self._known[right[0]]) * within:
                 break
-            if self._is_right(known[configuration], record):
+            if self._is_right(self._known[configuration]):
                 right.append(configuration)
         return right
 
-    def _is_right(self, trial: Trial, record: Callable[[Trial], None]) -> bool:
-        if self.proving.is_proved(trial):
+    def _is_right(self, trial: Trial) -> bool:
+        if self.prover.is_proved(trial):
             return True
-        proved = self.proving.proved(trial)
+        proved = self.prover.proved(trial)
         if proved != trial:
-            record(proved)
+            self._note(proved)
         return proved.measurement is not None
 
-    def _prove_winners(
-        self,
-        known: Mapping[Configuration, Trial],
-        control: Configuration,
-        accuracy: Sequence[str],
-        record: Callable[[Trial], None],
-        aside: frozenset[Configuration],
-    ) -> None:
+    def _prove_winners(self) -> None:
         """Until every winner that a policy file may get is proved: one that turns out wrong makes room for the next."""
         while True:
-            trials = [trial for c, trial in known.items() if c not in aside]
-            decided = (decide_classes(trials, control, accuracy, objective) for objective in OBJECTIVES)
+            trials = [trial for c, trial in self._known.items() if c not in self.aside]
+            decided = (
+                decide_classes(trials, self.control, self.accuracy, objective) for objective in OBJECTIVES
+            )
             winners = {d.winner.configuration: d.winner for found in decided for d in found.values()}
-            due = [trial for trial in winners.values() if not self.proving.is_proved(trial)]
+            due = [trial for trial in winners.values() if not self.prover.is_proved(trial)]
             if not due:
                 return
             for trial in due:
-                self._is_right(trial, record)
+                self._is_right(trial)
 
-    def _timed(
-        self, variants: Sequence[Variant], trials: Mapping[Configuration, Trial], beside: int
-    ) -> Retimed:
-        """The variants timed in turn, the last ``beside`` of them in a few rounds only."""
-        binaries = compile_batch(
-            batch(variants[0].family, tuple(variants)), self.worker.toolchain, self.cache
-        )
-        jobs = []
-        for variant, binary in zip(variants, binaries, strict=True):
-            assert isinstance(binary, Compiled), "a measured configuration was compiled before"
-            jobs.append(Job(variant.configuration, binary))
-        often, few = jobs[: len(jobs) - beside], jobs[len(jobs) - beside :]
-        estimate_ms = sum(_first_ms(trials[job.configuration]) for job in often)
-        request = Retime(tuple(jobs), frozenset(job.configuration for job in few), estimate_ms)
-        answer: Retimed = self.worker.ask(request, len(jobs))
+    def _timed(self, often: Sequence[Configuration], few: Sequence[Configuration]) -> Retimed:
+        """All timed in turn, those in ``few`` in a few rounds only."""
+        jobs = tuple(self.compiler.jobs([*often, *few]))
+        estimate_ms = sum(_first_ms(self._known[configuration]) for configuration in often)
+        answer: Retimed = self.worker.ask(Retime(jobs, frozenset(few), estimate_ms), len(jobs))
         return answer
 
 
@@ -187,8 +156,15 @@ def _first_ms(trial: Trial) -> float:
 
 
 def _retimed(trial: Trial, samples: Samples) -> Trial:
-    notes = tuple(dict.fromkeys((*trial.notes, *samples.notes)))
-    return replace(retimed(trial, samples), notes=notes)
+    """``trial`` with the figures of the interleaved re-timing in place of the first sampling's spread and count."""
+    assert trial.measurement is not None
+    measurement = replace(
+        trial.measurement,
+        retimed_ms=samples.median_ms,
+        spread=samples.spread,
+        samples=len(samples.times_ms),
+    )
+    return replace(trial, measurement=measurement, notes=tuple(dict.fromkeys((*trial.notes, *samples.notes))))
 
 
 def _wrong(trial: Trial, reason: str) -> Trial:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from autotune.compile import Variant
 from autotune.declaration import Configuration, Family, Inputs, Workload, single_presets
 from autotune.device import Backend, Execution, LaunchError, Resident, Watch, watch
-from autotune.errors import AutotuneError
+from autotune.errors import AutotuneError, cause
 from autotune.measure import (
     AGAIN,
     GUARD_BYTES,
@@ -106,9 +106,7 @@ class Measurer:
                 raise
             lost = self._is_lost()
             state = "crashed" if lost else "launch_failed"
-            reason = (
-                str(problem) if isinstance(problem, LaunchError) else f"{type(problem).__name__}: {problem}"
-            )
+            reason = cause(problem)
         if measurement:
             self.best_ms = min(self.best_ms, measurement.median_ms)
         spent = {name: s * 1e3 for name, s in seconds.items() if name in ("place", "verify", "measure")}
@@ -252,9 +250,7 @@ class Measurer:
             reason, _ = verifier.run(execution, cold=False)
         except Exception as problem:  # noqa: BLE001 - whatever a plan or an order makes of such a size
             lost = self._is_lost()
-            known = isinstance(problem, LaunchError | AutotuneError)
-            text = str(problem) if known else f"{type(problem).__name__}: {problem}"
-            return Proved("crashed" if lost else "launch_failed", text, lost)
+            return Proved("crashed" if lost else "launch_failed", cause(problem), lost)
         return Proved("wrong_result" if reason else "measured", reason)
 
     def described(self) -> dict[str, Any]:

@@ -1,35 +1,34 @@
 """What is to enter a policy file, proved on ragged sizes near the workload's before it does."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from autotune.compile import Cache, Compiled, Variant, batch, compile_batch
 from autotune.declaration import Configuration, Inputs
 from autotune.device import LaunchError
 from autotune.errors import AutotuneError
 from autotune.measure import PROOF_VERSION
 from autotune.record import State, Trial
+from autotune.sweep.jobs import JobCompiler
 from autotune.sweep.messages import Ended, Job, Prove, Proved, Ragged, RaggedSize, RaggedSizes, Setting
 from autotune.sweep.ragged import grid_steps
 from autotune.sweep.worker import Worker
 
-__all__ = ["Proving", "failed", "size_text"]
+__all__ = ["Prover", "failed"]
 
 
 @dataclass
-class Proving:
+class Prover:
     """By one worker, one configuration and one size after another: who is to blame for a process that ends is known.
 
     ``near`` are configurations around whose grids the sizes are chosen. ``sizes`` is known once something was
     proved."""
 
     worker: Worker
-    cache: Cache
+    compiler: JobCompiler
     setting: Setting
     root: Path
     inputs: Inputs
-    variant: Callable[[Configuration], Variant]
     near: Sequence[Configuration] = ()
     sizes: RaggedSizes | None = None
     _done: set[Configuration] = field(default_factory=set)
@@ -44,17 +43,15 @@ class Proving:
         self._done.add(trial.configuration)
         if self.sizes is None:
             self.sizes = self._sizes([*self.near, trial.configuration])
-        job = self._job(trial.configuration)
+        (job,) = self.compiler.jobs([trial.configuration])
         right: list[Mapping[str, int]] = []
         for size in self.sizes.sizes:
             if self._is_excluded(trial.configuration, size):
                 continue
             found = self._asked(job, size)
-            if found.state == "wrong_result":
-                told = f"right for the swept sizes, wrong for {size_text(size.told)}: {found.reason}"
-                return failed(trial, found.state, told)
             if found.state != "measured":
-                told = f"right for the swept sizes, but for {size_text(size.told)}: {found.reason}"
+                what = "wrong" if found.state == "wrong_result" else "but"
+                told = f"right for the swept sizes, {what} for {_size_text(size.told)}: {found.reason}"
                 return failed(trial, found.state, told)
             right.append(dict(size.told))
         return replace(trial, proof=PROOF_VERSION, proved=tuple(right))
@@ -62,24 +59,20 @@ class Proving:
     def _sizes(self, near: Iterable[Configuration]) -> RaggedSizes:
         steps: dict[str, set[int]] = {}
         for configuration in dict.fromkeys(near):
-            for extent, step in grid_steps(self.variant(configuration), self.inputs).items():
+            for extent, step in grid_steps(self.compiler.variant(configuration), self.inputs).items():
                 steps.setdefault(extent, set()).add(step)
         told = {extent: sorted(found) for extent, found in steps.items()}
         try:
-            found: RaggedSizes = self.worker.ask(Ragged(self.setting, self.root, self.cache.root, told), 1)
+            found: RaggedSizes = self.worker.ask(
+                Ragged(self.setting, self.root, self.compiler.cache.root, told), 1
+            )
         except LaunchError as problem:
             return RaggedSizes(why_not=f"no inputs could be made: {problem}")
         return found
 
-    def _job(self, configuration: Configuration) -> Job:
-        variant = self.variant(configuration)
-        (binary,) = compile_batch(batch(variant.family, (variant,)), self.worker.toolchain, self.cache)
-        assert isinstance(binary, Compiled), "a measured configuration was compiled before"
-        return Job(configuration, binary)
-
     def _is_excluded(self, configuration: Configuration, size: RaggedSize) -> bool:
         """Whether a constraint, a range or the device rules the size out for it."""
-        variant = self.variant(configuration)
+        variant = self.compiler.variant(configuration)
         names = replace(self.inputs, sizes=size.sizes, scalars=size.scalars).names(configuration)
         try:
             return bool(variant.exclusion(names, self.worker.device.limits))
@@ -96,19 +89,18 @@ class Proving:
 
 def failed(trial: Trial, state: State, reason: str) -> Trial:
     """``trial`` as what it turned out to be: what is not right has no time that counts."""
-    return Trial(
-        family=trial.family,
-        workload=trial.workload,
-        device=trial.device,
-        configuration=trial.configuration,
+    return replace(
+        trial,
         state=state,
         reason=reason,
-        profiles=trial.profiles,
-        phases_ms=trial.phases_ms,
+        measurement=None,
+        notes=(),
+        same_as=None,
         proof=PROOF_VERSION,
+        proved=(),
     )
 
 
-def size_text(size: Mapping[str, int]) -> str:
+def _size_text(size: Mapping[str, int]) -> str:
     """As messages name it: ``instances=37, attributes=131``."""
     return ", ".join(f"{name}={value}" for name, value in size.items())

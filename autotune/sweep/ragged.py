@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from autotune.compile import Variant
 from autotune.declaration import Family, Inputs, Workload, bind
-from autotune.errors import AutotuneError
+from autotune.errors import AutotuneError, WorkloadError, cause
 from autotune.layout import Data
 from autotune.measure import expected_outputs
 from autotune.sweep.messages import RaggedSize, RaggedSizes
@@ -52,12 +52,12 @@ def ragged_proofs(
             try:
                 outputs, _ = expected_outputs(family, made, cache)
             except Exception as problem:  # noqa: BLE001 - whatever a reference raises for such a size
-                why_not = f"the reference has no answer for {_named(told(family, made))}: {_text(problem)}"
+                why_not = f"the reference has no answer for {_named(told(family, made))}: {cause(problem)}"
                 continue
             sizes.append(RaggedSize(len(sizes), told(family, made), dict(made.sizes), dict(made.scalars)))
             proofs.append((made, outputs))
     except Exception as problem:  # noqa: BLE001 - whatever a family's Python raises
-        why_not = _text(problem)
+        why_not = cause(problem)
     return RaggedSizes(
         tuple(sizes), "" if sizes else why_not or "the workload is as small as inputs get"
     ), proofs
@@ -73,7 +73,7 @@ def ragged_inputs(
     family: Family, workload: Workload, inputs: Inputs, root: Path, steps: Mapping[str, Sequence[int]]
 ) -> Iterator[Inputs]:
     """Inputs other than the workload's. ``steps`` are the steps of grids by extent (``grid_steps``). Raises
-    _CannotBeMade where there can be none, and whatever ``ragged`` and ``inputs`` of a family raise."""
+    WorkloadError where there can be none, and whatever ``ragged`` and ``inputs`` of a family raise."""
     chosen = getattr(family.module, "ragged", None)
     if chosen is not None and not workload.arrays:
         assert family.module is not None
@@ -82,17 +82,13 @@ def ragged_inputs(
             yield bind(family, given, workload.options, dict(workload.scalars))
         return
     if reason := refusal(family, workload):
-        raise _CannotBeMade(reason)
+        raise WorkloadError(reason)
     extents = _free(family, workload, inputs)
     for sizes in _sizes(family, inputs, extents, steps):
         try:
             yield _cut(family, workload, inputs, sizes)
         except AutotuneError:  # an extent that follows from these becomes 0, or more than there is
             continue
-
-
-class _CannotBeMade(Exception):
-    """Nothing ragged can be made; the text says why."""
 
 
 def refusal(family: Family, workload: Workload) -> str:
@@ -140,7 +136,7 @@ def _grows(variant: Variant, kernel: str, names: Mapping[str, Any], extent: str)
 
 def _free(family: Family, workload: Workload, inputs: Inputs) -> list[str]:
     """The extents that may be cut: given by shapes alone, and no value says how long they are or numbers their places.
-    Raises _CannotBeMade when there is none."""
+    Raises WorkloadError when there is none."""
     extents = dict.fromkeys(extent for data in family.inputs for extent in data.shape)
     kept: dict[str, str] = {}
     for extent in extents:
@@ -156,7 +152,7 @@ def _free(family: Family, workload: Workload, inputs: Inputs) -> list[str]:
     free = [e for e in extents if family.extents.get(e) is None and inputs.sizes[e] > 1 and e not in kept]
     if not free:
         why = "; ".join(f"{extent}: {reason}" for extent, reason in kept.items())
-        raise _CannotBeMade(f"no extent of the inputs can be cut{f' ({why})' if why else ''}")
+        raise WorkloadError(f"no extent of the inputs can be cut{f' ({why})' if why else ''}")
     return free
 
 
@@ -218,8 +214,3 @@ def _cut(family: Family, workload: Workload, inputs: Inputs, sizes: Sizes) -> In
 
 def _named(sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{name}={size}" for name, size in sizes.items())
-
-
-def _text(problem: Exception) -> str:
-    known = isinstance(problem, AutotuneError | _CannotBeMade)
-    return str(problem) if known else f"{type(problem).__name__}: {problem}"

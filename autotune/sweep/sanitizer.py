@@ -1,7 +1,7 @@
 """``autotune sweep --sanitize``: NVIDIA's compute-sanitizer over the kernels that are to win.
 
-It watches a process of its own (``profiled``) that runs each configuration once, in arrays without guards around them.
-What it finds makes the configuration a ``wrong_result``; the study says which ones it found nothing in.
+It watches a process of its own (``measure.ncu_process``) that runs each configuration once, in arrays without guards
+around them. What it finds makes the configuration a ``wrong_result``; the study says which ones it found nothing in.
 """
 
 import re

@@ -2,25 +2,24 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 
-from autotune.compile import CompileFailure
 from autotune.declaration import Configuration, Family, Inputs, Workload
 from autotune.record import State, StudyStore, Trial, time_ms
-from autotune.sweep.crew import Crew
 from autotune.sweep.messages import Died, Job, Tried, static_profiles, trial_of
-from autotune.sweep.pipeline import Feed
+from autotune.sweep.runner import Answer, Chunks, Runner
 from autotune.sweep.worker import Made, Worker
 
-__all__ = ["Phases", "Trying", "Twins", "first_of", "own_notes"]
+__all__ = ["Trials", "first_of"]
 
 
-_NOTE = "same code as "
+_OTHERS_S = 0.3  # between looks at what other sweeps have recorded
 
 
 @dataclass
-class Twins:
+class _SameCode:
     """By ``Job.same``, the first configuration that was sent, and those that wait for what comes of it."""
 
     _firsts: dict[str, Configuration] = field(default_factory=dict)
@@ -38,62 +37,34 @@ class Twins:
 
     def released(self, trial: Trial) -> list[Trial]:
         """The trials of those that waited for this one."""
-        return [twin(trial, job) for job in self._waiting.pop(trial.configuration, ())]
+        return [_same_trial(trial, job) for job in self._waiting.pop(trial.configuration, ())]
 
 
-def twin(trial: Trial, job: Job) -> Trial:
+def _same_trial(trial: Trial, job: Job) -> Trial:
     """``trial`` as that of another configuration with the same code, data and launches."""
+    first = trial.same_as or trial.configuration
     return replace(
         trial,
         configuration=job.configuration,
         phases_ms={"compile": job.compiled.seconds * 1e3},
-        notes=(*trial.notes, f"{_NOTE}{trial.configuration.id}"),
+        same_as=None if first == job.configuration else first,
     )
-
-
-def own_notes(trial: Trial) -> tuple[str, ...]:
-    """Its notes but for the one that names another's figures."""
-    return tuple(note for note in trial.notes if not note.startswith(_NOTE))
 
 
 def first_of(trials: Iterable[Trial]) -> Mapping[Configuration, Configuration]:
-    """For each trial that was recorded with another's figures, the configuration that was measured."""
-    known = list(trials)
-    by_id = {trial.configuration.id: trial.configuration for trial in known}
-    named = (
-        (trial.configuration, note.removeprefix(_NOTE))
-        for trial in known
-        for note in trial.notes
-        if note.startswith(_NOTE)
-    )
-    return {configuration: by_id[first] for configuration, first in named if first in by_id}
-
-
-Chunks = Callable[[Callable[[], bool]], Iterator[list[Made]]]  # given whether to stop
-
-_OTHERS_S = 0.3  # between looks at what other sweeps have recorded
-
-
-@dataclass
-class Phases:
-    """Wall seconds of a sweep by what they were spent on. Those of the measuring processes (``compile``: waiting for
-    it; ``place``, ``verify``, ``measure``) are an average over them, and ``kernels`` is the device time of the
-    plans run in ``verify`` and ``measure``; the rest of those is comparing, flushing caches and queueing.
-    ``faults`` is what was
-    spent on configurations that took their process down; ``record`` goes on beside them."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    def add(self, phase: str, seconds: float) -> None:
-        self.seconds[phase] = self.seconds.get(phase, 0.0) + seconds
+    """For each of ``trials`` that has another's figures, the configuration among them that was measured."""
+    known = {trial.configuration: trial.same_as for trial in trials}
+    return {
+        configuration: first for configuration, first in known.items() if first is not None and first in known
+    }
 
 
 @dataclass(kw_only=True)
-class Trying:
+class Trials:
     """``known`` is what the record holds, and is kept up to date; ``again`` are those in it that are to be tried
     nevertheless, ``timed`` those of them whose figures stand and are only to be verified again. ``watch`` is called
     with each trial that is done, here or in another sweep on the same record, ``set_aside`` with each configuration
-    that another one is trying just now."""
+    that another one is trying just now. ``phases`` counts the seconds (see Sweep)."""
 
     workers: Sequence[Worker]
     family: Family
@@ -101,17 +72,17 @@ class Trying:
     inputs: Inputs
     store: StudyStore
     known: dict[Configuration, Trial]
-    again: frozenset[Configuration]
+    again: Container[Configuration]
     timed: Mapping[Configuration, Trial]
-    phases: Phases
+    phases: dict[str, float]
     watch: Callable[[Trial], None]
     set_aside: Callable[[Configuration], None] = lambda configuration: None
     best_ms: float = math.inf
     _done: dict[Configuration, Trial] = field(default_factory=dict)
     _claimed: set[Configuration] = field(default_factory=set)
     _elsewhere: dict[Configuration, Job | Trial] = field(default_factory=dict)
-    _twins: Twins = field(default_factory=Twins)
-    _ready: list[Trial] = field(default_factory=list)
+    _same_code: _SameCode = field(default_factory=_SameCode)
+    _released: list[Trial] = field(default_factory=list)
 
     def run(self, excluded: Mapping[Configuration, str], chunks: Chunks) -> None:
         """Try what ``chunks`` (walked through in a thread) gives; ``excluded`` are trials by their reason alone. Ends
@@ -121,37 +92,36 @@ class Trying:
             for configuration, reason in excluded.items():
                 self._settled(self._trial(configuration, "excluded", reason))
             while self._elsewhere:
-                mine = self._shared_out()
-                self._pass(lambda _stopped, jobs=mine: iter([jobs]))  # type: ignore[misc]
-                if not mine:
-                    time.sleep(_OTHERS_S)
+                self._try_left_over(self._shared_out())
         finally:
             for configuration in self._claimed:
                 self.store.release(configuration)
 
     def _pass(self, chunks: Chunks) -> None:
-        feed = Feed(chunks)
-        try:
-            for answer in Crew(self.workers, feed, self._admitted).answers():
+        with closing(Runner(self.workers, self._admitted).answers(chunks)) as answers:
+            for answer in answers:
                 self._take(answer)
-                self._record_ready()
-            self._record_ready()
-        finally:
-            feed.stop()
+                self._record_released()
+        self._record_released()
+
+    def _try_left_over(self, jobs: list[Made]) -> None:
+        self._pass(lambda _stopped: iter([jobs]))
+        if not jobs:
+            time.sleep(_OTHERS_S)
 
     def _admitted(self, job: Job) -> Job | None:
         """The job as it is to be sent now; None when it is not to be."""
         if not self._is_mine(job.configuration):
             self._leave(job.configuration, job)
             return None
-        first = self._twins.first(job)
+        first = self._same_code.first(job)
         if first is None:
             before = self.timed.get(job.configuration)
             return replace(job, best_ms=self.best_ms, timed=before.measurement if before else None)
         if first in self._done:
-            self._ready.append(twin(self._done[first], job))
+            self._released.append(_same_trial(self._done[first], job))
         else:
-            self._twins.wait(first, job)
+            self._same_code.wait(first, job)
         return None
 
     def _is_mine(self, configuration: Configuration) -> bool:
@@ -179,18 +149,18 @@ class Trying:
 
     # -- trials ---------------------------------------------------------------------------------------------
 
-    def _take(self, answer: Tried | Died | tuple[Configuration, CompileFailure]) -> None:
+    def _take(self, answer: Answer) -> None:
         if isinstance(answer, Tried):
             for phase, seconds in answer.seconds.items():
-                self.phases.add("compile" if phase == "wait" else phase, seconds / len(self.workers))
+                self.phases["compile" if phase == "wait" else phase] += seconds / len(self.workers)
             trial = answer.trial
             if trial.measurement and (before := self.timed.get(trial.configuration)):
-                trial = replace(trial, notes=own_notes(before))
+                trial = replace(trial, notes=before.notes)
             self._record(trial)
         elif isinstance(answer, Died):
             device = self.workers[0].device
             static = static_profiles(self.family, self.inputs, device, answer.job)
-            self.phases.add("faults", answer.seconds / len(self.workers))
+            self.phases["faults"] += answer.seconds / len(self.workers)
             spent = {"fault": answer.seconds * 1e3}
             self._record(
                 trial_of(self.workload, device, answer.job, answer.state, answer.reason, static, spent)
@@ -219,17 +189,17 @@ class Trying:
         trial = self.store.known().get(configuration)
         return trial if trial is not self.known.get(configuration) else None
 
-    def _record_ready(self) -> None:
-        ready, self._ready = self._ready, []
-        for trial in ready:
+    def _record_released(self) -> None:
+        released, self._released = self._released, []
+        for trial in released:
             self._record(trial)
 
     def _record(self, trial: Trial) -> None:
         mark = time.perf_counter()
         self.store.record(trial)
         self._claimed.discard(trial.configuration)
-        self.phases.add("record", time.perf_counter() - mark)
-        self._ready += self._twins.released(trial)
+        self.phases["record"] += time.perf_counter() - mark
+        self._released += self._same_code.released(trial)
         self._know(trial)
 
     def _know(self, trial: Trial) -> None:

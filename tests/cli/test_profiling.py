@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from fakes import FakeBackend, sweep
+from profile_task import task
 
 from autotune.cli import profile as profiling
 from autotune.cli.commands import main
@@ -60,20 +61,6 @@ def ncu(tmp_path: Path, begin: str = "") -> str:
     path.write_text(NCU.format(python=sys.executable, begin=begin))
     path.chmod(0o755)
     return str(path)
-
-
-def task(folder: Path, *configurations: str) -> Task:
-    family = families.load_family(folder)
-    ids = tuple(family.space.configuration(one).id for one in configurations)
-    return Task(
-        family=str(folder),
-        workload="small",
-        data="",
-        device="cpu",
-        compiler="",
-        configurations=ids,
-        result="",
-    )
 
 
 @pytest.mark.usefixtures("importable")

@@ -149,7 +149,7 @@ def test_the_most_frequent_reasons_come_first_with_the_compilers_lines() -> None
 
 def printed(done: Sweep, wall_s: float = 1.0) -> str:
     out, text = console()
-    print_study(done.run(), wall_s, done.phases.seconds, done.before, GPU, out)
+    print_study(done.run(), wall_s, done.phases, done.before, GPU, out)
     return text.getvalue()
 
 

@@ -83,7 +83,7 @@ def _written(path: Path, text: str) -> None:
 def test_a_sweep_ends_with_what_was_measured_before(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("autotune.sweep.pipeline.BATCH_SIZE", 4)
+    monkeypatch.setattr("autotune.sweep.jobs.BATCH_SIZE", 4)
     source = folder / "doubler.cu"
     tools = Editing(during=lambda: _written(source, SOURCE.replace("2 *", "3 *")), calm=1)
     with pytest.raises(FamilyError, match="was edited"):

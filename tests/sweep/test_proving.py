@@ -30,7 +30,7 @@ from autotune.record.study import Study
 from autotune.record.trial import Trial
 from autotune.sweep import measurer as worker
 from autotune.sweep import ragged
-from autotune.sweep.engine import Interrupted
+from autotune.sweep.engine import SweepInterrupted
 
 BEST = "block_size=64,memory=readonly"
 
@@ -300,7 +300,7 @@ def test_finalists_that_a_kill_cut_short_are_done_by_the_same_command(
     """Killed before them, after the first proof, before they are timed, or after so many of their rows."""
     from autotune.record.store import StudyStore
     from autotune.sweep.finalists import Finalists
-    from autotune.sweep.proof import Proving
+    from autotune.sweep.proof import Prover
 
     def die(*_args: Any, **_kwargs: Any) -> None:
         raise Killed
@@ -320,9 +320,9 @@ def test_finalists_that_a_kill_cut_short_are_done_by_the_same_command(
         if moment == "before":
             patched.setattr(Finalists, "run", die)
         if moment == "proved":
-            proved, seen = Proving.proved, []
+            proved, seen = Prover.proved, []
             patched.setattr(
-                Proving, "proved", lambda self, t: die() if seen else (seen.append(t), proved(self, t))[1]
+                Prover, "proved", lambda self, t: die() if seen else (seen.append(t), proved(self, t))[1]
             )
         if moment == "timed":
             patched.setattr(Finalists, "_timed", die)
@@ -363,7 +363,7 @@ def test_an_interruption_in_that_phase_is_made_good(
 
     with monkeypatch.context() as patched:
         patched.setattr(worker, "interleave", stop)
-        with pytest.raises(Interrupted):
+        with pytest.raises(SweepInterrupted):
             sweep(folder, tmp_path).run()
     study = sweep(folder, tmp_path).run()
     assert study.decision is not None and study.decision.winner.measurement.retimed_ms  # type: ignore[union-attr]

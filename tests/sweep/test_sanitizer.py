@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from fakes import sweep
+from profile_task import task
 from rich.console import Console
-from test_profiling import task
 
 from autotune.cli import sweep as sweeping
 from autotune.cli.commands import main
@@ -212,6 +212,12 @@ def test_what_is_found_makes_a_configuration_wrong(swept: Any, tmp_path: Path) -
     assert sanitized(kept, store, lambda configurations: {}).trials == kept.trials
 
 
+def session(made: Any, err: Console) -> Any:
+    """The command's part of a sweep whose finalists are to be watched."""
+    request = sweeping.SweepRequest(family=made.family, device="cuda")
+    return sweeping._Session(request, made.workers, None, made.store, Path(), "compute-sanitizer", err, err)
+
+
 def test_what_wins_then_is_timed_and_watched_too(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,9 +233,8 @@ def test_what_wins_then_is_timed_and_watched_too(
         return {one: "memcheck: bad" for one in given.configurations if "readonly" in one}
 
     monkeypatch.setattr(sanitizer, "findings", found)
-    request = sweeping.Request(family=made.family, device="cuda")
     err = Console(record=True, width=200)
-    study = sweeping._sanitized(request, made, study, "compute-sanitizer", err)
+    study = session(made, err)._sanitized(made, study)
     winner = study.decision.winner
     assert winner.configuration["memory"] != "readonly"
     assert winner.measurement.retimed_ms, "it was no finalist before"
@@ -250,8 +255,7 @@ def test_a_sanitizer_that_fails_loses_nothing(
 
     monkeypatch.setattr(sanitizer, "findings", found)
     made = sweep(folder, tmp_path)
-    request = sweeping.Request(family=made.family, device="cuda")
-    study = sweeping._sanitized(request, made, swept, "compute-sanitizer", Console(quiet=True))
+    study = session(made, Console(quiet=True))._sanitized(made, swept)
     assert study.trials == swept.trials
     assert study.about.lost == "measured and recorded, but not sanitized: memcheck did not end"
 

@@ -16,7 +16,7 @@ from autotune.record.store import Store
 from autotune.record.study import Study
 from autotune.record.trial import Trial
 from autotune.sweep import measurer as worker
-from autotune.sweep.engine import Interrupted
+from autotune.sweep.engine import SweepInterrupted
 
 
 def states(study: Study) -> dict[str, int]:
@@ -97,7 +97,7 @@ def test_an_interrupted_sweep_keeps_what_it_has_and_goes_on(folder: Path, tmp_pa
         if done == 5:
             raise KeyboardInterrupt
 
-    with pytest.raises(Interrupted) as caught:
+    with pytest.raises(SweepInterrupted) as caught:
         sweep(folder, tmp_path, watch=stop).run()
     assert len(caught.value.study.trials) == 5
     assert caught.value.study.decision is not None

@@ -1,9 +1,7 @@
 """A sweep that a search leads: what it asks for is tried, and nothing else."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -11,6 +9,7 @@ from fakes import PROTOCOL, FakeBackend, sweep
 
 from autotune.cli import sweep as sweeping
 from autotune.cli.commands import main
+from autotune.compile import Batch, Cache, Compiled, CompileFailure, Toolchain, compile_batch
 from autotune.declaration import family as families
 from autotune.declaration.space import Configuration
 from autotune.errors import StoreError
@@ -18,12 +17,8 @@ from autotune.hardware import Device
 from autotune.record.identity import header
 from autotune.record.store import Store
 from autotune.record.trial import Trial
-from autotune.search.ask_tell import Search, search
-
-
-def searched(folder: Path, method: str, **limits: Any) -> Callable[[Callable[[Configuration], str]], Search]:
-    space = families.load_family(folder).space
-    return lambda exclusion: search(space, space.configurations(), method, exclusion=exclusion, **limits)
+from autotune.search.search import Search
+from autotune.search.strategy import Strategy
 
 
 def widened(folder: Path) -> int:
@@ -38,14 +33,14 @@ def test_as_many_as_asked_for_and_none_twice(folder: Path, tmp_path: Path, metho
     widened(folder)
     told: list[Trial] = []
     study = sweep(
-        folder, tmp_path, searched=searched(folder, method, trials=20, seed=1),
+        folder, tmp_path, strategy=Strategy(sampler=method, trials=20, seed=1),
         watch=lambda trial, done, total: told.append(trial),
     ).run()  # fmt: skip
     assert study.states() == {"measured": 20}
     assert len({t.configuration for t in told}) == 20
     assert told[0].configuration == study.control
     backend = FakeBackend()
-    more = sweep(folder, tmp_path, backend, searched=searched(folder, method, trials=20, seed=1)).run()
+    more = sweep(folder, tmp_path, backend, strategy=Strategy(sampler=method, trials=20, seed=1)).run()
     assert more.states() == {"measured": 40}
     before = {t.configuration.id for t in study.trials}
     first = list(dict.fromkeys(backend.launched))[:20]
@@ -54,7 +49,7 @@ def test_as_many_as_asked_for_and_none_twice(folder: Path, tmp_path: Path, metho
 
 def test_a_search_learns_from_what_it_is_told(folder: Path, tmp_path: Path) -> None:
     widened(folder)
-    study = sweep(folder, tmp_path, searched=searched(folder, "auto", trials=40)).run()
+    study = sweep(folder, tmp_path, strategy=Strategy(sampler="auto", trials=40)).run()
     assert study.decision is not None
     assert study.decision.winner.configuration["memory"] == "readonly"
     measured = [t.measurement.time_ms for t in study.trials if t.measurement]
@@ -65,7 +60,7 @@ def test_what_cannot_run_is_recorded_and_costs_no_trial(folder: Path, tmp_path: 
     backend = FakeBackend()
     limits = backend.device.limits.__class__(texture_1d_texels=999)
     backend.device = backend.device.__class__(kind="cuda", name="Fake GPU", arch="sm_90", limits=limits)
-    study = sweep(folder, tmp_path, backend, searched=searched(folder, "random", trials=12)).run()
+    study = sweep(folder, tmp_path, backend, strategy=Strategy(sampler="random", trials=12)).run()
     assert study.states() == {"measured": 8, "excluded": 4}
 
 
@@ -95,7 +90,7 @@ def test_what_another_sweep_has_is_left_to_it_and_not_waited_for_at_once(
 
     tried.watch = watch
     if method != "exhaustive":
-        tried.searched = searched(folder, method, trials=total)
+        tried.strategy = Strategy(sampler=method, trials=total)
     study = tried.run()
     assert done_before
     assert study.states() == {"measured": total - 6, "crashed": 6}
@@ -191,3 +186,30 @@ def test_again_and_retime_are_options_of_the_command(
     assert main([*arguments, "--again", "--trials", "4"]) == 0
     told = capsys.readouterr().out
     assert "proved for small and" in told and "recorded before" not in told
+
+
+def test_a_sweep_of_everything_asks_a_search_too(folder: Path, tmp_path: Path) -> None:
+    widened(folder)
+    tried: list[Configuration] = []
+    made = sweep(folder, tmp_path, watch=lambda trial, done, total: tried.append(trial.configuration))
+    made.run()
+    search = Search(made.family.space, made.configurations, Strategy())
+    assert tried == list(iter(search.ask, None))
+    assert len(tried) == 120 and tried[1:3] == [made.configurations[0], made.configurations[5]]
+
+
+def test_finalists_are_measured_with_what_the_trials_had_in_hand(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def compiled(batch: Batch, toolchain: Toolchain, cache: Cache) -> list[Compiled | CompileFailure]:
+        asked.append(len(batch.variants))
+        return compile_batch(batch, toolchain, cache)
+
+    monkeypatch.setattr("autotune.sweep.jobs.compile_batch", compiled)
+    first = sweep(folder, tmp_path).run()
+    assert any(t.measurement and t.measurement.retimed_ms for t in first.trials)
+    assert asked == []
+    sweep(folder, tmp_path, retime=True).run()
+    assert asked == [3]  # the finalists of an earlier sweep come out of the cache

@@ -20,7 +20,7 @@ def alike(monkeypatch: pytest.MonkeyPatch) -> None:
         memory = variant.configuration["memory"].replace("texture", "readonly")
         return f"{memory} {variant.configuration['block_size']}"
 
-    monkeypatch.setattr("autotune.sweep.pipeline.sameness", sameness)
+    monkeypatch.setattr("autotune.sweep.jobs.sameness", sameness)
 
 
 @pytest.mark.usefixtures("alike")
@@ -33,9 +33,10 @@ def test_the_same_code_is_measured_once(folder: Path, tmp_path: Path) -> None:
     for size in (32, 64, 128, 256):
         pair = [by_id[f"block_size={size},memory={memory}"] for memory in ("readonly", "texture")]
         assert pair[0].measurement == pair[1].measurement  # those of the re-timing too
-        notes = [note for trial in pair for note in trial.notes]
-        first = next(t for t in pair if not t.notes)
-        assert notes == [f"same code as {first.configuration.id}"]
+        first, second = sorted(pair, key=lambda t: t.same_as is not None)
+        assert (first.same_as, second.same_as) == (None, first.configuration)
+        assert [t.notes for t in pair] == [(), ()]
+        assert second.remarks == (f"same code as {first.configuration.id}",)
     assert study.decision is not None
     assert {t.configuration["memory"] for t in study.decision.tie_set} == {"readonly", "texture"}
     assert study.about.idle_policies == ()
@@ -59,7 +60,7 @@ def test_a_policy_that_changed_nothing_is_named(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "autotune.sweep.pipeline.sameness",
+        "autotune.sweep.jobs.sameness",
         lambda variant, compiled, names: str(variant.configuration["block_size"]),
     )
     backend = FakeBackend()

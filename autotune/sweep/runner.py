@@ -1,25 +1,27 @@
 """Several workers on one study: who gets which configuration, and what came of it."""
 
 import math
+import multiprocessing
+import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.connection import Connection, wait
+from queue import Empty, SimpleQueue
 
 from autotune.compile import CompileFailure
 from autotune.declaration import Configuration
 from autotune.device import open_backend
 from autotune.errors import DeviceError, UsageError
 from autotune.sweep.messages import Died, Job, Tried
-from autotune.sweep.pipeline import Feed
 from autotune.sweep.process_worker import ProcessWorker
 from autotune.sweep.worker import Made, Worker
 
-__all__ = ["Crew", "DeviceLost", "launched", "opened"]
+__all__ = ["Answer", "Chunks", "DeviceLost", "Runner", "launched", "opened"]
 
 
 _NO_COMPILER = "--compiler chooses a CUDA compiler; on the cpu the environment's CXX names one"
@@ -32,12 +34,65 @@ class DeviceLost(DeviceError):
     """No worker is left."""
 
 
+Answer = Tried | Died | tuple[Configuration, CompileFailure]
+
+Chunks = Callable[[Callable[[], bool]], Iterator[list[Made]]]  # given whether to stop
+
+
+class _Prefetch:
+    """The items of ``chunks``, made ahead by a thread. ``pipe`` becomes readable when ``take`` has something; ``stop``
+    calls the rest off and returns at once: the thread ends with the item it is at."""
+
+    def __init__(self, chunks: Chunks) -> None:
+        self.pipe, self._bell = multiprocessing.Pipe(duplex=False)
+        self.done = False
+        self._items: SimpleQueue[list[Made] | BaseException | None] = SimpleQueue()
+        self._stopped = False
+        thread = threading.Thread(target=self._walk, args=(chunks,), daemon=True, name="autotune-prefetch")
+        thread.start()
+
+    def _walk(self, chunks: Chunks) -> None:
+        try:
+            # Closed when this function ends, and with it the processes it may have.
+            for item in chunks(lambda: self._stopped):
+                if self._stopped:
+                    return
+                self._put(item)
+        except BaseException as problem:  # noqa: BLE001 - raised where it is seen: by ``take``
+            self._put(problem)
+        finally:
+            self._put(None)
+
+    def _put(self, item: list[Made] | BaseException | None) -> None:
+        self._items.put(item)
+        with suppress(OSError):  # nobody listens any more
+            self._bell.send_bytes(b"")
+
+    def take(self) -> Iterator[Made]:
+        """What is there now, in order. Raises what making the next one raised."""
+        while not self.done:
+            try:
+                item = self._items.get_nowait()
+            except Empty:
+                return
+            self.pipe.recv_bytes()
+            if item is None:
+                self.done = True
+            elif isinstance(item, BaseException):
+                raise item
+            else:
+                yield from item
+
+    def stop(self) -> None:
+        self._stopped = True
+        self.pipe.close()
+
+
 @dataclass
-class Crew:
+class Runner:
     """``admitted`` is asked for each job when a worker is free for it: the job to send, or None when there is none."""
 
     workers: Sequence[Worker]
-    feed: Feed[list[Made]]
     admitted: Callable[[Job], Job | None]
     _waiting: deque[Job] = field(default_factory=deque)
 
@@ -45,20 +100,26 @@ class Crew:
     def alive(self) -> list[Worker]:
         return [worker for worker in self.workers if not worker.lost]
 
-    def answers(self) -> Iterator[Tried | Died | tuple[Configuration, CompileFailure]]:
-        """Until all is tried; in the order of the feed but for what runs side by side. Raises DeviceLost when the last
-        worker is given up, and what the feed raises."""
+    def answers(self, chunks: Chunks) -> Generator[Answer, None, None]:
+        """Until all of ``chunks``, which a thread walks through, is tried; in their order but for what runs side by
+        side. Raises DeviceLost when the last worker is given up, and what making the chunks raises."""
+        made_ahead = _Prefetch(chunks)
+        try:
+            yield from self._answers(made_ahead)
+        finally:
+            made_ahead.stop()
+
+    def _answers(self, made_ahead: _Prefetch) -> Iterator[Answer]:
         while True:
-            for chunk in self.feed.take():
-                for made in chunk:
-                    if isinstance(made, Job):
-                        self._waiting.append(made)
-                    else:
-                        yield made
+            for made in made_ahead.take():
+                if isinstance(made, Job):
+                    self._waiting.append(made)
+                else:
+                    yield made
             self._hand_out()
-            if not self._waiting and self.feed.done and not any(w.busy for w in self.alive):
+            if not self._waiting and made_ahead.done and not any(w.busy for w in self.alive):
                 return
-            self._wait()
+            self._wait(made_ahead)
             for worker in self.alive:
                 yield from worker.receive()
                 if worker.lost:
@@ -82,12 +143,12 @@ class Crew:
         for number, jobs in given.items():
             self.workers[number].send(jobs)
 
-    def _wait(self) -> None:
-        """Until a worker or the feed has something, or a worker's time is up."""
+    def _wait(self, made_ahead: _Prefetch) -> None:
+        """Until a worker or the compiler has something, or a worker's time is up."""
         alive = self.alive
         pipes: list[Connection] = [worker.pipe for worker in alive if worker.pipe]
-        if not self.feed.done:
-            pipes.append(self.feed.pipe)
+        if not made_ahead.done:
+            pipes.append(made_ahead.pipe)
         now = any(worker.busy and worker.pipe is None for worker in alive)
         left = min((worker.deadline for worker in alive), default=math.inf) - time.monotonic()
         wait(pipes, 0 if now else max(0.0, min(left, _LONGEST_WAIT_S)))

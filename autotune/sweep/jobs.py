@@ -1,0 +1,159 @@
+"""From a search to jobs: the configurations that it proposes, in batches, and what the compiler makes of them."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, takewhile
+from queue import Empty, SimpleQueue
+
+from autotune.compile import (
+    Cache,
+    Compiled,
+    CompileFailure,
+    Pool,
+    Variant,
+    batch,
+    compile_batch,
+    compile_many,
+    idle_policies,
+    sameness,
+)
+from autotune.declaration import Configuration, Family, Inputs
+from autotune.record import Trial, time_ms
+from autotune.search import Search
+from autotune.sweep.messages import Job
+from autotune.sweep.worker import Made, Worker
+
+__all__ = ["JobCompiler", "Proposals"]
+
+
+BATCH_SIZE = 24  # the front end is paid once a call, and the first batch is soon there
+
+_LOOK_S = 0.2  # between looks at whether to stop
+
+
+@dataclass
+class Proposals:
+    """The configurations that ``search`` asks for: ``size`` at a time, with up to ``ahead`` times as many that it was
+    not told of yet; all at once where ``size`` is None. ``first`` are tried before, and are none of its trials.
+
+    ``batches`` is walked through in one thread and alone speaks to the search; ``tell`` and ``set_aside`` may be called
+    from another."""
+
+    search: Search
+    size: int | None
+    ahead: int = 1
+    first: Sequence[Configuration] = ()
+    _told: "SimpleQueue[Trial | Configuration]" = field(default_factory=SimpleQueue)
+    _open: set[Configuration] = field(default_factory=set)
+
+    def tell(self, trial: Trial) -> None:
+        self._told.put(trial)
+
+    def set_aside(self, configuration: Configuration) -> None:
+        """Do not wait for it: another sweep is trying it."""
+        self._told.put(configuration)
+
+    def batches(self, stopped: Callable[[], bool]) -> Iterator[list[Configuration]]:
+        """Until the search has no more, or ``stopped``."""
+        first, is_over = list(self.first), False
+        while not is_over and not stopped():
+            self._listen(wait=not self._has_room())
+            if not self._has_room():
+                continue
+            asked = list(islice(iter(self.search.ask, None), self.size))
+            is_over = self.size is None or len(asked) < self.size
+            self._open |= set(asked)
+            if first or asked:
+                yield [*first, *asked]
+            first = []
+
+    def _has_room(self) -> bool:
+        return self.size is None or len(self._open) + self.size <= self.ahead * self.size
+
+    def _listen(self, wait: bool) -> None:
+        """Pass on what was told; with ``wait``, wait a little for the first of it."""
+        try:
+            while True:
+                told = self._told.get(block=wait, timeout=_LOOK_S)
+                wait = False
+                if isinstance(told, Trial):
+                    self._open.discard(told.configuration)
+                    self.search.tell(told.configuration, time_ms(told) if told.measurement else None)
+                else:
+                    self._open.discard(told)
+        except Empty:
+            return
+
+
+@dataclass
+class JobCompiler:
+    """For ``worker``'s device, in up to ``processes`` processes; ``compilers`` are some that were started already.
+    ``watch`` is called with how many are compiled, of how many, where nothing is timed before all are."""
+
+    family: Family
+    inputs: Inputs
+    worker: Worker
+    cache: Cache
+    processes: int = 1
+    compilers: Pool | None = None
+    watch: Callable[[int, int], None] = lambda done, total: None
+    _jobs: dict[Configuration, Job] = field(default_factory=dict)
+
+    def exclusion(self, configuration: Configuration) -> str:
+        """Why it cannot run here, or empty."""
+        return self.variant(configuration).exclusion(self._names(configuration), self.worker.device.limits)
+
+    def chunks(
+        self, configurations: Sequence[Configuration], stopped: Callable[[], bool]
+    ) -> Iterator[list[Made]]:
+        """What the compiler made of them, in their order, until ``stopped``."""
+        variants = [self.variant(configuration) for configuration in configurations]
+        chunks = compile_many(
+            batch(self.family, tuple(variants)), self.worker.toolchain, self.cache, self.processes, BATCH_SIZE,
+            self.compilers,
+        )  # fmt: skip
+        if self.worker.device.kind == "cpu":  # compilers would disturb the measurement
+            chunks = iter(list(takewhile(lambda _chunk: not stopped(), self._watched(chunks, len(variants)))))
+        remaining = iter(variants)
+        for chunk in chunks:
+            yield [self._made(next(remaining), compiled) for compiled in chunk]
+
+    def jobs(self, configurations: Sequence[Configuration]) -> list[Job]:
+        """Of configurations that were measured: as compiled in this sweep, or out of the cache for what an earlier
+        one recorded."""
+        if missing := tuple(self.variant(one) for one in configurations if one not in self._jobs):
+            binaries = compile_batch(batch(self.family, missing), self.worker.toolchain, self.cache)
+            for variant, binary in zip(missing, binaries, strict=True):
+                assert isinstance(binary, Compiled), "a measured configuration was compiled before"
+                self._made(variant, binary)
+        return [self._jobs[configuration] for configuration in configurations]
+
+    def variant(self, configuration: Configuration) -> Variant:
+        return Variant.of(self.family, configuration, self.inputs.options)
+
+    def idle_policies(self) -> tuple[str, ...] | None:
+        """The policies that changed no machine code in this sweep; None where it saw none."""
+        jobs = dict(self._jobs)  # after an interruption the compiler may still be at it, in its thread
+        known = {configuration: job.same for configuration, job in jobs.items()}
+        return idle_policies(self.family.space.policies, known) if any(known.values()) else None
+
+    def _watched(
+        self, chunks: Iterable[list[Compiled | CompileFailure]], total: int
+    ) -> Iterator[list[Compiled | CompileFailure]]:
+        done = 0
+        self.watch(done, total)
+        for chunk in chunks:
+            done += len(chunk)
+            self.watch(done, total)
+            yield chunk
+
+    def _made(self, variant: Variant, compiled: Compiled | CompileFailure) -> Made:
+        configuration = variant.configuration
+        if isinstance(compiled, CompileFailure):
+            return configuration, compiled
+        same = sameness(variant, compiled, self._names(configuration))
+        job = self._jobs[configuration] = Job(configuration, compiled, same=same)
+        return job
+
+    def _names(self, configuration: Configuration) -> Mapping[str, int | float | str]:
+        return self.inputs.names(configuration)
