@@ -80,8 +80,9 @@ class Measurer:
     def _presets(self) -> frozenset[Configuration]:
         return frozenset(single_presets(self.family.space).values())
 
-    def _variant(self, configuration: Configuration) -> Variant:
-        return Variant.of(self.family, configuration, self.inputs.options)
+    def _execution(self, job: Job, resident: Resident) -> Execution:
+        variant = Variant.of(self.family, job.configuration, self.inputs.options)
+        return resident.execution(variant, self.backend.load(job.compiled))
 
     # -- one configuration ----------------------------------------------------------------------------------
 
@@ -116,9 +117,8 @@ class Measurer:
     def _run(
         self, job: Job, placed: Callable[[], None], seconds: dict[str, float], notes: list[str]
     ) -> tuple[State, str, Measurement | None]:
-        variant = self._variant(job.configuration)
         mark = time.perf_counter()
-        execution = self._resident.execution(variant, self.backend.load(job.compiled))
+        execution = self._execution(job, self._resident)
         _add(seconds, "place", mark)
         placed()
         try:
@@ -210,28 +210,23 @@ class Measurer:
 
     def retimed(self, request: Retime) -> Retimed:
         """The finalists in turn, each checked again afterwards, and its outputs after its turns. Raises LaunchError."""
-        bound = {
-            job.configuration: self._resident.execution(
-                self._variant(job.configuration), self.backend.load(job.compiled)
-            )
-            for job in request.jobs
-        }
-        checks = _Checks(self._verifier, bound)
+        executions = {job.configuration: self._execution(job, self._resident) for job in request.jobs}
+        checks = _Checks(self._verifier, executions)
         samples = interleave(
             self.backend,
-            {configuration: execution.run for configuration, execution in bound.items()},
+            {configuration: execution.run for configuration, execution in executions.items()},
             self.protocol,
             cold=self.workload.cold,
-            before={configuration: execution.prepare for configuration, execution in bound.items()},
+            before={configuration: execution.prepare for configuration, execution in executions.items()},
             after=checks.turn,
             estimate_ms=request.estimate_ms,
             few=request.few,
             watch=self._watch,
         )
         # Who wrote to an input while all took turns cannot be said; who does so again is found.
-        for execution in bound.values():
+        for execution in executions.values():
             self._verifier.mend(execution)
-        wrong = {c: self._verifier.run(bound[c], self.workload.cold, AGAIN)[0] for c in samples}
+        wrong = {c: self._verifier.run(executions[c], self.workload.cold, AGAIN)[0] for c in samples}
         return Retimed(samples, {**wrong, **checks.wrong})
 
     def proved(self, request: Prove, ragged: Callable[[RaggedSize], Proof]) -> Proved:
@@ -245,9 +240,7 @@ class Measurer:
                     Verifier(self.backend, self.family, outputs),
                 )
             resident, verifier = self._ragged[request.size.number]
-            variant = self._variant(request.job.configuration)
-            execution = resident.execution(variant, self.backend.load(request.job.compiled))
-            reason, _ = verifier.run(execution, cold=False)
+            reason, _ = verifier.run(self._execution(request.job, resident), cold=False)
         except Exception as problem:  # noqa: BLE001 - whatever a plan or an order makes of such a size
             lost = self._is_lost()
             return Proved("crashed" if lost else "launch_failed", cause(problem), lost)
@@ -273,7 +266,7 @@ class _Checks:
     """What the last run of a finalist's turn left, compared for as long as that costs little beside the turns."""
 
     verifier: Verifier
-    bound: Mapping[Configuration, Execution]
+    executions: Mapping[Configuration, Execution]
     wrong: dict[Configuration, str] = field(default_factory=dict)
     _begun: float = field(default_factory=time.perf_counter)
     _spent: float = 0.0
@@ -282,7 +275,7 @@ class _Checks:
         begin = time.perf_counter()
         if self._spent > _CHECKED_SHARE * (begin - self._begun):
             return
-        execution = self.bound[configuration]
+        execution = self.executions[configuration]
         reason = self.verifier.outputs(execution)
         if reason and not self.verifier.mend(execution):  # else another's fault
             self.wrong.setdefault(configuration, reason)
