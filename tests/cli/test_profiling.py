@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from fakes import FakeBackend, sweep
-from profile_task import task
+from tasks import task
 
 from autotune.cli import profile as profiling
 from autotune.cli.commands import main

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from fakes import sweep
-from profile_task import task
 from rich.console import Console
+from tasks import task
 
 from autotune.cli import sweep as sweeping
 from autotune.cli.commands import main

@@ -1,13 +1,13 @@
-"""What a process that is watched while it runs configurations is told, for the family of the fakes."""
+"""What a program that watches kernels is given: configurations of a family, on the cpu."""
 
 from pathlib import Path
 
-from autotune.declaration.family import load_family
+from autotune.declaration import family as families
 from autotune.measure.ncu_process import Task
 
 
 def task(folder: Path, *configurations: str) -> Task:
-    family = load_family(folder)
+    family = families.load_family(folder)
     ids = tuple(family.space.configuration(one).id for one in configurations)
     return Task(
         family=str(folder),
