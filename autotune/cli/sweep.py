@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from autotune.record import Store
     from autotune.sweep import Sweep
 
-__all__ = ["SweepRequest", "run"]
-
-
 # Of a study, which choosing finalists anew does not change.
 _OF_THE_SEARCH = ("searched", "beside", "visited")
 

@@ -17,8 +17,6 @@ from optuna.trial import FrozenTrial, TrialState
 
 from autotune.declaration import Configuration, Members
 
-__all__ = ["OptunaSampler"]
-
 
 class OptunaSampler:
     """Proposals of the sampler ``method``: tpe, gp, cmaes or nsgaii."""

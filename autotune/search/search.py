@@ -24,9 +24,6 @@ from autotune.declaration import Configuration, Listed, Members, Space, Unlisted
 from autotune.search.strategy import Strategy
 from autotune.search.surrogate import Surrogate
 
-__all__ = ["Sampler", "Search"]
-
-
 _SPREAD = 24  # members of a listed space that come early, so that a good time to beat is found early
 
 

@@ -17,9 +17,6 @@ from importlib.util import find_spec
 from autotune.declaration import Configuration
 from autotune.errors import UnknownName, UsageError
 
-__all__ = ["SAMPLERS", "Strategy"]
-
-
 SAMPLERS = ("exhaustive", "random", "tpe", "gp", "cmaes", "nsgaii", "auto")
 
 _PACKAGES = {"gp": ("torch", "scipy"), "cmaes": ("cmaes",)}  # beyond what autotune depends on

@@ -20,9 +20,6 @@ from numpy.typing import NDArray
 
 from autotune.declaration import Configuration, Members, columns, encode
 
-__all__ = ["Surrogate"]
-
-
 Array = NDArray[np.float64]
 
 STARTS = 8  # visited before the model has a say, presets among them

@@ -41,9 +41,6 @@ from autotune.sweep.runner import DeviceLost
 from autotune.sweep.trials import Trials
 from autotune.sweep.worker import Made, Worker
 
-__all__ = ["Sweep", "SweepInterrupted"]
-
-
 _ASKED = 4  # configurations asked of a search at a time, for each worker
 
 _TRIED_AGAIN = ("compile_failed", "launch_failed")

@@ -15,9 +15,6 @@ from autotune.sweep.proof import Prover, failed
 from autotune.sweep.trials import first_of
 from autotune.sweep.worker import Worker
 
-__all__ = ["Finalists", "fingerprint"]
-
-
 _EXTENSIONS = 3  # how often configurations whose first median beats the best re-timed one are called in
 
 

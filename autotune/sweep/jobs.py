@@ -23,9 +23,6 @@ from autotune.search import Search
 from autotune.sweep.messages import Job
 from autotune.sweep.worker import Made, Worker
 
-__all__ = ["JobCompiler", "Proposals"]
-
-
 BATCH_SIZE = 24  # the front end is paid once a call, and the first batch is soon there
 
 _LOOK_S = 0.2  # between looks at whether to stop

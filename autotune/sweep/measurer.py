@@ -43,9 +43,6 @@ from autotune.sweep.messages import (
     trial_of,
 )
 
-__all__ = ["Measurer"]
-
-
 Proof = tuple[Inputs, Mapping[str, NDArray[Any]]]  # inputs with their expected outputs
 
 

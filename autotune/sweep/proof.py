@@ -11,10 +11,8 @@ from autotune.measure import PROOF_VERSION
 from autotune.record import State, Trial
 from autotune.sweep.jobs import JobCompiler
 from autotune.sweep.messages import Ended, Job, Prove, Proved, Ragged, RaggedSize, RaggedSizes, Setting
-from autotune.sweep.ragged import grid_steps
+from autotune.sweep.ragged import grid_steps, size_text
 from autotune.sweep.worker import Worker
-
-__all__ = ["Prover", "failed"]
 
 
 @dataclass
@@ -51,7 +49,7 @@ class Prover:
             found = self._asked(job, size)
             if found.state != "measured":
                 what = "wrong" if found.state == "wrong_result" else "but"
-                told = f"right for the swept sizes, {what} for {_size_text(size.told)}: {found.reason}"
+                told = f"right for the swept sizes, {what} for {size_text(size.told)}: {found.reason}"
                 return failed(trial, found.state, told)
             right.append(dict(size.told))
         return replace(trial, proof=PROOF_VERSION, proved=tuple(right))
@@ -99,8 +97,3 @@ def failed(trial: Trial, state: State, reason: str) -> Trial:
         proof=PROOF_VERSION,
         proved=(),
     )
-
-
-def _size_text(size: Mapping[str, int]) -> str:
-    """As messages name it: ``instances=37, attributes=131``."""
-    return ", ".join(f"{name}={value}" for name, value in size.items())

@@ -21,9 +21,6 @@ from autotune.layout import Data
 from autotune.measure import expected_outputs
 from autotune.sweep.messages import RaggedSize, RaggedSizes
 
-__all__ = ["grid_steps", "ragged_inputs", "ragged_proofs"]
-
-
 _MOST = 8  # inputs of one workload
 
 _MOST_VALUES = 1 << 18  # in all arrays of one: a reference in Python takes milliseconds for so many
@@ -52,7 +49,7 @@ def ragged_proofs(
             try:
                 outputs, _ = expected_outputs(family, made, cache)
             except Exception as problem:  # noqa: BLE001 - whatever a reference raises for such a size
-                why_not = f"the reference has no answer for {_named(told(family, made))}: {cause(problem)}"
+                why_not = f"the reference has no answer for {size_text(told(family, made))}: {cause(problem)}"
                 continue
             sizes.append(RaggedSize(len(sizes), told(family, made), dict(made.sizes), dict(made.scalars)))
             proofs.append((made, outputs))
@@ -212,5 +209,6 @@ def _cut(family: Family, workload: Workload, inputs: Inputs, sizes: Sizes) -> In
     return bind(family, given, workload.options, workload.scalars)
 
 
-def _named(sizes: Mapping[str, int]) -> str:
+def size_text(sizes: Mapping[str, int]) -> str:
+    """As messages name it: ``instances=37, attributes=131``."""
     return ", ".join(f"{name}={size}" for name, size in sizes.items())

@@ -21,9 +21,6 @@ from autotune.sweep.messages import Died, Job, Tried
 from autotune.sweep.process_worker import ProcessWorker
 from autotune.sweep.worker import Made, Worker
 
-__all__ = ["Answer", "Chunks", "DeviceLost", "Runner", "launched", "opened"]
-
-
 _NO_COMPILER = "--compiler chooses a CUDA compiler; on the cpu the environment's CXX names one"
 
 

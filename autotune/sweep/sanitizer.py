@@ -23,9 +23,6 @@ from autotune.sweep.trials import first_of
 if TYPE_CHECKING:
     from autotune.record import Store
 
-__all__ = ["TOOLS", "Check", "command", "find_sanitizer", "findings", "first_finding", "sanitized"]
-
-
 # The first finding in each of these configurations, by its id; those without are left out.
 Check = Callable[[Sequence[Configuration]], Mapping[str, str]]
 

@@ -12,9 +12,6 @@ from autotune.sweep.messages import Died, Job, Tried, static_profiles, trial_of
 from autotune.sweep.runner import Answer, Chunks, Runner
 from autotune.sweep.worker import Made, Worker
 
-__all__ = ["Trials", "first_of"]
-
-
 _OTHERS_S = 0.3  # between looks at what other sweeps have recorded
 
 
