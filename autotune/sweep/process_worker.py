@@ -59,7 +59,7 @@ class _State(Enum):
 
 
 class ProcessWorker:
-    """A crew.Worker with a process of its own. ``name`` is the device as messages name it, ``opened`` a function that
+    """A worker.Worker with a process of its own. ``name`` is the device as messages name it, ``opened`` a function that
     can be pickled and opens its backend; ``compiler`` as in Backend.toolchain. A trial may run for ``trial_seconds``
     once its data are placed."""
 
@@ -258,7 +258,7 @@ class ProcessWorker:
         return jobs
 
     def ask(self, request: Request, trials: float) -> Any:
-        """See crew.Worker. A process that ends over the request is not made anew for it, but for the next one."""
+        """See worker.Worker. A process that ends over the request is not made anew for it, but for the next one."""
         seconds = trials * self._trial_seconds + START_SECONDS
         until = time.monotonic() + seconds
         asked = False
