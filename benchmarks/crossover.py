@@ -17,7 +17,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import filelock
 import numpy as np
 import yaml
 from harness import arguments, check, write_rows
@@ -25,7 +24,7 @@ from harness import arguments, check, write_rows
 import autotune
 from autotune.declaration import Family, Inputs, Workload, load_family, prepare
 from autotune.files import data_root
-from autotune.policy import Crossover, Entry, PolicyFile, crossover, read_policy_file, write
+from autotune.policy import Crossover, Entry, PolicyFile, crossover, device_told, locked, read_policy_file, write
 
 COLUMNS = ("parameters", "operations", "cuda_ms", "cpu_ms", "faster", "chosen", "lost", "reason")
 
@@ -57,20 +56,20 @@ def file_of(kind: str, name: str, times: dict[str, tuple[float, float]]) -> Poli
     """The call times by size as a policy file's entries, for ``policy.crossover``."""
     entries = {
         size: Entry(
-            workload=size, features={}, options={}, configuration={}, median_ms=ms, spread=0.0, samples=1,
+            name=size, workload=size, features={}, options={}, configuration={}, median_ms=ms, spread=0.0, samples=1,
             operations=work, workload_digest=size,
         )
         for size, (work, ms) in times.items()
     }  # fmt: skip
     path = Path(f"{name}.yaml")
-    return PolicyFile(family="", device={"kind": kind, "name": name}, entries=entries, default={}, path=path)
+    return PolicyFile(family="", device=device_told(kind, name), entries=entries, default={}, path=path)
 
 
 def record(path: Path, measured: Crossover) -> None:
     """Put it into the GPU's policy file."""
-    with filelock.FileLock(f"{path}.lock", timeout=60):
-        now = read_policy_file(path)
-        write(path, replace(now, crossovers={**now.crossovers, measured.device: measured}))
+    with locked(path) as real:
+        now = read_policy_file(real)
+        write(real, replace(now, crossovers={**now.crossovers, measured.device: measured}))
 
 
 def inputs_for(family: Family, parameters: Mapping[str, int]) -> tuple[str, Inputs]:

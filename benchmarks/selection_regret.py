@@ -127,7 +127,7 @@ def ours(family: Family, policies: PolicyFile, asked: Study) -> list[Configurati
     features = dict(asked.about.features)
     sizes = {name: int(value) for name, value in features.items() if name in family.extents}
     scalars = {name: value for name, value in features.items() if name in family.scalars}
-    known = Policies(Device(kind="cuda", name=str(policies.device["name"]), arch="sm_90"), policies)
+    known = Policies(Device(kind="cuda", name=policies.device.name, arch="sm_90"), policies)
     listed = candidates(family, known, sizes, asked.about.options, "cuda", scalars=scalars)
     times = times_of(asked)
     _, passed = choose(

@@ -17,7 +17,7 @@ from autotune.device import open_backend
 from autotune.errors import AutotuneError, UnknownName
 from autotune.figures import duration
 from autotune.hardware import Device
-from autotune.policy import Candidate, Policies, candidates, choose, feature_values, file_name, find
+from autotune.policy import Candidate, Entry, Policies, candidates, choose, feature_values, file_name, find
 from autotune.policy import read_policy_file as read
 
 __all__ = ["device_named", "explain", "print_chain"]
@@ -73,10 +73,7 @@ def device_named(family: Family, name: str, folders: list[Path]) -> Device:
     for folder in folders:
         path = folder / file_name(family.name, name)
         if name not in ("auto", "cpu", "cuda") and path.is_file():
-            told = read(path).device
-            digits = str(told.get("compute_capability", "")).replace(".", "")
-            kind = "cpu" if told["kind"] == "cpu" else "cuda"
-            return Device(kind=kind, name=str(told["name"]), arch=f"sm_{digits}" if digits else "unknown")  # type: ignore[arg-type]
+            return read(path).device
     with closing(open_backend(name)) as backend:
         return backend.device
 
@@ -119,8 +116,8 @@ def print_chain(
         told = item.configuration.changes(family.space.control) if item.configuration else ""
         row("refused" if text else "next", item, text or told)
     out.print(table)
-    if known:
-        _say_objective(known, chosen, objective, out)
+    if chosen.entry:
+        _say_objective(chosen.entry, objective, out)
     if known and known.own:
         for cpu, where in sorted(known.own.crossovers.items()):
             out.print(
@@ -136,13 +133,10 @@ def _recorded(
     """Configuration -> milliseconds on this very input, as far as its entry in the device's own file says: the winner,
     the winners of other entries, the runner-up, control. Empty where it was not measured, or is tuned for another
     objective than the kernels' time, whose ratios are of other sums."""
-    exact = [item.origin for item in listed if item.match == "exact" and not item.refusal]
-    if not exact or known is None or known.own is None:
+    own = next((item.entry for item in listed if item.match == "exact" and not item.refusal), None)
+    if own is None or own.objective != "kernel" or known is None or known.own is None:
         return {}
     entries = known.own.entries
-    own = next((item for item in entries.values() if f"{known.own.path}: {item.workload}" == exact[0]), None)
-    if own is None or own.objective != "kernel":
-        return {}
     found = {family.space.control: own.median_ms * own.margin_over_control}
     for name, regret in own.regret_with.items():
         if name in entries:
@@ -152,18 +146,14 @@ def _recorded(
     return {**found, Configuration(own.configuration): own.median_ms}
 
 
-def _say_objective(known: Policies, chosen: Candidate, objective: str, out: Console) -> None:
+def _say_objective(item: Entry, objective: str, out: Console) -> None:
     """What the entry that is taken is best in, and from how many launches on that matters."""
-    for file in known.files:
-        for item in file.entries.values():
-            if f"{file.path}: {item.workload}" != chosen.origin:
-                continue
-            other = f"; none is tuned for {objective}" if item.objective != objective else ""
-            if other or objective != "kernel":
-                out.print(f"tuned for {item.objective}: {duration(item.cost_ms)}{other}", markup=False)
-            if item.break_even:
-                own = Configuration(item.configuration).id
-                is_lasting = item.objective == "kernel"
-                lasting, single = (own, item.break_even_with) if is_lasting else (item.break_even_with, own)
-                told = pays("it" if is_lasting else lasting, item.break_even, single if is_lasting else "it")
-                out.print(f"break-even: {told}", markup=False)
+    other = f"; none is tuned for {objective}" if item.objective != objective else ""
+    if other or objective != "kernel":
+        out.print(f"tuned for {item.objective}: {duration(item.cost_ms)}{other}", markup=False)
+    if item.break_even:
+        own = Configuration(item.configuration).id
+        is_lasting = item.objective == "kernel"
+        lasting, single = (own, item.break_even_with) if is_lasting else (item.break_even_with, own)
+        told = pays("it" if is_lasting else lasting, item.break_even, single if is_lasting else "it")
+        out.print(f"break-even: {told}", markup=False)

@@ -83,10 +83,10 @@ def check_command(
     trial_seconds: TrialSeconds = 120,
 ) -> None:
     """Whether these policy files would be accepted here. Exit code 8 when anything in them is refused."""
-    from autotune.cli.check import Request, check, policy_files
+    from autotune.cli.check import Check, check, policy_files
 
     check(
-        Request(
+        Check(
             files=policy or policy_files(policies),
             families=tuple(family or ()),
             device=device,

@@ -315,14 +315,14 @@ def _publish(request: SweepRequest, studies: Sequence[Study], store: "Store", ou
         out.print(f"policy file  {written}")
         kept = read_policy_file(written).entries
         new = [(study, new_entries(study, request.objective)) for study in studies]
-        proved = [_proved(study, [kept[one.workload] for one in own]) for study, own in new if own]
+        proved = [_proved(study, [kept[one.name] for one in own]) for study, own in new if own]
         for line in dict.fromkeys(proved):
             out.print(f"             {line}", markup=False)
         for one in (entry for _, own in new for entry in own):
-            better = kept[one.workload]
+            better = kept[one.name]
             if better.configuration != one.configuration:
                 told = f"{Configuration(better.configuration).id}, {duration(better.median_ms)}"
-                out.print(f"             keeps for {one.workload} what an earlier sweep found: {told}")
+                out.print(f"             keeps for {one.name} what an earlier sweep found: {told}")
 
 
 def _proved(study: Study, entries: Sequence[Entry]) -> str:

@@ -73,13 +73,12 @@ def _known_gpus(family: Family, folders: Iterable[Path]) -> list[Policies]:
             continue
         for path in paths:
             try:
-                about = read(path).device
+                device = read(path).device
             except PolicyFileError:
                 continue  # the file for this device is reported; others are nobody's concern
-            if about.get("kind") != "cuda" or path.stem in found:
+            if device.kind != "cuda" or path.stem in found:
                 continue
-            arch = "sm_" + str(about.get("compute_capability", "")).replace(".", "")
-            policies, _ = find(family, Device(kind="cuda", name=str(about["name"]), arch=arch), [folder])
+            policies, _ = find(family, device, [folder])
             if policies and policies.own:
                 found[path.stem] = policies
     return list(found.values())

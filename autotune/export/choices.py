@@ -105,35 +105,34 @@ def chosen(family: Family, files: Sequence[PolicyFile], objective: str = "kernel
     found = Choices(family)
     wanted = accuracy_asked(family)
     for file in files:
-        if file.device.get("kind") != "cuda":
-            other = f"the {file.device.get('kind')} {file.device.get('name')}"
+        if file.device.kind != "cuda":
             raise PolicyFileError(
-                f"{file.path}: it is for {other}, and an export is CUDA: "
+                f"{file.path}: it is for the {file.device.kind} {file.device.name}, and an export is CUDA: "
                 "name a GPU's policy file with --device; docs/how-to-no-gpu.md shows one to write by hand"
             )
         if reason := file_refusal(family, file, "cuda"):
             raise PolicyFileError(f"{file.path}: {reason}")
-        device, capability = str(file.device["name"]), _capability(file)
+        device, capability = file.device.name, _capability(file)
         counted = of_objective(file, objective).entries
         others = [name for name in file.entries if name not in counted]
         if others:
             found.left_out.append(
                 f"{device}: entries of another objective than {objective}: {', '.join(others)}"
             )
-        for item in sorted(counted.values(), key=lambda e: e.workload):
+        for item in sorted(counted.values(), key=lambda e: e.name):
             configuration, reason = known_configuration(family, item.configuration)
             reason = stale(family, item) or reason
             if not reason and configuration is not None:
                 reason = other_accuracy(family, configuration, wanted) or _reordered(family, configuration)
             if reason or configuration is None:
-                found.left_out.append(f"{device}: entry {item.workload}: {reason}")
+                found.left_out.append(f"{device}: entry {item.name}: {reason}")
                 continue
             options = family.chosen_options(item.options)
-            about = f"won on {item.workload}, {device}: {item.median_ms:.6g} ms"
-            winner = found.place(item.workload, configuration, options, about)
+            about = f"won on {item.name}, {device}: {item.median_ms:.6g} ms"
+            winner = found.place(item.name, configuration, options, about)
             features = _features(family, item)
             found.entries.append(
-                Row("", item.workload, device, capability, options, winner, features, item.median_ms)
+                Row("", item.name, device, capability, options, winner, features, item.median_ms)
             )
         if file.neighbours:
             found.left_out.append(
@@ -179,9 +178,9 @@ def _reordered(family: Family, configuration: Configuration) -> str:
 
 
 def _capability(file: PolicyFile) -> int:
-    text = str(file.device.get("compute_capability", ""))
-    if not re.fullmatch(r"\d+\.\d", text):
-        raise PolicyFileError(f"{file.path}: compute capability {text!r} is not of the form 9.0")
+    text = file.device.compute_capability
+    if not text:
+        raise PolicyFileError(f"{file.path}: its device has no compute capability; add it, in the form '9.0'")
     return int(text.replace(".", ""))
 
 

@@ -69,7 +69,7 @@ def export(request: Request, out: Console) -> None:
         **parts(choices),
         "version": __version__,
         "date": datetime.now(UTC).date().isoformat(),
-        "devices": ", ".join(str(file.device["name"]) for file in files),
+        "devices": ", ".join(file.device.name for file in files),
         "provenance": ", ".join(f"{file.path.name if file.path else ''} ({_dates(file)})" for file in files),
         "source": family.source.name,
         "example": {

@@ -13,13 +13,23 @@ from autotune.policy.acceptance import (
 )
 from autotune.policy.device_crossover import crossover, operations, volume
 from autotune.policy.features import Features, feature_values, nearest
-from autotune.policy.file import Crossover, Entry, Neighbours, PolicyFile, file_name, read_policy_file, write
+from autotune.policy.file import (
+    Crossover,
+    Entry,
+    Neighbours,
+    PolicyFile,
+    device_told,
+    file_name,
+    read_policy_file,
+    write,
+)
 from autotune.policy.neighbours import Regrets, among_neighbours, mean_regret, slowdown, weighed
 from autotune.policy.selection import Candidate, Policies, candidates, choose, find, of_objective, untuned
 
 if TYPE_CHECKING:
     from autotune.policy.comparison import Comparison, Moved, compare, read_side
-    from autotune.policy.merge import merged, new_entries, update
+    from autotune.policy.merge import locked, merged, new_entries, put, update
+    from autotune.policy.renewal import contradictions, figures, needed, renewable, renewed
 
 __all__ = [
     "Candidate",
@@ -37,22 +47,30 @@ __all__ = [
     "candidates",
     "choose",
     "compare",
+    "contradictions",
     "crossover",
+    "device_told",
     "entry_refusal",
     "feature_values",
+    "figures",
     "file_name",
     "file_refusal",
     "find",
     "known_configuration",
+    "locked",
     "mean_regret",
     "merged",
     "nearest",
+    "needed",
     "new_entries",
     "of_objective",
     "operations",
     "other_accuracy",
+    "put",
     "read_policy_file",
     "read_side",
+    "renewable",
+    "renewed",
     "slowdown",
     "stale",
     "untuned",
@@ -64,7 +82,8 @@ __all__ = [
 
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "comparison": "Comparison Moved compare read_side",
-    "merge": "merged new_entries update",
+    "merge": "locked merged new_entries put update",
+    "renewal": "contradictions figures needed renewable renewed",
 }
 
 

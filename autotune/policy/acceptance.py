@@ -28,8 +28,8 @@ __all__ = [
 
 def file_refusal(family: Family, file: PolicyFile, kind: str) -> str:
     """Why ``file`` as a whole is of no use for ``family`` on devices of that ``kind``; empty when it is."""
-    if file.family != family.name or file.device.get("kind") != kind:
-        return f"it is for {file.family} on {file.device.get('kind')} {file.device.get('name')}"
+    if file.family != family.name or file.device.kind != kind:
+        return f"it is for {file.family} on {file.device.kind} {file.device.name}"
     reasons = [stale(family, item) for item in file.entries.values()]
     return f"every entry is {reasons[0]}" if reasons and all(reasons) else ""
 

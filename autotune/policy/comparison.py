@@ -150,7 +150,6 @@ def _of_policy_file(path: Path) -> list[Side]:
     from autotune.policy.file import read_policy_file
 
     read = read_policy_file(path)
-    device = policyfile_device(read.device, path)
     sides = []
     for name, entry in read.entries.items():
         winner = Configuration(entry.configuration).id
@@ -160,18 +159,12 @@ def _of_policy_file(path: Path) -> list[Side]:
             times.setdefault(entry.runner_up, Timing(entry.runner_up_ms, None))
             roles["runner-up"] = entry.runner_up
         roles["minimax"] = Configuration(read.default).id
-        sides.append(Side(family=read.family, workload=name, device=device, times=times, roles=roles))
+        sides.append(
+            Side(family=read.family, workload=name, device=read.device.slug, times=times, roles=roles)
+        )
     if not sides:
         raise StoreError(f"{path} has no entries to compare")
     return sides
-
-
-def policyfile_device(about: Mapping[str, object], path: Path) -> str:
-    """The device as records spell it; a policy file is named after it."""
-    from autotune.hardware import Device
-
-    name, kind = str(about.get("name") or path.stem), about.get("kind")
-    return Device(kind="cpu" if kind == "cpu" else "cuda", name=name, arch="").slug
 
 
 def _compared(a: Side, b: Side) -> Comparison:

@@ -80,7 +80,7 @@ def crossover(cpu: PolicyFile, gpu: PolicyFile) -> Crossover | None:
     ]
     at = errors.index(min(errors))
     names = sorted(name for _, _, name in both)
-    device = cpu.path.stem if cpu.path else str(cpu.device["name"])
+    device = cpu.path.stem if cpu.path else cpu.device.name
     if at == 0:
         return Crossover(device=device, below=0.0, workloads=names)
     if at == len(both):

@@ -9,7 +9,7 @@ import re
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import yaml
 from autotune import yamlfile
 from autotune.declaration import Configuration
 from autotune.errors import PolicyFileError, UnknownName
+from autotune.hardware import Device
 from autotune.record import OBJECTIVES, objective_ms
 
 __all__ = [
@@ -28,6 +29,8 @@ __all__ = [
     "NewerSchema",
     "PolicyFile",
     "content",
+    "device_told",
+    "entry_name",
     "file_name",
     "parsed",
     "write",
@@ -44,6 +47,10 @@ _LONGEST = 200  # characters of a device's name
 
 _FAMILY = re.compile("[a-z][a-z0-9_]*")
 
+_CAPABILITY = re.compile(r"(\d+\.\d)?")
+
+_DEVICE = ("kind", "name", "compute_capability", "driver")
+
 
 class NewerSchema(PolicyFileError):
     """A file of a later autotune: it can neither be read nor may it be replaced."""
@@ -51,7 +58,8 @@ class NewerSchema(PolicyFileError):
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One workload's winner, of one accuracy class.
+    """One workload's winner, of one accuracy class and by one ``objective``; ``name`` is its key in the file
+    (``entry_name``).
 
     ``features`` are those of the input's extents and scalars that the family's ``features`` read; what these make of
     them is what selection compares. Times in milliseconds, ``spread`` is the relative half-width of the median's 95 %
@@ -70,6 +78,7 @@ class Entry:
     much of the space was ``tried``, ``of`` how many configurations, ``by`` which search and with which ``budget``.
     ``sanitizer`` names those of compute-sanitizer's tools that found nothing in the winner."""
 
+    name: str
     workload: str
     features: Mapping[str, float]
     options: Mapping[str, Any]
@@ -142,7 +151,7 @@ class PolicyFile:
     slowdown minus 1. ``crossovers`` are by the cpu's name as in file names."""
 
     family: str
-    device: Mapping[str, Any]
+    device: Device
     entries: Mapping[str, Entry]
     default: Mapping[str, Any]
     default_regret: float = 0.0
@@ -191,23 +200,17 @@ def parsed(content: dict[str, Any], path: Path) -> PolicyFile:
 def _policy_file(content: dict[str, Any], path: Path) -> PolicyFile:
     given = content.get("entries")  # a file written by hand may have none
     entries = {
-        str(name): Entry(**{**value, "workload": str(name)})
-        for name, value in ({} if given is None else given).items()
+        str(name): _entry(str(name), value) for name, value in ({} if given is None else given).items()
     }
-    for item in entries.values():
-        _check_entry(item)
     known = {"schema", "rule", *(f.name for f in fields(PolicyFile))} - {"neighbours", "path"}
     if unknown := content.keys() - known:
         raise ValueError(f"unknown key {min(map(str, unknown))!r}")
-    device = content["device"]
-    for key in ("kind", "name", *(key for key in ("compute_capability", "driver") if key in device)):
-        _line(f"device {key}", device[key])
     if not _FAMILY.fullmatch(_word("family", content["family"])):
         raise ValueError(f"family is {content['family']!r}, not a family's name")
     _configuration("default", content["default"])
     return PolicyFile(
         family=content["family"],
-        device=device,
+        device=_device(content["device"]),
         entries=entries,
         default=content["default"],
         default_regret=_number("default_regret", content.get("default_regret", 0.0)),
@@ -216,6 +219,34 @@ def _policy_file(content: dict[str, Any], path: Path) -> PolicyFile:
         crossovers={str(k): _crossover(str(k), v) for k, v in content.get("crossovers", {}).items()},
         path=path,
     )
+
+
+def device_told(kind: str, name: str, compute_capability: str = "", driver: str = "") -> Device:
+    """The device that a file or record tells of, with the limits of its compute capability as far as they are known."""
+    arch = f"sm_{compute_capability.replace('.', '')}" if compute_capability else "unknown"
+    return Device(kind="cpu" if kind == "cpu" else "cuda", name=name, arch=arch, driver=driver)
+
+
+def _device(content: Mapping[str, Any]) -> Device:
+    told = {key: _line(f"device {key}", content[key]) for key in _DEVICE if key in content}
+    if told["kind"] not in ("cpu", "cuda"):
+        raise ValueError(f"device kind is {told['kind']!r}, not cpu or cuda")
+    if not _CAPABILITY.fullmatch(told.get("compute_capability", "")):
+        raise ValueError(f"device compute_capability is {told['compute_capability']!r}, not of the form 9.0")
+    return device_told(**told)
+
+
+def entry_name(workload: str, accuracy: str, objective: str) -> str:
+    """An entry's key; an empty ``accuracy`` is the family's own class."""
+    named = f"{workload} ({accuracy})" if accuracy else workload
+    return named if objective == "kernel" else f"{named} ({objective})"
+
+
+def _entry(name: str, content: Mapping[str, Any]) -> Entry:
+    found = Entry(**{**content, "name": name, "workload": name})
+    _check_entry(found)
+    workload = name.removesuffix(f" ({found.objective})").removesuffix(f" ({found.accuracy})")
+    return replace(found, workload=workload)
 
 
 def _neighbours(content: Mapping[str, Any]) -> Neighbours | None:
@@ -243,7 +274,7 @@ def _crossover(device: str, content: Mapping[str, Any]) -> Crossover:
 
 
 def _check_entry(item: Entry) -> None:
-    place = f"entry {item.workload}"
+    place = f"entry {item.name}"
     for name in ("median_ms", "spread", "runner_up_ms", "margin_over_control", "operations", "transform_ms",
                  "transfer_ms"):  # fmt: skip
         if _number(f"{place}: {name}", getattr(item, name)) < 0 or (
@@ -318,7 +349,7 @@ def content(file: PolicyFile) -> dict[str, Any]:
     plain: dict[str, Any] = {
         "schema": SCHEMA,
         "family": file.family,
-        "device": dict(file.device),
+        "device": {name: getattr(file.device, name) for name in _DEVICE},
         "default": _sorted(file.default),
         "default_regret": file.default_regret,
         "default_over": list(file.default_over),
@@ -336,7 +367,7 @@ def _plain(item: Entry) -> dict[str, Any]:
     empty = {f.name: f.default for f in fields(Entry) if not f.name.endswith("digest")}
     plain = {}
     for name, value in values.items():
-        if name == "workload" or value == empty.get(name) or (value == {} and name != "options"):
+        if name in ("name", "workload") or value == empty.get(name) or (value == {} and name != "options"):
             continue
         plain[name] = _sorted(value) if isinstance(value, dict) else value
     return plain

@@ -5,7 +5,8 @@ A reader never sees half a file, and a measurement is never lost to a worse one.
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from autotune.declaration import Configuration, Expression
 from autotune.errors import PolicyFileError
 from autotune.policy.device_crossover import crossover, volume
-from autotune.policy.file import Entry, NewerSchema, PolicyFile, file_name, write
+from autotune.policy.file import Entry, NewerSchema, PolicyFile, device_told, entry_name, file_name, write
 from autotune.policy.file import read_policy_file as read
 from autotune.policy.neighbours import fitted
 from autotune.record import (
@@ -29,7 +30,7 @@ from autotune.record import (
     time_ms,
 )
 
-__all__ = ["entry_name", "merged", "update"]
+__all__ = ["locked", "merged", "new_entries", "put", "update"]
 
 
 _LOCK_SECONDS = 60
@@ -48,26 +49,43 @@ def update(folder: Path, studies: Sequence[Study], objective: str = "kernel") ->
     ``folder`` and return its path; the crossovers between it and the policy files of the other kind beside it are found
     anew. A link is followed, not replaced. Raises PolicyFileError when the file or folder cannot be written, or when
     the file is of a later autotune."""
-    import filelock
-
     first = studies[-1]
     named = folder / file_name(first.family, first.device)
+    with locked(named) as path:
+        write(path, merged(_before(path, first), studies, objective))
+    _crossovers(named.parent)
+    return named
+
+
+def put(path: Path, before: Entry, after: Entry) -> None:
+    """``after`` in place of ``before`` in the policy file at ``path``: where a sweep has written another entry in the
+    meantime, that one stays. Raises PolicyFileError when it cannot be written."""
+    with locked(path) as real:
+        now = read(real)
+        if now.entries.get(before.name) == before:
+            write(real, replace(now, entries={**now.entries, before.name: after}))
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[Path]:
+    """Where ``path`` leads to, a link followed, while nobody else may write there. Raises PolicyFileError when it is
+    locked for long, or cannot be written."""
+    import filelock
+
     try:
-        named.parent.mkdir(parents=True, exist_ok=True)
-        path = Path(os.path.realpath(named))
-        with filelock.FileLock(f"{path}.lock", timeout=_LOCK_SECONDS):
-            write(path, merged(_before(path, first), studies, objective))
-        _crossovers(named.parent)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        real = Path(os.path.realpath(path))
+        with filelock.FileLock(f"{real}.lock", timeout=_LOCK_SECONDS):
+            yield real
     except filelock.Timeout:
         raise PolicyFileError(
-            f"{named} has been locked for {_LOCK_SECONDS} s by another process; run the sweep again when that one is "
-            "done (nothing is measured twice)"
+            f"{path} has been locked for {_LOCK_SECONDS} s by another process; run the same command again when that "
+            "one is done (a sweep measures nothing twice)"
         ) from None
     except OSError as problem:
         raise PolicyFileError(
-            f"cannot write {named}: {problem.strerror or problem}; name a folder you may write with --policies"
+            f"cannot write {path}: {problem.strerror or problem}; name a folder you may write with --policies"
         ) from None
-    return named
 
 
 def _before(path: Path, study: Study) -> PolicyFile | None:
@@ -76,9 +94,9 @@ def _before(path: Path, study: Study) -> PolicyFile | None:
         return None
     try:
         found = read(path)
-        if (found.family, found.device["kind"]) == (study.family, study.about.device_kind):
+        if (found.family, found.device.kind) == (study.family, study.about.device_kind):
             return found
-        trouble = f"it is for {found.family} on {found.device['name']}"
+        trouble = f"it is for {found.family} on {found.device.name}"
     except NewerSchema:
         raise
     except PolicyFileError as problem:
@@ -100,21 +118,16 @@ def merged(before: PolicyFile | None, studies: Sequence[Study], objective: str =
     stayed = False
     for study in studies:
         for new in new_entries(study, objective):
-            old = kept.get(new.workload)
+            old = kept.get(new.name)
             if old is not None and _stays(old, new, study):
                 stayed = True
             else:
-                kept[new.workload] = new
+                kept[new.name] = new
     kept = _with_regrets(kept, studies)
     chosen, over = _default(before, stayed, studies, kept, objective)
     return PolicyFile(
         family=first.family,
-        device={
-            "kind": about.device_kind,
-            "name": about.device_name,
-            "compute_capability": about.compute_capability,
-            "driver": about.driver,
-        },
+        device=device_told(about.device_kind, about.device_name, about.compute_capability, about.driver),
         entries=dict(sorted(kept.items())),
         default=dict(chosen.configuration),
         default_regret=round(chosen.regret, 4),
@@ -135,12 +148,6 @@ def new_entries(study: Study, objective: str = "kernel") -> list[Entry]:
     return [_entry(study, name, decision) for name, decision in found.items()]
 
 
-def entry_name(workload: str, accuracy: str, objective: str) -> str:
-    """The entry's key; an empty ``accuracy`` is the family's own class."""
-    named = f"{workload} ({accuracy})" if accuracy else workload
-    return named if objective == "kernel" else f"{named} ({objective})"
-
-
 def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
     measurement = decision.winner.measurement
     assert measurement is not None
@@ -149,7 +156,8 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
     sizes = dict(about.features)
     told: dict[str, Any] = {key: getattr(about, key) for key in _ABOUT}
     return Entry(
-        workload=entry_name(study.workload, "" if accuracy == own else accuracy, decision.objective),
+        name=entry_name(study.workload, "" if accuracy == own else accuracy, decision.objective),
+        workload=study.workload,
         features=_compared(about.compared, {**sizes, **about.scalars}),
         options=dict(about.options),
         accuracy=accuracy,
@@ -250,7 +258,7 @@ def _with_regrets(kept: Mapping[str, Entry], studies: Sequence[Study]) -> dict[s
     measured = {s.workload: {t.configuration: t for t in s.trials if t.measurement} for s in studies}
     found: dict[str, Entry] = {}
     for name, item in kept.items():
-        trials = measured.get(name.partition(" (")[0], {})
+        trials = measured.get(item.workload, {})
         row = {configuration: cost_ms(trial, item.objective) for configuration, trial in trials.items()}
         regrets: dict[str, float] = {}
         for other, theirs in sorted(kept.items()):
@@ -261,7 +269,7 @@ def _with_regrets(kept: Mapping[str, Entry], studies: Sequence[Study]) -> dict[s
                 regrets[other] = round(max(0.0, row[configuration] / item.cost_ms - 1), 4)
             elif configuration == Configuration(item.configuration):
                 regrets[other] = 0.0
-            elif other in item.regret_with and other.partition(" (")[0] not in measured:
+            elif other in item.regret_with and theirs.workload not in measured:
                 regrets[other] = item.regret_with[other]
         found[name] = replace(item, regret_with=regrets)
     return found
@@ -311,20 +319,17 @@ def _is_own(study: Study, configuration: Configuration) -> bool:
 
 def _crossovers(folder: Path) -> None:
     """Find the crossovers between the policy files in ``folder`` anew and write those that changed."""
-    import filelock
-
     files: list[PolicyFile] = []
     for path in sorted(folder.glob("*.yaml")):
         try:
             files.append(read(path))
         except PolicyFileError:
             continue  # whoever needs it will be told
-    cpus = [file for file in files if file.device["kind"] == "cpu"]
-    for gpu in (file for file in files if file.device["kind"] != "cpu"):
+    cpus = [file for file in files if file.device.kind == "cpu"]
+    for gpu in (file for file in files if file.device.kind != "cpu"):
         assert gpu.path is not None
         found = {c.device: c for cpu in cpus if (c := crossover(cpu, gpu))}
         if found and found != gpu.crossovers:
-            path = Path(os.path.realpath(gpu.path))
-            with filelock.FileLock(f"{path}.lock", timeout=_LOCK_SECONDS):
+            with locked(gpu.path) as path:
                 now = read(path)
                 write(path, replace(now, crossovers={**now.crossovers, **found}))

@@ -48,15 +48,17 @@ _HEAD = 4096  # bytes; a policy file begins with its device
 
 @dataclass(frozen=True)
 class Candidate:
-    """A configuration with the rule that brought it up (see above; ``file`` for a policy file that cannot be used).
-    ``refusal`` is why it is not taken, empty for the one that is. ``expected_ms`` is the recorded time, or for another
-    input's entry what the file's times suggest for this much work, whichever is taken; 0 when nothing is known."""
+    """A configuration with the rule that brought it up (see above; ``file`` for a policy file that cannot be used), and
+    the ``entry`` that it is from, if any; ``origin`` says where that is. ``refusal`` is why it is not taken, empty for
+    the one that is. ``expected_ms`` is the recorded time, or for another input's entry what the file's times suggest
+    for this much work, whichever is taken; 0 when nothing is known."""
 
     match: str
     configuration: Configuration | None
     origin: str
     expected_ms: float = 0.0
     refusal: str = ""
+    entry: Entry | None = None
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ def find(family: Family, device: Device, folders: Iterable[Path]) -> tuple[Polic
             own = _usable(family, path, device.kind, passed)
         for other in _beside(path, device):
             found = _usable(family, other, device.kind, [])
-            if found and found.device.get("compute_capability") == device.compute_capability:
+            if found and found.device.compute_capability == device.compute_capability:
                 alike.setdefault(other.name, found)
     if own is None and not alike:
         return None, passed
@@ -202,7 +204,7 @@ def candidates(
                 _candidate(family, policies.device, file, match, item, options, wanted)
                 for match, item in _ordered(family, file, asked, options, wanted)
             ]
-            expected = _expected(family, file, found, asked, work) if is_own else 0.0
+            expected = _expected(family, found, asked, work) if is_own else 0.0
             for c in found:
                 took = c.expected_ms if is_own and c.match == "exact" else expected
                 listed.append(replace(c, match=c.match if is_own else "capability", expected_ms=took))
@@ -257,15 +259,12 @@ def _candidate(
     refusal = entry_refusal(family, item, device) or other_options(item.options, options) or wrong
     if not refusal and configuration is not None:
         refusal = other_accuracy(family, configuration, wanted)
-    return Candidate(match, configuration, f"{file.path}: {item.workload}", item.median_ms, refusal)
+    return Candidate(match, configuration, f"{file.path}: {item.name}", item.median_ms, refusal, item)
 
 
-def _expected(
-    family: Family, file: PolicyFile, found: Sequence[Candidate], asked: Features, work: float
-) -> float:
+def _expected(family: Family, found: Sequence[Candidate], asked: Features, work: float) -> float:
     """What ``work`` should take, from the entries that are not refused."""
-    refused = {c.origin for c in found if c.refusal}
-    entries = [e for e in file.entries.values() if f"{file.path}: {e.workload}" not in refused]
+    entries = [c.entry for c in found if c.entry and not c.refusal]
     away = [distance(feature_values(family.features, e.features), asked) for e in entries]
     return expected_ms(entries, work, away)
 

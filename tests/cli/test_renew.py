@@ -9,12 +9,11 @@ import pytest
 from fakes import cost, sweep
 from test_check import checked, on_fake, slower
 
-from autotune.cli.check import record
 from autotune.cli.commands import main
 from autotune.declaration import family as families
 from autotune.policy.file import PolicyFile, write
 from autotune.policy.file import read_policy_file as read
-from autotune.policy.merge import update
+from autotune.policy.merge import put, update
 
 
 @pytest.fixture
@@ -84,9 +83,9 @@ def test_a_second_renewal_tells_of_the_sweep(
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"costs": slower(1.4, memory="readonly", block_size=64)}, "memory=readonly is faster than the winner now"),
-        ({"costs": slower(0.7, memory="global")}, "is 3.15 x as fast as control, recorded 4.5 x"),
-        ({"costs": slower(1.5, memory="global")}, "is 6.75 x as fast as control, recorded 4.5 x"),
+        ({"costs": slower(1.4, memory="readonly", block_size=64)}, "memory=readonly is now faster than the winner"),
+        ({"costs": slower(0.7, memory="global")}, "is 3.15 x as fast as control, 4.5 x is claimed"),
+        ({"costs": slower(1.5, memory="global")}, "is 6.75 x as fast as control, 4.5 x is claimed"),
         ({"wrong": lambda c: c["memory"] == "readonly"}, "the winner is wrong_result"),
         ({"wrong": lambda c: c["memory"] == "global"}, "control is wrong_result"),
     ],
@@ -161,7 +160,7 @@ def test_an_entry_that_a_sweep_wrote_in_the_meantime_stays(edited: Path) -> None
     seen: PolicyFile = read(edited)
     item = seen.entries["small"]
     write(edited, replace(seen, entries={"small": replace(item, median_ms=0.5)}))
-    record(edited, {"small": item}, {"small": replace(item, renewed="now")})
+    put(edited, item, replace(item, renewed="now"))
     assert read(edited).entries["small"].median_ms == 0.5
     assert not read(edited).entries["small"].renewed
 

@@ -21,6 +21,7 @@ from autotune.declaration.workload import load_workload as load
 from autotune.declaration.workload import prepare
 from autotune.export.program import Request, export, included
 from autotune.files import data_root
+from autotune.hardware import Device
 from autotune.policy.file import PolicyFile, write
 from autotune.policy.file import read_policy_file as read
 
@@ -121,7 +122,7 @@ def test_a_policy_file_of_a_cpu_is_refused_and_one_without_entries_is_not(
     family = write_shifted(tmp_path / "shifted")
     file = read(write_policies(family, tmp_path / "policies"))
     folder = tmp_path / "policies" / family.name
-    write(folder / "cpu-some.yaml", replace(file, device={"kind": "cpu", "name": "Some"}))
+    write(folder / "cpu-some.yaml", replace(file, device=Device(kind="cpu", name="Some", arch="")))
     write(folder / "by-hand.yaml", replace(file, entries={}))
     arguments = [
         "export",
@@ -275,13 +276,13 @@ def test_a_policy_file_puts_nothing_of_its_own_into_the_code(
     file = read(path)
     some = file.entries["some"]
     for number, device in enumerate((HOSTILE, "x\x1b", "x" * 300, "x\u2028y")):
-        changed = replace(file, device={**file.device, "name": device})
+        changed = replace(file, device=replace(file.device, name=device))
         status, shown = exported_with(shifted.family, changed, tmp_path / f"device{number}", capsys)
         assert status == 8
         assert "device name is" in shown
     hostile = {
-        "device": replace(file, device={**file.device, "name": 'NVIDIA "*/ \\" `id` $(id) <b> | \\'}),
-        "entry": replace(file, entries={HOSTILE: replace(some, workload=HOSTILE)}),
+        "device": replace(file, device=replace(file.device, name='NVIDIA "*/ \\" `id` $(id) <b> | \\')),
+        "entry": replace(file, entries={HOSTILE: replace(some, name=HOSTILE, workload=HOSTILE)}),
         "told": replace(
             file, entries={"some": replace(some, date=HOSTILE, compiler=HOSTILE, renewed=HOSTILE)}
         ),

@@ -16,7 +16,7 @@ from import_path import import_path
 from autotune.declaration import family as families
 from autotune.declaration.space import Configuration
 from autotune.errors import PolicyFileError
-from autotune.policy.file import content
+from autotune.policy.file import content, parsed
 from autotune.policy.file import read_policy_file as read
 from autotune.policy.merge import merged, update
 from autotune.record.store import Store
@@ -79,7 +79,7 @@ def test_the_winner_is_written_with_its_figures_and_provenance(study: Study, wri
     assert entry.binding_resource == "warps"  # 32 blocks of 2 warps are all a multiprocessor takes
     assert Configuration(loaded.default) == study.decision.winner.configuration
     assert loaded.default_over == ["small"]
-    assert loaded.device["compute_capability"] == "9.0"
+    assert loaded.device.compute_capability == "9.0"
 
 
 def test_what_is_written_obeys_the_published_schema_and_is_sorted(written: Path) -> None:
@@ -118,6 +118,9 @@ def test_each_accuracy_class_has_its_own_entry(tmp_path: Path) -> None:
     assert found.entries["small"].accuracy == "memory=global"
     assert found.entries["small"].configuration == {"block_size": 64, "memory": "global"}
     assert found.entries["small (memory=readonly)"].margin_over_control == pytest.approx(4.5)
+    again = parsed(yaml.safe_load(yaml.safe_dump(content(found))), tmp_path / "p.yaml")
+    assert again.entries == found.entries
+    assert {item.workload for item in again.entries.values()} == {"small"}
     assert found.default["memory"] == "global"
 
 
@@ -181,6 +184,18 @@ def two(study: Study) -> tuple[Study, Study]:
     """readonly64 is the best of one workload and 8 times slower on the other; texture64 is never worse than 2 times."""
     slow = {f"readonly{size}": 16.0 for size in (32, 64, 128, 256)}
     return timed(study), timed(of(study, workload="large"), **slow)
+
+
+def test_an_entry_is_found_by_its_workload_whatever_that_is_called(study: Study, tmp_path: Path) -> None:
+    one, other = two(study)
+    odd, like = of(one, workload="odd (one)"), of(other, workload="odd (other)")
+    first = merged(None, [odd, like])
+    assert first.entries["odd (one)"].regret_with == {"odd (other)": 1.0}
+    path = update(tmp_path / "odd", [odd, like])
+    assert [item.workload for item in read(path).entries.values()] == ["odd (one)", "odd (other)"]
+    alone = merged(read(path), [timed(odd, texture64=3.0)])
+    assert alone.entries["odd (one)"].regret_with == {"odd (other)": 2.0}
+    assert alone.entries["odd (other)"].regret_with == {}  # the winner of the other may be another one by now
 
 
 def test_the_default_is_the_minimax_configuration(study: Study) -> None:

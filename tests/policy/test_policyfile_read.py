@@ -112,6 +112,8 @@ def test_what_is_not_a_policy_file_is_refused(text: str | bytes, said: str, tmp_
         ("weights: {n", "wights: {n", "unknown key 'wights'"),
         ("crossovers:", "crossover:", "unknown key 'crossover'; did you mean 'crossovers'?"),
         ("name: X", "name: 8800", "8800 is not of type 'string'"),
+        ("kind: cuda", "kind: fpga", "'fpga' is not one of"),
+        ("'9.0'", "'nine'", "device compute_capability is 'nine', not of the form 9.0"),
         ("entries:\n", "entries: []\nother:\n", "unknown key 'other'"),
         ("spread: 0.01", "spread: 0.01\n    date: 2026-01-01", "not a word|is not of type 'string'"),
     ],

@@ -53,7 +53,10 @@ def chain(family: Family, policies: Policies | None, n: int = 1000, **named: Any
 def with_entries(file: PolicyFile, sizes: Mapping[str, int], **changes: Any) -> PolicyFile:
     """The file with one entry for each of ``sizes``, made like its first."""
     first = next(iter(file.entries.values()))
-    entries = {name: replace(first, workload=name, features={"n": n}, **changes) for name, n in sizes.items()}
+    entries = {
+        name: replace(first, name=name, workload=name, features={"n": n}, **changes)
+        for name, n in sizes.items()
+    }
     return replace(file, entries=entries)
 
 
@@ -65,11 +68,15 @@ def test_exact_then_nearest_then_default_then_control(folder: Path, written: Pat
     assert [match for match, _ in chain(family, policies)] == ["exact", "default", "control"]
     assert [match for match, _ in chain(family, policies, n=77)] == ["nearest", "default", "control"]
     assert [match for match, _ in chain(family, None)] == ["control"]
+    assert policies.own is not None
+    found = candidates(family, policies, {"n": 1000}, {})
+    assert [c.entry for c in found] == [policies.own.entries["small"], None, None]
 
 
 def test_nearest_is_by_ratios_not_by_differences(folder: Path, written: Path) -> None:
     policies = Policies(DEVICE, with_entries(read(written), {"small": 10, "large": 1000}))
     first = candidates(families.load_family(folder), policies, {"n": 200}, {})[0]
+    assert first.entry is not None and first.entry.features == {"n": 1000}
     assert first.origin.endswith(": large")  # 5 times, and not 20 times; 190 is less than 800 all the same
 
 
@@ -83,8 +90,8 @@ def test_only_declared_features_count(written: Path, tmp_path: Path) -> None:
         file.entries["small"], space_digest=family.space_digest, source_digest=family.source_digest
     )
     file = replace(file, entries={
-        "a": replace(entry, workload="a", features={"n": 1000, "shortest": 5}),
-        "b": replace(entry, workload="b", features={"n": 10, "shortest": 40}),
+        "a": replace(entry, name="a", features={"n": 1000, "shortest": 5}),
+        "b": replace(entry, name="b", features={"n": 10, "shortest": 40}),
     })  # fmt: skip
     found = candidates(family, Policies(DEVICE, file), {"n": 1000}, {}, scalars={"shortest": 30})
     assert [(c.match, c.origin.rpartition(": ")[2]) for c in found[:2]] == [
@@ -287,7 +294,7 @@ def test_the_own_file_goes_before_one_of_the_same_capability(
 
 def entry(work: float, ms: float) -> Entry:
     return Entry(
-        workload="w", features={}, options={}, configuration={}, median_ms=ms, spread=0.0, samples=1,
+        name="w", workload="w", features={}, options={}, configuration={}, median_ms=ms, spread=0.0, samples=1,
         operations=work, transform_ms=2 * ms, transfer_ms=ms,
     )  # fmt: skip
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from autotune.declaration import family as families
 from autotune.declaration.family import Family
+from autotune.hardware import Device
 from autotune.layout.digest import layouts_digest
 from autotune.policy.file import Entry, PolicyFile, file_name, write
 
@@ -156,7 +157,7 @@ def write_policies(family: Family, policies: Path) -> Path:
     """A policy file of fake times for a GPU of compute capability 9.0."""
     entries = {
         name: Entry(
-            workload=name, features={"count": COUNTS[name], "size": 16, "one": 1},
+            name=name, workload=name, features={"count": COUNTS[name], "size": 16, "one": 1},
             options={"sign": "plus"}, configuration={**_PLAIN, **chosen}, median_ms=COUNTS[name] / 1e5, spread=0.01,
             samples=9, source_digest=family.source_digest, layouts_digest=layouts_digest(),
             space_digest=family.space_digest, date="2026-01-02T03:04:05+00:00",
@@ -165,7 +166,7 @@ def write_policies(family: Family, policies: Path) -> Path:
     }  # fmt: skip
     path = policies / file_name(family.name, "fake-gpu")
     path.parent.mkdir(parents=True)
-    device = {"kind": "cuda", "name": "Fake GPU", "compute_capability": "9.0"}
+    device = Device(kind="cuda", name="Fake GPU", arch="sm_90")
     default = {**_PLAIN, "memory": "global", "grouping": "merged"}
     write(path, PolicyFile(family=family.name, device=device, entries=entries, default=default))
     return path
