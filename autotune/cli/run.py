@@ -1,7 +1,6 @@
 """``autotune run``: the tuned kernel once, on data from files, or what a family makes of it (``application``)."""
 
 import logging
-import secrets
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,14 +19,15 @@ from autotune.declaration import load_workload as load
 from autotune.device import device_names
 from autotune.dispatch import ALLOCATIONS, Kernel, explained
 from autotune.errors import StoreError, UnknownName, UsageError
+from autotune.files import replaced
 
 if TYPE_CHECKING:
     from autotune.dispatch import Report, Spread, SpreadKernel
 
-    Told = Callable[[Spread, Report], None]
-
 __all__ = ["run"]
 
+
+Note = Callable[[str], None]
 
 _ONE_CALL = "with-transform"  # the objective of a program that makes one
 
@@ -49,39 +49,65 @@ def run(
     devices = _devices(family, device, allocation)
     logging.getLogger("autotune").setLevel(logging.INFO)
     application = getattr(family.module, "application", None) if given else None
-    if application is not None and not {data.name for data in family.inputs} <= texts.keys():
-        _apply(family, application, texts, output, devices, policies, explain, out, allocation)
-        return
+    if application is not None and {data.name for data in family.inputs} <= texts.keys():
+        application = None
+    inputs = None if application else _inputs(family, texts, workload, output, data)
+
+    def note(line: str) -> None:
+        out.print(line, markup=False)
+
+    with _whole(output) as unfinished, ExitStack() as opened:
+
+        def open_kernel(name: str = "") -> "Kernel | SpreadKernel":
+            """The family's kernel, or another's of that name that it builds on: on the same devices, from the same
+            policy files."""
+            of = load_family(name, check=False) if name else family
+            kernel = _kernel(of, devices, policies, allocation, note)
+            opened.enter_context(kernel)
+            return kernel
+
+        if inputs is not None:
+            _call(open_kernel(), inputs, unfinished, explain, note)
+        elif application is not None:
+            if explain:
+                opened.enter_context(_told(note))
+            application(texts, unfinished, open_kernel, note)
     if output is not None:
-        _check_name(family, output)
-    inputs = (
-        _given(family, texts) if given else prepare(family, load(family, workload), paths.data_root(data))
-    )
-    if len(devices) > 1:
-        with _spread(family, devices, policies, allocation, _told_by(out)) as several:
-            _written(family, several.run(inputs), output, out)
-        return
-    with Kernel(family, device, policies, Cache(default_root()), objective=_ONE_CALL) as kernel:
+        note(f"written      {output}")
+
+
+def _inputs(
+    family: Family, texts: Mapping[str, str], workload: str, output: Path | None, data: Path | None
+) -> Inputs:
+    """Of a call of the kernels themselves. Raises UsageError for an ``output`` that has no form for their results."""
+    if output is not None:
+        allowed = ".npy" if len(family.outputs) == 1 else ".npz"
+        if getattr(family.module, "write", None) is None and output.suffix != allowed:
+            raise UsageError(f"-o {output}: the name must end in {allowed}")
+    return _given(family, texts) if texts else prepare(family, load(family, workload), paths.data_root(data))
+
+
+def _call(
+    kernel: "Kernel | SpreadKernel", inputs: Inputs, unfinished: Path | None, explain: bool, note: Note
+) -> None:
+    """One call, what is told of it, and its results in the file ``unfinished``."""
+    family = kernel.family
+    if isinstance(kernel, Kernel):
         chosen, passed = kernel.explain(inputs)
         begin = time.perf_counter()
         outputs = kernel.run(inputs)
         elapsed = time.perf_counter() - begin
         if explain:
-            out.print(explained(chosen, passed))
+            note(explained(chosen, passed))
         assert chosen.configuration is not None
-        device, configuration = kernel.device_for(inputs), chosen.configuration.id
-        out.print(
-            f"{family.name} on {device}: {configuration} ({chosen.match}), {elapsed:.3f} s", markup=False
-        )
-    _written(family, outputs, output, out)
-
-
-def _written(family: Family, outputs: Mapping[str, NDArray[Any]], output: Path | None, out: Console) -> None:
+        ran = f"{chosen.configuration.id} ({chosen.match}), {elapsed:.3f} s"
+        note(f"{family.name} on {kernel.device_for(inputs)}: {ran}")
+    else:  # which tells of itself
+        outputs = kernel.run(inputs)
     for name, array in outputs.items():
-        out.print(f"{name}: {array.dtype} {array.shape}")
-    if output is not None:
-        _write(family, outputs, output)
-        out.print(f"written      {output}")
+        note(f"{name}: {array.dtype} {array.shape}")
+    if unfinished is not None:
+        _write(family, outputs, unfinished)
 
 
 def _devices(family: Family, text: str, allocation: str) -> list[str]:
@@ -98,54 +124,24 @@ def _devices(family: Family, text: str, allocation: str) -> list[str]:
     return names
 
 
-def _spread(
-    family: Family, devices: Sequence[str], policies: Path | None, allocation: str, told: "Told"
-) -> "SpreadKernel":
+def _kernel(
+    family: Family, devices: Sequence[str], policies: Path | None, allocation: str, note: Note
+) -> "Kernel | SpreadKernel":
+    if len(devices) == 1:
+        return Kernel(family, devices[0], policies, Cache(default_root()), objective=_ONE_CALL)
     from autotune.dispatch import SpreadKernel
+
+    def told(spread: "Spread", report: "Report") -> None:
+        on = f"{spread.family.name} on {', '.join(spread.devices)}"
+        note(f"{on}: {report.configuration} ({spread.match}), {report.elapsed_s:.3f} s")
+        for line in report.lines():
+            note(f"  {line}")
 
     return SpreadKernel(family, devices, policies, allocation or "automatic", told)
 
 
-def _told_by(out: Console) -> "Told":
-    def told(spread: "Spread", report: "Report") -> None:
-        out.print(
-            f"{spread.family.name} on {', '.join(spread.devices)}: {report.configuration} ({spread.match}), "
-            f"{report.elapsed_s:.3f} s",
-            markup=False,
-        )
-        for line in report.lines():
-            out.print(f"  {line}", markup=False)
-
-    return told
-
-
-def _apply(
-    family: Family, application: Callable[..., None], given: Mapping[str, str], output: Path | None,
-    devices: Sequence[str], policies: Path | None, explain: bool, out: Console, allocation: str,
-) -> None:  # fmt: skip
-    def note(line: str) -> None:
-        out.print(line, markup=False)
-
-    with _whole(output) as unfinished, ExitStack() as opened:
-
-        def open_kernel(name: str = "") -> "Kernel | SpreadKernel":
-            """The family's kernel, or another's of that name that it builds on: on the same devices, from the same
-            policy files."""
-            of = load_family(name, check=False) if name else family
-            if len(devices) > 1:
-                return _spread(of, devices, policies, allocation, _told_by(out))
-            kernel = Kernel(of, devices[0], policies, Cache(default_root()), objective=_ONE_CALL)
-            return opened.enter_context(kernel)
-
-        if explain:
-            opened.enter_context(_told(note))
-        application(given, unfinished, open_kernel, note)
-    if output is not None:
-        note(f"written      {output}")
-
-
 @contextmanager
-def _told(note: Callable[[str], None]) -> Iterator[None]:
+def _told(note: Note) -> Iterator[None]:
     """What the dispatcher logs goes to ``note``, each line once however often it chooses."""
     told: set[str] = set()
 
@@ -209,12 +205,6 @@ def _array(family: Family, name: str, text: str) -> NDArray[Any]:
     return read_npy(Path(text), f"-i {name}")
 
 
-def _check_name(family: Family, output: Path) -> None:
-    allowed = (".npy",) if len(family.outputs) == 1 else (".npz",)
-    if getattr(family.module, "write", None) is None and output.suffix not in allowed:
-        raise UsageError(f"-o {output}: the name must end in {allowed[0]}")
-
-
 def _check_place(output: Path, given: Mapping[str, str]) -> None:
     try:
         if not (output.parent if str(output.parent) else Path()).is_dir():
@@ -240,29 +230,22 @@ def _whole(output: Path | None) -> Iterator[Path | None]:
     if output is None:
         yield None
         return
-    temporary = output.with_name(f".{output.stem[:40]}.{secrets.token_hex(8)}.partial{output.suffix}")
-    try:
-        temporary.touch(exist_ok=False)  # a place where nothing can be written shows before anything is done
-        yield temporary
-        temporary.replace(output)
+    temporary: Path | None = None
+    try:  # a place where nothing can be written shows before anything is done
+        with replaced(output, ending=f".partial{output.suffix}") as temporary:
+            yield temporary
     except OSError as problem:
-        known = problem.filename in (None, str(temporary))
+        known = temporary is None or problem.filename in (None, str(temporary))
         what = problem.strerror or str(problem)
         raise StoreError(f"cannot write {output}: {what if known else problem}") from None
-    finally:
-        with suppress(OSError):  # what went wrong before counts
-            temporary.unlink()
 
 
-def _write(family: Family, outputs: Mapping[str, NDArray[Any]], output: Path) -> None:
-    writer = getattr(family.module, "write", None)
-    with _whole(output) as temporary:
-        assert temporary is not None
-        if writer is not None:
-            writer(outputs, temporary)
-            return
-        with temporary.open("wb") as file:
-            if len(outputs) == 1:
-                np.save(file, next(iter(outputs.values())))
-            else:
-                np.savez(file, **outputs)  # type: ignore[arg-type]
+def _write(family: Family, outputs: Mapping[str, NDArray[Any]], path: Path) -> None:
+    if (writer := getattr(family.module, "write", None)) is not None:
+        writer(outputs, path)
+        return
+    with path.open("wb") as file:
+        if len(outputs) == 1:
+            np.save(file, next(iter(outputs.values())))
+        else:
+            np.savez(file, **outputs)  # type: ignore[arg-type]

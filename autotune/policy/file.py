@@ -6,7 +6,6 @@ size and depth, and gives either a PolicyFile or a PolicyFileError that says wha
 
 import os
 import re
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -18,6 +17,7 @@ import yaml
 from autotune import yamlfile
 from autotune.declaration import Configuration
 from autotune.errors import PolicyFileError, UnknownName
+from autotune.files import replaced
 from autotune.hardware import Device
 from autotune.record import OBJECTIVES, objective_ms
 
@@ -393,14 +393,7 @@ def _crossover_text(item: Crossover) -> dict[str, Any]:
 def write(path: Path, file: PolicyFile) -> None:
     text = "# Written by autotune; may be edited. `autotune sweep` merges new measurements into it.\n"
     text += yaml.safe_dump(content(file), sort_keys=False, width=110, allow_unicode=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as opened:
-            opened.write(text)
-            opened.flush()
-            os.fsync(opened.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with replaced(path, 0o644) as temporary, temporary.open("w", encoding="utf-8") as opened:
+        opened.write(text)
+        opened.flush()
+        os.fsync(opened.fileno())
