@@ -33,11 +33,11 @@ from autotune.policy import (
 from autotune.record import Store, Study
 from autotune.sweep import Sweep, Worker, launched, opened
 
-__all__ = ["Check", "check", "policy_files"]
+__all__ = ["CheckRequest", "check", "policy_files"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check:
+class CheckRequest:
     """What is to be checked. ``families`` are folders of families that do not ship with autotune; ``tolerance`` how
     much worse than recorded a time may be, relative. ``renew`` times stale entries too and writes those whose claim
     holds with the hashes of now."""
@@ -78,16 +78,16 @@ def policy_files(policies: Path | None) -> list[Path]:
     return list({os.path.realpath(path): path for path in reversed(found)}.values())[::-1]
 
 
-def check(asked: Check, out: Console) -> None:
+def check(request: CheckRequest, out: Console) -> None:
     """Print a line for each entry. Raises UsageError, and PolicyFileError when anything is refused or a claim does not
     hold."""
-    if asked.renew and not asked.measure:
+    if request.renew and not request.measure:
         raise UsageError("--renew goes with --measure: what is renewed is timed again")
-    if len({Path(folder).resolve().name for folder in asked.families}) < len(asked.families):
-        raise UsageError(f"--family names one folder a family: {', '.join(asked.families)} are of one name")
+    if len({Path(folder).resolve().name for folder in request.families}) < len(request.families):
+        raise UsageError(f"--family names one folder a family: {', '.join(request.families)} are of one name")
     results: list[Result] = []
-    for path in asked.files:
-        for result in _file(asked, path):
+    for path in request.files:
+        for result in _file(request, path):
             results.append(result)
             out.print(str(result), markup=False)
     if refused := sum(bool(result.trouble) for result in results):
@@ -97,10 +97,10 @@ def check(asked: Check, out: Console) -> None:
         )
 
 
-def _file(asked: Check, path: Path) -> Iterator[Result]:
+def _file(request: CheckRequest, path: Path) -> Iterator[Result]:
     try:
         file = read_policy_file(path)
-        given = [load_family(folder) for folder in asked.families]
+        given = [load_family(folder) for folder in request.families]
         family = next((one for one in given if one.name == file.family), None)
         if family is None and given:
             names = " or ".join(one.name for one in given)
@@ -110,29 +110,29 @@ def _file(asked: Check, path: Path) -> Iterator[Result]:
     except AutotuneError as problem:
         yield Result(path, "", str(problem))
         return
-    own, remark = _device(asked, file)
+    own, remark = _device(request, file)
     results = {name: _entry(path, family, item, own or file.device) for name, item in file.entries.items()}
-    if asked.measure and own is not None:
-        results |= _measured(asked, family, file, results)
+    if request.measure and own is not None:
+        results |= _measured(request, family, file, results)
         file = read_policy_file(path)  # what was renewed is in it: the default is stale when every entry is
     yield from results.values()
     reason = file_refusal(family, file, file.device.kind) or known_configuration(family, file.default)[1]
     yield Result(path, "default", reason, remark)
-    if asked.measure and own is None:
+    if request.measure and own is None:
         yield Result(path, "", f"cannot be measured here: {remark}")
-    elif asked.measure and (
-        missing := set(asked.workloads) - {item.workload for item in file.entries.values()}
+    elif request.measure and (
+        missing := set(request.workloads) - {item.workload for item in file.entries.values()}
     ):
         yield Result(path, min(missing), "no such entry")
 
 
-def _device(asked: Check, file: PolicyFile) -> tuple[Device | None, str]:
+def _device(request: CheckRequest, file: PolicyFile) -> tuple[Device | None, str]:
     """The device of this machine that the file is for, or None and why not."""
     kind = file.device.kind
     try:
-        backend = open_backend(asked.device if asked.device != "auto" else kind)
+        backend = open_backend(request.device if request.device != "auto" else kind)
     except DeviceError as problem:
-        why = f": {str(problem).partition(';')[0]}" if asked.measure else ""
+        why = f": {str(problem).partition(';')[0]}" if request.measure else ""
         return None, f"no {kind} device here{why}"
     found = backend.device
     backend.close()
@@ -150,42 +150,44 @@ def _entry(path: Path, family: Family, item: Entry, device: Device) -> Result:
 
 
 def _measured(
-    asked: Check, family: Family, file: PolicyFile, results: dict[str, Result]
+    request: CheckRequest, family: Family, file: PolicyFile, results: dict[str, Result]
 ) -> dict[str, Result]:
     """The accepted entries and those that may be renewed, timed again; one worker for all of them."""
     wanted = [
         name
         for name, item in file.entries.items()
-        if (not asked.workloads or item.workload in asked.workloads)
-        and (not results[name].trouble or (asked.renew and renewable(family, item, results[name].trouble)))
+        if (not request.workloads or item.workload in request.workloads)
+        and (not results[name].trouble or (request.renew and renewable(family, item, results[name].trouble)))
     ]
     if not wanted:
         return {}
     found = {}
     with launched(
-        [asked.device if asked.device != "auto" else file.device.kind], "", asked.trial_seconds
+        [request.device if request.device != "auto" else file.device.kind], "", request.trial_seconds
     ) as workers:
         opened(workers, "")
         for name in wanted:
             try:
-                found[name] = _retimed(asked, workers, family, file.entries[name], results[name])
+                found[name] = _retimed(request, workers, family, file.entries[name], results[name])
             except AutotuneError as problem:
                 done = "renewed" if results[name].trouble else "measured"
                 found[name] = replace(results[name], trouble=f"cannot be {done}: {problem}")
     return found
 
 
-def _retimed(asked: Check, workers: Sequence[Worker], family: Family, item: Entry, result: Result) -> Result:
+def _retimed(
+    request: CheckRequest, workers: Sequence[Worker], family: Family, item: Entry, result: Result
+) -> Result:
     """What came of timing the entry's winner again, side by side with what it was compared with. One that is refused as
     stale is written with the hashes of now where its claims hold."""
     renewing = bool(result.trouble)
     configurations = needed(family, item, renewing=renewing)
     winner, control = configurations[0], family.space.control
-    study = _study(asked, workers, family, item, configurations)
+    study = _study(request, workers, family, item, configurations)
     if study is None:
         return replace(result, trouble="the workload's input is not the one it was measured on; sweep again")
     trials = {t.configuration: t for t in study.trials}
-    found = "; ".join(contradictions(item, trials, winner, control, asked.tolerance, renewing=renewing))
+    found = "; ".join(contradictions(item, trials, winner, control, request.tolerance, renewing=renewing))
     if not renewing:
         return replace(result, trouble=found, remark=figures(item, trials, winner, control))
     if found:
@@ -197,12 +199,16 @@ def _retimed(asked: Check, workers: Sequence[Worker], family: Family, item: Entr
 
 
 def _study(
-    asked: Check, workers: Sequence[Worker], family: Family, item: Entry, configurations: list[Configuration]
+    request: CheckRequest,
+    workers: Sequence[Worker],
+    family: Family,
+    item: Entry,
+    configurations: list[Configuration],
 ) -> Study | None:
     """The configurations verified and timed on the entry's workload, the best of them side by side; None when that is
     another input by now."""
     workload = load_workload(family, item.workload)
-    inputs = prepare(family, workload, paths.data_root(asked.data))
+    inputs = prepare(family, workload, paths.data_root(request.data))
     if inputs.digest != item.workload_digest:
         return None
     with tempfile.TemporaryDirectory(prefix="autotune-check-") as folder:

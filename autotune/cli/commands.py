@@ -5,7 +5,7 @@
 
 import errno
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,8 +14,7 @@ from typing import Annotated
 import typer
 
 from autotune import __version__
-from autotune.cli import family as cli_family
-from autotune.cli import records as cli_records
+from autotune.cli.family import lint_command, new_command
 from autotune.cli.options import (
     Allocation,
     Data,
@@ -39,6 +38,7 @@ from autotune.cli.options import (
     out,
 )
 from autotune.cli.policies import check_command, explain_command, export_command, regret_command
+from autotune.cli.records import compare, convert, import_, limits, profile
 from autotune.cli.show import doctor_command, families_command, list_command, show_command
 from autotune.declaration import load_family
 from autotune.errors import AutotuneError, Interrupted, UsageError
@@ -62,14 +62,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-app.command("families")(families_command)
-
-app.command("list")(list_command)
-
-app.command("show")(show_command)
-
-cli_family.add(app)
-
 
 @app.callback(invoke_without_command=True)
 def _version(
@@ -83,7 +75,6 @@ def _version(
         raise UsageError("name a command; autotune --help lists them")
 
 
-@app.command("sweep")
 def sweep_command(
     family: FamilyArgument,
     workload: Workload = None,
@@ -176,7 +167,6 @@ def sweep_command(
         sweeping.run(request, out, err)
 
 
-@app.command("report")
 def report_command(
     records: Annotated[
         list[str],
@@ -195,7 +185,6 @@ def report_command(
     report(records, out_, out)
 
 
-@app.command("run")
 def run_command(
     family: FamilyArgument,
     workload: Annotated[
@@ -241,17 +230,29 @@ def run_command(
         allocation)  # fmt: skip
 
 
-app.command("explain")(explain_command)
+COMMANDS: Mapping[str, Callable[..., None]] = {  # in the order in which --help lists them
+    "families": families_command,
+    "list": list_command,
+    "show": show_command,
+    "new": new_command,
+    "lint": lint_command,
+    "sweep": sweep_command,
+    "report": report_command,
+    "run": run_command,
+    "explain": explain_command,
+    "check": check_command,
+    "regret": regret_command,
+    "export": export_command,
+    "compare": compare,
+    "convert": convert,
+    "import": import_,
+    "profile": profile,
+    "limits": limits,
+    "doctor": doctor_command,
+}
 
-app.command("check")(check_command)
-
-app.command("regret")(regret_command)
-
-app.command("export")(export_command)
-
-cli_records.add(app)
-
-app.command("doctor")(doctor_command)
+for _name, _command in COMMANDS.items():
+    app.command(_name)(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""The commands for families of one's own: new, lint. ``add`` puts them on the command line."""
+"""The commands for families of one's own: new, lint."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,16 +7,10 @@ import typer
 
 from autotune.cli.options import out
 
-__all__ = ["add"]
+__all__ = ["lint_command", "new_command"]
 
 
-def add(app: typer.Typer) -> None:
-    """Register the commands on ``app``."""
-    for command in (new, lint):
-        app.command(command.__name__)(command)
-
-
-def new(
+def new_command(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Small letters, digits and _; the folder is made as ./NAME.")
     ],
@@ -31,14 +25,13 @@ def new(
     print_made(folder, made, out)
 
 
-def lint(
+def lint_command(
     folder: Annotated[
         str, typer.Argument(metavar="FOLDER", help="A folder with a family.yaml, or a family's name.")
     ],
     strict: Annotated[bool, typer.Option("--strict", help="Warnings fail too.")] = False,
 ) -> None:
     """Check a family without a GPU or a compiler. Exit code 0 without errors, 3 with them."""
-    from autotune.cli.lint.lint import lint as findings_of
-    from autotune.cli.lint.lint import print_findings
+    from autotune.cli.lint import lint, print_findings
 
-    print_findings(findings_of(folder), folder, strict, out)
+    print_findings(lint(folder), folder, strict, out)

@@ -83,10 +83,10 @@ def check_command(
     trial_seconds: TrialSeconds = 120,
 ) -> None:
     """Whether these policy files would be accepted here. Exit code 8 when anything in them is refused."""
-    from autotune.cli.check import Check, check, policy_files
+    from autotune.cli.check import CheckRequest, check, policy_files
 
     check(
-        Check(
+        CheckRequest(
             files=policy or policy_files(policies),
             families=tuple(family or ()),
             device=device,
@@ -150,10 +150,10 @@ def export_command(
     data: Data = None,
 ) -> None:
     """The winners as CUDA C++ for programs without Python. C++17: kernels, layouts, dispatch table, an example."""
-    from autotune.export import Request, export
+    from autotune.export import ExportRequest, export
 
     export(
-        Request(
+        ExportRequest(
             family=load_family(family),
             devices=tuple(device),
             folder=folder,

@@ -1,4 +1,4 @@
-"""The commands on records: compare, convert, import, profile, limits. ``add`` puts them on the command line."""
+"""The commands on records: compare, convert, import, profile, limits."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ import typer
 from autotune.cli.options import Data, DeviceOption, FamilyArgument, out
 from autotune.errors import UnknownName, UsageError
 
-__all__ = ["add"]
+__all__ = ["compare", "convert", "import_", "limits", "profile"]
 
 
 _FORMATS = ("kernel-tuner", "t4", "csv")
@@ -24,12 +24,6 @@ Record = Annotated[
 ]
 
 OutFolder = Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where the files go.")]
-
-
-def add(app: typer.Typer) -> None:
-    """Register the commands on ``app``."""
-    for command in (compare, convert, import_, profile, limits):
-        app.command(command.__name__.rstrip("_"))(command)
 
 
 def compare(

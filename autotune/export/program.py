@@ -31,7 +31,7 @@ from autotune.policy import PolicyFile, file_name
 from autotune.policy import read_policy_file as read
 from autotune.record import OBJECTIVES
 
-__all__ = ["Request", "export", "included"]
+__all__ = ["ExportRequest", "export", "included"]
 
 
 _HERE = Path(__file__).parent
@@ -40,7 +40,7 @@ _MOST_EXAMPLE_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class ExportRequest:
     """What is to be exported: the policy files of ``devices`` by name (nvidia-h200), with an example on ``workload``
     (the family's default), into ``folder``."""
 
@@ -53,7 +53,7 @@ class Request:
     data: Path | None = None
 
 
-def export(request: Request, out: Console) -> None:
+def export(request: ExportRequest, out: Console) -> None:
     """Write the files. Raises FamilyError, PolicyFileError, WorkloadError, and StoreError for a folder that cannot be
     written or holds something else."""
     family = request.family
@@ -96,7 +96,7 @@ def export(request: Request, out: Console) -> None:
         out.print(f"left out  {item}", markup=False)
 
 
-def _policy_file(request: Request, name: str) -> PolicyFile:
+def _policy_file(request: ExportRequest, name: str) -> PolicyFile:
     folders = paths.policy_folders(request.policies, request.family.folder)
     for folder in folders:
         path = folder / file_name(request.family.name, name)
@@ -128,7 +128,7 @@ def _small_enough(family: Family, workload: str, inputs: Inputs) -> None:
 
 
 def _write(
-    request: Request, context: dict[str, Any], inputs: Inputs, expected: dict[str, NDArray[Any]]
+    request: ExportRequest, context: dict[str, Any], inputs: Inputs, expected: dict[str, NDArray[Any]]
 ) -> list[Path]:
     family, folder = request.family, request.folder
     environment = jinja2.Environment(

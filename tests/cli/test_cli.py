@@ -338,6 +338,21 @@ def test_importing_the_package_and_the_dispatcher_is_light() -> None:
     assert not loaded & heavy
 
 
+def test_help_is_light() -> None:
+    program = (
+        "import sys, json; from autotune.__main__ import entry_point; sys.argv[1:] = ['--help']\n"
+        "try: entry_point()\n"
+        "finally: print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in json.loads(done.stderr)}
+    assert "Exit codes" in done.stdout
+    assert not loaded & {"optuna", "pandas", "plotly", "jinja2", "jsonschema", "sqlalchemy", "scipy"}
+    assert not {"autotune.sweep", "autotune.record", "autotune.policy", "autotune.dispatch"} & {
+        *json.loads(done.stderr)
+    }
+
+
 # ---- Ctrl-C
 
 

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from lint_mistakes import CONSTRAINTS, MISTAKES, POLICIES, PYTHON, SOURCE, WORKLOAD, YAML, Mistake
 
 from autotune.cli.commands import main
-from autotune.cli.lint import findings
+from autotune.cli.lint import findings, lint
 from autotune.cli.lint.findings import Finding, blanked
-from autotune.cli.lint.lint import lint
 from autotune.cli.new import new_family
 from autotune.declaration.family import families
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import autotune
 from autotune.cli.commands import main
-from autotune.cli.lint.lint import lint
+from autotune.cli.lint import lint
 from autotune.cli.new import PLACEHOLDER, TEMPLATE, named, new_family
 from autotune.compile.variant import default_header
 from autotune.declaration import family
