@@ -21,7 +21,7 @@ from autotune.declaration.expression import Expression, Value
 from autotune.declaration.host_code import host_code
 from autotune.declaration.parse import Kernel, Option, Scalar, parse
 from autotune.declaration.source_files import hashed, sources, together
-from autotune.declaration.space import AS_GIVEN, Space
+from autotune.declaration.space import AS_GIVEN, Policy, Space
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
 from autotune.files import bundled, include_dir
 from autotune.layout import Data
@@ -88,6 +88,10 @@ class Family:
     def cleared(self, names: Mapping[str, Any]) -> list[str]:
         """The arrays that a launch needs cleared first, with ``names`` bound."""
         return [name for name, condition in self.zero.items() if condition.evaluate(names)]
+
+    def reordering(self, configuration: Mapping[str, Any]) -> list[Policy]:
+        """The order policies whose value in ``configuration`` permutes something."""
+        return [p for p in self.space.order_policies if configuration[p.name] in self.orders]
 
     @property
     def constants(self) -> frozenset[str]:

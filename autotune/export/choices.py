@@ -103,7 +103,6 @@ def chosen(family: Family, files: Sequence[PolicyFile], objective: str = "kernel
     the host, PolicyFileError when nothing of a file would be used."""
     _needs_no_python(family)
     found = Choices(family)
-    wanted = accuracy_asked(family)
     for file in files:
         if file.device.kind != "cuda":
             raise PolicyFileError(
@@ -120,10 +119,8 @@ def chosen(family: Family, files: Sequence[PolicyFile], objective: str = "kernel
                 f"{device}: entries of another objective than {objective}: {', '.join(others)}"
             )
         for item in sorted(counted.values(), key=lambda e: e.name):
-            configuration, reason = known_configuration(family, item.configuration)
+            configuration, reason = _usable(family, item.configuration)
             reason = stale(family, item) or reason
-            if not reason and configuration is not None:
-                reason = other_accuracy(family, configuration, wanted) or _reordered(family, configuration)
             if reason or configuration is None:
                 found.left_out.append(f"{device}: entry {item.name}: {reason}")
                 continue
@@ -168,12 +165,19 @@ def _needs_no_python(family: Family) -> None:
                 raise FamilyError(f"family {family.name} cannot be exported: {name} has more than 8 axes")
 
 
+def _usable(family: Family, values: Mapping[str, Any]) -> tuple[Configuration | None, str]:
+    """The configuration, and why it is not exported where it is not."""
+    configuration, reason = known_configuration(family, values)
+    if configuration is None:
+        return None, reason
+    reason = reason or other_accuracy(family, configuration, accuracy_asked(family))
+    return configuration, reason or _reordered(family, configuration)
+
+
 def _reordered(family: Family, configuration: Configuration) -> str:
     """Why the configuration needs the family's Python; empty when it does not."""
-    known = family.orders
-    for policy in family.space.policies:
-        if policy.layout == "order" and configuration[policy.name] in known:
-            return f"{policy.name}={configuration[policy.name]} is an order that family.py computes"
+    for policy in family.reordering(configuration):
+        return f"{policy.name}={configuration[policy.name]} is an order that family.py computes"
     return ""
 
 
@@ -201,10 +205,7 @@ def _named(rule: str, options: Mapping[str, Any]) -> str:
 
 def _default(found: Choices, file: PolicyFile, device: str, capability: int) -> None:
     family = found.family
-    configuration, reason = known_configuration(family, file.default)
-    if configuration is not None:
-        reason = reason or other_accuracy(family, configuration, accuracy_asked(family))
-        reason = reason or _reordered(family, configuration)
+    configuration, reason = _usable(family, file.default)
     if reason or configuration is None:
         found.left_out.append(f"{device}: the default: {reason}")
         return

@@ -175,20 +175,35 @@ def _combinations(declared: Declared, first: str, second: str) -> set[tuple[Any,
 def _left_of(declared: Declared, names: Set[str]) -> Sequence[Configuration]:
     """What constraints leave of the policies of those names and of all that are linked with them; nothing where more
     than ``_MOST`` configurations would have to be looked at."""
-    linked, constraints = {*names}, []
-    read = [(item, _names(str(item["require"]))) for item in declared.content.get("constraints", ())]
-    read = [(item, names) for item, names in read if names <= declared.policies.keys()]
-    while more := [one for one in read if one[1] & linked and one not in constraints]:
-        constraints += more
-        linked = linked.union(*(names for _, names in more))
-    policies = tuple(
-        Policy(key, tuple(v["values"]), v["default"]) for key, v in declared.policies.items() if key in linked
-    )
-    rules = tuple(Constraint(Expression(str(item["require"])), item["reason"]) for item, _ in constraints)
     try:
-        return listed(Space(policies, rules), _MOST) or ()
+        return listed(_linked(declared, names), _MOST) or ()
     except FamilyError:
         return ()  # the constraints are told of by themselves
+
+
+def _linked(declared: Declared, names: Set[str]) -> Space:
+    """Of the policies of those names and all that constraints on policies alone link with them. Raises FamilyError."""
+    linked, kept = {*names}, []
+    left = [c for c in _constraints_of(declared) if c.require.names <= declared.policies.keys()]
+    while more := [c for c in left if c.require.names & linked]:
+        left = [c for c in left if c not in more]
+        kept += more
+        linked = linked.union(*(c.require.names for c in more))
+    return _space(declared, linked, kept)
+
+
+def _constraints_of(declared: Declared) -> list[Constraint]:
+    """In the order in which they are declared."""
+    items = enumerate(declared.content.get("constraints", ()), 1)
+    return [
+        Constraint(Expression(str(item["require"]), f"constraint {i}"), item["reason"]) for i, item in items
+    ]
+
+
+def _space(declared: Declared, names: Set[str], constraints: Sequence[Constraint] = ()) -> Space:
+    chosen = {key: value for key, value in declared.policies.items() if key in names}
+    policies = (Policy(key, tuple(value["values"]), value["default"]) for key, value in chosen.items())
+    return Space(tuple(policies), tuple(constraints))
 
 
 def _blocks(declared: Declared) -> Iterator[Finding]:
@@ -198,13 +213,8 @@ def _blocks(declared: Declared) -> Iterator[Finding]:
         names = {name for text in texts for name in _names(text)}
         if not names <= declared.policies.keys():
             continue
-        read = tuple(
-            Policy(key, tuple(v["values"]), v["default"])
-            for key, v in declared.policies.items()
-            if key in names
-        )
         try:
-            sizes = _threads(texts, names, listed(Space(read), _MOST) or ())
+            sizes = _threads(texts, names, listed(_space(declared, names), _MOST) or ())
             if names and any(size > _THREADS for size in sizes.values()):  # constraints may exclude those
                 sizes = _threads(texts, names, _left_of(declared, names))
         except FamilyError:
@@ -247,21 +257,15 @@ def _constraints(declared: Declared) -> Iterator[Finding]:
 def _left(declared: Declared) -> Iterator[Finding]:
     """Each constraint by itself and against the defaults, then all that are linked by the policies they read. More than
     ``_MOST`` combinations of linked policies are not looked at."""
-    policies = tuple(Policy(key, tuple(v["values"]), v["default"]) for key, v in declared.policies.items())
-    control = Space(policies).control
-    spaces: list[Space] = []
-    for i, item in enumerate(declared.content.get("constraints", ())):
-        constraint = Constraint(Expression(str(item["require"]), f"constraint {i + 1}"), item["reason"])
+    control = _space(declared, declared.policies.keys()).control
+    linked: dict[str, None] = {}
+    for i, constraint in enumerate(_constraints_of(declared)):
         read = constraint.require.names
         if not read <= control.keys():
             continue
-        linked = [space for space in spaces if read & {policy.name for policy in space.policies}]
-        spaces = [space for space in spaces if space not in linked]
-        names = read.union(*({policy.name for policy in space.policies} for space in linked))
-        before = tuple(known for space in linked for known in space.constraints)
-        spaces.append(Space(tuple(p for p in policies if p.name in names), (*before, constraint)))
+        linked |= dict.fromkeys(sorted(read))
         what = ""
-        if listed(Space(tuple(p for p in policies if p.name in read), (constraint,)), _MOST) == ():
+        if listed(_space(declared, read, [constraint]), _MOST) == ():
             what = "no configuration meets it, so everything is excluded: correct it, or widen the values it reads"
         elif not constraint.require.evaluate(control):
             what = f"the defaults break it ({control.id}): change a default, as all others are compared with them"
@@ -269,7 +273,9 @@ def _left(declared: Declared) -> Iterator[Finding]:
             text = f"constraint `{constraint.require.text}` ({constraint.reason}): {what}"
             yield declared.found("excluded", text, "constraints", i, "require")
             return
-    for space in spaces:
+    while linked:
+        space = _linked(declared, {next(iter(linked))})
+        linked = {name: None for name in linked if name not in {policy.name for policy in space.policies}}
         yield from _absent(declared, space)
 
 
