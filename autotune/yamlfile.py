@@ -5,6 +5,9 @@ what is wrong, what is allowed.
 """
 
 import json
+import math
+import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,7 @@ import yaml
 
 from autotune.errors import AutotuneError, suggestion
 
-__all__ = ["check", "explained", "nodes", "read", "unknown_keys"]
+__all__ = ["check", "explained", "fault", "nodes", "read", "unknown_keys"]
 
 
 _LARGEST = 4 << 20  # bytes; a hundred times any real file, small enough to parse in seconds
@@ -103,6 +106,64 @@ def schema(name: str) -> dict[str, Any]:
     """The published JSON schema ``name`` (family, workload, policy)."""
     loaded: dict[str, Any] = json.loads((Path(__file__).parent / "schemas" / f"{name}.json").read_text())
     return loaded
+
+
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "object": (dict,), "array": (list,), "string": (str,), "integer": (int,), "number": (int, float),
+    "null": (type(None),),
+}  # fmt: skip
+
+SMALLEST, LARGEST = (
+    1e-30,
+    1e30,
+)  # sizes of a number that is not 0: what is computed from several then has a value
+
+
+def fault(value: Any, name: str) -> str:
+    """What of ``value`` breaks schema ``name``, or is a number beyond all reason; empty where nothing does. It knows
+    the words that schemas of run-time files use, and spares a dispatcher jsonschema, whose texts (``check``) say
+    more."""
+    return _fault(value, schema(name), schema(name).get("$defs", {}), "")
+
+
+def _fault(value: Any, rules: Mapping[str, Any], shared: Mapping[str, Any], place: str) -> str:
+    if "$ref" in rules:
+        rules = shared[rules["$ref"].rpartition("/")[2]]
+    where = place or "top level"
+    kinds = rules.get("type", ())
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if kinds and (isinstance(value, bool) or not any(isinstance(value, _KINDS[kind]) for kind in kinds)):
+        return f"{where} is {value!r:.40}, not of type {' or '.join(kinds)}"
+    if value not in rules.get("enum", [value]) or (isinstance(value, bool) and "enum" in rules):
+        return f"{where} is {value!r:.40}, not one of {rules['enum']}"
+    if "oneOf" in rules and sum(not _fault(value, each, shared, place) for each in rules["oneOf"]) != 1:
+        return f"{where} has none, or more than one, of the forms that it may have"
+    if isinstance(value, str) and not re.search(rules.get("pattern", ""), value):
+        return f"{where} is {value!r:.40}, not of the form {rules['pattern']}"
+    if kinds and isinstance(value, (int, float)):
+        least, above = rules.get("minimum", -LARGEST), rules.get("exclusiveMinimum", -math.inf)
+        if not (value == 0 or SMALLEST <= abs(value) <= LARGEST) or value < least or value <= above:
+            allowed = f"between {SMALLEST:g} and {LARGEST:g}, or 0, and at least {least:g}"
+            return f"{where} is {value!r:.40}, not a number {allowed}"
+    if isinstance(value, list):
+        inner = ((f"{where}: {i}", each, rules.get("items", {})) for i, each in enumerate(value))
+        return next(filter(None, (_fault(each, of, shared, at) for at, each, of in inner)), "")
+    return _fault_of_keys(value, rules, shared, place) if isinstance(value, dict) else ""
+
+
+def _fault_of_keys(
+    value: Mapping[Any, Any], rules: Mapping[str, Any], shared: Mapping[str, Any], place: str
+) -> str:
+    if missing := [key for key in rules.get("required", ()) if key not in value]:
+        return f"{place or 'top level'} has no {missing[0]}"
+    for key, each in value.items():
+        at = f"{place} {key}".lstrip()
+        of = rules.get("properties", {}).get(key, rules.get("additionalProperties", {}))
+        if of is False:
+            return f"{at} is an unknown key"
+        if found := _fault(each, of, shared, at):
+            return found
+    return ""
 
 
 def check(content: dict[str, Any], name: str, path: Path, error: type[AutotuneError]) -> None:

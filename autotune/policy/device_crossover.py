@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from autotune import yamlfile
 from autotune.declaration import Family
 from autotune.policy.file import Crossover, Entry, PolicyFile
 
@@ -61,7 +62,7 @@ def crossover(cpu: PolicyFile, gpu: PolicyFile) -> Crossover | None:
     """Where ``gpu`` overtakes ``cpu``, from the workloads with the same input that both were tuned on; None when there
     is none. The threshold is the one that errs least (sum of the logarithms of the slowdowns) on those; it lies where
     the two times meet, were they straight lines between its neighbours on logarithmic scales. 0: the GPU is always
-    faster; infinite: never."""
+    faster; ``yamlfile.LARGEST``, the largest number of a policy file: never."""
     both = sorted(
         (
             gpu.entries[name].operations,
@@ -84,7 +85,7 @@ def crossover(cpu: PolicyFile, gpu: PolicyFile) -> Crossover | None:
     if at == 0:
         return Crossover(device=device, below=0.0, workloads=names)
     if at == len(both):
-        return Crossover(device=device, below=math.inf, workloads=names)
+        return Crossover(device=device, below=yamlfile.LARGEST, workloads=names)
     (low, low_ratio, _), (high, high_ratio, _) = both[at - 1], both[at]
     rises = high_ratio > low_ratio
     share = min(1.0, max(0.0, -low_ratio / (high_ratio - low_ratio))) if rises else 0.5

@@ -15,11 +15,10 @@ from typing import Any
 import yaml
 
 from autotune import yamlfile
-from autotune.declaration import Configuration
-from autotune.errors import PolicyFileError, UnknownName
+from autotune.errors import PolicyFileError
 from autotune.files import replaced
 from autotune.hardware import Device
-from autotune.record import OBJECTIVES, objective_ms
+from autotune.record import objective_ms
 
 __all__ = [
     "SCHEMA",
@@ -41,11 +40,7 @@ SCHEMA = 2
 
 _READ = (1, 2)  # 1 had no features of scalars, no needs, no rule, no crossover
 
-_SMALLEST, _LARGEST, _MOST = 1e-30, 1e30, 2**63 - 1
-
 _LONGEST = 200  # characters of a device's name
-
-_FAMILY = re.compile("[a-z][a-z0-9_]*")
 
 _CAPABILITY = re.compile(r"(\d+\.\d)?")
 
@@ -188,35 +183,31 @@ def parsed(content: dict[str, Any], path: Path) -> PolicyFile:
             "folder with --policies"
         )
     try:
+        if wrong := yamlfile.fault(content, "policy"):
+            raise ValueError(wrong)
         return _policy_file(content, path)
-    except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as problem:
-        # The published schema names the place best; it is only consulted now, since jsonschema takes long to load.
-        # It cannot order the places where numbers and words are keys side by side, nor compute with every number.
+    except (KeyError, TypeError, ValueError, RecursionError) as problem:
+        # jsonschema names the place best; it is only asked now, since it takes long to load. It cannot order the places
+        # where numbers and words are keys side by side, nor compute with every number.
         with suppress(TypeError, ValueError, ArithmeticError):
             yamlfile.check(content, "policy", path, PolicyFileError)
-        raise PolicyFileError(f"{path}: not a policy file: {type(problem).__name__}: {problem}") from None
+        raise PolicyFileError(f"{path}: not a policy file: {problem}") from None
 
 
-def _policy_file(content: dict[str, Any], path: Path) -> PolicyFile:
-    given = content.get("entries")  # a file written by hand may have none
-    entries = {
-        str(name): _entry(str(name), value) for name, value in ({} if given is None else given).items()
-    }
-    known = {"schema", "rule", *(f.name for f in fields(PolicyFile))} - {"neighbours", "path"}
-    if unknown := content.keys() - known:
-        raise ValueError(f"unknown key {min(map(str, unknown))!r}")
-    if not _FAMILY.fullmatch(_word("family", content["family"])):
-        raise ValueError(f"family is {content['family']!r}, not a family's name")
-    _configuration("default", content["default"])
+def _policy_file(content: Mapping[str, Any], path: Path) -> PolicyFile:
+    """Of what the schema accepts."""
+    rule, crossovers = content.get("rule"), content.get("crossovers", {})
     return PolicyFile(
         family=content["family"],
         device=_device(content["device"]),
-        entries=entries,
+        entries={
+            str(name): _entry(str(name), value) for name, value in (content.get("entries") or {}).items()
+        },
         default=content["default"],
-        default_regret=_number("default_regret", content.get("default_regret", 0.0)),
-        default_over=_words("default_over", content.get("default_over", [])),
-        neighbours=_neighbours(content["rule"]) if "rule" in content else None,
-        crossovers={str(k): _crossover(str(k), v) for k, v in content.get("crossovers", {}).items()},
+        default_regret=content.get("default_regret", 0.0),
+        default_over=content.get("default_over", []),
+        neighbours=_neighbours(rule) if rule else None,
+        crossovers={str(name): Crossover(device=str(name), **value) for name, value in crossovers.items()},
         path=path,
     )
 
@@ -228,12 +219,16 @@ def device_told(kind: str, name: str, compute_capability: str = "", driver: str 
 
 
 def _device(content: Mapping[str, Any]) -> Device:
-    told = {key: _line(f"device {key}", content[key]) for key in _DEVICE if key in content}
-    if told["kind"] not in ("cpu", "cuda"):
-        raise ValueError(f"device kind is {told['kind']!r}, not cpu or cuda")
-    if not _CAPABILITY.fullmatch(told.get("compute_capability", "")):
-        raise ValueError(f"device compute_capability is {told['compute_capability']!r}, not of the form 9.0")
-    return device_told(**told)
+    for key, value in content.items():
+        if len(value) > _LONGEST or not value.isprintable():
+            raise ValueError(
+                f"device {key} is {value!r:.40}, not one line of at most {_LONGEST} printable characters"
+            )
+    if not _CAPABILITY.fullmatch(content.get("compute_capability", "")):
+        raise ValueError(
+            f"device compute_capability is {content['compute_capability']!r}, not of the form 9.0"
+        )
+    return device_told(**content)
 
 
 def entry_name(workload: str, accuracy: str, objective: str) -> str:
@@ -243,8 +238,7 @@ def entry_name(workload: str, accuracy: str, objective: str) -> str:
 
 
 def _entry(name: str, content: Mapping[str, Any]) -> Entry:
-    found = Entry(**{**content, "name": name, "workload": name})
-    _check_entry(found)
+    found = Entry(name=name, workload=name, **content)
     workload = name.removesuffix(f" ({found.objective})").removesuffix(f" ({found.accuracy})")
     return replace(found, workload=workload)
 
@@ -253,95 +247,8 @@ def _neighbours(content: Mapping[str, Any]) -> Neighbours | None:
     """The file's ``rule``; None for a decision tree, which earlier versions wrote: the nearest entry does better."""
     if ("tree" in content) == ("neighbours" in content):
         raise ValueError("rule: give neighbours with weights")
-    if unknown := content.keys() - {"options", "left_out", "accuracy", "tree", "neighbours", "weights"}:
-        raise ValueError(f"rule: unknown key {min(map(str, unknown))!r}")
-    found = Neighbours(
-        options=dict(content["options"]),
-        left_out={str(k): _number("rule: left_out", v) for k, v in content["left_out"].items()},
-        accuracy=_word("rule: accuracy", content.get("accuracy", "")),
-        count=_whole("rule: neighbours", content.get("neighbours", 1), 1),
-        weights={str(k): _number("rule: weights", v) for k, v in content.get("weights", {}).items()},
-    )
-    return None if "tree" in content else found
-
-
-def _crossover(device: str, content: Mapping[str, Any]) -> Crossover:
-    below = _number(f"crossover {device}: below", content["below"])
-    return Crossover(device=device, below=below, workloads=_words("workloads", content.get("workloads", [])))
-
-
-# -- what a person may have mistyped ------------------------------------------------------------------------
-
-
-def _check_entry(item: Entry) -> None:
-    place = f"entry {item.name}"
-    for name in ("median_ms", "spread", "runner_up_ms", "margin_over_control", "operations", "transform_ms",
-                 "transfer_ms"):  # fmt: skip
-        if _number(f"{place}: {name}", getattr(item, name)) < 0 or (
-            name == "median_ms" and item.median_ms <= 0
-        ):
-            raise ValueError(f"{place}: {name} is {getattr(item, name)}; a time is above 0")
-    for name in ("features", "regret_with"):
-        for key, value in getattr(item, name).items():
-            _number(f"{place}: {name} {key}", value)
-    if item.objective not in OBJECTIVES:
-        raise ValueError(str(UnknownName("objective", item.objective, OBJECTIVES, place)))
-    _whole(f"{place}: break_even", item.break_even, 0)
-    dict(item.renewed_from), dict(item.searched)
-    for size in item.proved.get("sizes", []):
-        for extent, value in size.items():
-            _number(f"{place}: proved for {extent}", value)
-    for kernel, needs in item.needs.items():
-        for key, value in needs.items():
-            _whole(f"{place}: needs {kernel} {key}", value, 0)
-    _whole(f"{place}: samples", item.samples, 1)
-    _configuration(f"{place}: configuration", item.configuration)
-    dict(item.options), dict(item.protocol), dict(item.libraries)
-    _words(f"{place}: tie_set", item.tie_set)
-    for name in ("accuracy", "runner_up", "break_even_with", "renewed", "binding_resource", "source_digest",
-                 "layouts_digest", "space_digest", "workload_digest", "compiler", "driver", "autotune",
-                 "date", "sanitizer"):  # fmt: skip
-        _word(f"{place}: {name}", getattr(item, name))
-
-
-def _number(place: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{place} is {value!r}, not a number")
-    if value and not _SMALLEST <= abs(value) <= _LARGEST:  # so that what is computed from several has a value
-        raise ValueError(
-            f"{place} is {value!r:.40}, not a number between {_SMALLEST:g} and {_LARGEST:g}, or 0"
-        )
-    return value
-
-
-def _whole(place: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST:
-        raise ValueError(f"{place} is {value!r:.40}, not a whole number from {least} to {_MOST}")
-    return value
-
-
-def _word(place: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{place} is {value!r}, not a word (quote it)")
-    return value
-
-
-def _line(place: str, value: Any) -> str:
-    if len(_word(place, value)) > _LONGEST or not value.isprintable():
-        raise ValueError(f"{place} is {value!r:.40}, not one line of at most {_LONGEST} printable characters")
-    return str(value)
-
-
-def _words(place: str, value: Any) -> list[str]:
-    if not isinstance(value, list):
-        raise TypeError(f"{place} is {value!r}, not a list")
-    return [_word(place, item) for item in value]
-
-
-def _configuration(place: str, value: Any) -> None:
-    for name, choice in Configuration(value).items():
-        if isinstance(choice, bool) or not isinstance(choice, (int, str)):
-            raise TypeError(f"{place}: {name} is {choice!r:.40}, not a word or a whole number")
+    told = {key: value for key, value in content.items() if key not in ("tree", "neighbours")}
+    return None if "tree" in content else Neighbours(count=content["neighbours"], **told)
 
 
 def content(file: PolicyFile) -> dict[str, Any]:

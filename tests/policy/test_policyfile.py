@@ -22,6 +22,7 @@ from autotune.policy.merge import merged, update
 from autotune.record.store import Store
 from autotune.record.study import Study
 from autotune.record.trial import Trial
+from autotune.yamlfile import LARGEST
 
 
 @pytest.fixture
@@ -272,16 +273,18 @@ def cpu_study(study: Study, name: str, digest: str, work: float, ms: float, kind
     return replace(changed, device="cpu-fake-cpu" if kind == "cpu" else study.device)
 
 
-def test_the_crossover_is_found_whichever_was_swept_last(study: Study, tmp_path: Path) -> None:
-    # The transform takes next to nothing here; times of 0.2 ms and less win over every other configuration.
-    study = replace(
-        study,
-        trials=tuple(
-            replace(t, measurement=replace(t.measurement, transform_ms=0.0, transfer_ms=0.0))
-            for t in study.trials
-            if t.measurement
-        ),
+def without_layout_costs(study: Study) -> Study:
+    """As where a transform takes next to nothing; times of 0.2 ms and less win over every other configuration."""
+    trials = (
+        replace(t, measurement=replace(t.measurement, transform_ms=0.0, transfer_ms=0.0))
+        for t in study.trials
+        if t.measurement
     )
+    return replace(study, trials=tuple(trials))
+
+
+def test_the_crossover_is_found_whichever_was_swept_last(study: Study, tmp_path: Path) -> None:
+    study = without_layout_costs(study)
     cpu = [cpu_study(study, f"w{n}", str(n), n, n / 1e4, "cpu") for n in (100, 1000, 10000 // 10 * 9)]
     gpu = [cpu_study(study, f"w{n}", str(n), n, 0.05, "cuda") for n in (100, 1000, 9000)]
     for order in ((cpu, gpu), (gpu, cpu)):
@@ -292,6 +295,13 @@ def test_the_crossover_is_found_whichever_was_swept_last(study: Study, tmp_path:
         # 1000 operations take 0.1 ms on the cpu, 100 take 0.01 ms: they meet at 0.05 ms, between the two.
         assert found.below == pytest.approx(500, rel=0.01)
         assert found.workloads == ["w100", "w1000", "w9000"]
+
+
+def test_a_gpu_that_never_overtakes_leaves_a_file_that_can_be_read(study: Study, tmp_path: Path) -> None:
+    study = without_layout_costs(study)
+    update(tmp_path, [cpu_study(study, f"w{n}", str(n), n, 1e-6, "cpu") for n in (100, 1000)])
+    path = update(tmp_path, [cpu_study(study, f"w{n}", str(n), n, 0.05, "cuda") for n in (100, 1000)])
+    assert read(path).crossovers["cpu-fake-cpu"].below == LARGEST
 
 
 # -- several writers, and places that cannot be written -----------------------------------------------------
