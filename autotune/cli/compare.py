@@ -11,7 +11,7 @@ from autotune.declaration import Configuration
 from autotune.errors import Regression, StoreError
 from autotune.figures import duration
 from autotune.files import clean, csv_text, write_text
-from autotune.policy import Comparison, Moved, compare, read_side
+from autotune.policy import Change, Comparison, comparisons, read_side
 
 _SHOWN = 10
 
@@ -24,7 +24,7 @@ def compare_records(
     PolicyFileError."""
     if table is not None and table.suffix != ".csv":
         raise StoreError(f"--out {table}: the name must end in .csv")
-    found = compare(read_side(a), read_side(b))
+    found = comparisons(read_side(a), read_side(b))
     for one in found:
         _print(one, out)
     if table is not None:
@@ -80,7 +80,7 @@ def _short(one: str, control: str) -> str:
     return Configuration(_values(one)).changes(_values(control))
 
 
-def _other(row: Moved, control: str) -> str:
+def _other(row: Change, control: str) -> str:
     """B's configuration: what is other than in A, where both are known."""
     if row.a == row.b:
         return "the same"
@@ -90,7 +90,7 @@ def _other(row: Moved, control: str) -> str:
     return ", ".join(f"{name}={value}" for name, value in b.items() if a[name] != value)
 
 
-def _figures(row: Moved) -> tuple[str, ...]:
+def _figures(row: Change) -> tuple[str, ...]:
     times = (duration(ms) if ms is not None else "-" for ms in (row.a_ms, row.b_ms))
     change = f"{100 * row.change:+.1f} %" if row.change is not None else ""
     noise = f"{100 * row.noise:.1f} %" if row.noise is not None else ""
@@ -102,7 +102,7 @@ def _figures(row: Moved) -> tuple[str, ...]:
     )
 
 
-def _said(row: Moved) -> str:
+def _said(row: Change) -> str:
     if row.change is None:
         return f"{row.role} was timed in A alone"
     return f"{row.role} {100 * row.change:+.1f} %"

@@ -20,7 +20,7 @@ from autotune.hardware import Device
 from autotune.policy import Candidate, Entry, Policies, candidates, choose, feature_values, file_name, find
 from autotune.policy import read_policy_file as read
 
-__all__ = ["device_named", "explain", "print_chain"]
+__all__ = ["explain"]
 
 
 _HERE = ("auto", "cpu", "cuda")  # devices that are no policy file's name

@@ -23,7 +23,7 @@ from autotune.policy import (
     stale,
 )
 
-__all__ = ["Choices", "Row", "Winner", "chosen"]
+__all__ = ["Choices", "Winner", "chosen", "identifier"]
 
 
 _KEYWORDS = frozenset(

@@ -27,17 +27,17 @@ from autotune.policy.neighbours import Regrets, among_neighbours, mean_regret, s
 from autotune.policy.selection import Candidate, Policies, candidates, choose, find, of_objective, untuned
 
 if TYPE_CHECKING:
-    from autotune.policy.comparison import Comparison, Moved, compare, read_side
+    from autotune.policy.comparison import Change, Comparison, comparisons, read_side
     from autotune.policy.merge import locked, merged, new_entries, put, update
     from autotune.policy.renewal import contradictions, figures, needed, renewable, renewed
 
 __all__ = [
     "Candidate",
+    "Change",
     "Comparison",
     "Crossover",
     "Entry",
     "Features",
-    "Moved",
     "Neighbours",
     "Policies",
     "PolicyFile",
@@ -46,7 +46,7 @@ __all__ = [
     "among_neighbours",
     "candidates",
     "choose",
-    "compare",
+    "comparisons",
     "contradictions",
     "crossover",
     "device_told",
@@ -81,7 +81,7 @@ __all__ = [
 ]
 
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
-    "comparison": "Comparison Moved compare read_side",
+    "comparison": "Change Comparison comparisons read_side",
     "merge": "locked merged new_entries put update",
     "renewal": "contradictions figures needed renewable renewed",
 }

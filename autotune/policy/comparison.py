@@ -9,9 +9,10 @@ from typing import Literal
 
 from autotune.declaration import Configuration
 from autotune.errors import StoreError
-from autotune.record import MOST, TIE, Study, minimax, times_of
+from autotune.policy.file import read_policy_file
+from autotune.record import MOST, TIE, Study, minimax, read_record, times_of
 
-__all__ = ["Comparison", "Moved", "Side", "Timing", "compare", "read_side", "sides_of"]
+__all__ = ["Change", "Comparison", "Side", "Timing", "comparisons", "read_side", "sides_of"]
 
 
 _ONE_SAMPLE = 1.0  # what ``measure.spread`` says of a single one
@@ -40,7 +41,7 @@ class Side:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moved:
+class Change:
     """``role`` (or a configuration's id) in A and in B. ``change`` is B's time over A's, minus 1; ``noise`` what two
     such times differ by without a reason. Times are None where there are none."""
 
@@ -64,8 +65,8 @@ class Comparison:
     workload: str
     a: str
     b: str
-    named: tuple[Moved, ...]
-    every: tuple[Moved, ...]
+    named: tuple[Change, ...]
+    every: tuple[Change, ...]
     transfer: float | None
     back: float | None
     typical: float | None
@@ -73,10 +74,10 @@ class Comparison:
     only_b: int = 0
 
     @property
-    def winner(self) -> Moved:
+    def winner(self) -> Change:
         return self.named[0]
 
-    def regressions(self, threshold: float, *, every: bool = False) -> tuple[Moved, ...]:
+    def regressions(self, threshold: float, *, every: bool = False) -> tuple[Change, ...]:
         """What became slower by more than ``threshold`` (0.05: 5 %) and beyond noise: the winner, or with ``every``
         any configuration; a winner that B does not have at all is one too."""
         rows = (self.winner, *(self.every if every else ()))
@@ -93,8 +94,6 @@ def read_side(where: str) -> list[Side]:
     PolicyFileError."""
     if where.endswith((".yaml", ".yml")):
         return _of_policy_file(Path(where))
-    from autotune.record import read_record
-
     return sides_of(read_record(where))
 
 
@@ -119,7 +118,7 @@ def sides_of(studies: Sequence[Study]) -> list[Side]:
     return found
 
 
-def compare(a: Sequence[Side], b: Sequence[Side]) -> list[Comparison]:
+def comparisons(a: Sequence[Side], b: Sequence[Side]) -> list[Comparison]:
     """Workload by workload, what both have. Where either has several devices for one, only equal devices are
     compared, and a cpu never with a GPU. Raises StoreError when they have nothing in common."""
     pairs = []
@@ -147,8 +146,6 @@ def _listed(sides: Sequence[Side]) -> str:
 
 
 def _of_policy_file(path: Path) -> list[Side]:
-    from autotune.policy.file import read_policy_file
-
     read = read_policy_file(path)
     sides = []
     for name, entry in read.entries.items():
@@ -169,9 +166,9 @@ def _of_policy_file(path: Path) -> list[Side]:
 
 def _compared(a: Side, b: Side) -> Comparison:
     roles = dict.fromkeys(["winner", *a.roles, *b.roles])
-    named = [_moved(role, a, b, a.roles.get(role, ""), b.roles.get(role, "")) for role in roles]
+    named = [_change(role, a, b, a.roles.get(role, ""), b.roles.get(role, "")) for role in roles]
     common = [one for one in a.times if one in b.times]
-    every = sorted((_moved(one, a, b, one, one) for one in common), key=lambda m: (-_size(m), m.role))
+    every = sorted((_change(one, a, b, one, one) for one in common), key=lambda m: (-_size(m), m.role))
     ratios = [b.times[one].ms / a.times[one].ms for one in common if a.times[one].ms > 0]
     return Comparison(
         family=a.family, workload=a.workload, a=a.device, b=b.device, named=tuple(named), every=tuple(every),
@@ -181,12 +178,12 @@ def _compared(a: Side, b: Side) -> Comparison:
     )  # fmt: skip
 
 
-def _size(moved: Moved) -> float:
+def _size(moved: Change) -> float:
     """How far it moved, the same for half and double the time."""
     return abs(math.log1p(moved.change)) if moved.change is not None and moved.change > -1 else 0.0
 
 
-def _moved(role: str, a: Side, b: Side, in_a: str, in_b: str) -> Moved:
+def _change(role: str, a: Side, b: Side, in_a: str, in_b: str) -> Change:
     first, second = a.times.get(in_a), b.times.get(in_b)
     if first is None or second is None or not first.ms > 0:
         verdict: Verdict = "same" if first is second is None else "only A" if second is None else "only B"
@@ -195,7 +192,7 @@ def _moved(role: str, a: Side, b: Side, in_a: str, in_b: str) -> Moved:
         change, noise = second.ms / first.ms - 1, _noise(first, second)
         slower, faster = change > noise, 1 / (1 + change) - 1 > noise
         verdict = "slower" if slower else "faster" if faster else "same"
-    return Moved(
+    return Change(
         role=role, a=in_a, b=in_b, a_ms=first.ms if first else None, b_ms=second.ms if second else None,
         change=change, noise=noise, verdict=verdict,
     )  # fmt: skip

@@ -8,7 +8,7 @@ from autotune import yamlfile
 from autotune.declaration import Family
 from autotune.policy.file import Crossover, Entry, PolicyFile
 
-__all__ = ["call_ms", "crossover", "expected_ms", "operations"]
+__all__ = ["crossover", "expected_ms", "operations", "volume"]
 
 
 def operations(family: Family, sizes: Mapping[str, int], options: Mapping[str, Any],

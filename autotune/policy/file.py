@@ -21,7 +21,6 @@ from autotune.hardware import Device
 from autotune.record import objective_ms
 
 __all__ = [
-    "SCHEMA",
     "Crossover",
     "Entry",
     "Neighbours",

@@ -10,7 +10,7 @@ from report_pages import CONTROL, RESULTS, fake_study, measured
 from autotune.cli.commands import main
 from autotune.errors import StoreError
 from autotune.policy import merge as policyfile_write
-from autotune.policy.comparison import Side, Timing, compare, read_side, sides_of
+from autotune.policy.comparison import Side, Timing, comparisons, read_side, sides_of
 from autotune.record.decision import noise, time_ms
 from autotune.record.results_csv import write_results
 from autotune.record.study import Study
@@ -27,7 +27,7 @@ def scaled(study: Study, factor: float, only: str = "") -> Study:
 
 
 def one(a: Study, b: Study) -> tuple[object, ...]:
-    (found,) = compare(sides_of([a]), sides_of([b]))
+    (found,) = comparisons(sides_of([a]), sides_of([b]))
     verdicts = [m.verdict for m in found.every]
     return found, verdicts.count("slower"), verdicts.count("faster"), verdicts.count("same")
 
@@ -76,7 +76,7 @@ def test_noise_grows_with_the_spread(
         Side(family="f", workload="w", device="d", times={"x=1": Timing(ms, s)}, roles={"winner": "x=1"})
         for ms, s in zip((1.0, 1.08), spreads, strict=True)
     )
-    (found,) = compare([a], [b])
+    (found,) = comparisons([a], [b])
     assert found.winner.noise == pytest.approx(noise_)
     assert found.winner.verdict == verdict
     assert bool(found.regressions(0.05)) is (verdict == "slower")
@@ -133,19 +133,19 @@ def test_which_studies_are_compared() -> None:
         )
 
     two = [side("w", "a"), side("w", "b")]
-    assert [(c.a, c.b) for c in compare(two, two)] == [("a", "a"), ("b", "b")]
-    assert [(c.a, c.b) for c in compare([side("w", "a")], [side("w", "c")])] == [("a", "c")]
-    assert [(c.workload, c.a) for c in compare([*two, side("v", "a")], [side("v", "b"), side("w", "b")])] == [
+    assert [(c.a, c.b) for c in comparisons(two, two)] == [("a", "a"), ("b", "b")]
+    assert [(c.a, c.b) for c in comparisons([side("w", "a")], [side("w", "c")])] == [("a", "c")]
+    assert [(c.workload, c.a) for c in comparisons([*two, side("v", "a")], [side("v", "b"), side("w", "b")])] == [
         ("w", "b"), ("v", "a"),
     ]  # fmt: skip
     with pytest.raises(StoreError, match=r"no family and workload in common .*: A has f on w \(a\)"):
-        compare(two, [side("w", "c")])
+        comparisons(two, [side("w", "c")])
 
 
 def test_a_cpu_is_not_compared_with_a_gpu() -> None:
     study = fake_study()
     with pytest.raises(StoreError, match="devices that can be compared"):
-        compare(sides_of([study]), sides_of([replace(study, device="cpu-epyc")]))
+        comparisons(sides_of([study]), sides_of([replace(study, device="cpu-epyc")]))
 
 
 def policy_study(factor: float = 1.0) -> Study:
@@ -161,7 +161,7 @@ def test_a_policy_file_and_a_record(tmp_path: Path) -> None:
     written = policyfile_write.update(tmp_path / "policies", [policy_study()])
     (side,) = read_side(str(written))
     table = write_results([policy_study(1.5)], tmp_path / "results.csv")
-    (found,) = compare([side], read_side(str(table)))
+    (found,) = comparisons([side], read_side(str(table)))
     assert (found.a, found.b) == ("gpu-1", "gpu-1")
     assert found.winner.change == pytest.approx(0.5, rel=1e-5)
     runner_up = next(m for m in found.named if m.role == "runner-up")
