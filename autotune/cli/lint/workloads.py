@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from autotune.cli.lint.findings import Declared, Finding, lines_of
-from autotune.declaration import Family, MalformedNpy, Workload, find_data, listed, workloads
+from autotune.declaration import Family, Inputs, MalformedNpy, Workload, find_data, listed, workloads
 from autotune.declaration import load_workload as load
 from autotune.errors import AutotuneError, UnknownName, suggestion
 from autotune.files import data_root
@@ -119,18 +120,12 @@ def _sizes(
 ) -> Iterator[Finding]:
     """The sizes that the shapes give: whether they agree, what they leave of the space, whether features follow."""
     try:
-        scalars: dict[str, Any] = {
-            name: scalar.default for name, scalar in family.scalars.items() if scalar.default is not None
-        } | dict(workload.scalars)
-        sizes = family.sizes(shapes, {**family.chosen_options(workload.options), **scalars})
-        numbers = {**sizes, **scalars}
-        for name, scalar in family.scalars.items():
-            if name not in numbers and scalar.value is not None:
-                numbers[name] = scalar.value.evaluate({**numbers, **family.chosen_options(workload.options)})
-        names = {**numbers, **family.chosen_options(workload.options)}
+        shaped = {name: SimpleNamespace(shape=shape) for name, shape in shapes.items()}
+        inputs = Inputs.of(family, shaped, workload.options, workload.scalars)
         found = listed(family.space, _MOST) or ()
+        rules = family.space.constraints
         excluded = [
-            next((c.reason for c in family.space.constraints if not c.require.evaluate({**names, **one})), "")
+            next((rule.reason for rule in rules if not rule.require.evaluate(inputs.names(one))), "")
             for one in found
         ]
     except AutotuneError as problem:
@@ -142,7 +137,7 @@ def _sizes(
             f"every configuration is excluded on it: {reasons}; take other sizes, or loosen a constraint"
         )
         yield Finding("excluded", path, 1, message)
-    if not feature_values(family.features, numbers):
+    if not feature_values(family.features, {**inputs.sizes, **inputs.scalars}):
         yield Finding(
             "no-features",
             path,
