@@ -17,7 +17,7 @@ from autotune.device import open_backend
 from autotune.errors import AutotuneError, UnknownName
 from autotune.figures import duration
 from autotune.hardware import Device
-from autotune.policy import Candidate, Entry, Policies, candidates, choose, feature_values, file_name, find
+from autotune.policy import Candidate, Entry, Policies, candidates, choose, feature_values, file_of, find
 from autotune.policy import read_policy_file as read
 
 __all__ = ["explain"]
@@ -64,18 +64,15 @@ def _resized(family: Family, inputs: Inputs, given: Mapping[str, int]) -> Inputs
 def device_named(family: Family, name: str, folders: list[Path]) -> Device:
     """The device of that name, or as the policy file of that name describes it (with the limits of its compute
     capability as far as they are known). Raises DeviceError, UnknownName, PolicyFileError."""
-    if name.partition(":")[0] not in _HERE:
-        files = [path for folder in folders for path in sorted((folder / family.name).glob("*.yaml"))]
-        if name not in {path.stem for path in files}:
-            looked = ", ".join(str(folder / family.name) for folder in folders)
-            known = dict.fromkeys([*_HERE, "cuda:N", *(path.stem for path in files)])
-            raise UnknownName("device or policy file", name, known, f"{looked}")
-    for folder in folders:
-        path = folder / file_name(family.name, name)
-        if name not in ("auto", "cpu", "cuda") and path.is_file():
-            return read(path).device
-    with closing(open_backend(name)) as backend:
-        return backend.device
+    if name.partition(":")[0] in _HERE:
+        with closing(open_backend(name)) as backend:
+            return backend.device
+    if (path := file_of(family, name, folders)) is not None:
+        return read(path).device
+    looked = [folder / family.name for folder in folders]
+    known = [path.stem for folder in looked for path in sorted(folder.glob("*.yaml"))]
+    allowed = dict.fromkeys([*_HERE, "cuda:N", *known])
+    raise UnknownName("device or policy file", name, allowed, ", ".join(map(str, looked)))
 
 
 def print_chain(

@@ -150,17 +150,15 @@ def export_command(
     data: Data = None,
 ) -> None:
     """The winners as CUDA C++ for programs without Python. C++17: kernels, layouts, dispatch table, an example."""
-    from autotune.export import ExportRequest, export
+    from autotune.export import export
 
     export(
-        ExportRequest(
-            family=load_family(family),
-            devices=tuple(device),
-            folder=folder,
-            workload=workload,
-            objective=objective,
-            policies=policies,
-            data=data,
-        ),
+        load_family(family),
+        device,
+        folder,
         out,
+        workload=workload,
+        objective=objective,
+        policies=policies,
+        data=data,
     )

@@ -1,5 +1,5 @@
 """Winners as CUDA C++ for programs without Python."""
 
-from autotune.export.program import ExportRequest, export
+from autotune.export.program import export
 
-__all__ = ["ExportRequest", "export"]
+__all__ = ["export"]

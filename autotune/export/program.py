@@ -9,7 +9,6 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,11 +26,11 @@ from autotune.errors import FamilyError, PolicyFileError, StoreError, UnknownNam
 from autotune.export.choices import chosen
 from autotune.export.parts import parts, problem_values, quoted
 from autotune.measure import expected_outputs
-from autotune.policy import PolicyFile, file_name
+from autotune.policy import PolicyFile, file_name, file_of
 from autotune.policy import read_policy_file as read
 from autotune.record import OBJECTIVES
 
-__all__ = ["ExportRequest", "export", "included"]
+__all__ = ["export", "included"]
 
 
 _HERE = Path(__file__).parent
@@ -39,31 +38,20 @@ _HERE = Path(__file__).parent
 _MOST_EXAMPLE_BYTES = 64 << 20
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExportRequest:
-    """What is to be exported: the policy files of ``devices`` by name (nvidia-h200), with an example on ``workload``
-    (the family's default), into ``folder``."""
-
-    family: Family
-    devices: Sequence[str]
-    folder: Path
-    workload: str = ""
-    objective: str = "kernel"
-    policies: Path | None = None
-    data: Path | None = None
-
-
-def export(request: ExportRequest, out: Console) -> None:
-    """Write the files. Raises FamilyError, PolicyFileError, WorkloadError, and StoreError for a folder that cannot be
-    written or holds something else."""
-    family = request.family
-    if request.objective not in OBJECTIVES:
-        raise UnknownName("objective", request.objective, OBJECTIVES)
-    files = [_policy_file(request, name) for name in request.devices]
-    choices = chosen(family, files, request.objective)
-    workload = load(family, request.workload)
-    inputs = prepare(family, workload, paths.data_root(request.data))
-    _small_enough(family, workload.name, inputs)
+def export(
+    family: Family, devices: Sequence[str], folder: Path, out: Console, *, workload: str = "",
+    objective: str = "kernel", policies: Path | None = None, data: Path | None = None,
+) -> None:  # fmt: skip
+    """Write into ``folder`` what the policy files of ``devices``, named as files are (nvidia-h200), have for
+    ``objective``, with an example on ``workload`` (the family's default). Raises FamilyError, PolicyFileError,
+    WorkloadError, and StoreError for a folder that cannot be written or holds something else."""
+    if objective not in OBJECTIVES:
+        raise UnknownName("objective", objective, OBJECTIVES)
+    files = [_policy_file(family, name, paths.policy_folders(policies, family.folder)) for name in devices]
+    choices = chosen(family, files, objective)
+    example = load(family, workload)
+    inputs = prepare(family, example, paths.data_root(data))
+    _small_enough(family, example.name, inputs)
     expected, _ = expected_outputs(family, inputs, default_root())
     context = {
         **parts(choices),
@@ -73,7 +61,7 @@ def export(request: ExportRequest, out: Console) -> None:
         "provenance": ", ".join(f"{file.path.name if file.path else ''} ({_dates(file)})" for file in files),
         "source": family.source.name,
         "example": {
-            "about": f"workload {workload.name}",
+            "about": f"workload {example.name}",
             "problem": problem_values(family, inputs.sizes, inputs.options, inputs.scalars),
         },
     }
@@ -82,28 +70,25 @@ def export(request: ExportRequest, out: Console) -> None:
         array["count"] = arrays[array["name"]].size
         array["scope"] = f"tuned::{context['ns']}::" if array["is_record"] else ""
     try:
-        written = _write(request, context, inputs, expected)
+        written = _write(family, folder, context, inputs, expected)
     except OSError as problem:
         raise StoreError(
-            f"cannot write to {request.folder}: {problem.strerror or problem}; name another folder with -o"
+            f"cannot write to {folder}: {problem.strerror or problem}; name another folder with -o"
         ) from None
     out.print(
         f"{len(choices.winners)} configurations of {family.name} for {len(choices.entries)} entries: {len(written)} "
-        f"files in {request.folder}, {request.folder / 'README.md'} says how to build them",
+        f"files in {folder}, {folder / 'README.md'} says how to build them",
         markup=False,
     )
     for item in choices.left_out:
         out.print(f"left out  {item}", markup=False)
 
 
-def _policy_file(request: ExportRequest, name: str) -> PolicyFile:
-    folders = paths.policy_folders(request.policies, request.family.folder)
-    for folder in folders:
-        path = folder / file_name(request.family.name, name)
-        if path.is_file():
-            return read(path)
+def _policy_file(family: Family, name: str, folders: Sequence[Path]) -> PolicyFile:
+    if (path := file_of(family, name, folders)) is not None:
+        return read(path)
     raise PolicyFileError(
-        f"no policy file {file_name(request.family.name, name)} in {', '.join(map(str, folders))}; a sweep on that GPU "
+        f"no policy file {file_name(family.name, name)} in {', '.join(map(str, folders))}; a sweep on that GPU "
         "makes one, and docs/how-to-no-gpu.md shows one to write by hand"
     )
 
@@ -128,9 +113,8 @@ def _small_enough(family: Family, workload: str, inputs: Inputs) -> None:
 
 
 def _write(
-    request: ExportRequest, context: dict[str, Any], inputs: Inputs, expected: dict[str, NDArray[Any]]
+    family: Family, folder: Path, context: dict[str, Any], inputs: Inputs, expected: dict[str, NDArray[Any]]
 ) -> list[Path]:
-    family, folder = request.family, request.folder
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_HERE / "templates"),
         undefined=jinja2.StrictUndefined,

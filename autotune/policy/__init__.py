@@ -24,7 +24,16 @@ from autotune.policy.file import (
     write,
 )
 from autotune.policy.neighbours import Regrets, among_neighbours, mean_regret, slowdown, weighed
-from autotune.policy.selection import Candidate, Policies, candidates, choose, find, of_objective, untuned
+from autotune.policy.selection import (
+    Candidate,
+    Policies,
+    candidates,
+    choose,
+    file_of,
+    find,
+    of_objective,
+    untuned,
+)
 
 if TYPE_CHECKING:
     from autotune.policy.comparison import Change, Comparison, comparisons, read_side
@@ -54,6 +63,7 @@ __all__ = [
     "feature_values",
     "figures",
     "file_name",
+    "file_of",
     "file_refusal",
     "find",
     "known_configuration",

@@ -40,7 +40,7 @@ from autotune.policy.file import read_policy_file as read
 from autotune.policy.neighbours import among_neighbours
 from autotune.record import OBJECTIVES
 
-__all__ = ["Candidate", "Policies", "candidates", "choose", "find", "of_objective", "untuned"]
+__all__ = ["Candidate", "Policies", "candidates", "choose", "file_of", "find", "of_objective", "untuned"]
 
 
 _HEAD = 4096  # bytes; a policy file begins with its device
@@ -111,6 +111,12 @@ def find(family: Family, device: Device, folders: Iterable[Path]) -> tuple[Polic
     if own is None and not alike:
         return None, passed
     return Policies(device, own, tuple(alike.values())), passed
+
+
+def file_of(family: Family, name: str, folders: Iterable[Path]) -> Path | None:
+    """The first policy file of that name; None where there is none."""
+    paths = (folder / file_name(family.name, name) for folder in folders)
+    return next((path for path in paths if path.is_file()), None)
 
 
 def untuned(family: Family, device: Device, folders: Sequence[Path], passed: Iterable[Candidate]) -> str:

@@ -19,7 +19,7 @@ from autotune.declaration.family import Family, load_family
 from autotune.declaration.space import Configuration
 from autotune.declaration.workload import load_workload as load
 from autotune.declaration.workload import prepare
-from autotune.export.program import ExportRequest, export, included
+from autotune.export.program import export, included
 from autotune.files import data_root
 from autotune.hardware import Device
 from autotune.policy.file import PolicyFile, write
@@ -326,13 +326,8 @@ def test_what_reaches_a_shell_is_quoted(tmp_path: Path) -> None:
     family = write_shifted(tmp_path / "shifted")
     write_policies(family, tmp_path / "policies")
     options = ("-DA=$(touch x)", "-DB=a b;c", "-DC=`id`")
-    request = ExportRequest(
-        family=replace(family, compile_options=options),
-        devices=["fake-gpu"],
-        folder=tmp_path / "out",
-        policies=tmp_path / "policies",
-    )
-    export(request, Console())
+    changed = replace(family, compile_options=options)
+    export(changed, ["fake-gpu"], tmp_path / "out", Console(), policies=tmp_path / "policies")
     readme = (tmp_path / "out" / "README.md").read_text()
     (command,) = [line for line in readme.splitlines() if line.startswith("nvcc ")]
     assert set(options) <= set(shlex.split(command))
