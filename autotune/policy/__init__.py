@@ -12,7 +12,6 @@ from autotune.policy.acceptance import (
     stale,
 )
 from autotune.policy.device_crossover import crossover, operations, volume
-from autotune.policy.features import Features, feature_values, nearest
 from autotune.policy.file import (
     Crossover,
     Entry,
@@ -23,7 +22,16 @@ from autotune.policy.file import (
     read_policy_file,
     write,
 )
-from autotune.policy.neighbours import Regrets, among_neighbours, mean_regret, slowdown, weighed
+from autotune.policy.neighbours import (
+    Features,
+    Regrets,
+    among_neighbours,
+    feature_values,
+    mean_regret,
+    nearest,
+    slowdown,
+    weighed,
+)
 from autotune.policy.selection import (
     Candidate,
     Policies,

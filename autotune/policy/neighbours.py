@@ -1,4 +1,5 @@
-"""Inputs between entries: the winner that costs the nearest entries least, kept where that beats the nearest entry.
+"""What makes two inputs alike: the features a family declares, and their distance. For inputs between entries, the
+winner that costs the nearest entries least, where that beats the nearest entry.
 
 A regret is a time over the best time on the same workload, minus 1. ``regrets[a][b]`` is what workload ``a`` loses
 when it runs the configuration that won on ``b``.
@@ -11,27 +12,35 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.declaration import Configuration, Expression
-from autotune.policy.features import Features, distance, feature_values, nearest
+from autotune.declaration import Configuration, Expression, Value
+from autotune.errors import FamilyError
 from autotune.policy.file import Entry, Neighbours
 
 __all__ = [
+    "Features",
     "Regrets",
     "among_neighbours",
+    "distance",
+    "feature_values",
     "fitted",
     "left_out",
     "mean_regret",
+    "nearest",
     "nearest_entry",
     "slowdown",
     "weighed",
 ]
 
 
+Features = Mapping[str, float]
+
 Regrets = Mapping[str, Mapping[str, float]]
 
 # (features by workload, regrets, features asked for) -> the workload whose configuration is taken
 Chooser = Callable[[Mapping[str, Features], Regrets, Features], str]
 
+
+_FAR = math.log(1000.0)  # the distance of a feature that only one of two inputs has
 
 _FEWEST = 6  # entries; with fewer weights are a guess, whatever they say of the rest
 
@@ -40,6 +49,45 @@ _BETTER = 0.005  # how much lower the mean regret must be than the nearest entry
 _COUNTS = (3, 4, 5, 6)
 
 _WEIGHTS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0)
+
+
+def feature_values(declared: Mapping[str, Expression], numbers: Mapping[str, Value]) -> dict[str, float]:
+    """The declared features with ``numbers`` (extents and scalars) bound. One that has no value there (an entry from
+    before a scalar was recorded, a division by zero) is left out."""
+    found: dict[str, float] = {}
+    for name, expression in declared.items():
+        try:
+            value = float(expression.evaluate(numbers))
+        except (FamilyError, TypeError, ValueError, OverflowError):
+            continue
+        if math.isfinite(value):
+            found[name] = value
+    return found
+
+
+def distance(a: Features, b: Features, weights: Mapping[str, float] | None = None) -> float:
+    """Euclidean distance of the logarithms, each times the feature's weight (1 where none is given); a feature that
+    only one side has, or that is not above 0 on one side only, counts as a factor of 1000."""
+    total = 0.0
+    for name in a.keys() | b.keys():
+        x, y = a.get(name), b.get(name)
+        apart = 0.0
+        if x is not None and y is not None and x > 0 and y > 0:
+            apart = math.log(x / y)
+        elif x != y:
+            apart = _FAR
+        total += (apart * (weights or {}).get(name, 1.0)) ** 2
+    return math.sqrt(total)
+
+
+def nearest(
+    known: Mapping[str, Features], asked: Features, weights: Mapping[str, float] | None = None
+) -> list[str]:
+    """The names in ``known``, nearest first; equally near ones by name."""
+    return sorted(known, key=lambda name: (distance(known[name], asked, weights), name))
+
+
+# -- asking several of them ---------------------------------------------------------------------------------
 
 
 def among_neighbours(

@@ -34,10 +34,9 @@ from autotune.policy.acceptance import (
     unmet_need,
 )
 from autotune.policy.device_crossover import expected_ms, operations
-from autotune.policy.features import Features, distance, feature_values, nearest
 from autotune.policy.file import Crossover, Entry, PolicyFile, file_name
 from autotune.policy.file import read_policy_file as read
-from autotune.policy.neighbours import among_neighbours
+from autotune.policy.neighbours import Features, among_neighbours, distance, feature_values, nearest
 from autotune.record import OBJECTIVES
 
 __all__ = ["Candidate", "Policies", "candidates", "choose", "file_of", "find", "of_objective", "untuned"]

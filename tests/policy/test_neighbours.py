@@ -9,8 +9,15 @@ from statistics import median
 import pytest
 
 from autotune.files import bundled
-from autotune.policy.features import distance, nearest
-from autotune.policy.neighbours import among_neighbours, left_out, mean_regret, nearest_entry, weighed
+from autotune.policy.neighbours import (
+    among_neighbours,
+    distance,
+    left_out,
+    mean_regret,
+    nearest,
+    nearest_entry,
+    weighed,
+)
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.append(str(BENCHMARKS))
