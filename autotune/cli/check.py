@@ -19,6 +19,7 @@ from autotune.measure import CPU, CUDA
 from autotune.policy import (
     Entry,
     PolicyFile,
+    changed,
     contradictions,
     entry_refusal,
     figures,
@@ -51,6 +52,10 @@ class CheckRequest:
     tolerance: float = 0.1
     trial_seconds: float = 120.0
     data: Path | None = None
+
+    def device_for(self, file: PolicyFile) -> str:
+        """The name of what measures the entries of ``file``."""
+        return self.device if self.device != "auto" else file.device.kind
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,7 @@ def _device(request: CheckRequest, file: PolicyFile) -> tuple[Device | None, str
     """The device of this machine that the file is for, or None and why not."""
     kind = file.device.kind
     try:
-        backend = open_backend(request.device if request.device != "auto" else kind)
+        backend = open_backend(request.device_for(file))
     except DeviceError as problem:
         why = f": {str(problem).partition(';')[0]}" if request.measure else ""
         return None, f"no {kind} device here{why}"
@@ -157,14 +162,12 @@ def _measured(
         name
         for name, item in file.entries.items()
         if (not request.workloads or item.workload in request.workloads)
-        and (not results[name].trouble or (request.renew and renewable(family, item, results[name].trouble)))
+        and (not results[name].trouble or (request.renew and renewable(family, item)))
     ]
     if not wanted:
         return {}
     found = {}
-    with launched(
-        [request.device if request.device != "auto" else file.device.kind], "", request.trial_seconds
-    ) as workers:
+    with launched([request.device_for(file)], "", request.trial_seconds) as workers:
         opened(workers, "")
         for name in wanted:
             try:
@@ -191,7 +194,8 @@ def _retimed(
     if not renewing:
         return replace(result, trouble=found, remark=figures(item, trials, winner, control))
     if found:
-        return replace(result, trouble=f"{result.trouble.partition(';')[0]}, and a sweep is needed: {found}")
+        what = f"stale: the {changed(family, item)} changed since it was measured"
+        return replace(result, trouble=f"{what}, and a sweep is needed: {found}")
     after = renewed(item, study, winner)
     put(result.path, item, after)
     told = f"{duration(after.median_ms)}, recorded {duration(item.median_ms)}"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from autotune import lazy
 from autotune.policy.acceptance import (
     accuracy_asked,
+    changed,
     entry_refusal,
     file_refusal,
     known_configuration,
@@ -62,6 +63,7 @@ __all__ = [
     "accuracy_asked",
     "among_neighbours",
     "candidates",
+    "changed",
     "choose",
     "comparisons",
     "contradictions",

@@ -16,6 +16,7 @@ from autotune.record import accuracy_class
 
 __all__ = [
     "accuracy_asked",
+    "changed",
     "entry_refusal",
     "file_refusal",
     "known_configuration",
@@ -65,13 +66,19 @@ def _cannot_launch(arch: str, block: int, registers: int, shared: int) -> bool:
 
 
 def stale(family: Family, item: Entry) -> str:
+    what = changed(family, item)
+    return f"stale: the {what} changed since it was measured; sweep again" if what else ""
+
+
+def changed(family: Family, item: Entry) -> str:
+    """What of the family is another since the entry was measured: kernel source, layouts, space; empty for nothing."""
     for what, recorded, now in (
         ("kernel source", item.source_digest, family.source_digest),
         ("layouts", item.layouts_digest, layouts_digest()),
         ("space", item.space_digest, family.space_digest),
     ):
         if recorded != now:
-            return f"stale: the {what} changed since it was measured; sweep again"
+            return what
     return ""
 
 

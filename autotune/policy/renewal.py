@@ -9,7 +9,7 @@ from autotune.declaration import Configuration, Family
 from autotune.errors import AutotuneError
 from autotune.figures import duration
 from autotune.figures import loss_percent as percent
-from autotune.policy.acceptance import known_configuration, stale
+from autotune.policy.acceptance import changed, known_configuration
 from autotune.policy.file import Entry
 from autotune.policy.merge import new_entries
 from autotune.record import MOST, TIE, BreakEven, Study, Trial, break_even, cost_ms, noise
@@ -20,10 +20,10 @@ __all__ = ["contradictions", "figures", "needed", "renewable", "renewed"]
 _DIGESTS = ("source_digest", "layouts_digest", "space_digest")
 
 
-def renewable(family: Family, item: Entry, refusal: str) -> bool:
+def renewable(family: Family, item: Entry) -> bool:
     """Whether ``item`` is refused only since its kernel source, headers, layouts or declaration changed."""
     configuration, wrong = known_configuration(family, item.configuration)
-    return bool(refusal) and refusal == stale(family, item) and configuration is not None and not wrong
+    return bool(changed(family, item)) and configuration is not None and not wrong
 
 
 def needed(family: Family, item: Entry, *, renewing: bool) -> list[Configuration]:
