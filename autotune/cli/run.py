@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,9 @@ from autotune.compile import Cache, default_root
 from autotune.declaration import Family, Inputs, bind, load_family, prepare, read_npy
 from autotune.declaration import load_workload as load
 from autotune.device import device_names
-from autotune.dispatch import ALLOCATIONS, Kernel, explained
+from autotune.dispatch import ALLOCATIONS, Kernel, Report, Spread, SpreadKernel, explained
 from autotune.errors import StoreError, UnknownName, UsageError
 from autotune.files import replaced
-
-if TYPE_CHECKING:
-    from autotune.dispatch import Report, Spread, SpreadKernel
 
 __all__ = ["run"]
 
@@ -58,7 +55,7 @@ def run(
 
     with _whole(output) as unfinished, ExitStack() as opened:
 
-        def open_kernel(name: str = "") -> "Kernel | SpreadKernel":
+        def open_kernel(name: str = "") -> Kernel | SpreadKernel:
             """The family's kernel, or another's of that name that it builds on: on the same devices, from the same
             policy files."""
             of = load_family(name, check=False) if name else family
@@ -88,7 +85,7 @@ def _inputs(
 
 
 def _call(
-    kernel: "Kernel | SpreadKernel", inputs: Inputs, unfinished: Path | None, explain: bool, note: Note
+    kernel: Kernel | SpreadKernel, inputs: Inputs, unfinished: Path | None, explain: bool, note: Note
 ) -> None:
     """One call, what is told of it, and its results in the file ``unfinished``."""
     family = kernel.family
@@ -118,20 +115,17 @@ def _devices(family: Family, text: str, allocation: str) -> list[str]:
     if allocation not in ("", *ALLOCATIONS):
         raise UnknownName("allocation", allocation, ALLOCATIONS)
     if len(names) > 1:
-        from autotune.dispatch import Spread
-
         Spread.check(family, names)
     return names
 
 
 def _kernel(
     family: Family, devices: Sequence[str], policies: Path | None, allocation: str, note: Note
-) -> "Kernel | SpreadKernel":
+) -> Kernel | SpreadKernel:
     if len(devices) == 1:
         return Kernel(family, devices[0], policies, Cache(default_root()), objective=_ONE_CALL)
-    from autotune.dispatch import SpreadKernel
 
-    def told(spread: "Spread", report: "Report") -> None:
+    def told(spread: Spread, report: Report) -> None:
         on = f"{spread.family.name} on {', '.join(spread.devices)}"
         note(f"{on}: {report.configuration} ({spread.match}), {report.elapsed_s:.3f} s")
         for line in report.lines():
