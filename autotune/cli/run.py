@@ -26,6 +26,8 @@ __all__ = ["run"]
 
 Note = Callable[[str], None]
 
+Opened = Kernel | SpreadKernel
+
 _ONE_CALL = "with-transform"  # the objective of a program that makes one
 
 
@@ -55,7 +57,7 @@ def run(
 
     with _whole(output) as unfinished, ExitStack() as opened:
 
-        def open_kernel(name: str = "") -> Kernel | SpreadKernel:
+        def open_kernel(name: str = "") -> Opened:
             """The family's kernel, or another's of that name that it builds on: on the same devices, from the same
             policy files."""
             of = load_family(name, check=False) if name else family
@@ -84,9 +86,7 @@ def _inputs(
     return _given(family, texts) if texts else prepare(family, load(family, workload), paths.data_root(data))
 
 
-def _call(
-    kernel: Kernel | SpreadKernel, inputs: Inputs, unfinished: Path | None, explain: bool, note: Note
-) -> None:
+def _call(kernel: Opened, inputs: Inputs, unfinished: Path | None, explain: bool, note: Note) -> None:
     """One call, what is told of it, and its results in the file ``unfinished``."""
     family = kernel.family
     if isinstance(kernel, Kernel):
@@ -121,7 +121,7 @@ def _devices(family: Family, text: str, allocation: str) -> list[str]:
 
 def _kernel(
     family: Family, devices: Sequence[str], policies: Path | None, allocation: str, note: Note
-) -> Kernel | SpreadKernel:
+) -> Opened:
     if len(devices) == 1:
         return Kernel(family, devices[0], policies, Cache(default_root()), objective=_ONE_CALL)
 
