@@ -151,8 +151,8 @@ class Variant:
 
     def is_reordered(self, name: str = "") -> bool:
         """Whether an order policy permutes anything; with ``name``, extents of that array or links in it."""
-        makers = self.family.orders
-        return any(self.configuration[policy.name] in makers for policy in self.order_policies(name))
+        moved = self.family.reordering(self.configuration)
+        return any(policy in moved for policy in self.order_policies(name))
 
     def is_cut(self, name: str) -> bool:
         """Whether the array goes through constant memory in windows, into which the host cuts it."""
