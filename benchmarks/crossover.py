@@ -24,7 +24,16 @@ from harness import arguments, check, write_rows
 import autotune
 from autotune.declaration import Family, Inputs, Workload, load_family, prepare
 from autotune.files import data_root
-from autotune.policy import Crossover, Entry, PolicyFile, crossover, device_told, locked, read_policy_file, write
+from autotune.policy import (
+    Crossover,
+    Entry,
+    PolicyFile,
+    crossover,
+    device_told,
+    locked,
+    read_policy_file,
+    write,
+)
 
 COLUMNS = ("parameters", "operations", "cuda_ms", "cpu_ms", "faster", "chosen", "lost", "reason")
 
