@@ -1,6 +1,7 @@
-"""The one place where a test may be left out: when the machine lacks what its marker names.
+"""How tests are run: what may be left out, in how many processes, and what they share.
 
-``--require-gpu`` (and ``--require MARKER``) turn that into a failure, for machines that must have it.
+A test is left out only when the machine lacks what its marker names; ``--require-gpu`` (and ``--require MARKER``) turn
+that into a failure, for machines that must have it.
 """
 
 import os
@@ -27,6 +28,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require", action="append", default=[], help="as --require-gpu, for another marker")
 
 
+@pytest.hookimpl(tryfirst=True)  # ahead of xdist's, which reads what is set here
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Folders are run by several processes; a file or a single test by this one, where a debugger and prints work.
+    ``-n`` says otherwise."""
+    asked = config.option
+    if not config.pluginmanager.hasplugin("xdist") or hasattr(config, "workerinput"):
+        return
+    if asked.numprocesses is not None or asked.dist != "no":
+        return
+    alone = (
+        asked.usepdb or asked.trace or asked.collectonly or asked.capture == "no" or asked.keyword
+    )
+    if not alone and all(Path(argument).is_dir() for argument in config.args) and not _has_gpu():
+        processors = len(os.sched_getaffinity(0))
+        asked.numprocesses = min(processors, _MOST_PROCESSES) if processors > 1 else 0
+        asked.dist = "worksteal"
+
+
 def _has_gpu() -> bool:
     if find_spec("pycuda") is None:
         return False
@@ -50,6 +69,7 @@ def _has_sanitizer() -> bool:
         return False
 
 
+_MOST_PROCESSES = 8  # each imports and collects for seconds, and compiles in processes of its own
 _SHARED = Path(__file__).parents[2] / "shared"
 _NEEDS = {
     "chromium": (
@@ -89,11 +109,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason=f"needs {what}"))
 
 
+@pytest.fixture(scope="session")
+def compile_cache(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """One for all tests, those of other processes too: AUTOTUNE_TEST_CACHE keeps it from one run to the next."""
+    own = tmp_path_factory.getbasetemp()
+    session = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    return os.environ.get("AUTOTUNE_TEST_CACHE") or str(session / "cache")
+
+
 @pytest.fixture(autouse=True)
-def _own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests share one compile cache, and see no policy files or data of the user's."""
-    cache = Path(os.environ.get("AUTOTUNE_TEST_CACHE") or tmp_path_factory.getbasetemp() / "cache")
-    monkeypatch.setenv("AUTOTUNE_CACHE", str(cache))
+def _own_folders(
+    compile_cache: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests share compiled kernels, and see no policy files or data of the user's."""
+    monkeypatch.setenv("AUTOTUNE_CACHE", compile_cache)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path_factory.getbasetemp() / "data-home"))
     for name in ("AUTOTUNE_POLICIES", "AUTOTUNE_DATA"):
         monkeypatch.delenv(name, raising=False)

@@ -48,9 +48,9 @@ class Device:
 
 
 @pytest.fixture(scope="module")
-def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Device]:
+def device(compile_cache: str) -> Iterator[Device]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AUTOTUNE_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+        patch.setenv("AUTOTUNE_CACHE", compile_cache)
         made = Device()
         yield made
         made.backend.close()

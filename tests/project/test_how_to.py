@@ -28,14 +28,14 @@ TIMED = {
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def place(tmp_path_factory: pytest.TempPathFactory, compile_cache: str) -> Path:
     """A folder in which the tutorial was carried out."""
     folder = tmp_path_factory.mktemp("how-to")
     for name, content in named_files(TEXTS["docs/tutorial.md"]).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AUTOTUNE_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+        patch.setenv("AUTOTUNE_CACHE", compile_cache)
         patch.chdir(folder)
         carried_out("docs/tutorial.md", "")
     return folder
@@ -143,11 +143,6 @@ def test_a_page_is_carried_out(
     if "regression" in page:
         out = capsys.readouterr()
         assert "clusters" in out.out + out.err
-
-
-@pytest.fixture(autouse=True)
-def _same_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AUTOTUNE_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
 def test_figures_beside_the_peers_are_the_measured_ones() -> None:

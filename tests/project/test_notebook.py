@@ -29,10 +29,10 @@ def cells(path: Path) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def executed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def executed(tmp_path_factory: pytest.TempPathFactory, compile_cache: str) -> Path:
     folder = tmp_path_factory.mktemp("tour")
     own = {name: str(folder / name) for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR")}
-    own["AUTOTUNE_CACHE"] = str(tmp_path_factory.getbasetemp() / "cache")  # the other tests' compiled kernels
+    own["AUTOTUNE_CACHE"] = compile_cache
     environment = os.environ | own | {"PYTHONPATH": import_path(), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     done = subprocess.run(
         [sys.executable, "-c", EXECUTE, str(TOUR)],
