@@ -37,9 +37,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         return
     if asked.numprocesses is not None or asked.dist != "no":
         return
-    alone = (
-        asked.usepdb or asked.trace or asked.collectonly or asked.capture == "no" or asked.keyword
-    )
+    alone = asked.usepdb or asked.trace or asked.collectonly or asked.capture == "no" or asked.keyword
     if not alone and all(Path(argument).is_dir() for argument in config.args) and not _has_gpu():
         processors = len(os.sched_getaffinity(0))
         asked.numprocesses = min(processors, _MOST_PROCESSES) if processors > 1 else 0

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from import_path import import_path
 
-from autotune.compile.toolchain import Batch, BuildError, Built, VariantSource
+from autotune.compile.toolchain import Batch, BuildError, Built, Toolchain, VariantSource
 from autotune.errors import CompilerError
 
 
@@ -66,6 +66,9 @@ class Fake:
     @property
     def lines(self) -> list[str]:
         return self.calls_file.read_text().splitlines() if self.calls_file.exists() else []
+
+
+_: type[Toolchain] = Fake
 
 
 def eventually(condition: Callable[[], object], seconds: float = 10.0) -> bool:

@@ -18,7 +18,8 @@ from autotune.compile.toolchain import Batch, BuildError, Built, Compiled
 from autotune.compile.variant import Geometry, Variant
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
-from autotune.device.backend import LaunchError
+from autotune.device.backend import Backend, LaunchError
+from autotune.device.cpu.backend import HostOutlet
 from autotune.hardware import Device
 from autotune.layout.layout import Stored
 from autotune.measure.sampling import Protocol
@@ -71,7 +72,7 @@ def write_family(folder: Path, family: str = FAMILY, source: str = SOURCE) -> Pa
 def cost(configuration: Mapping[str, Any]) -> float:
     """Milliseconds: readonly at 64 threads is best, control is 3 times slower."""
     base = {"global": 3.0, "readonly": 1.0, "texture": 2.0}[configuration["memory"]]
-    return base * (1 + abs(configuration["block_size"] - 64) / 64 * 0.5)
+    return base * (1 + abs(int(configuration["block_size"]) - 64) / 64 * 0.5)
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,7 @@ class FakePlaced:
 @dataclass
 class FakeModule:
     compiled: Compiled
+    window: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(1 << 16, np.uint8))
 
     def unload(self) -> None:
         pass
@@ -132,6 +134,7 @@ class FakeBackend:
     configurations: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     launched: list[str] = field(default_factory=list)
     clock_ms: float = 0.0
+    kernel_ms: dict[str, float] = field(default_factory=dict)
     device: Device = field(default_factory=lambda: Device(kind="cuda", name="Fake GPU", arch="sm_90"))
 
     def current(self) -> AbstractContextManager[None]:
@@ -154,14 +157,23 @@ class FakeBackend:
         return FakeModule(compiled)
 
     def place(self, stored: Stored, module: Any = None, guard: int = 0) -> FakePlaced:
-        room = np.zeros(stored.nbytes + 2 * guard, np.uint8)
-        buffer = room[guard : guard + stored.nbytes]
+        if stored.memory == "constant":
+            room = buffer = module.window[stored.constant_offset :][: stored.nbytes]
+        else:
+            room = np.zeros(stored.nbytes + 2 * guard, np.uint8)
+            buffer = room[guard : guard + stored.nbytes]
         if stored.buffer is not None:
             buffer[:] = stored.buffer
-        placed = FakePlaced(replace(stored, buffer=None), b"", buffer, room)
+        return self._known(FakePlaced(replace(stored, buffer=None), b"", buffer, room))
+
+    def _known(self, placed: FakePlaced) -> FakePlaced:
         placed.argument = id(placed).to_bytes(8, "little")
         self._placed = {**getattr(self, "_placed", {}), placed.argument: placed}
         return placed
+
+    def view(self, stored: Stored, of: Any) -> FakePlaced:
+        buffer = of.buffer[: stored.nbytes]
+        return self._known(FakePlaced(stored, b"", buffer, buffer))
 
     def fill(self, placed: Any, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
         placed.buffer[begin : None if nbytes is None else begin + nbytes] = byte
@@ -178,7 +190,14 @@ class FakeBackend:
         return sum(int(np.count_nonzero(guard != byte)) for guard in placed.guards)
 
     def fill_constants(self, module: Any, byte: int) -> None:
-        pass
+        module.window[:] = byte
+
+    def fill_window(self, module: Any, resident: Any, begin: int, window: Stored) -> None:
+        content = resident.buffer[begin : begin + window.nbytes]
+        module.window[window.constant_offset :][: window.nbytes] = content
+
+    def outlet(self) -> HostOutlet:
+        return HostOutlet()
 
     def checksum(self, placed: Any) -> int:
         return zlib.crc32(placed.buffer.data)
@@ -191,13 +210,14 @@ class FakeBackend:
         return copied
 
     def mismatches(self, placed: Any, expected: Any) -> int:
-        return int(np.count_nonzero(placed.buffer != expected.buffer))
+        word = np.uint8 if placed.buffer.size % 4 else np.uint32
+        return int(np.count_nonzero(placed.buffer.view(word) != expected.buffer.view(word)))
 
     def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
         configuration = self.configurations[module.compiled.key]
         self.launched.append(",".join(f"{k}={v}" for k, v in configuration.items()))
         try:
-            self.clock_ms += self.costs(configuration)
+            self._spend(kernel, self.costs(configuration))
         except LaunchError:
             self.failed = True
             raise
@@ -210,8 +230,13 @@ class FakeBackend:
     ) -> None:
         self.launch(module, kernel, geometry, arguments)
 
+    def _spend(self, name: str, ms: float) -> None:
+        self.clock_ms += ms
+        self.kernel_ms[name] = self.kernel_ms.get(name, 0.0) + ms
+
     def stage(self, name: str, work: Callable[[int], None]) -> None:
         work(0)
+        self._spend(name, 0.0)
 
     def record(self, steps: Callable[[], None]) -> Callable[[], None]:
         return steps
@@ -229,7 +254,9 @@ class FakeBackend:
         return times
 
     def kernel_times(self, plan: Callable[[], None]) -> dict[str, float]:
-        return {"doubler": self.sample(plan, 1, False)[0]}
+        self.kernel_ms = {}
+        plan()
+        return dict(self.kernel_ms)
 
     def describe(self) -> dict[str, Any]:
         return {"clock_mhz": 1980}
@@ -237,6 +264,8 @@ class FakeBackend:
     def close(self) -> None:
         pass
 
+
+_: type[Backend] = FakeBackend  # mypy's word for it; tests/device/test_backend.py has the tests'
 
 PROTOCOL = Protocol(least=3, most=5, seconds=1, finalists=3, rounds=2, round_samples=1)
 

@@ -16,12 +16,12 @@ import pytest
 from fakes import FAMILY, write_family
 
 import autotune
-from autotune.device.backend import Constant, Launch, LaunchError
+from autotune.device.backend import Constant, Launch, LaunchError, Lender
 from autotune.device.cpu.backend import CpuBackend, CpuPlaced
 from autotune.device.cuda.calls import ConstantWindow
 from autotune.dispatch import placement
 from autotune.dispatch.kernel import Kernel
-from autotune.layout.layout import Stored
+from autotune.layout import Bytes, Stored
 
 ADDER = """\
 schema: 1
@@ -142,7 +142,8 @@ class Call:
         self, gpu: "Gpu", fills: Mapping[str, Any], launches: Sequence[Launch],
         constants: Sequence[Constant], moves: Sequence[Launch],
     ) -> None:  # fmt: skip
-        self.gpu, self.fills, self.launches, self.moves, self.at = gpu, dict(fills), launches, moves, {}
+        self.gpu, self.fills, self.launches, self.moves = gpu, dict(fills), launches, moves
+        self.at: dict[str, bytes] = {}
         self.constants = constants
         stay = bool(constants) and all(constant.stays for constant in constants)
         self.key = tuple((c.window.constant_offset, c.resident) for c in constants) if stay else None
@@ -160,6 +161,7 @@ class Call:
             return
         copies = []
         for c in self.constants:
+            assert isinstance(c.resident, Placed)
             source = self.at.get(c.name, c.resident.address.to_bytes(8, "little"))
             copies.append((c.window.constant_offset, int.from_bytes(source, "little"), c.window.nbytes))
         window = self.gpu.window_of(self.constants[0].module)
@@ -223,7 +225,7 @@ class Gpu(CpuBackend):
 
     def borrow(self, stored: Stored, address: int) -> Placed:
         raw = (ctypes.c_ubyte * stored.nbytes).from_address(address)
-        memory = np.frombuffer(raw, np.uint8)
+        memory: Bytes = np.frombuffer(raw, np.uint8)  # type: ignore[call-overload]  # of what ctypes made
         if stored.memory != "texture":
             return Placed(replace(stored, buffer=None), stored.argument(address), memory)
         self.seen.append("texture")
@@ -253,6 +255,9 @@ class Gpu(CpuBackend):
 
     def wait_for(self, stream: int) -> None:
         self.seen.append(("wait for", stream))
+
+
+_: type[Lender] = Gpu
 
 
 @dataclass
