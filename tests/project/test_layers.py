@@ -4,7 +4,8 @@ imports one module."""
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -132,3 +133,167 @@ def test_a_familys_application_is_imported_by_nothing_but_autotune_run(path: Pat
         if isinstance(node, ast.ImportFrom) and node.level and node not in allowed:
             reached = [node.module or "", *(alias.name for alias in node.names)]
             assert not any(name.split(".")[0] == "app" for name in reached), ast.unparse(node)
+
+
+# -- imports inside functions
+
+# `autotune --help` reads these, and would load what every command needs; a process that is started reads the last one.
+TABLES = {"cli.commands", "cli.family", "cli.policies", "cli.records", "cli.show", "__main__"}
+# What takes a tenth of a second and more to import, or is not installed everywhere: a dispatcher, and a command that
+# has no use for it, do without.
+HEAVY = {
+    "cuda", "filelock", "jinja2", "jsonschema", "optuna", "pandas", "platformdirs", "plotly", "psycopg", "pycuda",
+    "pynvml", "scipy", "sqlalchemy", "torch",
+}  # fmt: skip
+# By package, what its functions import beyond these two, and why.
+INSIDE = {
+    "cli": {
+        "Interrupted Store Sweep Task TOOLS find_sanitizer findings sanitized": "while a sweep's processes start",
+        "Spread SpreadKernel report": "only where several devices, or a report, are asked for",
+        "clean read_limits share si spread write_text": "",
+    },
+    "compile": {"find_nvcc": "a host library without CUDA asks for no nvcc"},
+    "device": {"CpuBackend CudaBackend": "the device that is opened needs nothing of the other"},
+    "dispatch": {"cpu_model": "a dispatcher on a GPU reads nothing of the processor"},
+    "files": {"metadata unquote urlsplit": "30 ms for a message"},
+    "measure": {
+        "CpuBackend HostCxx find_compiler run_once": "only where the reference is a configuration, or has C++"
+    },
+    "policy": {"Device read_policy_file read_record": ""},
+    "record": {
+        "study_html": "a record knows nothing of reports; a notebook that shows one does",
+        "kernel_tuner t4": "only for another tuner's file",
+    },
+    "report": {"pandas clean csv_text write_text": ""},
+    "sweep": {"default_root find_compiler runtime": "while a started process waits for its first job"},
+}
+
+
+def trees() -> dict[str, ast.Module]:
+    """Every module by its name below autotune; a package by its own."""
+    found = {}
+    for path in MODULES + [PACKAGE / f"{name}.py" for name in FACES]:
+        name = ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
+        found[name] = ast.parse(path.read_text(encoding="utf-8"))
+    return found
+
+
+TREES = trees()
+
+
+def written(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
+    """(module, name) of the imports among ``nodes``."""
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from ((node.module, alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+
+
+def at_once(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """What importing the module imports; not what only types need."""
+    yield from written(tree.body)
+
+
+def inside(tree: ast.Module) -> set[tuple[str, str]]:
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return {found for function in functions for found in written(ast.walk(function))}
+
+
+def loaded(module: str, name: str) -> set[str]:
+    """The modules below autotune that ``from module import name`` loads first, or the package from elsewhere."""
+    if module.partition(".")[0] != "autotune":
+        return {module.partition(".")[0]}
+    own = module.partition(".")[2]
+    packages = {own.rpartition(".")[0]} & TREES.keys()
+    if f"{own}.{name}" in TREES:
+        return {*packages, own, f"{own}.{name}"}
+    return {*packages, own, *(f"{own}.{lazy}" for lazy in on_demand(own) if name in on_demand(own)[lazy])} - {
+        ""
+    }
+
+
+def on_demand(package: str) -> dict[str, list[str]]:
+    for node in TREES[package].body if package in TREES else ():
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "_ON_DEMAND":
+            return {module: names.split() for module, names in ast.literal_eval(node.value).items()}
+    return {}
+
+
+def closure(first: set[str]) -> set[str]:
+    """All that is loaded with ``first``."""
+    found, new = set(), set(first)
+    while new:
+        found |= new
+        imported = [pair for name in new if name in TREES for pair in at_once(TREES[name])]
+        new = {one for pair in imported for one in loaded(*pair)} - found
+    return found
+
+
+@pytest.mark.parametrize("module", sorted(TREES))
+def test_imports_inside_functions_keep_something_light(module: str) -> None:
+    given = closure({module})
+    for imported, name in sorted(inside(TREES[module])):
+        excepted = " ".join(INSIDE.get(module.partition(".")[0], {})).split()
+        if module in TABLES or (name or imported) in excepted:
+            continue
+        heavy = closure(loaded(imported, name)) & HEAVY - given
+        assert heavy, f"from {imported} import {name} saves nothing inside a function: import it at the top"
+
+
+# -- packages
+
+
+def test_there_are_few_packages_each_with_its_sentence() -> None:
+    packages = sorted(path.parent for path in PACKAGE.glob("*/__init__.py") if path.parent.name != "_bundled")
+    assert len(packages) <= 13
+    for package in packages:
+        said = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8"))) or ""
+        first = said.split("\n\n")[0]
+        assert first.endswith(".") and ". " not in first, (
+            f"{package.name}/__init__.py: one sentence says what it is for"
+        )
+        assert listed(package / "__init__.py")
+
+
+def test_no_circle() -> None:
+    """Of modules, inside a package too; what a function imports when it is called is not in one."""
+    done: set[str] = set()
+
+    def walk(module: str, path: tuple[str, ...]) -> None:
+        assert module not in path, f"a circle: {' -> '.join([*path[path.index(module) :], module])}"
+        if module in done or module not in TREES:
+            return
+        for imported, name in at_once(TREES[module]):
+            if imported.partition(".")[0] != "autotune":
+                continue
+            own = imported.partition(".")[2]
+            target = f"{own}.{name}" if f"{own}.{name}" in TREES else own
+            if target and target != module and not target.startswith("__"):
+                walk(target, (*path, module))
+        done.add(module)
+
+    for module in TREES:
+        walk(module, ())
+
+
+# -- tests
+
+
+def test_tests_mirror_the_packages() -> None:
+    tests = PACKAGE.parent / "tests"
+    folders = {
+        path.name for path in tests.iterdir() if path.is_dir() and not path.name.startswith((".", "_"))
+    }
+    packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")} - {"_bundled"}
+    assert folders == packages | {"examples", "families", "project", "root", "support"}
+
+
+@pytest.mark.parametrize(
+    "path", sorted((PACKAGE.parent / "tests" / "support").glob("*.py")), ids=lambda p: p.stem
+)
+def test_no_support_module_imports_what_is_gone(path: Path) -> None:
+    for module, name in written(ast.walk(ast.parse(path.read_text(encoding="utf-8")))):
+        if module.partition(".")[0] == "autotune":
+            found = import_module(module)
+            assert not name or hasattr(found, name) or import_module(f"{module}.{name}"), f"{module}: {name}"
