@@ -1,29 +1,22 @@
 """The record survives what can happen to it, and sweeps share a store: on a journal and on PostgreSQL alike."""
 
 import json
-import os
 import random
 import re
-import signal
-import subprocess
-import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from import_path import import_path
-from store_process import POLICIES, configurations, opened, study, trial
+from store_process import POLICIES, Starter, configurations, opened, study, trial
 
 from autotune.errors import StoreError
 from autotune.record.store import Store
-from autotune.record.trial import Trial
-
-SCRIPT = Path(__file__).parents[1] / "support" / "store_process.py"
+from autotune.record.trial import STATES, Trial
 
 
 @pytest.fixture(params=["journal", pytest.param("postgresql", marks=pytest.mark.postgresql)])
@@ -31,9 +24,11 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(tmp_path / "out") if request.param == "journal" else request.getfixturevalue("postgresql")
 
 
-def started(where: str, count: int, seconds: float, log: Path, *more: str) -> subprocess.Popen[bytes]:
-    arguments = [sys.executable, str(SCRIPT), where, str(count), str(seconds), str(log), *more]
-    return subprocess.Popen(arguments, env={**os.environ, "PYTHONPATH": import_path()})
+@pytest.fixture(scope="module")
+def started() -> Iterator[Starter]:
+    starter = Starter()
+    yield starter
+    starter.close()
 
 
 def told(log: Path, word: str) -> list[int]:
@@ -108,7 +103,38 @@ def test_a_trial_recorded_again_replaces_the_earlier(where: str) -> None:
     assert read.trials == (again,)
 
 
-def test_eight_processes_never_try_the_same(where: str, tmp_path: Path) -> None:
+def test_studies_of_one_store_are_apart(where: str) -> None:
+    store = Store(where)
+    first, second = (store.open(study(identity=digit * 64), POLICIES) for digit in "01")
+    a, b = configurations(2)
+    assert first.claim(a)
+    assert second.claim(a)
+    first.record(trial(a))
+    second.record(trial(a, "compile_failed"))
+    second.record(trial(b))
+    assert first.known() == {a: trial(a)}
+    assert second.known() == {a: trial(a, "compile_failed"), b: trial(b)}
+    assert {s.identity[0]: len(s.trials) for s in Store(where).studies()} == {"0": 1, "1": 2}
+
+
+def test_all_that_was_recorded_is_there_when_it_is_opened_again(where: str) -> None:
+    """Every state, with its texts, in the order in which it came; and it goes on from there."""
+    store, made = opened(where), []
+    for configuration, state in zip(configurations(99), STATES, strict=False):
+        made.append(replace(trial(configuration, state), notes=(f"{state}: ± µ \\ ' \" \n %s {{}}",)))
+        store.record(made[-1])
+    del store
+    for _ in range(2):
+        again = opened(where)
+        assert list(again.known().values()) == made
+        (read,) = Store(where).studies()
+        assert read.trials == tuple(made)
+        made.append(trial(configurations(99)[-1 - len(made)]))
+        assert again.claim(made[-1].configuration)
+        again.record(made[-1])
+
+
+def test_eight_processes_never_try_the_same(where: str, tmp_path: Path, started: Starter) -> None:
     count = 60
     logs = [tmp_path / f"{number}.log" for number in range(8)]
     processes = [started(where, count, 0.002, log) for log in logs]
@@ -119,7 +145,7 @@ def test_eight_processes_never_try_the_same(where: str, tmp_path: Path) -> None:
     assert sum(bool(told(log, "trying")) for log in logs) > 1  # they did share it
 
 
-def test_a_killed_process_gives_back_what_it_was_trying(where: str, tmp_path: Path) -> None:
+def test_a_killed_process_gives_back_what_it_was_trying(where: str, tmp_path: Path, started: Starter) -> None:
     count = 30
     logs = [tmp_path / f"{number}.log" for number in range(3)]
     killed = started(where, count, 60, logs[0])
@@ -136,15 +162,17 @@ def test_a_killed_process_gives_back_what_it_was_trying(where: str, tmp_path: Pa
     assert tried == dict.fromkeys(range(count), 1) | {told(logs[0], "trying")[0]: 2}
 
 
-def test_killed_at_any_moment_it_loses_the_trial_in_flight_at_most(where: str, tmp_path: Path) -> None:
+def test_killed_at_any_moment_it_loses_the_trial_in_flight_at_most(
+    where: str, tmp_path: Path, started: Starter
+) -> None:
     count, chance, log = 60, random.Random(5), tmp_path / "log"
-    kills = 8 if "://" in where else 20  # a process is longer in starting than in writing
+    kills = 8 if "://" in where else 20  # a server is longer in opening than in writing
     for _ in range(kills):
         before = log.read_text().count("ready") if log.exists() else 0
         process = started(where, count, 0.001, log)
         wait_for(lambda before=before: log.exists() and log.read_text().count("ready") > before)
         time.sleep(chance.uniform(0, 0.02))
-        process.send_signal(signal.SIGKILL)
+        process.kill()
         process.wait()
         assert set(told(log, "recorded")) <= {c["number"] for c in opened(where).known()}
     assert started(where, count, 0, log).wait(120) == 0
@@ -176,9 +204,9 @@ def test_a_line_torn_by_another_process_is_cut_off_before_the_next_is_written(
         json.loads(line)
 
 
-def test_a_full_disk_is_an_error_that_keeps_what_was_recorded(tmp_path: Path) -> None:
+def test_a_full_disk_is_an_error_that_keeps_what_was_recorded(tmp_path: Path, started: Starter) -> None:
     out, log, count = tmp_path / "out", tmp_path / "log", 40
-    process = started(str(out), count, 0, log, "20000")  # the kernel writes as much as fits, then refuses
+    process = started(str(out), count, 0, log, 20000)  # the kernel writes as much as fits, then refuses
     assert process.wait(60) == StoreError.exit_code
     recorded = told(log, "recorded")
     assert 2 < len(recorded) < count

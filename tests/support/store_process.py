@@ -1,15 +1,20 @@
 """A sweep as the store sees it, to be run in a process of its own and killed.
 
-python store_process.py WHERE CONFIGURATIONS SECONDS LOG [BYTES]
-
-Tries each configuration for SECONDS. Into LOG it writes "trying N", "recorded N", and at the end "done". With BYTES no
-file may grow beyond that, as on a full disk.
+Tries each configuration for some seconds. Into its log it writes "trying N", "recorded N", and at the end "done". With
+a number of bytes no file may grow beyond that, as on a full disk.
 """
 
+import json
+import os
 import resource
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
+
+from import_path import import_path
 
 from autotune.declaration.space import Configuration, Policy
 from autotune.errors import StoreError
@@ -67,7 +72,77 @@ def _try(store: StudyStore, configuration: Configuration, seconds: float, told: 
     return True
 
 
+class Starter:
+    """Starts such processes, forked from one that has imported all they need: that takes longer than what they do."""
+
+    def __init__(self) -> None:
+        self._program = subprocess.Popen(
+            [sys.executable, __file__], env={**os.environ, "PYTHONPATH": import_path()},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def __call__(self, where: str, count: int, seconds: float, log: Path, most_bytes: int = 0) -> "Started":
+        return Started(self, self.ask("start", [where, count, seconds, str(log), most_bytes]))
+
+    def ask(self, what: str, of: Any) -> Any:
+        assert self._program.stdin and self._program.stdout
+        print(json.dumps([what, of]), file=self._program.stdin, flush=True)
+        return json.loads(self._program.stdout.readline())
+
+    def close(self) -> None:
+        self._program.communicate()
+
+
+class Started:
+    """As a ``subprocess.Popen``."""
+
+    def __init__(self, starter: Starter, pid: int) -> None:
+        self.pid, self._starter, self._status = pid, starter, None
+
+    def poll(self) -> int | None:
+        if self._status is None:
+            self._status = self._starter.ask("poll", self.pid)
+        return self._status
+
+    def wait(self, seconds: float = 60) -> int:
+        until = time.monotonic() + seconds
+        while (status := self.poll()) is None:
+            assert time.monotonic() < until, f"process {self.pid} goes on after {seconds} s"
+            time.sleep(0.005)
+        return status
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+
+def _serve() -> None:
+    for line in sys.stdin:
+        what, of = json.loads(line)
+        answer = _fork(*of) if what == "start" else _ended(of)
+        print(json.dumps(answer), flush=True)
+
+
+def _fork(where: str, count: int, seconds: float, log: str, most_bytes: int) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 1
+    try:
+        os.close(0)
+        if most_bytes:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, resource.RLIM_INFINITY))
+        main(where, count, seconds, Path(log))
+        status = 0
+    except SystemExit as ending:
+        status = int(ending.code or 0)
+    finally:
+        os._exit(status)
+
+
+def _ended(pid: int) -> int | None:
+    ended, status = os.waitpid(pid, os.WNOHANG)
+    return os.waitstatus_to_exitcode(status) if ended else None
+
+
 if __name__ == "__main__":
-    if len(sys.argv) > 5:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[5]), resource.RLIM_INFINITY))
-    main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), Path(sys.argv[4]))
+    _serve()
