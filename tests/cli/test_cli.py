@@ -409,7 +409,8 @@ def test_ctrl_c_while_modules_are_imported_is_no_traceback(tmp_path: Path) -> No
     """Where the command line is imported, here a module that never ends, an interrupt is one word."""
     package = tmp_path / "slow.py"
     package.write_text(
-        "import sys, time\n"
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored where tests run in the background
         "class Slow:\n"
         "    def find_spec(self, name, *_):\n"
         "        if name == 'autotune.cli.commands':\n"

@@ -137,7 +137,9 @@ def test_all_that_was_recorded_is_there_when_it_is_opened_again(where: str) -> N
 def test_eight_processes_never_try_the_same(where: str, tmp_path: Path, started: Starter) -> None:
     count = 60
     logs = [tmp_path / f"{number}.log" for number in range(8)]
-    processes = [started(where, count, 0.002, log) for log in logs]
+    processes = [started(where, count, 0.002, log, begin=tmp_path / "begin") for log in logs]
+    wait_for(lambda: all(log.exists() and "ready" in log.read_text() for log in logs))
+    (tmp_path / "begin").touch()
     assert [process.wait(120) for process in processes] == [0] * 8
     tried = Counter(number for log in logs for number in told(log, "trying"))
     assert tried == dict.fromkeys(range(count), 1)
@@ -206,7 +208,9 @@ def test_a_line_torn_by_another_process_is_cut_off_before_the_next_is_written(
 
 def test_a_full_disk_is_an_error_that_keeps_what_was_recorded(tmp_path: Path, started: Starter) -> None:
     out, log, count = tmp_path / "out", tmp_path / "log", 40
-    process = started(str(out), count, 0, log, 20000)  # the kernel writes as much as fits, then refuses
+    process = started(
+        str(out), count, 0, log, most_bytes=20000
+    )  # the kernel writes as much as fits, then refuses
     assert process.wait(60) == StoreError.exit_code
     recorded = told(log, "recorded")
     assert 2 < len(recorded) < count

@@ -27,7 +27,7 @@ from autotune.sweep.process_worker import ProcessWorker
 class FakeDevice:
     """Opens a FakeBackend in a measuring process. ``faults``: part of a configuration's id -> what it does there;
     ``log`` receives the id of every configuration that is launched, a line each, and ``starts`` a line each time the
-    device is opened."""
+    device is opened. Nothing ends before another one has launched as well, where ``beside`` is the log of one."""
 
     folder: Path
     faults: Mapping[str, str] = field(default_factory=dict)
@@ -35,6 +35,7 @@ class FakeDevice:
     start: str = ""
     name: str = "Fake GPU"
     ms: float = 0.0
+    beside: Path | None = None
 
     def __call__(self) -> FakeBackend:
         if self.log:
@@ -54,6 +55,8 @@ class FakeDevice:
         for part, fault in self.faults.items():
             if part in named:
                 _fault(fault)
+        while self.beside and not self.beside.exists():
+            time.sleep(0.005)
         time.sleep(self.ms / 1e3)
         return cost(configuration)
 
@@ -87,10 +90,10 @@ def process(device: FakeDevice, **changes: Any) -> ProcessWorker:
 
 
 def start_sweep(
-    folder: Path, out: Path, log: Path, ms: float = 1.0, isolated: bool = False
+    folder: Path, out: Path, log: Path, ms: float = 1.0, isolated: bool = False, beside: Path | None = None
 ) -> subprocess.Popen[bytes]:
     """A sweep of ``folder`` into ``out`` in a process of its own, that may be killed."""
-    arguments = (str(folder), str(out), str(log), ms, isolated)
+    arguments = (str(folder), str(out), str(log), ms, isolated, str(beside or ""))
     program = f"import fake_device; fake_device.sweep_here(*{arguments!r})"
     environment = {
         **os.environ,
@@ -100,8 +103,8 @@ def start_sweep(
     return subprocess.Popen([sys.executable, "-W", "error", "-c", program], env=environment)
 
 
-def sweep_here(folder: str, out: str, log: str, ms: float, isolated: bool) -> None:
-    device = FakeDevice(Path(folder), log=Path(log), ms=ms)
+def sweep_here(folder: str, out: str, log: str, ms: float, isolated: bool, beside: str) -> None:
+    device = FakeDevice(Path(folder), log=Path(log), ms=ms, beside=Path(beside) if beside else None)
     if isolated:
         worker = process(device)
         worker.start()

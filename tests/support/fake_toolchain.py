@@ -20,7 +20,7 @@ from autotune.errors import CompilerError
 class Fake:
     """Compiles to the variants' names. Calls are lines of a file, because workers make them too: the process
     id and the names. ``bad`` variants do not compile, ``fatal`` ones kill the process, ``slow`` ones take
-    half a minute unless ``enough`` calls have been made, ``running`` ones run a program for as long, which
+    two minutes unless ``enough`` calls have been made, ``running`` ones run a program for as long, which
     counts as a call too; ``quiet`` messages do not name the variant."""
 
     calls_file: Path
@@ -43,9 +43,9 @@ class Fake:
         if set(names) & set(self.fatal):
             os.kill(os.getpid(), signal.SIGKILL)
         if set(names) & set(self.slow):
-            eventually(lambda: len(self.calls) >= self.enough, seconds=30)
+            eventually(lambda: len(self.calls) >= self.enough, seconds=120)
         if set(names) & set(self.running):
-            with subprocess.Popen(["sleep", "30"]) as program, self.calls_file.open("a") as file:
+            with subprocess.Popen(["sleep", "120"]) as program, self.calls_file.open("a") as file:
                 file.write(f"{program.pid} sleep\n")
         if wrong := [name for name in names if name in self.bad]:
             raise BuildError("an error somewhere" if self.quiet else f"errors in {' '.join(wrong)}")
@@ -71,7 +71,7 @@ class Fake:
 _: type[Toolchain] = Fake
 
 
-def eventually(condition: Callable[[], object], seconds: float = 10.0) -> bool:
+def eventually(condition: Callable[[], object], seconds: float = 60.0) -> bool:
     """Whether the condition comes true in time."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -47,11 +47,13 @@ def opened(where: str | Path) -> StudyStore:
     return Store(where).open(study(), POLICIES)
 
 
-def main(where: str, count: int, seconds: float, log: Path) -> None:
+def main(where: str, count: int, seconds: float, log: Path, begin: Path | None) -> None:
     with log.open("a", buffering=1) as told:
         try:
             store = opened(where)
             print("ready", file=told)
+            while begin and not begin.exists():
+                time.sleep(0.002)
             wanted = configurations(count)
             while left := [c for c in wanted if c not in store.known()]:
                 mine = [c for c in left if store.claim(c) and _try(store, c, seconds, told)]
@@ -81,8 +83,19 @@ class Starter:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
 
-    def __call__(self, where: str, count: int, seconds: float, log: Path, most_bytes: int = 0) -> "Started":
-        return Started(self, self.ask("start", [where, count, seconds, str(log), most_bytes]))
+    def __call__(
+        self,
+        where: str,
+        count: int,
+        seconds: float,
+        log: Path,
+        *,
+        most_bytes: int = 0,
+        begin: Path | None = None,
+    ) -> "Started":
+        """It tries nothing before there is the file ``begin``, where one is named."""
+        asked = [where, count, seconds, str(log), most_bytes, str(begin or "")]
+        return Started(self, self.ask("start", asked))
 
     def ask(self, what: str, of: Any) -> Any:
         assert self._program.stdin and self._program.stdout
@@ -122,7 +135,7 @@ def _serve() -> None:
         print(json.dumps(answer), flush=True)
 
 
-def _fork(where: str, count: int, seconds: float, log: str, most_bytes: int) -> int:
+def _fork(where: str, count: int, seconds: float, log: str, most_bytes: int, begin: str) -> int:
     pid = os.fork()
     if pid:
         return pid
@@ -131,7 +144,7 @@ def _fork(where: str, count: int, seconds: float, log: str, most_bytes: int) -> 
         os.close(0)
         if most_bytes:
             resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, resource.RLIM_INFINITY))
-        main(where, count, seconds, Path(log))
+        main(where, count, seconds, Path(log), Path(begin) if begin else None)
         status = 0
     except SystemExit as ending:
         status = int(ending.code or 0)

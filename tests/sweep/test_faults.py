@@ -70,7 +70,10 @@ def test_a_sweep_that_is_killed_goes_on_where_it_was(
 def test_two_sweeps_into_one_record_share_the_work(folder: Path, tmp_path: Path) -> None:
     total = widened(folder, 30)
     logs = [tmp_path / "first", tmp_path / "second"]
-    running = [start_sweep(folder, tmp_path, log, 4, isolated=True) for log in logs]
+    running = [
+        start_sweep(folder, tmp_path, log, 4, isolated=True, beside=other)
+        for log, other in zip(logs, reversed(logs), strict=True)
+    ]
     assert [process.wait(60) for process in running] == [0, 0]
     found = [launched(log) for log in logs]
     assert len(found[0]) >= 10 and len(found[1]) >= 10
@@ -85,7 +88,10 @@ def test_two_sweeps_into_one_record_share_the_work(folder: Path, tmp_path: Path)
 def test_what_a_killed_sweep_had_in_hand_is_tried_by_the_other(folder: Path, tmp_path: Path) -> None:
     total = widened(folder, 30)
     logs = [tmp_path / "first", tmp_path / "second"]
-    running = [start_sweep(folder, tmp_path, log, 4, isolated=True) for log in logs]
+    running = [
+        start_sweep(folder, tmp_path, log, 4, isolated=True, beside=other)
+        for log, other in zip(logs, reversed(logs), strict=True)
+    ]
     while not all(log.exists() and len(launched(log)) >= 5 for log in logs):
         assert all(process.poll() is None for process in running)
         time.sleep(0.01)

@@ -68,7 +68,7 @@ def places(tmp_path: Path) -> list[str]:
 def test_every_kind_of_fault_in_one_sweep(
     device: str, faulty: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["sweep", str(faulty), "--device", device, "--trial-seconds", "2", *places(tmp_path)]
+    arguments = ["sweep", str(faulty), "--device", device, "--trial-seconds", "6", *places(tmp_path)]
     trapped = "launch_failed" if device == "cpu" else "crashed"  # a GPU loses its context
     assert main(arguments) == 0
     shown = capsys.readouterr()
@@ -84,7 +84,7 @@ def test_every_kind_of_fault_in_one_sweep(
         (1, "this one is not to compile"),
         (2, "1000 of 1000 elements differ"),
         (3, "SIGSEGV" if device == "cpu" else "illegal"),
-        (4, "no end within 2 s"),
+        (4, "no end within 6 s"),
         (5, "the kernel trapped" if device == "cpu" else ""),
         (6, "bytes of shared memory a block pass"),
     ):
