@@ -103,7 +103,7 @@ def start_sweep(
     return subprocess.Popen([sys.executable, "-W", "error", "-c", program], env=environment)
 
 
-def sweep_here(folder: str, out: str, log: str, ms: float, isolated: bool, beside: str) -> None:
+def sweep_here(folder: str, out: str, log: str, ms: float, isolated: bool, beside: str = "") -> None:
     device = FakeDevice(Path(folder), log=Path(log), ms=ms, beside=Path(beside) if beside else None)
     if isolated:
         worker = process(device)

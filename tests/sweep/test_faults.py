@@ -74,7 +74,7 @@ def test_two_sweeps_into_one_record_share_the_work(folder: Path, tmp_path: Path)
         start_sweep(folder, tmp_path, log, 4, isolated=True, beside=other)
         for log, other in zip(logs, reversed(logs), strict=True)
     ]
-    assert [process.wait(60) for process in running] == [0, 0]
+    assert [process.wait(600) for process in running] == [0, 0]
     found = [launched(log) for log in logs]
     assert len(found[0]) >= 10 and len(found[1]) >= 10
     assert set(found[0]) | set(found[1]) == recorded(tmp_path)
@@ -97,7 +97,7 @@ def test_what_a_killed_sweep_had_in_hand_is_tried_by_the_other(folder: Path, tmp
         time.sleep(0.01)
     running[0].kill()
     running[0].wait()
-    assert running[1].wait(60) == 0
+    assert running[1].wait(600) == 0
     assert len(recorded(tmp_path)) == total
 
 
