@@ -20,14 +20,14 @@ __version__ = "0.1.0"
 __all__ = ["AutotuneError", "Kernel", "Prepared", "__version__", "load"]
 
 
-def lazy(package: str, names: "Mapping[str, str]") -> "Callable[[str], Any]":
-    """The ``__getattr__`` of ``package``: ``names``, by the module that has them, are imported when they are asked for,
-    so that nobody pays for the others."""
+def lazy(package: str, names: "Mapping[str, str]", face: str = "") -> "Callable[[str], Any]":
+    """The ``__getattr__`` of ``package``, or of the module ``face`` that offers its names: ``names``, by the module
+    that has them, are imported when they are asked for, so that nobody pays for the others."""
     modules = {name: module for module, listed in names.items() for name in listed.split()}
 
     def imported(name: str) -> Any:
         if name not in modules:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(f"module {face or package!r} has no attribute {name!r}")
         return getattr(import_module(f"{package}.{modules[name]}"), name)
 
     return imported

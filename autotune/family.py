@@ -66,7 +66,7 @@ _ON_DEMAND = {  # by package
 Made = TypeVar("Made")
 
 
-__getattr__ = lazy("autotune", _ON_DEMAND)
+__getattr__ = lazy("autotune", _ON_DEMAND, __name__)
 
 
 class Application(Protocol):

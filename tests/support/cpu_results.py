@@ -1,7 +1,6 @@
 """Configurations compiled for the cpu device and run there, for the tests of families and examples."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,14 +26,10 @@ def backend() -> Iterator[CpuBackend]:
         yield opened
 
 
-def compiled(
-    backend: Any, variants: Sequence[Variant], at_once: int = 8, optimisation: str = "-O3"
-) -> list[Binary]:
+def compiled(backend: Any, variants: Sequence[Variant], at_once: int = 8) -> list[Binary]:
     """All of them, in two processes; what one that does not compile says fails the test."""
-    toolchain = replace(backend.toolchain(), optimisation=optimisation)
-    chunks = compile_many(
-        batch(variants[0].family, tuple(variants)), toolchain, Cache(default_root()), 2, at_once
-    )
+    everything = batch(variants[0].family, tuple(variants))
+    chunks = compile_many(everything, backend.toolchain(), Cache(default_root()), 2, at_once)
     made = []
     for variant, binary in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
         assert isinstance(binary, Compiled), binary
