@@ -34,8 +34,6 @@ from autotune.policy import (
 from autotune.record import Store, Study
 from autotune.sweep import Sweep, Worker, launched, opened
 
-__all__ = ["CheckRequest", "check", "policy_files"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class CheckRequest:

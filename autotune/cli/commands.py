@@ -42,9 +42,6 @@ from autotune.cli.show import doctor_command, families_command, list_command, sh
 from autotune.declaration import load_family
 from autotune.errors import AutotuneError, Interrupted, UsageError
 
-__all__ = ["app", "main"]
-
-
 _INTERRUPTED = Interrupted.exit_code
 
 

@@ -20,9 +20,6 @@ from autotune.hardware import Device
 from autotune.policy import Candidate, Entry, Policies, candidates, choose, feature_values, file_of, find
 from autotune.policy import read_policy_file as read
 
-__all__ = ["explain"]
-
-
 _HERE = ("auto", "cpu", "cuda")  # devices that are no policy file's name
 
 

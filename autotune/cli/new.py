@@ -14,9 +14,6 @@ from rich.console import Console
 from autotune.declaration import families
 from autotune.errors import StoreError, UsageError
 
-__all__ = ["PLACEHOLDER", "TEMPLATE", "new_family", "print_made"]
-
-
 PLACEHOLDER = "new_family"
 
 TEMPLATE = Path(__file__).resolve().parent / PLACEHOLDER

@@ -10,30 +10,6 @@ from rich.console import Console
 
 from autotune.errors import UsageError
 
-__all__ = [
-    "Allocation",
-    "Data",
-    "DeviceOption",
-    "Devices",
-    "FamilyArgument",
-    "Objective",
-    "Policies",
-    "Preset",
-    "Sanitize",
-    "Search",
-    "Seconds",
-    "Seed",
-    "Set",
-    "TrialSeconds",
-    "Trials",
-    "Workload",
-    "err",
-    "narrowed",
-    "out",
-    "sized",
-]
-
-
 out = Console(highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
 
 err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)

@@ -8,8 +8,6 @@ import typer
 from autotune.cli.options import Data, FamilyArgument, Objective, Policies, TrialSeconds, Workload, out, sized
 from autotune.declaration import load_family
 
-__all__ = ["check_command", "explain_command", "export_command", "regret_command"]
-
 
 def explain_command(
     family: FamilyArgument,

@@ -9,9 +9,6 @@ import typer
 from autotune.cli.options import Data, DeviceOption, FamilyArgument, out
 from autotune.errors import UnknownName, UsageError
 
-__all__ = ["compare", "convert", "import_", "limits", "profile"]
-
-
 _FORMATS = ("kernel-tuner", "t4", "csv")
 
 

@@ -21,9 +21,6 @@ from autotune.dispatch import ALLOCATIONS, Kernel, Report, Spread, SpreadKernel,
 from autotune.errors import StoreError, UnknownName, UsageError
 from autotune.files import replaced
 
-__all__ = ["run"]
-
-
 Note = Callable[[str], None]
 
 Opened = Kernel | SpreadKernel

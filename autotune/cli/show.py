@@ -29,9 +29,6 @@ from autotune.errors import AutotuneError, CompilerError
 from autotune.files import bundled, data_root, pip_install, policy_folders
 from autotune.hardware import Device
 
-__all__ = ["doctor", "doctor_command", "families_command", "list_command", "show", "show_command"]
-
-
 _TOOLKIT = "install a CUDA toolkit"
 
 

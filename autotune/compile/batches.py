@@ -34,8 +34,6 @@ from autotune.errors import CompilerError, FamilyError
 if TYPE_CHECKING:
     from autotune.compile.cache import Cache
 
-__all__ = ["chunked", "compile_batch", "compile_many", "compile_one", "compilers", "sizes", "worthwhile"]
-
 
 _CALLS = 3  # of each process, at least, so that all are done at about the same time
 

@@ -25,9 +25,6 @@ from autotune.compile.toolchain import Batch, Built, Compiled, Toolchain
 from autotune.errors import CompilerError
 from autotune.files import replaced
 
-__all__ = ["Cache", "default_root", "is_trusted", "put_file"]
-
-
 _SCHEMA = 2
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH

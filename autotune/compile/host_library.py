@@ -15,8 +15,6 @@ from autotune.compile.hostcxx import RuntimeCxx, find_compiler
 from autotune.compile.toolchain import Batch, BuildError, Built, Toolchain, VariantSource, run_compiler
 from autotune.declaration import hashed, reached, together
 
-__all__ = ["cuda_library", "library"]
-
 
 @cache
 def library(source: Path, *headers: Path, arithmetic: bool = False, **returned: Any) -> ctypes.CDLL:

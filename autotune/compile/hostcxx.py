@@ -26,9 +26,6 @@ from autotune.compile.toolchain import (
 from autotune.errors import CompilerError
 from autotune.files import include_dir
 
-__all__ = ["HostCxx", "RuntimeCxx", "cpu_model", "find_compiler", "runtime_batch"]
-
-
 _COMMON = (
     "-std=c++17",
     "-nostdinc++",

@@ -14,9 +14,6 @@ from autotune.compile.toolchain import Batch, BuildError, Built, listed_in, run_
 from autotune.errors import CompilerError
 from autotune.files import pip_install
 
-__all__ = ["Nvcc", "find_nvcc", "toolkit_program"]
-
-
 _OPTIONS = ("-std=c++17", "-Xptxas", "-v")
 
 _SHELL = "\"$`\\'\n\r"

@@ -10,9 +10,6 @@ from autotune.compile.toolchain import Batch, BuildError, Built, translation_uni
 from autotune.errors import CompilerError
 from autotune.files import pip_install
 
-__all__ = ["Nvrtc"]
-
-
 _OPTIONS = ("--std=c++17", "--ptxas-options=-v")
 
 _INVALID_OPTION = 5  # nvrtcResult.NVRTC_ERROR_INVALID_OPTION

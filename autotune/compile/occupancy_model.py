@@ -9,9 +9,6 @@ from typing import Literal
 
 from autotune.errors import DeviceError, suggestion
 
-__all__ = ["LIMITS", "LimitedBy", "Occupancy", "SmLimits", "next_step", "occupancy"]
-
-
 LimitedBy = Literal["blocks", "warps", "registers", "shared", "launch"]
 
 

@@ -11,9 +11,6 @@ from typing import Any, TypeVar
 from autotune.errors import CompilerError
 from autotune.processes import Child
 
-__all__ = ["Pool", "ProcessDied"]
-
-
 _Result = TypeVar("_Result")
 
 

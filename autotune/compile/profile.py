@@ -9,8 +9,6 @@ from autotune.compile.toolchain import Compiled
 from autotune.compile.variant import Variant
 from autotune.hardware import Device
 
-__all__ = ["KernelProfile", "profiles"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class KernelProfile:

@@ -8,9 +8,6 @@ from collections.abc import Iterable
 
 from autotune.errors import CompilerError, suggestion
 
-__all__ = ["FIGURES", "check_target", "complaints", "figures"]
-
-
 FIGURES = (
     "registers",
     "local_bytes",

@@ -18,9 +18,6 @@ from autotune.compile.variant import Variant
 from autotune.declaration import Configuration, Policy, PolicyValue
 from autotune.layout import Layout
 
-__all__ = ["digest", "idle_policies", "indistinct_values", "kernel_digests", "sameness"]
-
-
 _INSTRUCTION = 16  # bytes, on every architecture since sm_70
 
 _USER_CONSTANTS, _ADDRESSES = (

@@ -20,20 +20,6 @@ from autotune.declaration import load_workload as load
 from autotune.errors import AutotuneError, UnknownName
 from autotune.hardware import Device
 
-__all__ = [
-    "BLOCK_SIZES",
-    "OF_THE_BLOCK",
-    "Better",
-    "Known",
-    "StaticProfile",
-    "better_neighbours",
-    "occupancy_curve",
-    "registers_to_next_block",
-    "static_sweep",
-    "static_toolchain",
-]
-
-
 BLOCK_SIZES = tuple(range(32, 1025, 32))
 
 

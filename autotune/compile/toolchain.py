@@ -11,20 +11,6 @@ from typing import Protocol
 from autotune.errors import CompilerError, FamilyError
 from autotune.processes import program
 
-__all__ = [
-    "Batch",
-    "BuildError",
-    "Built",
-    "CompileFailure",
-    "Compiled",
-    "Toolchain",
-    "VariantSource",
-    "include",
-    "listed_in",
-    "run_compiler",
-    "translation_unit",
-]
-
 
 @dataclass(frozen=True)
 class VariantSource:

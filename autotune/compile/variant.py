@@ -26,9 +26,6 @@ from autotune.layout import (
     view_room,
 )
 
-__all__ = ["Geometry", "Variant", "batch", "default_header", "scalar_bytes"]
-
-
 # NVRTC 13.0 has no offsetof, neither as a builtin nor in a header; its front end's own intrinsic is what makes one.
 _OFFSET = """\
 #ifndef CHECKED_OFFSET

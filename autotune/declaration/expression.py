@@ -15,9 +15,6 @@ from typing import Any
 
 from autotune.errors import FamilyError, suggestion
 
-__all__ = ["FUNCTIONS", "Expression", "Value"]
-
-
 Value = int | float | str | bool
 
 Evaluate = Callable[[Mapping[str, Value]], Any]

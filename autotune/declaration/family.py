@@ -26,8 +26,6 @@ from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadErr
 from autotune.files import bundled, include_dir
 from autotune.layout import Data
 
-__all__ = ["Family", "families"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Family:

@@ -16,9 +16,6 @@ from types import ModuleType
 
 from autotune.declaration.source_files import reached
 
-__all__ = ["host_code"]
-
-
 _LIBRARIES = frozenset({".c", ".cc", ".cpp", ".cxx"})
 
 _INSTALLED = frozenset({"site-packages", "dist-packages"})

@@ -15,9 +15,6 @@ from numpy.typing import NDArray
 
 from autotune.declaration.space import Configuration, Policy, PolicyValue, Space, Steps
 
-__all__ = ["Listed", "Members", "Unlisted", "encode", "listed", "narrowed"]
-
-
 MOST_LISTED = 50_000  # more are searched without a list; so many take a second and some megabytes
 
 POOL = 2000  # candidates that a model is asked about at once

@@ -13,18 +13,6 @@ from autotune.declaration.space import Constraint, Policy, PolicyValue, Preset, 
 from autotune.errors import AutotuneError, FamilyError, UnknownName
 from autotune.layout import Data, Field, check_value
 
-__all__ = [
-    "Kernel",
-    "Option",
-    "Scalar",
-    "check_choice",
-    "check_views",
-    "data_of",
-    "one_choice_each",
-    "parse",
-    "windowed_of",
-]
-
 
 def check_choice(place: str, data: Data, layout: str, choice: Any) -> None:
     """Raise when ``choice`` is no value of the layout dimension, or none that ``data`` can take."""

@@ -18,8 +18,6 @@ from autotune.errors import FamilyError, StoreError
 from autotune.layout import Data
 from autotune.processes import own_folder
 
-__all__ = ["SharedArray", "SharedInputs", "read_arrays", "shared_array", "shared_arrays", "write_arrays"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class SharedInputs:

@@ -14,9 +14,6 @@ from pathlib import Path
 
 from autotune.errors import FamilyError
 
-__all__ = ["EDITORS_HEADER", "SUFFIXES", "hashed", "included_names", "reached", "sources", "together"]
-
-
 SUFFIXES = frozenset({".cu", ".cuh", ".h"})  # of a folder's files that count whether they are included or not
 
 EDITORS_HEADER = "default.cuh"  # made by `autotune show … --header`; no compiler reads it (AUTOTUNE_VARIANTS)

@@ -14,19 +14,6 @@ import numpy as np
 from autotune.declaration.expression import Expression
 from autotune.errors import FamilyError, UnknownName, UsageError
 
-__all__ = [
-    "AS_GIVEN",
-    "Configuration",
-    "Constraint",
-    "Policy",
-    "PolicyValue",
-    "Preset",
-    "Space",
-    "Steps",
-    "single_presets",
-]
-
-
 PolicyValue = int | str
 
 AS_GIVEN = "given"  # the value of an order policy that leaves the order as it is; its default may be called otherwise

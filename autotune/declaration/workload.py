@@ -21,8 +21,6 @@ from autotune.errors import AutotuneError, UnknownName, UsageError, WorkloadErro
 from autotune.files import bundled
 from autotune.layout import canonical, check_links, check_numbers
 
-__all__ = ["Inputs", "MalformedNpy", "Workload", "bind", "find_data", "prepare", "read_npy", "workloads"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:

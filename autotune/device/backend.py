@@ -16,10 +16,6 @@ from autotune.errors import DeviceError
 from autotune.hardware import Device
 from autotune.layout import Stored
 
-__all__ = [
-    "Backend", "Call", "Closing", "Constant", "Copy", "Launch", "LaunchError", "Lender", "Module", "Outlet", "Placed",
-]  # fmt: skip
-
 
 class LaunchError(DeviceError):
     """A launch or a copy that the device refused; the text is the driver's."""

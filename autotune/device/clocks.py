@@ -4,9 +4,6 @@ from typing import Any
 
 from autotune.hardware import Device
 
-__all__ = ["POWER_OR_HEAT", "Watch", "reasons", "watch"]
-
-
 # Bits of NVML's clock event reasons that make a kernel slower than it would be. An idle GPU, clocks that a user
 # set and a display are none of these.
 SYNC_BOOST = 0x010

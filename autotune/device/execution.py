@@ -17,8 +17,6 @@ from autotune.device.placed import PlacedInput, Shared, Windowed, linear
 from autotune.errors import FamilyError, UnknownName
 from autotune.layout import Order, Stored, handle, restored
 
-__all__ = ["Execution"]
-
 Made = TypeVar("Made")
 
 

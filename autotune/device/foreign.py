@@ -16,20 +16,6 @@ from numpy.typing import NDArray
 
 from autotune.errors import UsageError, WorkloadError
 
-__all__ = [
-    "View",
-    "allocator",
-    "as_host",
-    "current_stream",
-    "like",
-    "reader",
-    "stream_asker",
-    "stream_handle",
-    "tensor",
-    "view",
-]
-
-
 _KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}  # DLDataTypeCode
 
 

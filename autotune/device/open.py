@@ -6,8 +6,6 @@ import warnings
 from autotune.device.backend import Backend
 from autotune.errors import DeviceError, UnknownName, UsageError
 
-__all__ = ["device_names", "has_driver", "open_backend"]
-
 
 def open_backend(name: str = "auto") -> Backend:
     """The backend for ``name``; ``auto`` is the first GPU, or the cpu with a warning that says why. The caller closes

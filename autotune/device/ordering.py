@@ -12,9 +12,6 @@ from autotune.declaration import Inputs
 from autotune.errors import AutotuneError, FamilyError
 from autotune.layout import Order, reordered
 
-__all__ = ["Ordering", "order_key"]
-
-
 _MOVED_KEPT = 2  # of each array
 
 

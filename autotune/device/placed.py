@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from autotune.device.backend import Backend, Placed
 from autotune.layout import Bytes, Stored, Window, handle
 
-__all__ = ["PlacedInput", "Shared", "Windowed", "linear"]
-
 
 @dataclass(frozen=True)
 class Shared:

@@ -23,9 +23,6 @@ from autotune.device.transform import Mover, is_as_stored, raw, refusal, staged
 from autotune.errors import DeviceError
 from autotune.layout import Bytes, Layout, Order, Stored, Window, cut, handle, merged, slack, steps, view_room
 
-__all__ = ["Resident", "can_be_staged", "compiled_module", "run_once"]
-
-
 _MEMORY_SHARE = 0.5  # of the device's memory, for inputs in layouts that are not in use
 
 

@@ -17,9 +17,6 @@ from autotune.device.foreign import View
 from autotune.files import include_dir
 from autotune.layout import Layout, Stored
 
-__all__ = ["Mover", "alignment", "batch", "is_as_stored", "move", "raw", "refusal", "staged"]
-
-
 KERNEL = "move_texels"
 
 _SOURCE = VariantSource("autotune-transform-1", "Plain", "struct Plain {};\n", (KERNEL,))

@@ -12,19 +12,6 @@ from autotune.device import Lender, View, foreign
 from autotune.errors import UnknownName, UsageError, WorkloadError
 from autotune.layout import Data, canonical, check_links
 
-__all__ = [
-    "NOTHING",
-    "Arguments",
-    "Request",
-    "Result",
-    "arguments",
-    "known_sizes",
-    "request",
-    "results",
-    "taken",
-    "wait_for_content",
-]
-
 
 @dataclass(frozen=True)
 class Arguments:

@@ -9,9 +9,6 @@ from autotune.device import Lender, foreign
 from autotune.dispatch.call import Request
 from autotune.dispatch.launcher import Launcher
 
-__all__ = ["MISSED", "FastCall", "RawCall", "fast_call"]
-
-
 # Answers (arrays by place, out, stream, what was named) when they differ from the call before in addresses only, else
 # MISSED. Nothing is converted, checked or chosen on the way. One thread at a time.
 FastCall = Callable[[Sequence[Any], Any, Any, Mapping[str, Any]], Any]

@@ -28,9 +28,6 @@ from autotune.files import policy_folders
 from autotune.policy import Candidate
 from autotune.record import OBJECTIVES
 
-__all__ = ["Kernel", "explained", "load"]
-
-
 _open: "weakref.WeakSet[Kernel]" = weakref.WeakSet()
 
 

@@ -28,9 +28,6 @@ from autotune.device import (
 from autotune.dispatch.target import Chosen, Target
 from autotune.layout import Data, Layout, handle
 
-__all__ = ["HOST", "Launcher", "can_be_refilled", "transfer_in", "transfer_out"]
-
-
 # How an array gets to a kernel or comes from it: by the host; its bytes copied to the GPU and moved there; moved on the
 # GPU; where it is.
 HOST, STAGED, MOVED, LENT = "host", "staged", "moved", "lent"

@@ -18,9 +18,6 @@ from autotune.hardware import Device
 from autotune.policy import Policies, file_name, find, untuned
 from autotune.policy import read_policy_file as read
 
-__all__ = ["Choice", "Placement", "faster_device", "loss"]
-
-
 _WORTH_A_WARNING = 10.0  # times slower
 
 

@@ -28,9 +28,6 @@ from autotune.dispatch.target import Chosen, Target
 from autotune.errors import UsageError, WorkloadError
 from autotune.layout import canonical, check_links
 
-__all__ = ["Prepared"]
-
-
 _MOST_LAUNCHERS = 8  # sizes, streams and kinds of arrays that are kept ready at a time
 
 _MEMORY_SHARE = 0.25  # of the device's memory, for what is kept ready

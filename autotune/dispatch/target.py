@@ -12,9 +12,6 @@ from autotune.declaration import Configuration, Family, Inputs
 from autotune.device import Backend, Lender, Module, Mover, View, compiled_module, raw
 from autotune.policy import Candidate, candidates, choose, find, operations
 
-__all__ = ["Chosen", "Target"]
-
-
 _log = logging.getLogger("autotune")
 
 

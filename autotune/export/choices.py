@@ -23,9 +23,6 @@ from autotune.policy import (
     stale,
 )
 
-__all__ = ["Choices", "Winner", "chosen", "identifier"]
-
-
 _KEYWORDS = frozenset(
     re.findall(
         r"\w+",

@@ -13,9 +13,6 @@ from typing import Literal
 from autotune.declaration import Expression, Value
 from autotune.errors import AutotuneError, FamilyError
 
-__all__ = ["Cpp", "translated"]
-
-
 Kind = Literal["whole", "real", "truth"]
 
 

@@ -13,9 +13,6 @@ from autotune.export.choices import Choices, Winner, identifier
 from autotune.export.cpp_expression import Cpp, Kind, translated
 from autotune.layout import SCALAR_TYPES, Data, Layout
 
-__all__ = ["members", "parts", "places_of", "problem_values", "quoted", "winner_parts"]
-
-
 _WIDEST = 118
 
 

@@ -30,9 +30,6 @@ from autotune.policy import PolicyFile, file_name, file_of
 from autotune.policy import read_policy_file as read
 from autotune.record import OBJECTIVES
 
-__all__ = ["export", "included"]
-
-
 _HERE = Path(__file__).parent
 
 _MOST_EXAMPLE_BYTES = 64 << 20

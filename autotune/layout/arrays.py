@@ -10,9 +10,6 @@ from numpy.typing import DTypeLike, NDArray
 
 from autotune.errors import WorkloadError
 
-__all__ = ["SCALAR_TYPES", "Data", "Field", "canonical", "check_links", "check_numbers"]
-
-
 SCALAR_TYPES: Mapping[str, str] = MappingProxyType(
     {
         "int8": "signed char",

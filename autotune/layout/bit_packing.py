@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from autotune.errors import UnknownName, WorkloadError
 
-__all__ = ["PACKINGS", "Packing", "packing"]
-
 
 @dataclass(frozen=True)
 class Packing:

@@ -19,9 +19,6 @@ from autotune.layout.layout import DIMS, MEMORIES, Layout, Stored
 from autotune.layout.order import Order, merged, reordered
 from autotune.layout.view import view_room
 
-__all__ = ["layouts_digest"]
-
-
 _PLANE = (8, 2)
 
 _SHAPE = (5, 3)

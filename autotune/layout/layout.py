@@ -18,9 +18,6 @@ from autotune.hardware import Limits
 from autotune.layout.arrays import SCALAR_TYPES, Data
 from autotune.layout.bit_packing import PACKINGS, Packing
 
-__all__ = ["DIMS", "GROUPINGS", "MEMORIES", "Bytes", "Layout", "Stored", "check_value", "handle", "slack"]
-
-
 Bytes = NDArray[np.uint8]
 
 

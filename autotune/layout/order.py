@@ -17,9 +17,6 @@ from autotune.errors import FamilyError, WorkloadError
 from autotune.layout.arrays import Data
 from autotune.layout.layout import Layout, Stored
 
-__all__ = ["Order", "merged", "reordered", "restored"]
-
-
 _PART = 1 << 18  # elements that one thread moves at a time
 
 

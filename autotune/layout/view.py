@@ -15,8 +15,6 @@ from typing import Any
 from autotune.hardware import Limits
 from autotune.layout.layout import Layout, Stored
 
-__all__ = ["view_refusal", "view_room"]
-
 
 def view_room(layout: Layout, sizes: Mapping[str, Any]) -> Stored:
     """Where the view's elements lie in its array, from the array's begin: rows are ``pitch`` elements apart, or follow

@@ -15,9 +15,6 @@ from numpy.typing import NDArray
 from autotune.hardware import Limits
 from autotune.layout.layout import Layout, Stored
 
-__all__ = ["Window", "constant_places", "cut", "shape_at_once", "steps"]
-
-
 _ALIGNMENT = 256  # bytes: where a window begins in the device's memory
 
 _TEXEL = 16  # bytes of the widest: where an array begins in constant memory

@@ -22,9 +22,6 @@ from autotune.hardware import Device
 from autotune.layout import Stored, handle
 from autotune.measure.sampling import median, spread
 
-__all__ = ["CEILINGS", "PER_CLOCK", "Ceiling", "batch", "measured"]
-
-
 CHAINS, UNROLL = 8, 16  # of ceilings.cu
 
 BLOCK = 256

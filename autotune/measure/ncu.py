@@ -20,19 +20,6 @@ from autotune.compile import toolkit_program
 from autotune.errors import DeviceError
 from autotune.measure.ncu_process import Result, Task, watched
 
-__all__ = [
-    "COUNTERS",
-    "METRICS",
-    "MORE_METRICS",
-    "Counters",
-    "command",
-    "counters",
-    "find_ncu",
-    "parsed",
-    "profile",
-]
-
-
 _SECTOR_BYTES = 32
 
 _WARP = 32

@@ -21,8 +21,6 @@ from autotune.device import Backend, LaunchError, Module, Resident, open_backend
 from autotune.errors import AutotuneError, DeviceError
 from autotune.processes import program
 
-__all__ = ["Result", "Task", "Watched", "main", "run", "watched"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Task:

@@ -21,9 +21,6 @@ from autotune.declaration import Family, Inputs
 from autotune.errors import FamilyError, WorkloadError
 from autotune.layout import Data, check_numbers, layouts_digest
 
-__all__ = ["expected_outputs"]
-
-
 _KEEP_BYTES = 64 << 20  # a larger reference is made again: reading it back is no faster
 
 

@@ -15,19 +15,6 @@ from typing import Protocol as Interface
 
 from autotune.device import Backend
 
-__all__ = [
-    "Protocol",
-    "Samples",
-    "Watched",
-    "floors",
-    "hopeless_ms",
-    "interleave",
-    "measure",
-    "median",
-    "spread",
-]
-
-
 _NO_LIMIT = 1e9
 
 

@@ -37,9 +37,6 @@ from numpy.typing import NDArray
 from autotune.declaration import Configuration, Family
 from autotune.device import Backend, Execution, Placed, PlacedInput, Shared, linear
 
-__all__ = ["AGAIN", "GUARD_BYTES", "PATTERNS", "PROOF_VERSION", "Verifier", "difference"]
-
-
 # Written with every verdict. Raise it when verification catches more than before: what an older one said is then
 # verified again.
 PROOF_VERSION = 2

@@ -14,18 +14,6 @@ from autotune.layout import layouts_digest
 from autotune.policy.file import Entry, PolicyFile
 from autotune.record import accuracy_class
 
-__all__ = [
-    "accuracy_asked",
-    "changed",
-    "entry_refusal",
-    "file_refusal",
-    "known_configuration",
-    "other_accuracy",
-    "other_options",
-    "stale",
-    "unmet_need",
-]
-
 
 def file_refusal(family: Family, file: PolicyFile, kind: str) -> str:
     """Why ``file`` as a whole is of no use for ``family`` on devices of that ``kind``; empty when it is."""

@@ -8,8 +8,6 @@ from autotune import yamlfile
 from autotune.declaration import Family
 from autotune.policy.file import Crossover, Entry, PolicyFile
 
-__all__ = ["crossover", "expected_ms", "operations", "volume"]
-
 
 def operations(family: Family, sizes: Mapping[str, int], options: Mapping[str, Any],
                scalars: Mapping[str, Any]) -> float:  # fmt: skip

@@ -20,21 +20,6 @@ from autotune.files import replaced
 from autotune.hardware import Device
 from autotune.record import objective_ms
 
-__all__ = [
-    "Crossover",
-    "Entry",
-    "Neighbours",
-    "NewerSchema",
-    "PolicyFile",
-    "content",
-    "device_told",
-    "entry_name",
-    "file_name",
-    "parsed",
-    "write",
-]
-
-
 SCHEMA = 2
 
 _READ = (1, 2)  # 1 had no features of scalars, no needs, no rule, no crossover

@@ -30,9 +30,6 @@ from autotune.record import (
     time_ms,
 )
 
-__all__ = ["locked", "merged", "new_entries", "put", "update"]
-
-
 _LOCK_SECONDS = 60
 
 _ABOUT = (

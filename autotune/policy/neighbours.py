@@ -16,22 +16,6 @@ from autotune.declaration import Configuration, Expression, Value
 from autotune.errors import FamilyError
 from autotune.policy.file import Entry, Neighbours
 
-__all__ = [
-    "Features",
-    "Regrets",
-    "among_neighbours",
-    "distance",
-    "feature_values",
-    "fitted",
-    "left_out",
-    "mean_regret",
-    "nearest",
-    "nearest_entry",
-    "slowdown",
-    "weighed",
-]
-
-
 Features = Mapping[str, float]
 
 Regrets = Mapping[str, Mapping[str, float]]

@@ -14,9 +14,6 @@ from autotune.policy.file import Entry
 from autotune.policy.merge import new_entries
 from autotune.record import MOST, TIE, BreakEven, Study, Trial, break_even, cost_ms, noise
 
-__all__ = ["contradictions", "figures", "needed", "renewable", "renewed"]
-
-
 _DIGESTS = ("source_digest", "layouts_digest", "space_digest")
 
 

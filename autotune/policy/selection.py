@@ -39,9 +39,6 @@ from autotune.policy.file import read_policy_file as read
 from autotune.policy.neighbours import Features, among_neighbours, distance, feature_values, nearest
 from autotune.record import OBJECTIVES
 
-__all__ = ["Candidate", "Policies", "candidates", "choose", "file_of", "find", "of_objective", "untuned"]
-
-
 _HEAD = 4096  # bytes; a policy file begins with its device
 
 

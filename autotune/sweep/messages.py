@@ -30,32 +30,6 @@ from autotune.hardware import Device
 from autotune.measure import PROOF_VERSION, Protocol, Samples
 from autotune.record import Measurement, State, Trial
 
-__all__ = [
-    "Describe",
-    "Died",
-    "Ended",
-    "Job",
-    "Opened",
-    "Prove",
-    "Proved",
-    "Ragged",
-    "RaggedSize",
-    "RaggedSizes",
-    "Reference",
-    "Refused",
-    "Request",
-    "Retime",
-    "Retimed",
-    "Setting",
-    "Sign",
-    "Tried",
-    "given",
-    "given_ragged",
-    "static_profiles",
-    "trial_of",
-    "write_ragged",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Setting(SharedInputs):

@@ -34,8 +34,6 @@ from autotune.sweep.messages import (
 )
 from autotune.sweep.ragged import ragged_proofs
 
-__all__ = ["serve"]
-
 
 def serve(pipe: Connection, opened: Callable[[], Backend], compiler: str) -> None:
     """The process's life (see processes.Child)."""

@@ -35,9 +35,6 @@ from autotune.sweep.messages import (
 )
 from autotune.sweep.process import serve
 
-__all__ = ["IN_HAND", "TRIAL_SECONDS", "ProcessWorker"]
-
-
 TRIAL_SECONDS = 120.0  # generous: most take less than one
 
 IN_HAND = 4  # jobs sent and not answered: one under way, the others there before it ends

@@ -9,9 +9,6 @@ from autotune.declaration import Configuration, Family, Inputs
 from autotune.hardware import Device
 from autotune.sweep.messages import Describe, Died, Job, Prove, Ragged, Reference, Retime, Setting, Tried
 
-__all__ = ["Made", "Worker"]
-
-
 # A configuration with what the compiler made of it.
 Made = Job | tuple[Configuration, CompileFailure]
 

@@ -11,9 +11,6 @@ from autotune.declaration import AS_GIVEN, Configuration, Constraint, Expression
 from autotune.errors import FamilyError, suggestion
 from autotune.hardware import Limits
 
-__all__ = ["check_declaration"]
-
-
 _MOST = 5000  # combinations of policies that are looked at: well under a second
 
 _THREADS = Limits().threads_per_block

@@ -17,9 +17,6 @@ import yaml
 
 from autotune import yamlfile
 
-__all__ = ["Declared", "Finding", "Lines", "Source", "blanked", "lines_of"]
-
-
 Lines = Mapping[tuple[str | int, ...], int]
 
 

@@ -19,9 +19,6 @@ from autotune.compile import default_header
 from autotune.declaration import Family, families, load_family
 from autotune.errors import AutotuneError, FamilyError, UnknownName
 
-__all__ = ["lint", "print_findings"]
-
-
 _PLACES = {"kernel": "kernels", "policy": "policies", "extent": "extents", "option": "options", "scalar": "scalars",
            "feature": "features", "constraint": "constraints", "preset": "presets", "data": "data",
            "tolerance": "tolerance", "bytes": "bytes", "operations": "operations", "needs": "needs"}  # fmt: skip

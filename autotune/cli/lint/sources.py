@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from autotune.cli.lint.findings import Declared, Finding, Source
 from autotune.errors import suggestion
 
-__all__ = ["check_sources"]
-
 
 @dataclass(frozen=True)
 class _Parameter:

@@ -14,9 +14,6 @@ from autotune.errors import AutotuneError, UnknownName, suggestion
 from autotune.files import data_root
 from autotune.policy import feature_values
 
-__all__ = ["check_workloads"]
-
-
 _MOST = 5000  # configurations that a workload's sizes are held against
 
 

@@ -36,8 +36,6 @@ from autotune.errors import CompilerError, DeviceError
 from autotune.hardware import Device, Limits
 from autotune.layout import Bytes, Stored
 
-__all__ = ["CpuBackend", "CpuModule", "CpuPlaced", "HostOutlet"]
-
 
 class HostOutlet:
     """The cpu's: a launch returns when it has run, so a copy is made at once."""

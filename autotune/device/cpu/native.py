@@ -12,19 +12,6 @@ from numpy.typing import NDArray
 
 from autotune.compile import Cache, RuntimeCxx, compile_one, runtime_batch
 
-__all__ = [
-    "ASCENDING",
-    "CONSTANT_BYTES",
-    "DESCENDING",
-    "DRAWN",
-    "Image",
-    "Launch",
-    "Texture",
-    "images",
-    "runtime",
-]
-
-
 CONSTANT_BYTES = 65536
 
 ASCENDING, DESCENDING, DRAWN = range(3)  # kernels/include/autotune/cpu/abi.hpp: Order

@@ -39,9 +39,6 @@ from autotune.device.cuda.timing import Probe, Timer
 from autotune.errors import DeviceError, UnknownName
 from autotune.layout import Stored
 
-__all__ = ["COMPILERS", "CudaBackend"]
-
-
 COMPILERS = ("nvrtc", "nvcc")
 
 _TRACE_DELAY_NS = 200_000  # a plan of a few launches is queued by then

@@ -9,9 +9,6 @@ from typing import Any
 from autotune.device.backend import Constant, Launch, LaunchError, Placed
 from autotune.device.cuda.driver import call
 
-__all__ = ["ConstantWindow", "CudaCall", "Joints", "Key", "parameters"]
-
-
 # Where each array begins in the window, and the array on the device that it is a copy of, which counts its ``uploads``.
 Key = tuple[tuple[int, Any], ...]
 

@@ -10,16 +10,6 @@ from autotune.errors import DeviceError
 from autotune.files import pip_install
 from autotune.hardware import Device, Limits
 
-__all__ = [
-    "call",
-    "describe_device",
-    "devices",
-    "driver_version",
-    "open_device",
-    "open_driver",
-]
-
-
 _KERNEL_MODULE = Path("/proc/driver/nvidia/version")
 
 

@@ -10,8 +10,6 @@ from autotune.compile import Geometry
 from autotune.device.backend import LaunchError
 from autotune.device.cuda.driver import call
 
-__all__ = ["Graph", "capture", "captured_function", "launch_cooperative", "resident_blocks"]
-
 
 class Graph:
     """What ``capture`` recorded, ready to be launched again and again. ``current`` makes its device the calling

@@ -13,19 +13,6 @@ from autotune.device.cuda.calls import ConstantWindow, parameters
 from autotune.device.cuda.texture import Texture
 from autotune.layout import Stored
 
-__all__ = [
-    "CONSTANT_BYTES",
-    "CudaModule",
-    "CudaPlaced",
-    "borrow",
-    "constant_window",
-    "loaded",
-    "packed",
-    "place",
-    "view",
-]
-
-
 # The one symbol behind every constant layout: memory.cuh's constant_window<65536>.
 CONSTANT_BYTES = 65536
 

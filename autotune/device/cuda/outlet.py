@@ -11,9 +11,6 @@ from autotune.device.backend import Copy, LaunchError
 from autotune.device.cuda.driver import call
 from autotune.device.cuda.memory import CudaPlaced
 
-__all__ = ["CudaOutlet"]
-
-
 _NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
 
 

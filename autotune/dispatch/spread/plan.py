@@ -16,20 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from autotune.errors import FamilyError, UnknownName
 
-__all__ = [
-    "ALLOCATIONS",
-    "Chunk",
-    "Model",
-    "Plan",
-    "Units",
-    "allocate",
-    "calibrated",
-    "chunks_of",
-    "group_edges",
-    "predicted",
-]
-
-
 ALLOCATIONS = ("automatic", "contiguous", "dynamic")
 
 

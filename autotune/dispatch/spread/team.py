@@ -15,9 +15,6 @@ from autotune.errors import DeviceError
 from autotune.hardware import Device
 from autotune.processes import Answer, Child, Failure, Warned
 
-__all__ = ["Member", "Share", "Team"]
-
-
 _Given = TypeVarTuple("_Given")
 
 _AHEAD = 3  # chunks in hand where more may come: one under way, the next, and one that comes meanwhile

@@ -37,9 +37,6 @@ from autotune.layout import Layout
 from autotune.policy import untuned
 from autotune.processes import Answer, reporting
 
-__all__ = ["Done", "Lost", "Results", "Task", "Worker", "rows_of", "serve"]
-
-
 _AHEAD = 3  # chunks queued on the device at once
 
 
