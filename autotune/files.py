@@ -124,7 +124,6 @@ def csv_text(frame: "pd.DataFrame") -> str:
 
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
-
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 

@@ -41,11 +41,8 @@ __all__ = [
 
 
 _spawn = multiprocessing.get_context("spawn")
-
 _END_SECONDS = 10.0  # for a process that was asked to end
-
 _DEATH_SECONDS = 5.0  # from the end of a process's pipe to its own
-
 _PDEATHSIG = 1  # prctl: the signal that a process gets when its parent ends
 
 
@@ -258,7 +255,6 @@ def reporting(pipe: Connection) -> Iterator[None]:
 
 
 _PREFIX = "autotune-sweep-"
-
 _IN_USE = "in-use"  # locked in each folder for as long as its process lives, wherever that is seen from
 
 

@@ -20,9 +20,7 @@ __all__ = ["check", "explained", "fault", "nodes", "read", "unknown_keys"]
 
 
 _LARGEST = 4 << 20  # bytes; a hundred times any real file, small enough to parse in seconds
-
 _DEEPEST = 20
-
 _MOST_NODES = 200_000
 
 

@@ -15,12 +15,10 @@ from autotune.declaration import families
 from autotune.errors import StoreError, UsageError
 
 PLACEHOLDER = "new_family"
-
 TEMPLATE = Path(__file__).resolve().parent / PLACEHOLDER
 
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")  # as in schemas/family.json
-
 _FILES = {".cu", ".cuh", ".py", ".yaml"}  # __pycache__ and what editors leave do not travel
 
 

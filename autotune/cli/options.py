@@ -11,7 +11,6 @@ from rich.console import Console
 from autotune.errors import UsageError
 
 out = Console(highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
-
 err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
 

@@ -22,9 +22,7 @@ from autotune.errors import StoreError, UnknownName, UsageError
 from autotune.files import replaced
 
 Note = Callable[[str], None]
-
 Opened = Kernel | SpreadKernel
-
 _ONE_CALL = "with-transform"  # the objective of a program that makes one
 
 

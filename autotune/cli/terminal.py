@@ -28,7 +28,6 @@ from autotune.record import (
 )
 
 _MOST_REASONS = 3
-
 _MOST_LINES = 3  # of a reason
 
 
@@ -188,9 +187,7 @@ def _beside_winner(role: str, trial: Trial, decision: Decision) -> str:
 
 
 LINE_SECONDS = 10.0  # between lines where there is no terminal
-
 FIRST_SECONDS = 5.0  # before the time left is reckoned
-
 _FIRST_STEPS = 10  # and so many steps, in a short run a twentieth of them
 
 

@@ -74,11 +74,8 @@ def chunked(batch: "Batch", uncached: Set[str], processes: int, most: int) -> It
 
 
 _MESSAGE_CHARACTERS = 4000
-
 _ERROR = re.compile(r"\b(error|fatal)\b")
-
 _WORTH_A_PROCESS = 4  # variants; fewer are sooner compiled than another process is started
-
 _AHEAD = 4  # chunks for each process that nobody has asked for yet
 
 

@@ -26,7 +26,6 @@ from autotune.errors import CompilerError
 from autotune.files import replaced
 
 _SCHEMA = 2
-
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 

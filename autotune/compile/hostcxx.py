@@ -53,9 +53,7 @@ _KERNELS = (
 )
 
 _RUNTIME = ("-O2", "-pthread")
-
 _ARITHMETIC = ("-O3", "-fno-math-errno", "-fno-trapping-math")
-
 _NAMES = ("c++", "g++", "clang++")
 
 

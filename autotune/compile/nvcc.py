@@ -15,9 +15,7 @@ from autotune.errors import CompilerError
 from autotune.files import pip_install
 
 _OPTIONS = ("-std=c++17", "-Xptxas", "-v")
-
 _SHELL = "\"$`\\'\n\r"
-
 _TOOLKIT = "/usr/local/cuda"  # where NVIDIA's packages put it
 
 

@@ -11,7 +11,6 @@ from autotune.errors import CompilerError
 from autotune.files import pip_install
 
 _OPTIONS = ("--std=c++17", "--ptxas-options=-v")
-
 _INVALID_OPTION = 5  # nvrtcResult.NVRTC_ERROR_INVALID_OPTION
 
 

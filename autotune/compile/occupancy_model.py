@@ -13,15 +13,10 @@ LimitedBy = Literal["blocks", "warps", "registers", "shared", "launch"]
 
 
 _WARP = 32
-
 _PARTITIONS = 4  # per multiprocessor; each has its own register file and schedules its own warps
-
 _REGISTERS = 65536  # per multiprocessor, and the most one block may have
-
 _REGISTER_UNIT = 256  # registers are allocated per warp in this unit
-
 _REGISTERS_PER_THREAD = 255
-
 _THREADS_PER_BLOCK = 1024
 
 

@@ -19,16 +19,12 @@ FIGURES = (
 
 
 _ENTRY = re.compile(r"Compiling entry function '([^']+)'")
-
 _PROPERTIES = re.compile(r"Function properties for '?([^\s']+)")
-
 _FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-
 _REGISTERS = re.compile(r"Used (\d+) registers")
 
 # Older assemblers split a sum: "4096+16 bytes smem".
 _SHARED = re.compile(r"(\d+)(?:\+(\d+))? bytes smem")
-
 _CONSTANT = re.compile(r"(\d+)(?:\+(\d+))? bytes cmem\[\d+\]")
 
 

@@ -26,9 +26,7 @@ _USER_CONSTANTS, _ADDRESSES = (
 )  # banks a module's kernels share: __constant__ variables; addresses of variables
 
 _LITERALS = ("$str", ".str", "__unnamed")  # how compilers call what has no name
-
 _NO_CONTENT, _RELA, _REL = 8, 4, 9  # ELF section types
-
 _CUDA = 190  # ELF machine
 
 

@@ -95,9 +95,7 @@ def _occupancy(profiles: Iterable[KernelProfile]) -> float:
 
 
 _COMPILERS = ("nvrtc", "nvcc")
-
 _BATCH_SIZE = 24
-
 OF_THE_BLOCK = ("block_size", "dynamic_shared_bytes", "blocks_per_sm", "occupancy", "limited_by")
 
 

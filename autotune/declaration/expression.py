@@ -16,14 +16,11 @@ from typing import Any
 from autotune.errors import FamilyError, suggestion
 
 Value = int | float | str | bool
-
 Evaluate = Callable[[Mapping[str, Value]], Any]
 
 
 _LONGEST = 500
-
 _MOST = 1 << 256  # in size of a whole number
-
 _DEEPEST = 40
 
 

@@ -17,7 +17,6 @@ from types import ModuleType
 from autotune.declaration.source_files import reached
 
 _LIBRARIES = frozenset({".c", ".cc", ".cpp", ".cxx"})
-
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 

@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 from autotune.declaration.space import Configuration, Policy, PolicyValue, Space, Steps
 
 MOST_LISTED = 50_000  # more are searched without a list; so many take a second and some megabytes
-
 POOL = 2000  # candidates that a model is asked about at once
-
 _DRAWS = 64  # attempts at chance before a method that always ends
 
 

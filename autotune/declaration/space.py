@@ -15,11 +15,8 @@ from autotune.declaration.expression import Expression
 from autotune.errors import FamilyError, UnknownName, UsageError
 
 PolicyValue = int | str
-
 AS_GIVEN = "given"  # the value of an order policy that leaves the order as it is; its default may be called otherwise
-
 _MOST_MEMBERS = 200_000  # of a list: some ten megabytes
-
 _MOST_STEPS = 1_000_000  # values tried for one: some seconds
 
 

@@ -39,7 +39,6 @@ class _DLTensor(ctypes.Structure):
 
 
 _pointer = ctypes.pythonapi.PyCapsule_GetPointer
-
 _pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
 
 
@@ -61,7 +60,6 @@ def tensor(capsule: Any) -> tuple[int, tuple[int, ...], tuple[int, ...] | None, 
 
 
 _CUDA, _CUDA_MANAGED = 2, 13  # DLDeviceType
-
 _LEGACY_STREAM = 1  # CU_STREAM_LEGACY, the default stream by another name
 
 

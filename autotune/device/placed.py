@@ -55,7 +55,6 @@ class Windowed:
 
 
 _SEALED = 0xFF  # what slack holds between verified runs: NaN, -1, no link
-
 _MOST_RUNS = 64  # of slack, filled one by one
 
 

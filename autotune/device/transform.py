@@ -18,15 +18,10 @@ from autotune.files import include_dir
 from autotune.layout import Layout, Stored
 
 KERNEL = "move_texels"
-
 _SOURCE = VariantSource("autotune-transform-1", "Plain", "struct Plain {};\n", (KERNEL,))
-
 _MOST_AXES = 4
-
 _TEXTURE_ALIGNMENT = 512  # bytes, on every GPU (CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT)
-
 _BLOCK = 256
-
 _MOST_BLOCKS = 2**31 - 1
 
 

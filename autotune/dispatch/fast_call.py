@@ -12,7 +12,6 @@ from autotune.dispatch.launcher import Launcher
 # Answers (arrays by place, out, stream, what was named) when they differ from the call before in addresses only, else
 # MISSED. Nothing is converted, checked or chosen on the way. One thread at a time.
 FastCall = Callable[[Sequence[Any], Any, Any, Mapping[str, Any]], Any]
-
 MISSED = object()
 
 # Of an array like the one it was made for: the address. Of any other: -1.

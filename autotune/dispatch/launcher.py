@@ -78,7 +78,6 @@ def _say_once(line: str) -> None:
 
 
 _TEXTURES = 64  # over the caller's arrays, of each input
-
 _WIDEST = 16  # bytes of a kernel's access
 
 

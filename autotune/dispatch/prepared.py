@@ -29,7 +29,6 @@ from autotune.errors import UsageError, WorkloadError
 from autotune.layout import canonical, check_links
 
 _MOST_LAUNCHERS = 8  # sizes, streams and kinds of arrays that are kept ready at a time
-
 _MEMORY_SHARE = 0.25  # of the device's memory, for what is kept ready
 
 

@@ -31,7 +31,6 @@ from autotune.policy import read_policy_file as read
 from autotune.record import OBJECTIVES
 
 _HERE = Path(__file__).parent
-
 _MOST_EXAMPLE_BYTES = 64 << 20
 
 

@@ -20,9 +20,7 @@ from autotune.layout.order import Order, merged, reordered
 from autotune.layout.view import view_room
 
 _PLANE = (8, 2)
-
 _SHAPE = (5, 3)
-
 _PLAIN = Data(name="plain", role="input", fields=(Field("", "uint16"),), shape=("i", "j"), plane=_PLANE)
 
 _RECORD = Data(

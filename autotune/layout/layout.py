@@ -86,11 +86,8 @@ class Stored:
 
 
 MEMORIES = ("global", "readonly", "texture", "constant")
-
 DIMS = ("1d", "2d", "2d_pitched")
-
 GROUPINGS = ("split", "merged")
-
 _VALUES = {"memory": MEMORIES, "dims": DIMS, "grouping": GROUPINGS, "packing": tuple(PACKINGS)}
 
 

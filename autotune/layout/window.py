@@ -16,7 +16,6 @@ from autotune.hardware import Limits
 from autotune.layout.layout import Layout, Stored
 
 _ALIGNMENT = 256  # bytes: where a window begins in the device's memory
-
 _TEXEL = 16  # bytes of the widest: where an array begins in constant memory
 
 

@@ -23,15 +23,10 @@ from autotune.layout import Stored, handle
 from autotune.measure.sampling import median, spread
 
 CHAINS, UNROLL = 8, 16  # of ceilings.cu
-
 BLOCK = 256
-
 _SAMPLES = 15
-
 _LAUNCHES = 64
-
 _L2_VALUES = 1 << 18  # of 16 bytes: 4 MiB fit every L2 since compute capability 7.0
-
 _MOST_BYTES = 1 << 30  # of device memory: well over every L2
 
 _KERNELS = (
@@ -78,7 +73,6 @@ PER_CLOCK: Mapping[str, tuple[int, int, int, int]] = MappingProxyType(
 )  # fmt: skip
 
 _COUNTED = ("fp32_fma_per_s", "fp64_fma_per_s", "mufu_per_s", "popc_per_s")
-
 _SHARED_BYTES_PER_CLOCK = 128  # guide, "Shared Memory": 32 banks of 32 bits, each of them once a clock
 
 

@@ -21,7 +21,6 @@ from autotune.errors import DeviceError
 from autotune.measure.ncu_process import Result, Task, watched
 
 _SECTOR_BYTES = 32
-
 _WARP = 32
 
 _STALLS = (
@@ -169,7 +168,6 @@ def _over_launches(rows: pd.DataFrame) -> dict[str, float]:
 
 
 Counters = dict[str, dict[str, dict[str, float]]]
-
 _SECONDS = 1800.0  # a kernel is run again for each group of counters, about ten times
 
 

@@ -66,7 +66,6 @@ CUDA = Protocol()
 
 
 _FEW_ROUNDS = 3
-
 _FLOOR_SAMPLES = 50
 
 

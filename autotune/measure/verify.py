@@ -43,9 +43,7 @@ PROOF_VERSION = 2
 
 
 GUARD_BYTES = 64 << 10  # on either side of an array: a row of most arrays
-
 PATTERNS = (0xFF, 0x7E)  # NaN or -1; as a float, 8e37 (in double precision, 1e300)
-
 AGAIN = (0xFF, 0xFE)  # for what was verified before; -8e37 is below everything, as the other is above
 
 

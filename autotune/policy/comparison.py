@@ -13,7 +13,6 @@ from autotune.policy.file import read_policy_file
 from autotune.record import MOST, TIE, Study, minimax, read_record, times_of
 
 _ONE_SAMPLE = 1.0  # what ``measure.spread`` says of a single one
-
 Verdict = Literal["faster", "slower", "same", "only A", "only B"]
 
 

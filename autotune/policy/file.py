@@ -21,13 +21,9 @@ from autotune.hardware import Device
 from autotune.record import objective_ms
 
 SCHEMA = 2
-
 _READ = (1, 2)  # 1 had no features of scalars, no needs, no rule, no crossover
-
 _LONGEST = 200  # characters of a device's name
-
 _CAPABILITY = re.compile(r"(\d+\.\d)?")
-
 _DEVICE = ("kind", "name", "compute_capability", "driver")
 
 

@@ -37,7 +37,6 @@ _ABOUT = (
 )  # fmt: skip
 
 _SOURCES = ("source_digest", "layouts_digest", "space_digest")
-
 _ALIKE = ("options", *_SOURCES, "workload_digest", "compiler")
 
 

@@ -17,7 +17,6 @@ from autotune.errors import FamilyError
 from autotune.policy.file import Entry, Neighbours
 
 Features = Mapping[str, float]
-
 Regrets = Mapping[str, Mapping[str, float]]
 
 # (features by workload, regrets, features asked for) -> the workload whose configuration is taken
@@ -25,13 +24,9 @@ Chooser = Callable[[Mapping[str, Features], Regrets, Features], str]
 
 
 _FAR = math.log(1000.0)  # the distance of a feature that only one of two inputs has
-
 _FEWEST = 6  # entries; with fewer weights are a guess, whatever they say of the rest
-
 _BETTER = 0.005  # how much lower the mean regret must be than the nearest entry's
-
 _COUNTS = (3, 4, 5, 6)
-
 _WEIGHTS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0)
 
 

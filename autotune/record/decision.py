@@ -23,9 +23,7 @@ TIE = (
 )
 
 WIDE = 0.10  # a winner with a wider interval may be one by chance
-
 MOST = 0.05  # further from the best than this none wins a tie; and what is laid to noise where no interval is known
-
 _UNKNOWN = 1.0  # a ``spread`` from here on is none: what ``measure.spread`` says of a single sample
 
 

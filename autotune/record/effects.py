@@ -27,7 +27,6 @@ COLUMNS = (
 )  # fmt: skip
 
 Rows = NDArray[np.intp]
-
 Figures = NDArray[np.float64]
 
 

@@ -21,7 +21,6 @@ from autotune.errors import StoreError
 from autotune.files import pip_install
 
 _OPENING = 7_236_451_009  # the key under which tables are made, by one process at a time
-
 _TAKE = sqlalchemy.text("SELECT pg_try_advisory_lock(:key)")
 
 _ROWS = sqlalchemy.text(
@@ -31,7 +30,6 @@ _ROWS = sqlalchemy.text(
 )
 
 _SILENT_S = 120  # after which the server gives back what a process has claimed
-
 _BEATS = 5  # heartbeats in that time
 
 

@@ -107,5 +107,4 @@ def _typed(value: Any, unknown: Any) -> Any:
 
 
 _UNKNOWN: Mapping[str, Any] = {one.name: getattr(Provenance(), one.name) for one in fields(Provenance)}
-
 _AT_FIRST = tuple(_UNKNOWN)[: tuple(_UNKNOWN).index("policies") + 1]  # told of every study, be it as empty

@@ -23,7 +23,6 @@ from autotune.record.readers import read_record
 from autotune.record.study import Study, newest_of_each
 
 MOST_SHOWN = 8  # columns of the printed matrix
-
 Times = Mapping[str, Mapping[Configuration, float]]
 
 

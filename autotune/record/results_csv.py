@@ -82,13 +82,9 @@ PROFILE = (
 )  # fmt: skip
 
 COUNTER = "counter_"
-
 RATE = "_per_s"
-
 PHASES = ("compile", "place", "verify", "measure")
-
 _STUDY = ("device_name", "driver", "clock_mhz", "compiler", "date")
-
 _NOT_COUNTS = ("occupancy", "limited_by")
 
 
@@ -237,9 +233,7 @@ def _profile(profile: KernelProfile) -> dict[str, Any]:
 
 
 _NEEDED = ("family", "workload", "device", "preset", "state", "median_ms")
-
 _NOT_COUNTS = ("occupancy", "limited_by")
-
 Row = Mapping[str, str]
 
 

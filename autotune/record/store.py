@@ -27,11 +27,8 @@ from autotune.record.study import Study, why_new
 from autotune.record.trial import Trial
 
 T = TypeVar("T")
-
 _SCHEMA = 1
-
 _PATIENCE_S = 60.0  # how long a database may be away; a journal is on a disk, which does not come back
-
 _log = logging.getLogger("autotune")
 
 

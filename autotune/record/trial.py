@@ -16,9 +16,7 @@ State = Literal[
 ]
 
 STATES: tuple[State, ...] = get_args(State)
-
 FAILED: tuple[State, ...] = STATES[2:]  # what was tried and has no time; none of them is as it should be
-
 _SAME_CODE = "same code as "
 
 

@@ -13,7 +13,6 @@ from autotune.report.blocks import CONFIGURATION, SPREAD, TIME, Block, Column, T
 from autotune.report.charts import heat
 
 TOP = 4  # configurations of each workload that the choice across workloads shows
-
 MOST_COLUMNS = 400  # of the heat map
 
 

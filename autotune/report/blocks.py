@@ -106,11 +106,7 @@ class Block:
 
 
 TIME = Column("time_ms", "time", "time")
-
 SPREAD = Column("spread_relative", "±", "spread")
-
 OVER_WINNER = Column("time_over_winner", "× winner", "ratio")
-
 OCCUPANCY = Column("occupancy", "occupancy", "share")
-
 CONFIGURATION = Column("configuration", "configuration", "configuration")

@@ -25,7 +25,6 @@ _BUCKETS = (  # of occupancy: upper bound, colour, symbol
 )
 
 _PLOT_PIXELS = 360  # height of a scatter chart's plot, roughly: to keep labels apart
-
 LOG_ABOVE = 30  # a range of values wider than this gets a logarithmic axis
 
 
@@ -287,9 +286,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 _MIB = 2**20
-
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-
 CYCLE = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#CC79A7")  # Okabe and Ito
 
 _STATES = {

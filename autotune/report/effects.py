@@ -14,11 +14,8 @@ from autotune.report.blocks import Block, Column, Table
 from autotune.report.charts import COLOURS, Bar, Chart, Whisker, plain, shares, whiskers
 
 TOTAL = "whole plan"
-
 MOST_BARS = 64
-
 MOST_CLUSTERS = 8
-
 LABEL_ROOM = 62  # characters of a label's font below a chart of half the width of a small screen
 
 _FIGURES = (
@@ -192,9 +189,7 @@ def _heights(
 
 
 MOST_FIGURES, OPEN_FIGURES = 24, 8
-
 MOST_INTERACTIONS = 15
-
 _CHANGED = (Column("policy", "policy"), Column("base", "from"), Column("value", "to"))
 
 

@@ -20,7 +20,6 @@ from autotune.report.trials import Code
 from autotune.report.verdict import Use
 
 CEILINGS = "limits.json"  # the device's measured ceilings, where they lie beside the record
-
 STATIC = "static.csv"  # a static pass of the family, where one lies there
 
 

@@ -40,7 +40,6 @@ from autotune.report.verdict import (
 from autotune.report.why import why_blocks
 
 MOST_TRIALS = 20_000  # in the page's table, over all studies, to keep the file under 8 MB
-
 _FOLDER = Path(__file__).parent
 
 

@@ -25,9 +25,7 @@ from autotune.report.blocks import Block, Column, Table
 from autotune.report.charts import CYCLE, DASHES, Chart, plain
 
 _FIGURES = tuple(KernelProfile.__dataclass_fields__)
-
 _DIGESTS = ("source_digest", "space_digest")
-
 _HINTS = ("registers_to_next_block", "dominated_by", "dominated_because")
 
 

@@ -12,9 +12,7 @@ from autotune.report.charts import Line, Spot, cloud, lines
 from autotune.report.verdict import Roles
 
 MOST_POINTS = 3000
-
 MOST_ON_FRONT = 30
-
 NAMED = 4  # of a chart's points
 
 

@@ -45,7 +45,6 @@ from autotune.report.blocks import (
 from autotune.report.charts import Bar, Chart, bars
 
 Roles = Mapping[Configuration, tuple[str, ...]]
-
 _WIDE = 0.05  # a 95 % interval wider than this deserves a word
 
 _ELSEWHERE = (
@@ -61,11 +60,8 @@ _ELSEWHERE = (
 )  # or of no use here
 
 _NAMES = {"floor_ms": "empty kernel", "phases_s": "wall time", "features": "workload sizes"}
-
 _NOTES = 6  # kinds of remark shown; the table of trials has them all
-
 _MOSTLY = 0.8  # of the winner's lead, on a logarithmic scale, is laid to the policies that are named
-
 _MOST_NAMED = 3
 
 
@@ -392,7 +388,6 @@ def _flat(value: object) -> str:
 
 
 BEST, WORST = 20, 5
-
 LONGEST = 70  # characters of a label beside a bar
 
 

@@ -16,9 +16,7 @@ from autotune.report.charts import Point, scatter
 from autotune.report.verdict import Roles
 
 MOST_POINTS = 3000  # of a scatter chart; more SVG marks make a browser stutter
-
 MINOR = 0.05  # a kernel with less of the winner's time than this is folded away
-
 MOST_FOOTPRINTS = 12
 
 MOST_BESIDE = (

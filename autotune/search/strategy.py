@@ -18,11 +18,8 @@ from autotune.declaration import Configuration
 from autotune.errors import UnknownName, UsageError
 
 SAMPLERS = ("exhaustive", "random", "tpe", "gp", "cmaes", "nsgaii", "auto")
-
 _PACKAGES = {"gp": ("torch", "scipy"), "cmaes": ("cmaes",)}  # beyond what autotune depends on
-
 _SHARE = 0.15  # of a listed space; auto was within 2 % of the best by then (benchmarks/search_replay.py)
-
 _FEWEST, _UNLISTED = 24, 500
 
 

@@ -21,17 +21,11 @@ from numpy.typing import NDArray
 from autotune.declaration import Configuration, Members, columns, encode
 
 Array = NDArray[np.float64]
-
 STARTS = 8  # visited before the model has a say, presets among them
-
 RANDOM_STARTS = 4  # of them at random at least
-
 _LEARNT = 400  # what the model learns from at most; the work grows with its cube
-
 _NOISE = 1e-3  # variance of a time, beside the spread of all times, that configurations do not explain
-
 _MIDDLE, _WIDTH = math.log(0.5), 1.5  # relevances: where their logarithms are expected, and how loosely
-
 _STEPS = (1 / 3, 3.0)
 
 

@@ -42,9 +42,7 @@ from autotune.sweep.trials import Trials
 from autotune.sweep.worker import Made, Worker
 
 _ASKED = 4  # configurations asked of a search at a time, for each worker
-
 _TRIED_AGAIN = ("compile_failed", "launch_failed")
-
 _VERDICTS = ("measured", "wrong_result")  # what verification said
 
 

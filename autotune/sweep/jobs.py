@@ -24,7 +24,6 @@ from autotune.sweep.messages import Job
 from autotune.sweep.worker import Made, Worker
 
 BATCH_SIZE = 24  # the front end is paid once a call, and the first batch is soon there
-
 _LOOK_S = 0.2  # between looks at whether to stop
 
 

@@ -47,7 +47,6 @@ Proof = tuple[Inputs, Mapping[str, NDArray[Any]]]  # inputs with their expected 
 
 
 _CHECKED_SHARE = 0.1  # of the time that finalists take
-
 _SPLIT_RUNS = 5  # runs that share out a plan's time among its kernels
 
 

@@ -36,13 +36,9 @@ from autotune.sweep.messages import (
 from autotune.sweep.process import serve
 
 TRIAL_SECONDS = 120.0  # generous: most take less than one
-
 IN_HAND = 4  # jobs sent and not answered: one under way, the others there before it ends
-
 START_SECONDS = 180.0  # to open the device and to map the arrays
-
 _STARTS = 3  # in a row without a trial: then the device is given up
-
 _PLACING = 10  # times the limit of a trial, for the host's part of it: layouts, orders, copies
 
 

@@ -22,9 +22,7 @@ from autotune.measure import expected_outputs
 from autotune.sweep.messages import RaggedSize, RaggedSizes
 
 _MOST = 8  # inputs of one workload
-
 _MOST_VALUES = 1 << 18  # in all arrays of one: a reference in Python takes milliseconds for so many
-
 _SMALL, _MIDDLE = (7, 5, 11, 13), (37, 131, 61, 29)  # primes, so that neighbouring extents differ
 
 

@@ -32,7 +32,6 @@ class DeviceLost(DeviceError):
 
 
 Answer = Tried | Died | tuple[Configuration, CompileFailure]
-
 Chunks = Callable[[Callable[[], bool]], Iterator[list[Made]]]  # given whether to stop
 
 

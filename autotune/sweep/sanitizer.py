@@ -29,18 +29,13 @@ Check = Callable[[Sequence[Configuration]], Mapping[str, str]]
 
 # Accesses outside of arrays, hazards in shared memory, reads of global memory that nobody wrote.
 TOOLS = ("memcheck", "racecheck", "initcheck")
-
 _PROGRAM = "compute-sanitizer"
-
 _SECONDS = 1800.0  # memcheck takes some ten times as long as the kernels alone, racecheck some hundred
-
 _LEAD = "========="
-
 _COUNT = re.compile(r"SUMMARY: .*?\(?(\d+) errors?\b")
 
 # What is said of the process, and not of a kernel.
 _ASIDE = ("COMPUTE-SANITIZER", "Error: process", "Target application", "Program hit", "Warning:")
-
 _MOST_LINES = 3  # of a finding: what, where, by which thread
 
 

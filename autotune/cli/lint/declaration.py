@@ -12,7 +12,6 @@ from autotune.errors import FamilyError, suggestion
 from autotune.hardware import Limits
 
 _MOST = 5000  # combinations of policies that are looked at: well under a second
-
 _THREADS = Limits().threads_per_block
 
 

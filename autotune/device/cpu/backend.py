@@ -62,15 +62,10 @@ class HostOutlet:
 
 
 _ALIGNMENT = 64
-
 _NO_GUARDS = np.empty(0, np.uint8), np.empty(0, np.uint8)
-
 _MOST_FLUSHED = 32 << 20
-
 _NO_LIMIT = 2**31 - 1
-
 _ASSUMED_CACHE_BYTES = 64 << 20
-
 _STEP = 0x9E3779B97F4A7C15  # an odd number without a pattern: its multiples, by 64 bits, lie far apart
 
 # kernels/include/autotune/cpu/abi.hpp: Status.

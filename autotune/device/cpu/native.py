@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from autotune.compile import Cache, RuntimeCxx, compile_one, runtime_batch
 
 CONSTANT_BYTES = 65536
-
 ASCENDING, DESCENDING, DRAWN = range(3)  # kernels/include/autotune/cpu/abi.hpp: Order
 
 

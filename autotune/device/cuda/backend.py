@@ -40,9 +40,7 @@ from autotune.errors import DeviceError, UnknownName
 from autotune.layout import Stored
 
 COMPILERS = ("nvrtc", "nvcc")
-
 _TRACE_DELAY_NS = 200_000  # a plan of a few launches is queued by then
-
 _NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
 
 

@@ -71,7 +71,6 @@ class ConstantWindow:
 
 
 _ADDRESS = struct.Struct("<Q")
-
 _FREELY_SHARED = 48 << 10  # bytes of dynamic shared memory; more needs the kernel's consent
 
 

@@ -15,9 +15,7 @@ from autotune.layout import Stored
 
 # The one symbol behind every constant layout: memory.cuh's constant_window<65536>.
 CONSTANT_BYTES = 65536
-
 CONSTANT_WINDOW = f"_ZN8autotune15constant_windowILi{CONSTANT_BYTES}EEE"
-
 _MOST_IMAGES = 16  # a sweep walks through images in order
 
 

@@ -12,7 +12,6 @@ from autotune.device.cuda.driver import call
 from autotune.layout import Stored
 
 _POINT, _CLAMP = 0, 1  # CU_TR_FILTER_MODE_POINT, CU_TR_ADDRESS_MODE_CLAMP
-
 _READ_AS_INTEGER = 1  # CU_TRSF_READ_AS_INTEGER: no promotion to float
 
 

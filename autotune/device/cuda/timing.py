@@ -24,7 +24,6 @@ _SOURCE = VariantSource(
 )
 
 _ONE_THREAD = Geometry((1, 1, 1), (1, 1, 1))
-
 _ONE_WARP = Geometry((1, 1, 1), (32, 1, 1))
 
 
@@ -88,7 +87,6 @@ class Probe:
 
 
 _QUEUE_NS = 10_000  # about what the host needs for a sample of one launch
-
 _LONGEST_DELAY_NS = 20_000_000
 
 

@@ -20,9 +20,7 @@ ALLOCATIONS = ("automatic", "contiguous", "dynamic")
 
 
 _ROUNDS = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64)  # chunks for each worker that are considered
-
 _AS_GOOD = 1.01
-
 _SHORTEST_S = 2e-3  # handing out a chunk and hearing of its end takes the host about a tenth of that
 
 

@@ -37,7 +37,6 @@ from autotune.figures import seconds as in_words
 from autotune.processes import own_folder
 
 CHUNK_SECONDS = 120.0  # without a sign of life from a worker that has work: then it is ended
-
 _CALIBRATED_SHARE = 1 / 16  # of a worker's work, at most, in one chunk that is run to learn what it takes
 
 

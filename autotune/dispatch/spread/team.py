@@ -16,7 +16,6 @@ from autotune.hardware import Device
 from autotune.processes import Answer, Child, Failure, Warned
 
 _Given = TypeVarTuple("_Given")
-
 _AHEAD = 3  # chunks in hand where more may come: one under way, the next, and one that comes meanwhile
 
 
