@@ -6,7 +6,7 @@
     ├── FamilyError         3   a family folder that cannot be used as declared
     ├── WorkloadError       4   input data that is missing, malformed or outside its range
     ├── DeviceError         5   a device that is not there or cannot do what was asked
-    │   └── LaunchError         a launch or a copy that it refused (``backends``)
+    │   └── LaunchError         a launch or a copy that it refused (``device``)
     ├── CompilerError       6   no compiler, one that failed as a whole, or that compiles no configuration
     ├── StoreError          7   a folder or record that cannot be read or written
     ├── PolicyFileError     8   a policy file that cannot be used

@@ -1,4 +1,4 @@
-"""Where things lie: what ships with the package, and the folders a user owns."""
+"""Where files lie, what ships with the package and what a user owns, and how one is replaced whole."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""One module a command; printing only here."""
+"""The commands: their options, what they print, and ``lint`` and ``new`` for families."""
 
 from autotune.cli.commands import app, main
 

@@ -14,7 +14,7 @@ from autotune.device import Backend
 from autotune.errors import DeviceError, StoreError
 from autotune.figures import share, si, spread
 from autotune.files import write_text
-from autotune.measure import CEILINGS, measured
+from autotune.measure import CEILINGS, measured_ceilings
 from autotune.record import read_ceilings
 
 
@@ -28,7 +28,7 @@ def device_ceilings(backend: Backend, cache: Cache, *, again: bool = False) -> d
         with suppress(StoreError):  # what cannot be read is measured anew
             if kept := read_ceilings(place):
                 return kept
-    found = measured(backend, cache)
+    found = measured_ceilings(backend, cache)
     write_ceilings(found, place)
     return found
 

@@ -36,8 +36,8 @@ from autotune.cli.options import (
     narrowed,
     out,
 )
-from autotune.cli.policies import check_command, explain_command, export_command, regret_command
-from autotune.cli.records import compare, convert, import_, limits, profile
+from autotune.cli.policy_commands import check_command, explain_command, export_command, regret_command
+from autotune.cli.record_commands import compare, convert, import_, limits, profile
 from autotune.cli.show import doctor_command, families_command, list_command, show_command
 from autotune.declaration import load_family
 from autotune.errors import AutotuneError, Interrupted, UsageError

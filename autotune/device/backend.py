@@ -1,4 +1,4 @@
-"""What a device backend does. Two plain modules follow the protocol: ``cuda`` and ``cpu``.
+"""What a device backend does. Two packages follow the protocol: ``cuda`` and ``cpu``.
 
 Results leave a device by its outlet while it goes on computing: each chunk's, as soon as the chunk is done.
 """

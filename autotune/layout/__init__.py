@@ -1,4 +1,4 @@
-"""How one array is stored: host transform, inverse, address formula, C++ type."""
+"""How arrays are stored: memories, axes, records, packing, order, groups, views, windows of one array."""
 
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field, canonical, check_links, check_numbers
 from autotune.layout.bit_packing import packing

@@ -1,4 +1,4 @@
-"""Right before fast: references, verification, then sampling; ceilings and hardware counters."""
+"""Correct before fast: references, verification, then sampling; ceilings and hardware counters."""
 
 from typing import TYPE_CHECKING
 
@@ -19,9 +19,9 @@ from autotune.measure.sampling import (
 from autotune.measure.verify import AGAIN, GUARD_BYTES, PROOF_VERSION, Verifier
 
 if TYPE_CHECKING:
-    from autotune.measure.ceilings import CEILINGS, measured
+    from autotune.measure.ceilings import CEILINGS, measured_ceilings
     from autotune.measure.ncu import COUNTERS, find_ncu, profile
-    from autotune.measure.ncu_process import Result, Task, watched
+    from autotune.measure.watched_process import Result, Task, watched
 
 __all__ = [
     "AGAIN",
@@ -42,7 +42,7 @@ __all__ = [
     "hopeless_ms",
     "interleave",
     "measure",
-    "measured",
+    "measured_ceilings",
     "median",
     "profile",
     "spread",
@@ -50,9 +50,9 @@ __all__ = [
 ]
 
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
-    "ceilings": "CEILINGS measured",
+    "ceilings": "CEILINGS measured_ceilings",
     "ncu": "COUNTERS find_ncu profile",
-    "ncu_process": "Result Task watched",
+    "watched_process": "Result Task watched",
 }
 
 

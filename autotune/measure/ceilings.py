@@ -84,7 +84,7 @@ def batch() -> Batch:
     return Batch(source, (), (VariantSource(key, "Ceilings", struct, _KERNELS),))
 
 
-def measured(backend: Backend, cache: Cache) -> dict[str, Any]:
+def measured_ceilings(backend: Backend, cache: Cache) -> dict[str, Any]:
     """Run every microbenchmark. Raises CompilerError, LaunchError."""
     built = compile_one(batch(), backend.toolchain(), cache, "the microbenchmarks do not compile: ")
     device = backend.device

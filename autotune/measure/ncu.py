@@ -18,7 +18,7 @@ import pandas as pd
 
 from autotune.compile import toolkit_program
 from autotune.errors import DeviceError
-from autotune.measure.ncu_process import Result, Task, watched
+from autotune.measure.watched_process import Result, Task, watched
 
 _SECTOR_BYTES = 32
 _WARP = 32
@@ -213,5 +213,5 @@ def command(
         ncu, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
         "--cache-control", "all" if cold else "none", "--target-processes", "application-only",
         "--kernel-name", f"regex:{'|'.join(kernels)}", "--metrics", ",".join(metrics), "--log-file", str(log),
-        sys.executable, "-m", "autotune.measure.ncu_process", str(task),
+        sys.executable, "-m", "autotune.measure.watched_process", str(task),
     ]  # fmt: skip

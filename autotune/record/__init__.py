@@ -1,4 +1,4 @@
-"""Trials and studies, what they say (decision, effects, regret), and every way to keep or exchange them."""
+"""Trials, studies, their identity, what they say (decision, effects, regret), and ways to keep and exchange them."""
 
 from typing import TYPE_CHECKING
 

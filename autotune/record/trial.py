@@ -11,6 +11,9 @@ from typing import Any, Literal, get_args
 from autotune.compile import KernelProfile
 from autotune.declaration import Configuration, PolicyValue
 
+# Who decides which: excluded, compile.Variant.exclusion; compile_failed, compile.batches; launch_failed and
+# wrong_result, sweep.measurer; timed_out and crashed, sweep.process_worker. A measured trial whose sampling stopped
+# early, because it is too slow to win, is ``abandoned`` (measure.sampling.hopeless_ms).
 State = Literal[
     "measured", "excluded", "compile_failed", "launch_failed", "wrong_result", "timed_out", "crashed"
 ]

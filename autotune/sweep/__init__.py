@@ -1,4 +1,4 @@
-"""The engine: compile, place, verify, measure, record, retry."""
+"""The engine: compile, place, verify, measure, record; failed trials, dead processes; finalists and their proof."""
 
 from typing import TYPE_CHECKING
 

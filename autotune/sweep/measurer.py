@@ -1,4 +1,4 @@
-"""What a measuring process does: places, verifies and samples one variant after another on its device.
+"""Each trial of a measuring process: places, verifies and samples one variant after another on its device.
 
 A measurement of an unverified variant cannot exist: ``_measured`` is only reached from ``tried`` behind the
 verifier.

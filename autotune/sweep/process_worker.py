@@ -20,6 +20,7 @@ from autotune.device import Backend, LaunchError
 from autotune.errors import DeviceError, FamilyError
 from autotune.hardware import Device
 from autotune.processes import Answer, Child, Failure, Warned, own_folder
+from autotune.sweep.measuring_process import serve
 from autotune.sweep.messages import (
     Died,
     Ended,
@@ -33,7 +34,6 @@ from autotune.sweep.messages import (
     Sign,
     Tried,
 )
-from autotune.sweep.process import serve
 
 TRIAL_SECONDS = 120.0  # generous: most take less than one
 IN_HAND = 4  # jobs sent and not answered: one under way, the others there before it ends

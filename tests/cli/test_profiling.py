@@ -20,7 +20,7 @@ from autotune.declaration import family as families
 from autotune.declaration import space
 from autotune.errors import DeviceError, StoreError, UnknownName, UsageError
 from autotune.measure.ncu import COUNTERS, METRICS, MORE_METRICS, command, find_ncu, profile
-from autotune.measure.ncu_process import Result, Task, run
+from autotune.measure.watched_process import Result, Task, run
 from autotune.record.results_csv import results_frame
 from autotune.record.store import Store
 
@@ -35,7 +35,7 @@ def test_the_command_line_leaves_clocks_alone() -> None:
         assert options["--cache-control"] == caches
         assert options["--kernel-name"] == "regex:match|print"
         assert options["--metrics"].split(",") == list(METRICS)
-        assert words[-4:] == [sys.executable, "-m", "autotune.measure.ncu_process", "task"]
+        assert words[-4:] == [sys.executable, "-m", "autotune.measure.watched_process", "task"]
 
 
 NCU = """#!{python}
@@ -138,7 +138,7 @@ def ran(study: Any, **changes: str) -> Result:
     return Result(**{"device": study.device, **digests, "runs": [], "failed": {}, **changes})
 
 
-def test_counters_stay_in_the_record_and_become_columns(folder: Path, tmp_path: Path, swept: Any) -> None:
+def test_ncu_stay_in_the_record_and_become_columns(folder: Path, tmp_path: Path, swept: Any) -> None:
     family, store = families.load_family(folder), Store(tmp_path / "out")
     study = recorded(store, family, "", "out")
     one, two = chosen(study, family, (), 1)
@@ -155,7 +155,7 @@ def test_counters_stay_in_the_record_and_become_columns(folder: Path, tmp_path: 
     assert again.about.counters == kept.about.counters
 
 
-def test_counters_of_something_else_are_refused(folder: Path, tmp_path: Path, swept: Any) -> None:
+def test_ncu_of_something_else_are_refused(folder: Path, tmp_path: Path, swept: Any) -> None:
     store = Store(tmp_path / "out")
     study = recorded(store, families.load_family(folder), "small", "out")
     for changes, message in (
@@ -217,7 +217,7 @@ def test_the_command(
 @pytest.mark.gpu
 @pytest.mark.ncu
 @pytest.mark.usefixtures("importable")
-def test_counters_of_this_gpu(tmp_path: Path) -> None:
+def test_ncu_of_this_gpu(tmp_path: Path) -> None:
     out = tmp_path / "out"
     places = ["--out", str(out), "--policies", str(tmp_path / "policies")]
     assert main(["sweep", "allpairs", "--device", "cuda", "--preset", "control", *places]) == 0

@@ -138,7 +138,7 @@ def test_a_familys_application_is_imported_by_nothing_but_autotune_run(path: Pat
 # -- imports inside functions
 
 # `autotune --help` reads these, and would load what every command needs; a process that is started reads the last one.
-TABLES = {"cli.commands", "cli.family", "cli.policies", "cli.records", "cli.show", "__main__"}
+TABLES = {"cli.commands", "cli.family", "cli.policy_commands", "cli.record_commands", "cli.show", "__main__"}
 # What takes a tenth of a second and more to import, or is not installed everywhere: a dispatcher, and a command that
 # has no use for it, do without.
 HEAVY = {

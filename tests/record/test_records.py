@@ -74,7 +74,7 @@ def test_the_commands_in_the_document_run(tmp_path: Path, monkeypatch: pytest.Mo
     assert set(pd.read_csv(tmp_path / "moved.csv").columns) <= columns
 
 
-def test_counters_and_ceilings_in_the_document_are_all_there_are() -> None:
+def test_ncu_and_ceilings_in_the_document_are_all_there_are() -> None:
     from autotune.measure.ceilings import CEILINGS
     from autotune.measure.ncu import COUNTERS
 

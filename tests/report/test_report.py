@@ -276,7 +276,7 @@ def known(study: Study) -> Study:
     return replace(study, about=study.about.told({"bytes": 4e7, "counters": counters}))
 
 
-def test_counters_and_ceilings_where_they_are_known(tmp_path: Path) -> None:
+def test_ncu_and_ceilings_where_they_are_known(tmp_path: Path) -> None:
     study = known(fake_study())
     (tmp_path / "limits.json").write_text(
         '{"device_name": "GPU <1>", "ceilings": {"bytes_per_s": 1e12, "steps_per_s": 1e14, "dram_bytes_per_s": 4e12}}'

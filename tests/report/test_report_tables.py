@@ -147,7 +147,7 @@ def with_counters(study: Study) -> Study:
     return replace(study, about=study.about.told({"counters": counters}))
 
 
-def test_counters_of_kernels_whose_names_end_alike_read_back(tmp_path: Path) -> None:
+def test_ncu_of_kernels_whose_names_end_alike_read_back(tmp_path: Path) -> None:
     study = fake_study(kernels=("tiles", "scan_tiles"))
     counters = {CONTROL.id: {"tiles": {"l1_hit_share": 0.5}, "scan_tiles": {"l1_hit_share": 0.25}}}
     study = replace(study, about=study.about.told({"counters": counters}))
@@ -155,7 +155,7 @@ def test_counters_of_kernels_whose_names_end_alike_read_back(tmp_path: Path) -> 
     assert back.about.counters == counters
 
 
-def test_counters_are_columns(studies: tuple[Study, Study]) -> None:
+def test_ncu_are_columns(studies: tuple[Study, Study]) -> None:
     frame = results_frame([with_counters(studies[0])]).set_index("configuration")
     assert frame.loc[CONTROL.id, "counter_l1_hit_share_walk"] == 0.75
     assert frame["counter_dram_bytes_walk"].notna().sum() == 1

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from autotune.declaration import family as families
-from autotune.measure.ncu_process import Task
+from autotune.measure.watched_process import Task
 
 
 def task(folder: Path, *configurations: str) -> Task:

@@ -18,7 +18,7 @@ from autotune.cli.commands import main
 from autotune.compile import nvcc
 from autotune.declaration.space import Configuration
 from autotune.errors import DeviceError
-from autotune.measure.ncu_process import Task
+from autotune.measure.watched_process import Task
 from autotune.policy.file import content, parsed
 from autotune.policy.merge import merged
 from autotune.record.store import Store
@@ -94,7 +94,7 @@ def test_the_command_line() -> None:
     options = dict(pairwise(words))
     assert options["--tool"] == "racecheck"
     assert options["--report-api-errors"] == "no"
-    assert words[-4:] == [sys.executable, "-m", "autotune.measure.ncu_process", "task"]
+    assert words[-4:] == [sys.executable, "-m", "autotune.measure.watched_process", "task"]
 
 
 SANITIZER = """#!{python}

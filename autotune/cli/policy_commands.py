@@ -1,4 +1,4 @@
-"""The commands about policy files and records: explain, check, regret."""
+"""The commands about policy files and records: explain, check, regret, export."""
 
 from pathlib import Path
 from typing import Annotated

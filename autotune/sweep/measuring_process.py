@@ -1,4 +1,4 @@
-"""What a measuring process does: it opens its device, and answers what comes by its pipe."""
+"""The loop of a measuring process: it opens its device, and answers what comes by its pipe."""
 
 import os
 import time

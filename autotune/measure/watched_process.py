@@ -1,6 +1,6 @@
 """The process that a profiler watches: it places a workload's data and runs each configuration's plan once.
 
-``python -m autotune.measure.ncu_process TASK.json`` reads a Task and writes a Result beside it; it measures
+``python -m autotune.measure.watched_process TASK.json`` reads a Task and writes a Result beside it; it measures
 nothing itself.
 """
 
