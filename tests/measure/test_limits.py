@@ -15,7 +15,7 @@ from report_pages import fake_study
 from rich.console import Console
 
 from autotune.cli import ceilings as command
-from autotune.cli import records as cli_records
+from autotune.cli import record_commands as cli_records
 from autotune.cli.commands import main
 from autotune.compile.cache import Cache, default_root
 from autotune.compile.toolchain import translation_unit
