@@ -4,9 +4,10 @@ A test is left out only when the machine lacks what its marker names; ``--requir
 that into a failure, for machines that must have it.
 """
 
+import gc
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -94,6 +95,18 @@ _NEEDS = {
     "zig": (lambda: find_spec("ziglang") is not None, "ziglang"),
     **{marker(v): (lambda v=v: bool(interpreter(v)), f"Python {v}") for v in OTHERS},
 }
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is collected lives to the end: to look for garbage in it costs seconds now, and a part of one at each full
+    collection later, in every process."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
