@@ -10,6 +10,7 @@ import shlex
 import shutil
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -108,9 +109,9 @@ def _small_enough(family: Family, workload: str, inputs: Inputs) -> None:
         )
 
 
-def _write(
-    family: Family, folder: Path, context: dict[str, Any], inputs: Inputs, expected: dict[str, NDArray[Any]]
-) -> list[Path]:
+@cache
+def _templates() -> jinja2.Environment:
+    """One for all exports: each template is compiled once."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_HERE / "templates"),
         undefined=jinja2.StrictUndefined,
@@ -120,6 +121,12 @@ def _write(
         autoescape=False,  # noqa: S701 (it is C++)
     )
     environment.filters |= {"quoted": quoted, "line": line, "cell": cell, "shell": shlex.join}
+    return environment
+
+
+def _write(
+    family: Family, folder: Path, context: dict[str, Any], inputs: Inputs, expected: dict[str, NDArray[Any]]
+) -> list[Path]:
     if folder.is_dir() and any(folder.iterdir()) and not (folder / f"{family.name}_policies.cuh").is_file():
         raise StoreError(
             f"{folder} is not empty and holds no export of {family.name}; name another folder with -o"
@@ -137,7 +144,7 @@ def _write(
         "CMakeLists.txt": "CMakeLists.txt",
         "README.md": "README.md",
     }.items():
-        texts[name] = environment.get_template(f"{template}.jinja").render(context).encode()
+        texts[name] = _templates().get_template(f"{template}.jinja").render(context).encode()
     for path in sorted((_HERE / "cpp").iterdir()):
         texts[f"tuned/{path.name}"] = path.read_bytes()
     for name, path in included(family).items():

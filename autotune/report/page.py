@@ -5,6 +5,7 @@ Everything it needs is inside, and a content security policy forbids it to ask f
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -118,18 +119,11 @@ def _render(
         for study in group:
             anchor_of = f"study-{len(views) + 1}"
             views.append(_view(study, anchor_of, anchor, most, texts, chosen, ceilings, code, use))
-    environment = jinja2.Environment(
-        autoescape=True,
-        loader=jinja2.FileSystemLoader(_FOLDER),
-        undefined=jinja2.StrictUndefined,
-        finalize=lambda value: clean(value) if type(value) is str else value,  # Markup stays as it is
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     script = "".join(
         (_FOLDER / name).read_text(encoding="utf-8") for name in ("page.js", "charts.js", "trials.js")
     )
-    return environment.get_template("page.html.j2").render(
+    page = _templates().get_template("page.html.j2")
+    return page.render(
         views=views,
         percent=lambda value: f"{units.bare(value)} %",
         wholes=wholes,
@@ -140,6 +134,19 @@ def _render(
         js=_trusted(script),
         plotly=_trusted(get_plotlyjs()),
         data=_trusted(as_script(_data(views, wholes, static))),
+    )
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    """One for all pages: each template is compiled once."""
+    return jinja2.Environment(
+        autoescape=True,
+        loader=jinja2.FileSystemLoader(_FOLDER),
+        undefined=jinja2.StrictUndefined,
+        finalize=lambda value: clean(value) if type(value) is str else value,  # Markup stays as it is
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
 
 
