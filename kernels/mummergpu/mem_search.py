@@ -91,8 +91,11 @@ class _Search:
         )
 
     def _in_threads(self, work: Callable[[int, int, int], int], places: list[int]) -> list[int]:
+        pieces = self._pieces[:-1], self._pieces[1:], places
+        if len(places) == 1:  # starting a thread takes longer than few reads
+            return list(map(work, *pieces))
         with ThreadPoolExecutor(self._threads) as pool:
-            return list(pool.map(work, self._pieces[:-1], self._pieces[1:], places))
+            return list(pool.map(work, *pieces))
 
     def _find(self, first: int, last: int, mems: Any, place: int) -> int:
         reads = _Reads(self._codes.ctypes.data, self._offsets.ctypes.data)
