@@ -49,12 +49,16 @@ def of_shells(
 def every_pair_of_values() -> list[Configuration]:
     """Configurations in which every two values of two policies occur together that do so anywhere in the space."""
     space = FAMILY.space.configurations("full")
-    pairs = [frozenset(itertools.combinations(sorted((k, str(v)) for k, v in c.items()), 2)) for c in space]
-    left, chosen = set().union(*pairs), []
+    bits: dict[tuple[tuple[str, str], ...], int] = {}  # one of a number for each pair of values
+    pairs = []
+    for c in space:
+        both = itertools.combinations(sorted((k, str(v)) for k, v in c.items()), 2)
+        pairs.append(sum(bits.setdefault(pair, 1 << len(bits)) for pair in both))
+    left, chosen = sum(bits.values()), []
     while left:
-        best = max(range(len(space)), key=lambda number: len(pairs[number] & left))
+        best = max(range(len(space)), key=lambda number: (pairs[number] & left).bit_count())
         chosen.append(space[best])
-        left -= pairs[best]
+        left &= ~pairs[best]
     return chosen
 
 
