@@ -86,7 +86,7 @@ def bench() -> Bench:
 
 
 def test_every_ceiling_is_its_count_over_its_time(bench: Bench, tmp_path: Path) -> None:
-    found = limits.measured(bench, Cache(tmp_path))  # type: ignore[arg-type]
+    found = limits.measured_ceilings(bench, Cache(tmp_path))  # type: ignore[arg-type]
     threads = 132 * 2048
     nbytes = 1 << 28  # the power of two below an eighth of the memory
     assert found["ceilings"] == pytest.approx(
@@ -208,7 +208,7 @@ def test_this_gpu_has_every_ceiling(tmp_path: Path) -> None:
     from autotune.device.cuda.backend import CudaBackend
 
     with CudaBackend(0) as backend:
-        found = limits.measured(backend, Cache(default_root()))
+        found = limits.measured_ceilings(backend, Cache(default_root()))
     path = command.write(found, tmp_path / "limits.json")
     read = read_ceilings(path)
     assert read == json.loads(json.dumps(found))
