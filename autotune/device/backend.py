@@ -3,6 +3,7 @@
 Results leave a device by its outlet while it goes on computing: each chunk's, as soon as the chunk is done.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -79,12 +80,12 @@ class Outlet(Protocol):
     def close(self) -> None: ...
 
 
-class Closing:
+class Closing(ABC):
     """A context manager that closes what it is."""
 
+    @abstractmethod
     def close(self) -> None:
         """Release what is held. Safe to call twice."""
-        raise NotImplementedError
 
     def __enter__(self) -> Self:
         return self

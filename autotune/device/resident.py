@@ -17,7 +17,7 @@ from autotune.declaration import Configuration, Family, Inputs
 from autotune.device.backend import Backend, Module, Placed
 from autotune.device.execution import Execution
 from autotune.device.foreign import View
-from autotune.device.ordering import Ordering, order_key
+from autotune.device.orders import Ordering, order_key
 from autotune.device.placed import PlacedInput, Shared, Windowed, linear
 from autotune.device.transform import Mover, is_as_stored, raw, refusal, staged
 from autotune.errors import DeviceError

@@ -17,7 +17,7 @@ from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.declaration.expression import Expression
 from autotune.declaration.workload import Inputs, bind
-from autotune.device import ordering
+from autotune.device import orders
 from autotune.device.resident import Resident, compiled_module
 from autotune.files import data_root
 from autotune.measure.verify import difference
@@ -109,11 +109,11 @@ def test_a_layout_costs_what_its_order_costs_though_another_has_it_already(
     family = families.load_family("mummergpu")
     given = workloads.prepare(family, workloads.load_workload(family, "phix"), data_root(None))
 
-    def slow(*arguments: Any, move: Any = ordering.reordered) -> Any:
+    def slow(*arguments: Any, move: Any = orders.reordered) -> Any:
         time.sleep(0.02)
         return move(*arguments)
 
-    monkeypatch.setattr(ordering, "reordered", slow)
+    monkeypatch.setattr(orders, "reordered", slow)
     arrays = Resident(FakeBackend(), given)
     for dims in ("1d", "2d"):
         chosen = Variant(family, family.space.configuration(f"tree_order=reordered,tree_dims={dims}"))

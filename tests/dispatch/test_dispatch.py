@@ -12,7 +12,7 @@ from autotune.cli.commands import main
 from autotune.compile.variant import Variant
 from autotune.declaration import family as families
 from autotune.declaration.workload import bind
-from autotune.device.ordering import Ordering
+from autotune.device.orders import Ordering
 from autotune.errors import FamilyError, UsageError, WorkloadError
 
 
