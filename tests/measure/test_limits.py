@@ -209,7 +209,7 @@ def test_this_gpu_has_every_ceiling(tmp_path: Path) -> None:
 
     with CudaBackend(0) as backend:
         found = limits.measured_ceilings(backend, Cache(default_root()))
-    path = command.write(found, tmp_path / "limits.json")
+    path = command.write_ceilings(found, tmp_path / "limits.json")
     read = read_ceilings(path)
     assert read == json.loads(json.dumps(found))
     assert read
