@@ -25,7 +25,7 @@ from statistics import median, quantiles
 from typing import Any
 
 import numpy as np
-from harness import arguments, check, write_rows
+from harness import arguments, check, python_path, write_rows
 
 import autotune
 from autotune.declaration import bind, load_family
@@ -183,8 +183,7 @@ def cpu_ways(folder: Path, opened: ExitStack) -> tuple[dict[str, Callable[[], An
 def cold(folder: Path, device: str, cache: Path, times: int) -> dict[str, list[float]]:
     """Milliseconds by step, one figure a process."""
     found: dict[str, list[float]] = {}
-    root = Path(__file__).parents[1]
-    environment = {**os.environ, "AUTOTUNE_CACHE": str(cache), "PYTHONPATH": str(root)}
+    environment = {**os.environ, "AUTOTUNE_CACHE": str(cache), "PYTHONPATH": python_path()}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     for turn in range(times + 1):
         done = subprocess.run(

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness import arguments, check, inputs_of, write_rows
+from harness import arguments, check, inputs_of, python_path, write_rows
 
 from autotune.declaration import load_family
 from autotune.record import Store
@@ -93,11 +93,10 @@ class Run:
 
 def cold(folder: Path) -> dict[str, str]:
     """An environment in which nothing was ever compiled."""
-    python_path = os.pathsep.join(filter(None, [str(HERE.parent), os.environ.get("PYTHONPATH", "")]))
     caches = ("AUTOTUNE_CACHE", "CUPY_CACHE_DIR", "CUDA_CACHE_PATH", "XDG_CACHE_HOME", "AUTOTUNE_POLICIES")
     return {
         **os.environ,
-        "PYTHONPATH": python_path,
+        "PYTHONPATH": python_path(),
         "CUDA_CACHE_DISABLE": "1",
         **{name: str(folder / name.lower()) for name in caches},
     }

@@ -7,6 +7,7 @@ and its code generated, and each peer is said to be here or not. Tests run every
 
 import argparse
 import csv
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,6 +28,7 @@ __all__ = [
     "inputs_of",
     "is_there",
     "module_of",
+    "python_path",
     "variants_of",
     "write_rows",
 ]
@@ -50,6 +52,12 @@ def module_of(family: Family) -> Any:
 def inputs_of(family: Family, workload: str, data: Path | None = None) -> Inputs:
     """A workload's inputs; data files are looked for in ``data``, else among those that ship."""
     return prepare(family, load_workload(family, workload), data or bundled("workloads") / "data")
+
+
+def python_path() -> str:
+    """PYTHONPATH for a new process: this checkout before what this process was given."""
+    root = str(Path(__file__).resolve().parents[1])
+    return os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def variants_of(

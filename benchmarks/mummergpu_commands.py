@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from harness import python_path
+
 OURS = "autotune"
 
 
@@ -31,8 +32,7 @@ def ours(cores: int, cache: Path, device: str, policies: Path | None) -> list[Co
     arguments = [sys.executable, "-m", "autotune", "run", "mummergpu", "-i", "reference={reference}"]
     arguments += ["-i", "queries={queries}", "-i", "min_match_length={length}", "-o", "{output}"]
     arguments += ["--device", device] if device else []
-    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    environment = {"AUTOTUNE_CACHE": str(cache), "PYTHONPATH": path, "COLUMNS": "400"}
+    environment = {"AUTOTUNE_CACHE": str(cache), "PYTHONPATH": python_path(), "COLUMNS": "400"}
     if policies:
         environment["AUTOTUNE_POLICIES"] = str(policies.resolve())
     version = told_by([sys.executable, "-m", "autotune", "--version"], environment).split()[-1]
