@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from autotune.compile import cuda_library, library
     from autotune.declaration import Inputs, find_data, load_family, load_workload, prepare, read_npy
     from autotune.device import Execution
-    from autotune.dispatch import Kernel, Prepared, Units
+    from autotune.dispatch import Prepared, TunedKernel, Units
     from autotune.files import data_root, pip_install
 
 __all__ = [
@@ -34,10 +34,10 @@ __all__ = [
     "CompilerError",
     "Execution",
     "Inputs",
-    "Kernel",
     "Latest",
     "Prepared",
     "StoreError",
+    "TunedKernel",
     "Units",
     "UnknownName",
     "UsageError",
@@ -59,7 +59,7 @@ _ON_DEMAND = {  # by package
     "compile": "cuda_library library",
     "declaration": "Inputs find_data load_family load_workload prepare read_npy",
     "device": "Execution",
-    "dispatch": "Kernel Prepared Units",
+    "dispatch": "TunedKernel Prepared Units",
     "files": "data_root pip_install",
 }
 
@@ -82,7 +82,7 @@ class Application(Protocol):
         self,
         given: Mapping[str, str],
         output: Path | None,
-        open_kernel: Callable[..., "Kernel"],
+        open_kernel: Callable[..., "TunedKernel"],
         note: Callable[[str], None],
     ) -> None: ...
 
@@ -94,7 +94,7 @@ def on_demand(imported: Callable[[], Application]) -> Application:
     def application(
         given: Mapping[str, str],
         output: Path | None,
-        open_kernel: Callable[..., "Kernel"],
+        open_kernel: Callable[..., "TunedKernel"],
         note: Callable[[str], None],
     ) -> None:
         imported()(given, output, open_kernel, note)

@@ -20,7 +20,7 @@ from cyclospectrum_exact import inputs_of
 from harness import arguments, check, write_rows
 
 from autotune.declaration import load_family
-from autotune.dispatch import Kernel, load
+from autotune.dispatch import TunedKernel, load
 from autotune.measure import median, spread
 
 FAMILY = load_family("cyclospectrum")
@@ -78,7 +78,7 @@ def main(words: Sequence[str] | None = None) -> int:
     return 0
 
 
-def compared(kernel: Kernel, residues: int, rounds: int) -> list[dict[str, Any]]:
+def compared(kernel: TunedKernel, residues: int, rounds: int) -> list[dict[str, Any]]:
     """A row for each way to make the spectrum of so many residues."""
     inputs = inputs_of(residues, "sorted")
     prepared = kernel.prepare(inputs)

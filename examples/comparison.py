@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import autotune
-from autotune.family import AutotuneError, Inputs, Kernel, data_root, load_workload, prepare
+from autotune.family import AutotuneError, Inputs, TunedKernel, data_root, load_workload, prepare
 
 TUNED, PLAIN = "autotune", "plain.cu"
 ROUNDS = 31  # samples of each way
@@ -66,7 +66,7 @@ Make = Callable[[Inputs], Way]
 Sample = Callable[[Callable[[], Any], int], float]  # milliseconds a call, of so many calls one after another
 
 
-def tuned(kernel: Kernel, inputs: Inputs, opened: ExitStack) -> dict[str, Callable[[], Way]]:
+def tuned(kernel: TunedKernel, inputs: Inputs, opened: ExitStack) -> dict[str, Callable[[], Way]]:
     """The configuration that the policy file has for these sizes: its kernel alone, the result in the layout that was
     chosen, as a sweep measures it; and the whole call of a program, the result in a plain array of cupy's."""
     cupy = import_module("cupy")
@@ -205,7 +205,7 @@ def rows(
 
 
 def measured(
-    kernel: Kernel, name: str, makes: Mapping[str, Make], allowed: float, given: argparse.Namespace
+    kernel: TunedKernel, name: str, makes: Mapping[str, Make], allowed: float, given: argparse.Namespace
 ) -> list[dict[str, Any]]:
     """The rows of one workload."""
     family = kernel.family

@@ -18,8 +18,8 @@ from import_path import import_path
 from postgres_cluster import Cluster, binaries
 from pythons import OTHERS, interpreter, marker
 
+from autotune.engine.sanitizer import find_sanitizer
 from autotune.errors import DeviceError
-from autotune.sweep.sanitizer import find_sanitizer
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

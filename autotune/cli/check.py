@@ -12,6 +12,7 @@ from autotune import files as paths
 from autotune.compile import Cache, default_root
 from autotune.declaration import Configuration, Family, load_family, load_workload, prepare
 from autotune.device import open_backend
+from autotune.engine import Sweep, Worker, launched, opened
 from autotune.errors import AutotuneError, DeviceError, PolicyFileError, UsageError
 from autotune.figures import duration
 from autotune.hardware import Device
@@ -32,7 +33,6 @@ from autotune.policy import (
     renewed,
 )
 from autotune.record import Store, Study
-from autotune.sweep import Sweep, Worker, launched, opened
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,12 +17,12 @@ from autotune.compile import Cache, default_root
 from autotune.declaration import Family, Inputs, bind, load_family, prepare, read_npy
 from autotune.declaration import load_workload as load
 from autotune.device import device_names
-from autotune.dispatch import ALLOCATIONS, Kernel, Report, Spread, SpreadKernel, explained
+from autotune.dispatch import ALLOCATIONS, Report, Spread, SpreadKernel, TunedKernel, explained
 from autotune.errors import StoreError, UnknownName, UsageError
 from autotune.files import replaced
 
 Note = Callable[[str], None]
-Opened = Kernel | SpreadKernel
+Opened = TunedKernel | SpreadKernel
 _ONE_CALL = "with-transform"  # the objective of a program that makes one
 
 
@@ -84,7 +84,7 @@ def _inputs(
 def _call(kernel: Opened, inputs: Inputs, unfinished: Path | None, explain: bool, note: Note) -> None:
     """One call, what is told of it, and its results in the file ``unfinished``."""
     family = kernel.family
-    if isinstance(kernel, Kernel):
+    if isinstance(kernel, TunedKernel):
         chosen, passed = kernel.explain(inputs)
         begin = time.perf_counter()
         outputs = kernel.run(inputs)
@@ -118,7 +118,7 @@ def _kernel(
     family: Family, devices: Sequence[str], policies: Path | None, allocation: str, note: Note
 ) -> Opened:
     if len(devices) == 1:
-        return Kernel(family, devices[0], policies, Cache(default_root()), objective=_ONE_CALL)
+        return TunedKernel(family, devices[0], policies, Cache(default_root()), objective=_ONE_CALL)
 
     def told(spread: Spread, report: Report) -> None:
         on = f"{spread.family.name} on {', '.join(spread.devices)}"

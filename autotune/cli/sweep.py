@@ -32,17 +32,17 @@ from autotune.declaration import (
 )
 from autotune.declaration import load_workload as load
 from autotune.device import device_names
+from autotune.engine import TRIAL_SECONDS, Worker, launched, opened
 from autotune.errors import DeviceError, FailedTrials, Interrupted, NothingMeasured, UnknownName
 from autotune.figures import duration
 from autotune.measure import CPU, CUDA
 from autotune.policy import Entry, new_entries, read_policy_file, update
 from autotune.record import OBJECTIVES, Study, newest_of_each
 from autotune.search import Strategy
-from autotune.sweep import TRIAL_SECONDS, Worker, launched, opened
 
 if TYPE_CHECKING:
+    from autotune.engine import Sweep
     from autotune.record import Store
-    from autotune.sweep import Sweep
 
 # Of a study, which choosing finalists anew does not change.
 _OF_THE_SEARCH = ("searched", "beside", "visited")
@@ -173,7 +173,7 @@ def _sanitizer(request: SweepRequest, device: str) -> str:
             "--sanitize has compute-sanitizer watch a GPU, and this is the cpu: leave it out there (kernels run in "
             "several orders and between guards all the same), or name a GPU with --device"
         )
-    from autotune.sweep import find_sanitizer
+    from autotune.engine import find_sanitizer
 
     return find_sanitizer()
 
@@ -208,7 +208,7 @@ class _Session:
 
     def swept(self, workload: Workload, inputs: Inputs) -> tuple[Study, str]:
         """Sweep one workload under a progress bar: (the study, how far it was when it was interrupted, else empty)."""
-        from autotune.sweep import SweepInterrupted
+        from autotune.engine import SweepInterrupted
 
         began = time.perf_counter()
         request, sweep = self.request, self._sweep(workload, inputs)
@@ -235,7 +235,7 @@ class _Session:
         return study, interrupted
 
     def _sweep(self, workload: Workload, inputs: Inputs) -> "Sweep":
-        from autotune.sweep import Sweep
+        from autotune.engine import Sweep
 
         request, kind = self.request, self.workers[0].device.kind
         protocol = CPU if kind == "cpu" else CUDA
@@ -269,8 +269,8 @@ class _Session:
     def _sanitized(self, sweep: "Sweep", study: Study) -> Study:
         """The study after compute-sanitizer has seen what may win: where it finds something, finalists are chosen and
         timed anew. Where it does not come to its end, ``lost`` says so."""
+        from autotune.engine import TOOLS, findings, sanitized
         from autotune.measure import Task
-        from autotune.sweep import TOOLS, findings, sanitized
 
         request = self.request
 

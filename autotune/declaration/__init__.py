@@ -1,5 +1,6 @@
-"""What a family and a workload say: data, kernels, policies, the space they span, expressions."""
+"""What a family and a workload say: data, kernels, policies, the space they span, expressions; the YAML itself."""
 
+from autotune.declaration import yamlfile
 from autotune.declaration.expression import Expression, Value
 from autotune.declaration.family import Family, families, load_family
 from autotune.declaration.members import (
@@ -95,4 +96,5 @@ __all__ = [
     "together",
     "workloads",
     "write_arrays",
+    "yamlfile",
 ]

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from autotune import yamlfile
+from autotune.declaration import yamlfile
 from autotune.declaration.expression import Expression, Value
 from autotune.declaration.host_code import host_code
 from autotune.declaration.parse import Kernel, Option, Scalar, parse

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune import yamlfile
+from autotune.declaration import yamlfile
 from autotune.declaration.expression import Value
 from autotune.declaration.family import Family
 from autotune.declaration.parse import Scalar

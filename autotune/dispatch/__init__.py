@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from autotune import lazy
-from autotune.dispatch.kernel import Kernel, explained, load
 from autotune.dispatch.prepared import Prepared
+from autotune.dispatch.tuned_kernel import TunedKernel, explained, load
 
 if TYPE_CHECKING:
     from autotune.dispatch.spread.plan import ALLOCATIONS, Chunk, Units
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 __all__ = [
     "ALLOCATIONS",
     "Chunk",
-    "Kernel",
     "Member",
     "Prepared",
     "Report",
     "Spread",
     "SpreadKernel",
+    "TunedKernel",
     "Units",
     "explained",
     "load",

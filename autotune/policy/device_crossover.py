@@ -4,8 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autotune import yamlfile
-from autotune.declaration import Family
+from autotune.declaration import Family, yamlfile
 from autotune.policy.file import Crossover, Entry, PolicyFile
 
 

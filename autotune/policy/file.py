@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from autotune import yamlfile
+from autotune.declaration import yamlfile
 from autotune.errors import PolicyFileError
 from autotune.files import replaced
 from autotune.hardware import Device

@@ -348,7 +348,7 @@ def test_help_is_light() -> None:
     loaded = {name.partition(".")[0] for name in json.loads(done.stderr)}
     assert "Exit codes" in done.stdout
     assert not loaded & {"optuna", "pandas", "plotly", "jinja2", "jsonschema", "sqlalchemy", "scipy"}
-    assert not {"autotune.sweep", "autotune.record", "autotune.policy", "autotune.dispatch"} & {
+    assert not {"autotune.engine", "autotune.record", "autotune.policy", "autotune.dispatch"} & {
         *json.loads(done.stderr)
     }
 

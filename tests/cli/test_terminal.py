@@ -18,10 +18,10 @@ from autotune.cli.terminal import (
     print_study,
     reasons,
 )
+from autotune.engine.sweep import Sweep
 from autotune.hardware import Device
 from autotune.record.remarks import coverage, moved
 from autotune.record.study import Study
-from autotune.sweep.engine import Sweep
 
 GPU = Device(kind="cuda", name="Fake GPU", arch="sm_90")
 

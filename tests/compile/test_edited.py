@@ -83,7 +83,7 @@ def _written(path: Path, text: str) -> None:
 def test_a_sweep_ends_with_what_was_measured_before(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("autotune.sweep.jobs.BATCH_SIZE", 4)
+    monkeypatch.setattr("autotune.engine.jobs.BATCH_SIZE", 4)
     source = folder / "doubler.cu"
     tools = Editing(during=lambda: _written(source, SOURCE.replace("2 *", "3 *")), calm=1)
     with pytest.raises(FamilyError, match="was edited"):
@@ -99,8 +99,8 @@ def test_python_that_is_edited_meanwhile_is_not_measured_under_the_old_identity(
     folder: Path, tmp_path: Path
 ) -> None:
     from autotune.declaration.workload import load_workload as load
+    from autotune.engine.messages import Setting, given
     from autotune.measure.sampling import CPU
-    from autotune.sweep.messages import Setting, given
 
     family = families.load_family(folder)
     setting = Setting(

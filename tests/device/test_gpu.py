@@ -18,11 +18,11 @@ from autotune.compile.toolchain import Compiled
 from autotune.compile.variant import Variant, batch
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
+from autotune.engine.sweep import Sweep
 from autotune.layout.arrays import Data, Field
 from autotune.layout.layout import Layout, Stored
 from autotune.measure.sampling import Protocol
 from autotune.record.store import Store
-from autotune.sweep.engine import Sweep
 
 pytestmark = pytest.mark.gpu
 

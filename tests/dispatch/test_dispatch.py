@@ -138,9 +138,9 @@ class NoMemory:
 
 def test_a_kernel_says_what_it_is(policies: Path) -> None:
     kernel = autotune.load("allpairs", device="cpu", policies=policies)
-    assert repr(kernel) == f"<Kernel allpairs on {kernel.device}, 2 entries in its policy file>"
+    assert repr(kernel) == f"<TunedKernel allpairs on {kernel.device}, 2 entries in its policy file>"
     kernel.close()
-    assert repr(kernel) == "<Kernel allpairs closed>"
+    assert repr(kernel) == "<TunedKernel allpairs closed>"
 
 
 def test_the_warning_names_the_folder_and_where_was_looked(

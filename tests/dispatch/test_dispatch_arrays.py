@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from lending import Array, World, doubler, loaded, make_world, ramp, tuned, write_adder
 
-from autotune.dispatch import kernel as dispatch
 from autotune.dispatch import prepared
+from autotune.dispatch import tuned_kernel as dispatch
 from autotune.errors import UsageError, WorkloadError
 from autotune.layout.layout import Layout
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from lending import Array, World, filtered, loaded, make_world, ramp, weights, write_filter
 
-from autotune.dispatch.kernel import Kernel
+from autotune.dispatch.tuned_kernel import TunedKernel
 
 ONE, OTHER = weights(1), weights(2)
 
@@ -21,7 +21,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 @pytest.fixture(params=["rows", "columns"])
-def kernel(request: Any, world: World, tmp_path: Path) -> Iterator[Kernel]:
+def kernel(request: Any, world: World, tmp_path: Path) -> Iterator[TunedKernel]:
     """The weights lie as they are given, or have to be moved."""
     with loaded(write_filter(tmp_path / "filter", request.param)) as opened:
         yield opened
@@ -37,7 +37,7 @@ def check(out: Array, x: Any, by: Any, scale: float = 1) -> None:
 
 
 @pytest.mark.parametrize("kind", [Array, np.asarray])
-def test_a_prepared_call_does_nothing_but_launch(kind: Any, world: World, kernel: Kernel) -> None:
+def test_a_prepared_call_does_nothing_but_launch(kind: Any, world: World, kernel: TunedKernel) -> None:
     x, outs = ramp(100), [zeros(), zeros()]
     handle = kernel.prepare(kind(x), kind(ONE))
     for out in outs:
@@ -51,7 +51,7 @@ def test_a_prepared_call_does_nothing_but_launch(kind: Any, world: World, kernel
     check(outs[0], x, ONE, 3)
 
 
-def test_handles_of_one_module_fill_its_constants_in_turn(world: World, kernel: Kernel) -> None:
+def test_handles_of_one_module_fill_its_constants_in_turn(world: World, kernel: TunedKernel) -> None:
     """In the order of a stream; on another one, what reads them is waited for."""
     x, out = ramp(100), zeros()
     handles = [(kernel.prepare(Array(x), by), by) for by in (ONE, OTHER)]
@@ -80,7 +80,7 @@ def test_handles_of_one_module_fill_its_constants_in_turn(world: World, kernel: 
     assert world.gpu.seen[-1] == "synchronize"  # the copy was queued on stream 7
 
 
-def test_arrays_that_are_there_already(world: World, kernel: Kernel) -> None:
+def test_arrays_that_are_there_already(world: World, kernel: TunedKernel) -> None:
     """The latest content of the weights counts, and textures are made once for each array."""
     xs, by, out = [Array(ramp(100, k)) for k in range(3)], Array(ONE), zeros()
     for x in xs * 2:
@@ -96,7 +96,7 @@ def test_arrays_that_are_there_already(world: World, kernel: Kernel) -> None:
         check(kernel(xs[0], by, scale=2), xs[0].memory, by.memory, 2)
 
 
-def test_an_array_where_no_texture_can_begin_is_copied(world: World, kernel: Kernel) -> None:
+def test_an_array_where_no_texture_can_begin_is_copied(world: World, kernel: TunedKernel) -> None:
     by, out = Array(ONE), zeros()
     for _ in range(2):
         for first in (0, 1, 4, 128):
@@ -106,7 +106,7 @@ def test_an_array_where_no_texture_can_begin_is_copied(world: World, kernel: Ker
             check(out, x.memory, ONE)
 
 
-def test_textures_over_many_arrays(world: World, kernel: Kernel) -> None:
+def test_textures_over_many_arrays(world: World, kernel: TunedKernel) -> None:
     by, out = Array(ONE), zeros()
     xs = [Array(ramp(100, k)) for k in range(70)]
     for x in [*xs, *xs[:3]]:
@@ -115,7 +115,7 @@ def test_textures_over_many_arrays(world: World, kernel: Kernel) -> None:
     assert 70 < world.gpu.seen.count("texture") < 80
 
 
-def test_constants_of_the_host_take_the_place_of_the_last(world: World, kernel: Kernel) -> None:
+def test_constants_of_the_host_take_the_place_of_the_last(world: World, kernel: TunedKernel) -> None:
     x = ramp(100)
     for by in (ONE, OTHER, ONE):
         np.testing.assert_array_equal(kernel(x, by), filtered(x, by))
@@ -133,7 +133,7 @@ def test_constants_of_the_host_take_the_place_of_the_last(world: World, kernel: 
                 check(out, x, by)
 
 
-def test_eight_threads_with_constants_of_their_own(world: World, kernel: Kernel) -> None:
+def test_eight_threads_with_constants_of_their_own(world: World, kernel: TunedKernel) -> None:
     """Half of them on a stream of their own, each other call with arrays that were not prepared."""
 
     def calls(thread: int) -> int:

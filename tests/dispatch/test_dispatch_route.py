@@ -15,8 +15,8 @@ from lending import Array, World, make_world
 import autotune
 from autotune.declaration import family as families
 from autotune.device.cpu.backend import CpuBackend
-from autotune.dispatch.kernel import Kernel
 from autotune.dispatch.placement import faster_device, loss
+from autotune.dispatch.tuned_kernel import TunedKernel
 from autotune.errors import CompilerError, DeviceError
 from autotune.layout.digest import layouts_digest
 
@@ -97,7 +97,7 @@ def cpu_file(family: Path, policies: Path, ms: float) -> None:
     policy_file(family, policies, "cpu", CpuBackend(1).device.name, CPU, ms)
 
 
-def called(kernel: Kernel, count: int) -> str:
+def called(kernel: TunedKernel, count: int) -> str:
     """Where a call with ``count`` numbers of the host runs."""
     x = np.arange(count, dtype=np.float32)
     np.testing.assert_array_equal(kernel(x), 2 * x)

@@ -16,14 +16,14 @@ import autotune
 from autotune.compile.cache import Cache, default_root
 from autotune.device.foreign import View
 from autotune.device.transform import Mover, refusal
-from autotune.dispatch.kernel import Kernel
+from autotune.dispatch.tuned_kernel import TunedKernel
 from autotune.layout.bit_packing import packing
 from autotune.layout.layout import Layout
 
 pytestmark = pytest.mark.gpu
 
 
-def loaded(family: Path | str) -> Kernel:
+def loaded(family: Path | str) -> TunedKernel:
     with pytest.warns(UserWarning, match="no usable policy file"):
         return autotune.load(family, device="cuda", policies="/nowhere")
 

@@ -18,6 +18,7 @@ from autotune.compile.toolchain import Compiled
 from autotune.compile.variant import Variant, batch
 from autotune.declaration import family as families
 from autotune.declaration.workload import bind
+from autotune.declaration.yamlfile import read
 from autotune.device.backend import Backend
 from autotune.device.cpu.backend import CpuBackend
 from autotune.device.resident import Resident
@@ -27,7 +28,6 @@ from autotune.hardware import Limits
 from autotune.layout.arrays import Data, Field
 from autotune.layout.layout import Layout
 from autotune.layout.view import view_refusal, view_room
-from autotune.yamlfile import read
 
 FAMILY = """\
 schema: 1

@@ -20,12 +20,12 @@ from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.device.backend import LaunchError
 from autotune.device.cpu.backend import CpuBackend
+from autotune.engine import measurer as worker
+from autotune.engine.measurer import Measurer
+from autotune.engine.messages import Job, Retime, Tried
 from autotune.layout.arrays import Data, Field
 from autotune.layout.layout import Layout, Stored, slack
 from autotune.measure.verify import GUARD_BYTES
-from autotune.sweep import measurer as worker
-from autotune.sweep.measurer import Measurer
-from autotune.sweep.messages import Job, Retime, Tried
 
 WITH_SCRATCH = FAMILY.replace(
     "\nkernels:", "\n  kept: {role: scratch, type: float32, shape: [n]}\nkernels:"

@@ -15,6 +15,7 @@ from import_path import import_path
 
 from autotune.declaration import family as families
 from autotune.declaration.space import Configuration
+from autotune.declaration.yamlfile import LARGEST
 from autotune.errors import PolicyFileError
 from autotune.policy.file import content, parsed
 from autotune.policy.file import read_policy_file as read
@@ -22,7 +23,6 @@ from autotune.policy.merge import merged, update
 from autotune.record.store import Store
 from autotune.record.study import Study
 from autotune.record.trial import Trial
-from autotune.yamlfile import LARGEST
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_the_winner_is_written_with_its_figures_and_provenance(study: Study, wri
 
 
 def test_what_is_written_obeys_the_published_schema_and_is_sorted(written: Path) -> None:
-    from autotune import yamlfile
+    from autotune.declaration import yamlfile
 
     plain = yaml.safe_load(written.read_text())
     yamlfile.check(plain, "policy", written, PolicyFileError)

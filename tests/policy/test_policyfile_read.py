@@ -12,7 +12,7 @@ from fakes import sweep
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autotune import yamlfile
+from autotune.declaration import yamlfile
 from autotune.errors import PolicyFileError
 from autotune.files import bundled
 from autotune.policy.file import PolicyFile, parsed

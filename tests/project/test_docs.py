@@ -16,11 +16,11 @@ import typer
 from autotune import errors
 from autotune.cli.commands import app, main
 from autotune.declaration import expression
+from autotune.declaration.yamlfile import schema
 from autotune.layout import bit_packing as packing
 from autotune.layout import layout
 from autotune.record import trial
 from autotune.record.results_csv import COLUMNS
-from autotune.yamlfile import schema
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "autotune"
 FLOORS = (
     ("errors",),
-    ("hardware", "figures", "yamlfile", "files", "processes"),
+    ("hardware", "figures", "files", "processes"),
     ("layout",),
     ("declaration",),
     ("compile",),
@@ -22,7 +22,7 @@ FLOORS = (
     ("measure",),
     ("record",),
     ("search",),
-    ("sweep", "policy"),
+    ("engine", "policy"),
     ("dispatch", "report", "export"),
     ("family", "cli"),  # beside each other: what families import is for nobody here
 )
@@ -165,7 +165,7 @@ INSIDE = {
         "kernel_tuner t4": "only for another tuner's file",
     },
     "report": {"pandas clean csv_text write_text": ""},
-    "sweep": {"default_root find_compiler runtime": "while a started process waits for its first job"},
+    "engine": {"default_root find_compiler runtime": "while a started process waits for its first job"},
 }
 
 

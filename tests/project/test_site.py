@@ -126,9 +126,14 @@ def test_the_python_reference_has_signatures_and_docstrings(site: Path) -> None:
     import autotune
     from autotune.dispatch.spread.spread import Spread
 
-    for name in ("dispatch.load", "dispatch.Kernel.explain", "dispatch.Spread.run", "errors.UnknownName"):
+    for name in (
+        "dispatch.load",
+        "dispatch.TunedKernel.explain",
+        "dispatch.Spread.run",
+        "errors.UnknownName",
+    ):
         assert f"autotune.{name}" in page.ids
-    for thing in (autotune.load, autotune.Kernel, Spread):
+    for thing in (autotune.load, autotune.TunedKernel, Spread):
         assert " ".join((thing.__doc__ or "").split()[:4]).replace("``", "") in page.text
 
 

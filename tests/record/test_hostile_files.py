@@ -23,6 +23,7 @@ from autotune.declaration.family import load_family as load
 from autotune.declaration.space import Configuration, Policy, Space
 from autotune.declaration.workload import read_npy
 from autotune.device.backend import LaunchError
+from autotune.engine.process_worker import ProcessWorker
 from autotune.errors import (
     AutotuneError,
     CompilerError,
@@ -39,7 +40,6 @@ from autotune.record.readers import read_ceilings, read_record
 from autotune.record.results_csv import read_results, write_results
 from autotune.record.trial import Trial
 from autotune.report.static_pass import _NEEDED, read_static
-from autotune.sweep.process_worker import ProcessWorker
 
 HEADER = "family,workload,device,configuration,preset,p,state,median_ms,samples,footprint_bytes\n"
 ROW = "f,w,d,p=1,control,1,measured,1.0,3,8\n"
@@ -315,11 +315,11 @@ def test_less_than_no_shared_memory_is_refused() -> None:
 
 @pytest.mark.parametrize("schema", ["family", "workload", "policy"])
 def test_a_name_does_not_end_in_a_newline(schema: str) -> None:
-    from autotune import yamlfile
+    from autotune.declaration import yamlfile
 
     patterns = re.findall(
         r'"pattern": ("(?:[^"\\]|\\.)*")',
-        (Path(yamlfile.__file__).parent / "schemas" / f"{schema}.json").read_text(),
+        (Path(yamlfile.__file__).parents[1] / "schemas" / f"{schema}.json").read_text(),
     )
     assert patterns
     for pattern in map(json.loads, patterns):

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 from test_decision import CONTROL, trial
 
-from autotune import yamlfile
 from autotune.cli.commands import main
 from autotune.cli.terminal import print_study
 from autotune.declaration import family as families
+from autotune.declaration import yamlfile
 from autotune.errors import PolicyFileError, UnknownName
 from autotune.hardware import Device
 from autotune.policy.file import Entry

@@ -11,8 +11,8 @@ from autotune.compile.variant import Variant, batch
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.device.backend import Backend
-from autotune.sweep.measurer import Measurer
-from autotune.sweep.messages import Job, Retime
+from autotune.engine.measurer import Measurer
+from autotune.engine.messages import Job, Retime
 
 # What is said of each fault; 0 is right, and its reason empty.
 SAID = {

@@ -18,9 +18,9 @@ from autotune.compile.variant import Variant
 from autotune.declaration import family as families
 from autotune.declaration.space import Configuration
 from autotune.device.backend import LaunchError
+from autotune.engine.process_worker import ProcessWorker
 from autotune.errors import DeviceError
 from autotune.hardware import Device
-from autotune.sweep.process_worker import ProcessWorker
 
 
 @dataclass(frozen=True)

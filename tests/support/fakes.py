@@ -25,7 +25,7 @@ from autotune.layout.layout import Stored
 from autotune.measure.sampling import Protocol
 
 if TYPE_CHECKING:
-    from autotune.sweep.engine import Sweep
+    from autotune.engine.sweep import Sweep
 
 FAMILY = """\
 schema: 1
@@ -273,8 +273,8 @@ PROTOCOL = Protocol(least=3, most=5, seconds=1, finalists=3, rounds=2, round_sam
 def sweep(folder: Path, tmp_path: Path, backend: FakeBackend | None = None, **changes: Any) -> "Sweep":
     from local_worker import LocalWorker  # a measuring process does without
 
+    from autotune.engine.sweep import Sweep
     from autotune.record.store import Store
-    from autotune.sweep.engine import Sweep
 
     family = families.load_family(folder)
     backend = backend or FakeBackend()

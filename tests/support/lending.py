@@ -20,7 +20,7 @@ from autotune.device.backend import Constant, Launch, LaunchError, Lender
 from autotune.device.cpu.backend import CpuBackend, CpuPlaced
 from autotune.device.cuda.calls import ConstantWindow
 from autotune.dispatch import placement
-from autotune.dispatch.kernel import Kernel
+from autotune.dispatch.tuned_kernel import TunedKernel
 from autotune.layout import Bytes, Stored
 
 ADDER = """\
@@ -283,12 +283,12 @@ def make_world(monkeypatch: pytest.MonkeyPatch) -> World:
     return made
 
 
-def loaded(folder: Path, device: str | None = "cuda", **more: Any) -> Kernel:
+def loaded(folder: Path, device: str | None = "cuda", **more: Any) -> TunedKernel:
     with pytest.warns(UserWarning, match="no usable policy file"):
         return autotune.load(folder, device=device, policies="/nowhere", **more)
 
 
-def tuned(name: str) -> Kernel:
+def tuned(name: str) -> TunedKernel:
     """A family that ships, as the policy file that ships with it says; control where that is stale."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)

@@ -9,9 +9,8 @@ from typing import Any
 
 from autotune.declaration import Family, Inputs
 from autotune.device import Backend, LaunchError
-from autotune.measure import expected_outputs
-from autotune.sweep.measurer import Measurer, Proof
-from autotune.sweep.messages import (
+from autotune.engine.measurer import Measurer, Proof
+from autotune.engine.messages import (
     Describe,
     Died,
     Job,
@@ -23,7 +22,8 @@ from autotune.sweep.messages import (
     Setting,
     Tried,
 )
-from autotune.sweep.ragged import ragged_proofs
+from autotune.engine.ragged import ragged_proofs
+from autotune.measure import expected_outputs
 
 __all__ = ["LocalWorker"]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from autotune import yamlfile
+from autotune.declaration import yamlfile
 
 Lines = Mapping[tuple[str | int, ...], int]
 

@@ -10,13 +10,12 @@ from pathlib import Path
 import jsonschema
 from rich.console import Console
 
-from autotune import yamlfile
 from autotune.cli.lint.declaration import check_declaration
 from autotune.cli.lint.findings import Declared, Finding, Lines, lines_of
 from autotune.cli.lint.sources import check_sources
 from autotune.cli.lint.workloads import check_workloads
 from autotune.compile import default_header
-from autotune.declaration import Family, families, load_family
+from autotune.declaration import Family, families, load_family, yamlfile
 from autotune.errors import AutotuneError, FamilyError, UnknownName
 
 _PLACES = {"kernel": "kernels", "policy": "policies", "extent": "extents", "option": "options", "scalar": "scalars",

@@ -335,7 +335,7 @@ class SpreadKernel:
         """Nothing is held between calls."""
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
-        """See ``dispatch.Kernel``."""
+        """See ``dispatch.TunedKernel``."""
         outputs = self.run(self.bind(*arrays, **named))
         return next(iter(outputs.values())) if len(outputs) == 1 else outputs
 

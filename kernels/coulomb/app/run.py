@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.family import Kernel, UnknownName, UsageError
+from autotune.family import TunedKernel, UnknownName, UsageError
 
 from ..lattice import Lattice, around
 from ..structures import CHARGE_COLUMNS, Structure, read_structure
@@ -49,7 +49,7 @@ def parse(given: Mapping[str, str]) -> Request:
 def run(
     given: Mapping[str, str],
     output: Path | None,
-    open_kernel: Callable[[], Kernel],
+    open_kernel: Callable[[], TunedKernel],
     note: Callable[[str], None],
 ) -> None:
     """The map of what ``given`` names to ``output``, and a summary through ``note``. What can be seen to be wrong is
@@ -86,7 +86,7 @@ def run(
     )
 
 
-def potential_of(kernel: Kernel, inputs: Mapping[str, object], precision: str) -> NDArray[np.float32]:
+def potential_of(kernel: TunedKernel, inputs: Mapping[str, object], precision: str) -> NDArray[np.float32]:
     """(nz, ny, nx) float32, in elementary charges per angstrom."""
     made: NDArray[np.float32] = kernel(**inputs, precision=precision)
     return made

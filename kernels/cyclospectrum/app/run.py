@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.family import Kernel, UnknownName, UsageError
+from autotune.family import TunedKernel, UnknownName, UsageError
 
 from ..peptide import masses_of
 from .text import parsed_masses, read_fasta
@@ -24,7 +24,7 @@ _LINES_AT_ONCE = 1 << 20
 def run(
     given: Mapping[str, str],
     output: Path | None,
-    open_kernel: Callable[[], Kernel],
+    open_kernel: Callable[[], TunedKernel],
     note: Callable[[str], None],
 ) -> None:
     """Read what ``given`` names, compute, write ``output`` (.npy, else a value a line) or sum up through ``note``.
@@ -67,7 +67,7 @@ def run(
 
 
 def spectrum_of(
-    masses: NDArray[np.int32], order: str, open_kernel: Callable[[], Kernel]
+    masses: NDArray[np.int32], order: str, open_kernel: Callable[[], TunedKernel]
 ) -> NDArray[np.int32]:
     """n (n - 1) + 2 values: with no residue at all, 0 and the total, which is 0; the device is not needed for that."""
     if not masses.size:

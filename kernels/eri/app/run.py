@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from autotune.family import Kernel, UnknownName, UsageError, read_npy
+from autotune.family import TunedKernel, UnknownName, UsageError, read_npy
 
 from .. import basis, molecules
 from ..arrays import arrays_of
@@ -21,7 +21,7 @@ _OUTPUTS = ("integrals", "coulomb_exchange")
 def run(
     given: Mapping[str, str],
     output: Path | None,
-    open_kernel: Callable[[], Kernel],
+    open_kernel: Callable[[], TunedKernel],
     note: Callable[[str], None],
 ) -> None:
     """Compute what ``given`` asks for, write ``output`` (.npz) and sum up through ``note``. All input is checked before

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.family import Kernel, UnknownName, UsageError, WorkloadError
+from autotune.family import TunedKernel, UnknownName, UsageError, WorkloadError
 
 from ..exact import NOWHERE
 from ..neighbour import coulomb
@@ -62,7 +62,7 @@ def _length(name: str, text: str) -> float:
 def run(
     given: Mapping[str, str],
     output: Path | None,
-    open_kernel: Callable[..., Kernel],
+    open_kernel: Callable[..., TunedKernel],
     note: Callable[[str], None],
 ) -> None:
     """Place what ``given`` asks for, write ``output`` as PDB and sum up through ``note``. What can be seen to be wrong

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.family import Kernel, UnknownName, UsageError, WorkloadError
+from autotune.family import TunedKernel, UnknownName, UsageError, WorkloadError
 
 from ..matches import Mems
 from ..sequences import (
@@ -64,7 +64,7 @@ class Request:
 def run(
     given: Mapping[str, str],
     output: Path | None,
-    open_kernel: Callable[[], Kernel],
+    open_kernel: Callable[[], TunedKernel],
     note: Callable[[str], None],
 ) -> None:
     """Align what ``given`` names, write ``output`` and sum up through ``note``. What can be seen to be wrong in the

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.family import Kernel, Prepared, WorkloadError
+from autotune.family import Prepared, TunedKernel, WorkloadError
 
 from ..arrays import OFFSET, Progress, bounds_of, tree_arrays
 from ..fastx import OTHER
@@ -70,7 +70,7 @@ def tree_of(codes: Codes, progress: Progress | None = None) -> Arrays:
 class Searcher:
     """A `Search` that runs the kernels on the tree of one page."""
 
-    def __init__(self, kernel: Kernel, tree: Arrays, min_match_length: int) -> None:
+    def __init__(self, kernel: TunedKernel, tree: Arrays, min_match_length: int) -> None:
         self._kernel = kernel
         self._page = {**tree, "min_match_length": min_match_length}
         self._min_match_length = min_match_length

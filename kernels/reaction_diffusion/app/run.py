@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.family import Kernel, UsageError, WorkloadError
+from autotune.family import TunedKernel, UsageError, WorkloadError
 
 from ..experiment import Experiment
 from ..outline import read_outline
@@ -34,7 +34,7 @@ class Result:
 def run(
     given: Mapping[str, str],
     output: Path | None,
-    open_kernel: Callable[[], Kernel],
+    open_kernel: Callable[[], TunedKernel],
     note: Callable[[str], None],
 ) -> None:
     """``image=FILE`` (a cell's outline) or ``grid=N`` or ``grid=ROWSxCOLUMNS``, what an `Experiment` takes,
@@ -126,7 +126,7 @@ def _described(experiment: Experiment, inside: NDArray[np.bool_]) -> str:
 
 
 def _parts(
-    kernel: Kernel, inputs: Mapping[str, Any], options: Mapping[str, str], frames: int
+    kernel: TunedKernel, inputs: Mapping[str, Any], options: Mapping[str, str], frames: int
 ) -> Iterator[dict[str, Any]]:
     """The experiment in runs that go on from each other: float32 concentrations lose nothing on the way."""
     steps, interval = int(inputs["steps"]), int(inputs["interval"])

@@ -19,7 +19,7 @@ from autotune.declaration import workload as workloads
 from autotune.declaration.space import Configuration
 from autotune.declaration.workload import Inputs, bind
 from autotune.device.cpu.backend import CpuBackend
-from autotune.dispatch.kernel import Kernel
+from autotune.dispatch.tuned_kernel import TunedKernel
 from autotune.errors import CompilerError
 
 FAMILY = families.load_family("coulomb")
@@ -144,7 +144,7 @@ def test_lattices_that_fill_no_block(backend: CpuBackend, counts: tuple[int, int
 
 
 @pytest.fixture(scope="module")
-def kernel() -> Iterator[Kernel]:
+def kernel() -> Iterator[TunedKernel]:
     with pytest.warns(UserWarning, match="no usable policy file"):
         opened = autotune.load("coulomb", device="cpu", policies="/nowhere")
     with opened:
@@ -152,28 +152,28 @@ def kernel() -> Iterator[Kernel]:
 
 
 def potential(
-    kernel: Kernel, rows: Any, counts: tuple[int, int, int] = (9, 8, 7), spacing: float = 0.5
+    kernel: TunedKernel, rows: Any, counts: tuple[int, int, int] = (9, 8, 7), spacing: float = 0.5
 ) -> np.ndarray:
     nx, ny, nz = counts
     made: np.ndarray = kernel(atoms=atoms_of(rows), nx=nx, ny=ny, nz=nz, spacing=spacing)
     return made
 
 
-def test_one_charge(kernel: Kernel) -> None:
+def test_one_charge(kernel: TunedKernel) -> None:
     made = potential(kernel, [(1.25, 1.75, 0.75, -2.0)])
     k, j, i = np.indices(made.shape)
     r = np.sqrt((0.5 * i - 1.25) ** 2 + (0.5 * j - 1.75) ** 2 + (0.5 * k - 0.75) ** 2)
     np.testing.assert_allclose(made, -2 / r, rtol=3e-7)
 
 
-def test_a_dipoles_middle_plane_is_zero(kernel: Kernel) -> None:
+def test_a_dipoles_middle_plane_is_zero(kernel: TunedKernel) -> None:
     made = potential(kernel, [(0.75, 1.25, 1.0, 1.0), (3.25, 1.25, 1.0, -1.0)])
     assert np.abs(made[:, :, 4]).max() < 1e-7
     assert (made[:, :, :4] > 0).all()
     assert (made[:, :, 5:] < 0).all()
 
 
-def test_far_away_only_the_net_charge_counts(kernel: Kernel) -> None:
+def test_far_away_only_the_net_charge_counts(kernel: TunedKernel) -> None:
     generator = np.random.default_rng(1)
     rows = np.column_stack([generator.uniform(-1, 1, (40, 3)) + 20000, generator.uniform(0, 1, 40)])
     made = potential(kernel, rows, (2, 2, 2))
@@ -189,7 +189,7 @@ some_atoms = st.lists(
 
 @settings(max_examples=25, deadline=None)
 @given(some_atoms, st.integers(-3, 3))
-def test_linear_in_the_charges(kernel: Kernel, rows: list[tuple[float, ...]], power: int) -> None:
+def test_linear_in_the_charges(kernel: TunedKernel, rows: list[tuple[float, ...]], power: int) -> None:
     scaled = [(x, y, z, q * 2.0**power) for x, y, z, q in rows]
     np.testing.assert_array_equal(potential(kernel, scaled), potential(kernel, rows) * 2.0**power)
 
@@ -197,7 +197,7 @@ def test_linear_in_the_charges(kernel: Kernel, rows: list[tuple[float, ...]], po
 @settings(max_examples=25, deadline=None)
 @given(some_atoms, some_atoms)
 def test_superposition(
-    kernel: Kernel, first: list[tuple[float, ...]], second: list[tuple[float, ...]]
+    kernel: TunedKernel, first: list[tuple[float, ...]], second: list[tuple[float, ...]]
 ) -> None:
     apart = potential(kernel, first).astype(np.float64) + potential(kernel, second)
     sizes = potential(kernel, [(x, y, z, abs(q)) for x, y, z, q in first + second])
@@ -207,7 +207,7 @@ def test_superposition(
 @settings(max_examples=25, deadline=None)
 @given(some_atoms, st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 2)))
 def test_translation_by_whole_points(
-    kernel: Kernel, rows: list[tuple[float, ...]], by: tuple[int, int, int]
+    kernel: TunedKernel, rows: list[tuple[float, ...]], by: tuple[int, int, int]
 ) -> None:
     a, b, c = by
     moved = [(x + 0.5 * a, y + 0.5 * b, z + 0.5 * c, q) for x, y, z, q in rows]

@@ -211,12 +211,12 @@ def test_the_map_is_made_on_the_same_device_with_the_same_policies(
 ) -> None:
     opened = []
 
-    class Noted(running.Kernel):
+    class Noted(running.TunedKernel):
         def __init__(self, family: Any, device: Any, policies: Any, *more: Any, **named: Any) -> None:
             opened.append((family.name, device, policies))
             super().__init__(family, "cpu", policies, *more, **named)
 
-    monkeypatch.setattr(running, "Kernel", Noted)
+    monkeypatch.setattr(running, "TunedKernel", Noted)
     given_ = [f"structure={find_data('1a63.pqr', Path())}", "ions=SOD:1", "spacing=4"]
     items = [word for item in given_ for word in ("-i", item)]
     places = ["--device", "cuda:1", "--policies", str(tmp_path), "-o", str(tmp_path / "ions.pdb")]

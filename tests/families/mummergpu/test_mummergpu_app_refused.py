@@ -21,7 +21,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     def opened(*_: Any, **__: Any) -> None:
         raise AssertionError("the device was opened")
 
-    monkeypatch.setattr(running, "Kernel", opened)
+    monkeypatch.setattr(running, "TunedKernel", opened)
     (tmp_path / "reference").write_text(">r\nACGTACGTTTGACCA\n")
     (tmp_path / "queries").write_text(">q1\nACGTACG\n>q2\nTTTGACC\n")
     threads = threading.active_count()

@@ -21,7 +21,7 @@ from autotune.declaration import workload as workloads
 from autotune.declaration.workload import Inputs, bind
 from autotune.device.backend import Backend
 from autotune.device.cpu.backend import CpuBackend
-from autotune.dispatch.kernel import Kernel
+from autotune.dispatch.tuned_kernel import TunedKernel
 from autotune.errors import AutotuneError, WorkloadError
 from autotune.hardware import Limits
 
@@ -54,9 +54,9 @@ OUTLINE = [
 
 
 @pytest.fixture(scope="module")
-def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TunedKernel]:
     with pytest.warns(UserWarning, match="no usable policy file"):
-        opened = Kernel(FAMILY, "cpu", tmp_path_factory.mktemp("none"), Cache(default_root()))
+        opened = TunedKernel(FAMILY, "cpu", tmp_path_factory.mktemp("none"), Cache(default_root()))
     yield opened
     opened.close()
 
@@ -149,7 +149,7 @@ def eigenmode(
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("float32", 3e-6), ("float64", 3e-8)])
-def test_an_eigenmode_follows_its_closed_form(kernel: Kernel, precision: str, tolerance: float) -> None:
+def test_an_eigenmode_follows_its_closed_form(kernel: TunedKernel, precision: str, tolerance: float) -> None:
     shape, modes, steps = (24, 40), (2, 3), 400
     made = MODULE.Experiment(k=0.0, seconds=steps * 1e-4, D=60.0).inputs(np.ones(shape, np.bool_))
     made["initial"] = eigenmode(shape, modes, 0, made["diffusion"]).astype(np.float32)
@@ -165,7 +165,7 @@ masks = st.tuples(st.integers(1, 9), st.integers(1, 11), st.integers(0, 2**32 - 
 @settings(max_examples=25, deadline=None)
 @given(masks, st.integers(1, 30), st.floats(0, 90), st.floats(0, 900))
 def test_mass_stays_or_sinks_and_no_new_extremes_appear(
-    kernel: Kernel, mask: tuple[int, int, int, float], steps: int, diffusion: float, bleaching: float
+    kernel: TunedKernel, mask: tuple[int, int, int, float], steps: int, diffusion: float, bleaching: float
 ) -> None:
     rows, columns, seed, share = mask
     inside = np.random.default_rng(seed).random((rows, columns)) <= share
@@ -194,7 +194,7 @@ def test_mass_stays_or_sinks_and_no_new_extremes_appear(
 @settings(max_examples=15, deadline=None)
 @given(masks, st.integers(1, 12))
 def test_x_and_y_are_treated_alike_to_the_bit(
-    kernel: Kernel, mask: tuple[int, int, int, float], steps: int
+    kernel: TunedKernel, mask: tuple[int, int, int, float], steps: int
 ) -> None:
     rows, columns, seed, share = mask
     inside = np.random.default_rng(seed).random((rows, columns)) <= share
@@ -211,7 +211,7 @@ def test_x_and_y_are_treated_alike_to_the_bit(
     np.testing.assert_array_equal(there["fluorescence"], back["fluorescence"])
 
 
-def test_a_uniform_field_stays_uniform_to_the_bit(kernel: Kernel) -> None:
+def test_a_uniform_field_stays_uniform_to_the_bit(kernel: TunedKernel) -> None:
     made = MODULE.Experiment(k=0.0, seconds=0.02, D=33.3).inputs(np.ones((7, 9), np.bool_))
     made["initial"] *= np.float32(0.7)
     found = kernel.run(kernel.bind(**made))
@@ -229,7 +229,7 @@ def test_a_uniform_field_stays_uniform_to_the_bit(kernel: Kernel) -> None:
     ],
 )
 def test_inputs_outside_their_range_are_refused(
-    kernel: Kernel, name: str, values: float, message: str
+    kernel: TunedKernel, name: str, values: float, message: str
 ) -> None:
     made = MODULE.Experiment().inputs(np.ones((3, 4), np.bool_))
     made[name] = np.full_like(made[name], values, dtype=np.float64)
@@ -237,7 +237,7 @@ def test_inputs_outside_their_range_are_refused(
         kernel.bind(**made)
 
 
-def test_an_unstable_step_runs_nowhere(kernel: Kernel) -> None:
+def test_an_unstable_step_runs_nowhere(kernel: TunedKernel) -> None:
     made = MODULE.Experiment(seconds=1e-3).inputs(np.ones((3, 4), np.bool_))
     with pytest.raises(AutotuneError, match="too long to be stable"):
         kernel.run(kernel.bind(**{**made, "diffusion": 0.2501}))

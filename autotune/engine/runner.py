@@ -16,10 +16,10 @@ from queue import Empty, SimpleQueue
 from autotune.compile import CompileFailure
 from autotune.declaration import Configuration
 from autotune.device import open_backend
+from autotune.engine.messages import Died, Job, Tried
+from autotune.engine.process_worker import ProcessWorker
+from autotune.engine.worker import Made, Worker
 from autotune.errors import DeviceError, UsageError
-from autotune.sweep.messages import Died, Job, Tried
-from autotune.sweep.process_worker import ProcessWorker
-from autotune.sweep.worker import Made, Worker
 
 _NO_COMPILER = "--compiler chooses a CUDA compiler; on the cpu the environment's CXX names one"
 

@@ -1,15 +1,15 @@
-"""The engine: compile, place, verify, measure, record; failed trials, dead processes; finalists and their proof."""
+"""A sweep: compile, place, verify, measure, record; failed trials, dead processes; finalists and their proof."""
 
 from typing import TYPE_CHECKING
 
 from autotune import lazy
 
 if TYPE_CHECKING:
-    from autotune.sweep.engine import Sweep, SweepInterrupted
-    from autotune.sweep.process_worker import TRIAL_SECONDS
-    from autotune.sweep.runner import launched, opened
-    from autotune.sweep.sanitizer import TOOLS, find_sanitizer, findings, sanitized
-    from autotune.sweep.worker import Worker
+    from autotune.engine.process_worker import TRIAL_SECONDS
+    from autotune.engine.runner import launched, opened
+    from autotune.engine.sanitizer import TOOLS, find_sanitizer, findings, sanitized
+    from autotune.engine.sweep import Sweep, SweepInterrupted
+    from autotune.engine.worker import Worker
 
 __all__ = [
     "TOOLS",
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
-    "engine": "Sweep SweepInterrupted",
+    "sweep": "Sweep SweepInterrupted",
     "process_worker": "TRIAL_SECONDS",
     "runner": "launched opened",
     "sanitizer": "TOOLS find_sanitizer findings sanitized",

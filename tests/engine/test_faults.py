@@ -15,8 +15,8 @@ from fake_device import start_sweep
 from fakes import FakeBackend, FakeToolchain, sweep
 from import_path import import_path
 
+from autotune.engine.process_worker import IN_HAND
 from autotune.record.store import Store
-from autotune.sweep.process_worker import IN_HAND
 
 
 def recorded(out: Path) -> set[str]:

@@ -29,17 +29,17 @@ from autotune.declaration import (
     shared_arrays,
 )
 from autotune.device import LaunchError
+from autotune.engine.finalists import Finalists, fingerprint
+from autotune.engine.jobs import JobCompiler, Proposals
+from autotune.engine.messages import Describe, Reference, Setting
+from autotune.engine.proof import Prover
+from autotune.engine.runner import DeviceLost
+from autotune.engine.trials import Trials
+from autotune.engine.worker import Made, Worker
 from autotune.files import data_root
 from autotune.measure import PROOF_VERSION, Protocol
 from autotune.record import Provenance, Store, Study, StudyStore, Trial, header, time_ms
 from autotune.search import Search, Strategy
-from autotune.sweep.finalists import Finalists, fingerprint
-from autotune.sweep.jobs import JobCompiler, Proposals
-from autotune.sweep.messages import Describe, Reference, Setting
-from autotune.sweep.proof import Prover
-from autotune.sweep.runner import DeviceLost
-from autotune.sweep.trials import Trials
-from autotune.sweep.worker import Made, Worker
 
 _ASKED = 4  # configurations asked of a search at a time, for each worker
 _TRIED_AGAIN = ("compile_failed", "launch_failed")

@@ -102,7 +102,7 @@ def _screen(text: str) -> None:
 @cache
 def schema(name: str) -> dict[str, Any]:
     """The published JSON schema ``name`` (family, workload, policy)."""
-    loaded: dict[str, Any] = json.loads((Path(__file__).parent / "schemas" / f"{name}.json").read_text())
+    loaded: dict[str, Any] = json.loads((Path(__file__).parents[1] / "schemas" / f"{name}.json").read_text())
     return loaded
 
 

@@ -18,11 +18,11 @@ from fakes import sweep
 from import_path import import_path
 
 from autotune import processes
+from autotune.engine.process_worker import ProcessWorker
+from autotune.engine.sweep import SweepInterrupted
 from autotune.errors import DeviceError, FamilyError
 from autotune.processes import own_folder
 from autotune.record.trial import Trial
-from autotune.sweep.engine import SweepInterrupted
-from autotune.sweep.process_worker import ProcessWorker
 
 
 @pytest.fixture

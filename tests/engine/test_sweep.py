@@ -11,12 +11,12 @@ from fakes import FakeBackend, FakeToolchain, cost, sweep
 
 from autotune.declaration import family as families
 from autotune.device.backend import LaunchError
+from autotune.engine import measurer as worker
+from autotune.engine.sweep import SweepInterrupted
 from autotune.measure.sampling import Protocol
 from autotune.record.store import Store
 from autotune.record.study import Study
 from autotune.record.trial import Trial
-from autotune.sweep import measurer as worker
-from autotune.sweep.engine import SweepInterrupted
 
 
 def states(study: Study) -> dict[str, int]:

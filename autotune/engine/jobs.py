@@ -18,10 +18,10 @@ from autotune.compile import (
     sameness,
 )
 from autotune.declaration import Configuration, Family, Inputs
+from autotune.engine.messages import Job
+from autotune.engine.worker import Made, Worker
 from autotune.record import Trial, time_ms
 from autotune.search import Search
-from autotune.sweep.messages import Job
-from autotune.sweep.worker import Made, Worker
 
 BATCH_SIZE = 24  # the front end is paid once a call, and the first batch is soon there
 _LOOK_S = 0.2  # between looks at whether to stop

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from autotune import yamlfile
+from autotune.declaration import yamlfile
 from autotune.errors import AutotuneError, FamilyError, WorkloadError
 
 

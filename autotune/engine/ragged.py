@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from autotune.compile import Variant
 from autotune.declaration import Family, Inputs, Workload, bind
+from autotune.engine.messages import RaggedSize, RaggedSizes
 from autotune.errors import AutotuneError, WorkloadError, cause
 from autotune.layout import Data
 from autotune.measure import expected_outputs
-from autotune.sweep.messages import RaggedSize, RaggedSizes
 
 _MOST = 8  # inputs of one workload
 _MOST_VALUES = 1 << 18  # in all arrays of one: a reference in Python takes milliseconds for so many

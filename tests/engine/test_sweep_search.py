@@ -207,7 +207,7 @@ def test_finalists_are_measured_with_what_the_trials_had_in_hand(
         asked.append(len(batch.variants))
         return compile_batch(batch, toolchain, cache)
 
-    monkeypatch.setattr("autotune.sweep.jobs.compile_batch", compiled)
+    monkeypatch.setattr("autotune.engine.jobs.compile_batch", compiled)
     first = sweep(folder, tmp_path).run()
     assert any(t.measurement and t.measurement.retimed_ms for t in first.trials)
     assert asked == []

@@ -17,13 +17,13 @@ from autotune.cli import sweep as sweeping
 from autotune.cli.commands import main
 from autotune.compile import nvcc
 from autotune.declaration.space import Configuration
+from autotune.engine import sanitizer
+from autotune.engine.sanitizer import TOOLS, command, find_sanitizer, findings, first_finding, sanitized
 from autotune.errors import DeviceError
 from autotune.measure.watched_process import Task
 from autotune.policy.file import content, parsed
 from autotune.policy.merge import merged
 from autotune.record.store import Store
-from autotune.sweep import sanitizer
-from autotune.sweep.sanitizer import TOOLS, command, find_sanitizer, findings, first_finding, sanitized
 
 MEMCHECK = """\
 ========= COMPUTE-SANITIZER

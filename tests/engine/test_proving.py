@@ -22,15 +22,15 @@ from autotune.declaration.family import Family
 from autotune.declaration.space import Configuration
 from autotune.declaration.workload import Inputs
 from autotune.device.backend import LaunchError
+from autotune.engine import measurer as worker
+from autotune.engine import ragged
+from autotune.engine.sweep import SweepInterrupted
 from autotune.measure.verify import PROOF_VERSION
 from autotune.policy import file as policyfile
 from autotune.policy import merge as policyfile_write
 from autotune.record.store import Store
 from autotune.record.study import Study
 from autotune.record.trial import Trial
-from autotune.sweep import measurer as worker
-from autotune.sweep import ragged
-from autotune.sweep.engine import SweepInterrupted
 
 BEST = "block_size=64,memory=readonly"
 
@@ -298,9 +298,9 @@ def test_finalists_that_a_kill_cut_short_are_done_by_the_same_command(
     moment: str | int, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed before them, after the first proof, before they are timed, or after so many of their rows."""
+    from autotune.engine.finalists import Finalists
+    from autotune.engine.proof import Prover
     from autotune.record.store import StudyStore
-    from autotune.sweep.finalists import Finalists
-    from autotune.sweep.proof import Prover
 
     def die(*_args: Any, **_kwargs: Any) -> None:
         raise Killed

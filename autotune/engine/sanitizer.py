@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from autotune.compile import toolkit_program
 from autotune.declaration import Configuration
+from autotune.engine.proof import failed
+from autotune.engine.trials import first_of
 from autotune.errors import DeviceError
 from autotune.measure import Task, watched
 from autotune.record import Study, decide_classes
-from autotune.sweep.proof import failed
-from autotune.sweep.trials import first_of
 
 if TYPE_CHECKING:
     from autotune.record import Store

@@ -7,10 +7,10 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from autotune.declaration import Configuration, Family, Inputs, Workload
+from autotune.engine.messages import Died, Job, Tried, static_profiles, trial_of
+from autotune.engine.runner import Answer, Chunks, Runner
+from autotune.engine.worker import Made, Worker
 from autotune.record import State, StudyStore, Trial, time_ms
-from autotune.sweep.messages import Died, Job, Tried, static_profiles, trial_of
-from autotune.sweep.runner import Answer, Chunks, Runner
-from autotune.sweep.worker import Made, Worker
 
 _OTHERS_S = 0.3  # between looks at what other sweeps have recorded
 

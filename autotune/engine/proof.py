@@ -6,13 +6,13 @@ from pathlib import Path
 
 from autotune.declaration import Configuration, Inputs
 from autotune.device import LaunchError
+from autotune.engine.jobs import JobCompiler
+from autotune.engine.messages import Ended, Job, Prove, Proved, Ragged, RaggedSize, RaggedSizes, Setting
+from autotune.engine.ragged import grid_steps, size_text
+from autotune.engine.worker import Worker
 from autotune.errors import AutotuneError
 from autotune.measure import PROOF_VERSION
 from autotune.record import State, Trial
-from autotune.sweep.jobs import JobCompiler
-from autotune.sweep.messages import Ended, Job, Prove, Proved, Ragged, RaggedSize, RaggedSizes, Setting
-from autotune.sweep.ragged import grid_steps, size_text
-from autotune.sweep.worker import Worker
 
 
 @dataclass

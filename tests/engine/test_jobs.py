@@ -1,10 +1,10 @@
 """What a search proposes, in batches: all at once, or a few and no more before it was told of them."""
 
 from autotune.declaration.space import Configuration, Policy, Space
+from autotune.engine.jobs import Proposals
 from autotune.record.trial import Trial
 from autotune.search.search import Search
 from autotune.search.strategy import Strategy
-from autotune.sweep.jobs import Proposals
 
 SPACE = Space((Policy("n", tuple(range(6)), 0),))
 ALL = SPACE.configurations()

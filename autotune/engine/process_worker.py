@@ -17,11 +17,8 @@ from typing import Any
 from autotune.compile import Toolchain
 from autotune.declaration import Family, Inputs
 from autotune.device import Backend, LaunchError
-from autotune.errors import DeviceError, FamilyError
-from autotune.hardware import Device
-from autotune.processes import Answer, Child, Failure, Warned, own_folder
-from autotune.sweep.measuring_process import serve
-from autotune.sweep.messages import (
+from autotune.engine.measuring_process import serve
+from autotune.engine.messages import (
     Died,
     Ended,
     Job,
@@ -34,6 +31,9 @@ from autotune.sweep.messages import (
     Sign,
     Tried,
 )
+from autotune.errors import DeviceError, FamilyError
+from autotune.hardware import Device
+from autotune.processes import Answer, Child, Failure, Warned, own_folder
 
 TRIAL_SECONDS = 120.0  # generous: most take less than one
 IN_HAND = 4  # jobs sent and not answered: one under way, the others there before it ends

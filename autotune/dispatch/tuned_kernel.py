@@ -28,7 +28,7 @@ from autotune.files import policy_folders
 from autotune.policy import Candidate
 from autotune.record import OBJECTIVES
 
-_open: "weakref.WeakSet[Kernel]" = weakref.WeakSet()
+_open: "weakref.WeakSet[TunedKernel]" = weakref.WeakSet()
 
 
 def load(
@@ -38,7 +38,7 @@ def load(
     cache: str | Path | None = None,
     accuracy: Mapping[str, Any] | None = None,
     objective: str = "kernel",
-) -> "Kernel":
+) -> "TunedKernel":
     """The tuned kernel of a family (a name, or a folder with a family.yaml).
 
     ``device`` is cpu, cuda or cuda:N, and nothing else runs then. None takes the first GPU, and the cpu for inputs that
@@ -49,10 +49,10 @@ def load(
     """
     found = load_family(family, check=False)
     kept = Cache(Path(cache) if cache else default_root())
-    return Kernel(found, device, policies, kept, accuracy, objective)
+    return TunedKernel(found, device, policies, kept, accuracy, objective)
 
 
-class Kernel(Closing):
+class TunedKernel(Closing):
     """A family ready to be called; a context manager. For any number of threads; calls on one device take turns."""
 
     def __init__(
@@ -100,7 +100,7 @@ class Kernel(Closing):
         policies = self._placement.first.policies
         entries = len(policies.entries) if policies else 0
         told = "closed" if self._closed else f"on {self.device}, {entries} entries in its policy file"
-        return f"<Kernel {self.family.name} {told}>"
+        return f"<TunedKernel {self.family.name} {told}>"
 
     def close(self) -> None:
         """Release what was prepared, modules, memory and the device. Safe to call twice."""

@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 from autotune.compile import CompileFailure, Toolchain
 from autotune.declaration import Configuration, Family, Inputs
+from autotune.engine.messages import Describe, Died, Job, Prove, Ragged, Reference, Retime, Setting, Tried
 from autotune.hardware import Device
-from autotune.sweep.messages import Describe, Died, Job, Prove, Ragged, Reference, Retime, Setting, Tried
 
 # A configuration with what the compiler made of it.
 Made = Job | tuple[Configuration, CompileFailure]

@@ -10,11 +10,8 @@ from typing import Any
 
 from autotune.declaration import read_arrays, write_arrays
 from autotune.device import Backend, LaunchError
-from autotune.errors import AutotuneError
-from autotune.measure import expected_outputs
-from autotune.processes import Answer, reporting
-from autotune.sweep.measurer import Measurer
-from autotune.sweep.messages import (
+from autotune.engine.measurer import Measurer
+from autotune.engine.messages import (
     Job,
     Opened,
     Prove,
@@ -32,7 +29,10 @@ from autotune.sweep.messages import (
     given_ragged,
     write_ragged,
 )
-from autotune.sweep.ragged import ragged_proofs
+from autotune.engine.ragged import ragged_proofs
+from autotune.errors import AutotuneError
+from autotune.measure import expected_outputs
+from autotune.processes import Answer, reporting
 
 
 def serve(pipe: Connection, opened: Callable[[], Backend], compiler: str) -> None:

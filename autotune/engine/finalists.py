@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from autotune.declaration import Configuration
+from autotune.engine.jobs import JobCompiler
+from autotune.engine.messages import Retime, Retimed
+from autotune.engine.proof import Prover, failed
+from autotune.engine.trials import first_of
+from autotune.engine.worker import Worker
 from autotune.measure import Protocol, Samples, median
 from autotune.record import OBJECTIVES, Trial, decide_classes
-from autotune.sweep.jobs import JobCompiler
-from autotune.sweep.messages import Retime, Retimed
-from autotune.sweep.proof import Prover, failed
-from autotune.sweep.trials import first_of
-from autotune.sweep.worker import Worker
 
 _EXTENSIONS = 3  # how often configurations whose first median beats the best re-timed one are called in
 

@@ -17,6 +17,17 @@ from numpy.typing import NDArray
 from autotune.compile import Variant
 from autotune.declaration import Configuration, Family, Inputs, Workload, single_presets
 from autotune.device import Backend, Execution, LaunchError, Resident, Watch, watch
+from autotune.engine.messages import (
+    Job,
+    Prove,
+    Proved,
+    RaggedSize,
+    Retime,
+    Retimed,
+    Tried,
+    static_profiles,
+    trial_of,
+)
 from autotune.errors import AutotuneError, cause
 from autotune.measure import (
     AGAIN,
@@ -31,17 +42,6 @@ from autotune.measure import (
     median,
 )
 from autotune.record import Measurement, State
-from autotune.sweep.messages import (
-    Job,
-    Prove,
-    Proved,
-    RaggedSize,
-    Retime,
-    Retimed,
-    Tried,
-    static_profiles,
-    trial_of,
-)
 
 Proof = tuple[Inputs, Mapping[str, NDArray[Any]]]  # inputs with their expected outputs
 
