@@ -216,8 +216,8 @@ def interleave(
 ) -> dict[Any, Samples]:
     """Time every plan in turn, round after round, forwards and backwards, so that drift favours none. ``before``
     is called untimed ahead of each turn and ``after`` with its key behind it; ``estimate_ms`` is what one sample of
-    all plans but ``few`` takes together; those are in the first 3 rounds only, one sample each. ``watch`` as in
-    ``measure``."""
+    all plans but ``few`` takes together; those are in the first 3 rounds only, one sample each, and no more than twice
+    where that alone takes the seconds of all. ``watch`` as in ``measure``."""
     most = protocol.finalist_seconds * 1e3 / max(estimate_ms, 1e-6)
     samples = max(1, min(protocol.round_samples, int(most / 3)))
     rounds = max(3, min(protocol.rounds, int(most / samples)))
@@ -226,10 +226,11 @@ def interleave(
     for round_number in range(rounds):
         order = list(plans) if round_number % 2 == 0 else list(plans)[::-1]
         for key in order:
-            if key in few and round_number >= _FEW_ROUNDS:
+            long = key in few and sum(times[key]) > protocol.finalist_seconds * 1e3
+            if key in few and round_number >= _FEW_ROUNDS - long:
                 continue
             before[key]()
-            if not cold:
+            if not (cold or long):
                 samplers[key].warm()  # the plan before it had the caches
             times[key] += samplers[key](1 if key in few else samples)
             after(key)

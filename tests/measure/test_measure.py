@@ -96,6 +96,18 @@ def test_slow_finalists_get_fewer_rounds() -> None:
     assert clock.taken == 2 * 3
 
 
+@pytest.mark.parametrize(("each_ms", "turns"), [(1000.0, 3), (3001.0, 2)])
+def test_the_control_takes_part_in_few_rounds_and_in_fewer_where_it_is_slow(
+    each_ms: float, turns: int
+) -> None:
+    protocol = Protocol(rounds=5, round_samples=1, finalist_seconds=3.0)
+    plans = {"a": lambda: None, "control": lambda: None}
+    found = interleave(
+        Clock(each_ms), plans, protocol, cold=True, before=plans, estimate_ms=1.0, few=frozenset({"control"})
+    )  # type: ignore[arg-type]
+    assert {key: len(samples.times_ms) for key, samples in found.items()} == {"a": 5, "control": turns}
+
+
 def test_a_configuration_nine_times_too_slow_needs_no_second_sample() -> None:
     clock = Clock(1000.0)
     samples = sampled(clock, Protocol(abandon=3.0), first_ms=1000.0, best_ms=100.0)
