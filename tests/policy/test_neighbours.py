@@ -2,11 +2,12 @@
 
 import csv
 import math
-import sys
 from pathlib import Path
 from statistics import median
 
+import decision_tree
 import pytest
+import selection_regret
 
 from autotune.files import bundled
 from autotune.policy.neighbours import (
@@ -20,10 +21,6 @@ from autotune.policy.neighbours import (
 )
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-sys.path.append(str(BENCHMARKS))
-
-import decision_tree  # noqa: E402
-import selection_regret  # noqa: E402
 from decision_tree import Leaf, Node, decide, grow  # noqa: E402
 
 RESULTS = BENCHMARKS / "results"

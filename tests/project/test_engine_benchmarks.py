@@ -3,7 +3,6 @@
 import importlib
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.measure.sampling import Samples
 
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 peers = importlib.import_module("engine_peers")
 peer_run = importlib.import_module("kernel_tuner_run")
 agreement = importlib.import_module("winner_agreement")

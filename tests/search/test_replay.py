@@ -1,11 +1,11 @@
 """Replay: recorded studies read back, and searches run against them without a device."""
 
 import math
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from replay import replay, space
 
 from autotune.declaration.space import Configuration, Policy
 from autotune.errors import StoreError
@@ -14,9 +14,6 @@ from autotune.record.results_csv import read_results, write_results
 from autotune.record.store import Store
 from autotune.record.study import Study
 from autotune.record.trial import Measurement, State, Trial
-
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-from replay import replay, space
 
 RECORDED = Path(__file__).parents[2] / "benchmarks" / "results" / "allpairs-h200.csv"
 POLICIES = {

@@ -1,11 +1,11 @@
 """The eri family in tests: configurations compiled for the cpu, molecules, libcint's word."""
 
 import itertools
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import eri_libcint as libcint  # noqa: F401  # PySCF's integrals
 import numpy as np
 from cpu_results import compiled, outputs
 
@@ -15,10 +15,6 @@ from autotune.declaration.space import Configuration
 from autotune.declaration.workload import Inputs, bind
 from autotune.device.cpu.backend import CpuBackend
 from autotune.device.resident import Resident
-
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-
-import eri_libcint as libcint  # noqa: F401  # PySCF's integrals
 
 FAMILY = families.load_family("eri")
 MODULE = FAMILY.module

@@ -18,7 +18,6 @@ from mummergpu_helpers import mums
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 
-sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
 outputs = importlib.import_module("mummergpu_outputs")
 commands = importlib.import_module("mummergpu_commands")
 benchmark = importlib.import_module("mummergpu_end_to_end")
