@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -76,52 +77,23 @@ def sameness(variant: Variant, compiled: Compiled, names: Mapping[str, Any]) -> 
     return _hash([part.encode() for part in parts])
 
 
-def indistinct_values(
-    policies: Sequence[Policy], known: Mapping[Configuration, str]
-) -> dict[str, tuple[tuple[PolicyValue, ...], ...]]:
-    """By policy, the sets of values between which nothing ever differed. ``known`` is each configuration's
-    ``sameness``; one without is left out. Two values belong together when every two configurations that differ in
-    them alone are the same, and there are two such configurations. Policies without such values are left out."""
-    found: dict[str, tuple[tuple[PolicyValue, ...], ...]] = {}
-    for policy in policies:
-        beside: dict[str, dict[PolicyValue, str]] = defaultdict(dict)
-        for configuration, same in known.items():
-            if same:
-                others = ",".join(f"{k}={v}" for k, v in configuration.items() if k != policy.name)
-                beside[others][configuration[policy.name]] = same
-        sets = _sets(policy.values, list(beside.values()))
-        if sets:
-            found[policy.name] = sets
-    return found
-
-
 def idle_policies(policies: Sequence[Policy], known: Mapping[Configuration, str]) -> tuple[str, ...]:
-    """The policies that changed nothing at all: none of their values ever differed from another (see
-    ``indistinct_values``). Values of which no two configurations can be compared are not held against it."""
-    indistinct = indistinct_values(policies, known)
-    seen = {p.name: {c[p.name] for c, same in known.items() if same} for p in policies}
-    return tuple(
-        p.name for p in policies if p.name in indistinct and set(indistinct[p.name][0]) == seen[p.name]
-    )
-
-
-def _sets(
-    values: Sequence[PolicyValue], rows: Sequence[Mapping[PolicyValue, str]]
-) -> tuple[tuple[PolicyValue, ...], ...]:
-    """``values`` in sets whose members are alike in every row that has two of them."""
-
-    def alike(a: PolicyValue, b: PolicyValue) -> bool:
-        pairs = [(row[a], row[b]) for row in rows if a in row and b in row]
-        return bool(pairs) and all(first == second for first, second in pairs)
-
-    sets: list[list[PolicyValue]] = []
-    for value in values:
-        home = next((s for s in sets if all(alike(value, other) for other in s)), None)
-        if home is None:
-            sets.append([value])
-        else:
-            home.append(value)
-    return tuple(tuple(s) for s in sets if len(s) > 1)
+    """The policies that changed nothing at all. ``known`` is each configuration's ``sameness``; one without is left
+    out. Of an idle policy every two configurations that differ in it alone are the same, and every two values that were
+    seen have two such configurations: what cannot be compared is no verdict."""
+    told = {configuration: same for configuration, same in known.items() if same}
+    idle = []
+    for policy in policies:
+        beside: dict[tuple[tuple[str, PolicyValue], ...], dict[PolicyValue, str]] = defaultdict(dict)
+        for configuration, same in told.items():
+            others = tuple((k, v) for k, v in configuration.items() if k != policy.name)
+            beside[others][configuration[policy.name]] = same
+        met = {frozenset(two) for row in beside.values() for two in combinations(row, 2)}
+        seen = {configuration[policy.name] for configuration in told}
+        is_compared = len(seen) > 1 and all(frozenset(two) in met for two in combinations(seen, 2))
+        if is_compared and all(len(set(row.values())) == 1 for row in beside.values()):
+            idle.append(policy.name)
+    return tuple(idle)
 
 
 def _arrangement(layout: Layout) -> Layout:

@@ -11,7 +11,7 @@ from autotune.compile import same_code as machine_code
 from autotune.compile.batches import compile_batch
 from autotune.compile.cache import Cache
 from autotune.compile.nvrtc import Nvrtc
-from autotune.compile.same_code import digest, idle_policies, indistinct_values, kernel_digests, sameness
+from autotune.compile.same_code import digest, idle_policies, kernel_digests, sameness
 from autotune.compile.toolchain import Batch, Compiled, VariantSource
 from autotune.compile.variant import Variant, batch
 from autotune.declaration import family as families
@@ -215,10 +215,6 @@ def test_a_policy_that_nothing_reads_is_idle(doubler, tmp_path):
     }
     assert len(known) == len(configurations) == 3 * 2 * 3 * 2
     assert idle_policies(doubler.space.policies, known) == ("speed",)
-    assert indistinct_values(doubler.space.policies, known) == {
-        "speed": (("slow", "fast"),),
-        "x_order": (("plain", "given"),),
-    }
 
 
 A = Policy("a", (1, 2, 3), 1)
@@ -229,15 +225,12 @@ def known(**same: str) -> dict[Configuration, str]:
     return {Configuration({"a": int(k[1]), "b": k[0]}): v for k, v in same.items()}
 
 
-def test_values_that_never_differed_belong_together():
-    assert indistinct_values([A, B], known(x1="p", x2="p", x3="q", y1="r", y2="r", y3="s")) == {
-        "a": ((1, 2),)
-    }
+def test_one_value_that_differs_from_those_that_never_did_is_enough_to_matter():
     assert idle_policies([A, B], known(x1="p", x2="p", x3="q", y1="r", y2="r", y3="s")) == ()
 
 
 def test_one_pair_that_differs_is_enough_to_matter():
-    assert indistinct_values([A], known(x1="p", x2="p", y1="r", y2="s")) == {}
+    assert idle_policies([A], known(x1="p", x2="p", y1="r", y2="s")) == ()
 
 
 def test_an_idle_policy_never_made_a_difference():
@@ -247,5 +240,6 @@ def test_an_idle_policy_never_made_a_difference():
 
 def test_nothing_to_compare_is_no_verdict():
     assert idle_policies([A, B], known(x1="p", y2="p")) == ()
+    assert idle_policies([A], known(x1="p", x2="p", y2="q", y3="q")) == ()  # 1 and 3 never met
     assert idle_policies([A, B], known(x1="", y1="", x2="", y2="")) == ()
     assert idle_policies([A, B], {}) == ()
