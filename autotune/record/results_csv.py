@@ -76,22 +76,24 @@ COLUMNS: Mapping[str, str] = MappingProxyType(
 )  # fmt: skip
 
 
-PROFILE = (
-    "registers", "local_bytes", "spill_store_bytes", "spill_load_bytes", "static_shared_bytes",
-    "dynamic_shared_bytes", "constant_bytes", "block_size", "blocks_per_sm", "occupancy", "limited_by",
-)  # fmt: skip
-
 COUNTER = "counter_"
 RATE = "_per_s"
 PHASES = ("compile", "place", "verify", "measure")
-_STUDY = ("device_name", "driver", "clock_mhz", "compiler", "date")
-_NOT_COUNTS = ("occupancy", "limited_by")
+_KERNEL = "_<kernel>"
+_PROFILE = [n.removesuffix(_KERNEL) for n in COLUMNS if n.endswith(_KERNEL) and not n.startswith(COUNTER)]
+_COUNTS = [name for name in _PROFILE if name not in ("occupancy", "limited_by")]
+
+# The columns that every table has: before the policies, behind them, and behind rates and what there is of each kernel.
+_FIXED = [name for name in COLUMNS if "<" not in name]
+_STATE, _COSTS = _FIXED.index("state"), _FIXED.index("transform_ms")
+_HEAD, _MIDDLE, _TAIL = _FIXED[:_STATE], _FIXED[_STATE:_COSTS], _FIXED[_COSTS:]
+_STUDY = _FIXED[_FIXED.index("device_name") :]
 
 
 def policy_columns(studies: Iterable[Study]) -> dict[str, str]:
     """Policy name -> its column, in declared order where the record tells it."""
     studies = tuple(studies)
-    taken = {*_head(), *_middle(), *_per_kernel(_kernels(studies)), *_tail()}
+    taken = {*_FIXED, *_per_kernel(_kernels(studies))}
     names = dict.fromkeys(
         name
         for study in studies
@@ -124,11 +126,11 @@ def results_frame(studies: Iterable[Study]) -> pd.DataFrame:
         ]
     counters = dict.fromkeys(name for row in rows for name in row if name.startswith(COUNTER))
     rates = dict.fromkeys(f"{unit}{RATE}" for study in studies for unit in study.about.needs)
-    head = [*_head(), *policies.values(), *_middle()]
-    order = list(dict.fromkeys([*head, *rates, *_per_kernel(kernels), *counters, *_tail()]))
+    head = [*_HEAD, *policies.values(), *_MIDDLE]
+    order = list(dict.fromkeys([*head, *rates, *_per_kernel(kernels), *counters, *_TAIL]))
     frame = pd.DataFrame(rows, columns=order)
     counts = ["rank", "samples", "transfer_bytes", "footprint_bytes"]
-    counts += [f"{name}_{kernel}" for name in PROFILE if name not in _NOT_COUNTS for kernel in kernels]
+    counts += [f"{name}_{kernel}" for name in _COUNTS for kernel in kernels]
     for column in counts:
         frame[column] = frame[column].astype("Int64")  # a blank must not turn 32 into 32.0
     return frame
@@ -139,24 +141,10 @@ def write_results(studies: Iterable[Study], path: str | Path) -> Path:
     return write_text(path, csv_text(results_frame(studies)))
 
 
-def _head() -> list[str]:
-    return ["family", "workload", "device", "configuration", "preset"]
-
-
-def _middle() -> list[str]:
-    names = list(COLUMNS)
-    return names[names.index("state") : names.index("<unit>_per_s")]
-
-
 def _per_kernel(kernels: Iterable[str]) -> list[str]:
     kernels = tuple(kernels)
     times = [f"kernel_{kernel}_ms" for kernel in kernels]
-    return times + [f"{name}_{kernel}" for kernel in kernels for name in PROFILE]
-
-
-def _tail() -> list[str]:
-    costs = ["transform_ms", "transfer_ms", "transfer_bytes", "footprint_bytes"]
-    return [*costs, *(f"{phase}_ms" for phase in PHASES), "notes", "identity", *_STUDY]
+    return times + [f"{name}_{kernel}" for kernel in kernels for name in _PROFILE]
 
 
 def _kernels(studies: Iterable[Study]) -> list[str]:
@@ -217,23 +205,20 @@ def _times(study: Study, measured: Measurement) -> dict[str, Any]:
         "transfer_bytes": measured.transfer_bytes or None,
         "footprint_bytes": measured.footprint_bytes,
     }
-    for name in ("operations", "bytes"):
-        if (amount := getattr(study.about, name)) and measured.time_ms > 0:
-            row[f"{name}_per_s"] = amount / (measured.time_ms / 1000)
-    for unit, amount in study.about.needs.items():
-        if measured.time_ms > 0:
-            row[f"{unit}{RATE}"] = amount / (measured.time_ms / 1000)
+    amounts = {name: amount for name in ("operations", "bytes") if (amount := getattr(study.about, name))}
+    if measured.time_ms > 0:
+        seconds = measured.time_ms / 1000
+        row |= {f"{unit}{RATE}": n / seconds for unit, n in {**amounts, **study.about.needs}.items()}
     return row
 
 
 def _profile(profile: KernelProfile) -> dict[str, Any]:
     if not profile.registers:  # a cpu: the compiler says nothing of a thread
         return {}
-    return {f"{name}_{profile.kernel}": getattr(profile, name) for name in PROFILE}
+    return {f"{name}_{profile.kernel}": getattr(profile, name) for name in _PROFILE}
 
 
 _NEEDED = ("family", "workload", "device", "preset", "state", "median_ms")
-_NOT_COUNTS = ("occupancy", "limited_by")
 Row = Mapping[str, str]
 
 
@@ -355,7 +340,7 @@ def _trial(
 
 
 def _profile_read(row: Row, kernel: str) -> KernelProfile:
-    counts = {name: _count(row, f"{name}_{kernel}") for name in PROFILE if name not in _NOT_COUNTS}
+    counts = {name: _count(row, f"{name}_{kernel}") for name in _COUNTS}
     occupancy = float(row.get(f"occupancy_{kernel}") or 0)
     limit = row.get(f"limited_by_{kernel}") or ""
     return KernelProfile(kernel=kernel, occupancy=occupancy, limited_by=limit, **counts)
