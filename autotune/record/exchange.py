@@ -12,7 +12,8 @@ from autotune.record.trial import STATES, Measurement, State, Trial
 
 
 def added(study: Study) -> dict[str, Any]:
-    """What stands under ``autotune`` in a file that autotune wrote, which no form has a place for."""
+    """Which study it is, and which configurations have names in it: in a store, and under ``autotune`` in a file of
+    another tuner's form, which has no place for it."""
     return {
         "family": study.family, "workload": study.workload, "device": study.device, "identity": study.identity,
         "control": dict(study.control), "presets": {name: dict(one) for name, one in study.presets.items()},

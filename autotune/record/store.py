@@ -21,6 +21,7 @@ import optuna
 
 from autotune.declaration import Configuration, Policy
 from autotune.errors import StoreError
+from autotune.record.exchange import added
 from autotune.record.journal import journal_rows, open_journal
 from autotune.record.provenance import Provenance
 from autotune.record.study import Study, why_new
@@ -180,7 +181,8 @@ class Store:
         why = ""
         if "study" not in self.tried(lambda: made.user_attrs):
             why = why_new(study, before)
-            self.tried(lambda: made.set_user_attr("study", _header(study)))
+            header = {"schema": _SCHEMA, **added(study), "parts": dict(study.parts)}
+            self.tried(lambda: made.set_user_attr("study", header))
             self.tried(lambda: made.set_user_attr("about", _plain(study.about)))
         if why:
             _log.info("%s on %s: %s", study.family, study.workload, why)
@@ -252,25 +254,10 @@ def _unwritten(cause: str, advice: str) -> StoreError:
     )
 
 
-def _header(study: Study) -> dict[str, Any]:
-    return {
-        "schema": _SCHEMA,
-        "family": study.family,
-        "workload": study.workload,
-        "device": study.device,
-        "identity": study.identity,
-        "control": dict(study.control),
-        "parts": dict(study.parts),
-        "presets": {name: dict(configuration) for name, configuration in study.presets.items()},
-    }
-
-
 def _study(header: Mapping[str, Any], about: Provenance) -> Study:
+    named = {name: header[name] for name in ("family", "workload", "device", "identity")}
     return Study(
-        family=header["family"],
-        workload=header["workload"],
-        device=header["device"],
-        identity=header["identity"],
+        **named,
         control=Configuration(header["control"]),
         presets={name: Configuration(values) for name, values in header["presets"].items()},
         parts=header.get("parts", {}),
