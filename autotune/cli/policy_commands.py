@@ -114,7 +114,8 @@ def regret_command(
     ] = None,
 ) -> None:
     """What each workload loses with the others' winners. And what one configuration for all of them costs."""
-    from autotune.record import print_regrets, read_regrets, write_matrix
+    from autotune.cli.regret import print_regrets
+    from autotune.record import read_regrets, write_matrix
 
     found = read_regrets(record)
     for regrets in found:

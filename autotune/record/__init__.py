@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from autotune.record.identity import header
     from autotune.record.kernel_tuner import write_cache
     from autotune.record.readers import holds_store, import_files, read_ceilings, read_record
-    from autotune.record.regret import print_regrets, read_regrets, write_matrix
+    from autotune.record.regret import Regrets, read_regrets, write_matrix
     from autotune.record.results_csv import read_results, write_results
     from autotune.record.store import Store, StudyStore
     from autotune.record.t4 import write_t4
@@ -67,6 +67,7 @@ __all__ = [
     "Minimax",
     "Pairing",
     "Provenance",
+    "Regrets",
     "State",
     "Store",
     "Study",
@@ -99,7 +100,6 @@ __all__ = [
     "once_ms",
     "pairs",
     "policy_values",
-    "print_regrets",
     "ranked",
     "read_ceilings",
     "read_record",
@@ -122,7 +122,7 @@ _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "identity": "header",
     "kernel_tuner": "write_cache",
     "readers": "holds_store import_files read_ceilings read_record",
-    "regret": "print_regrets read_regrets write_matrix",
+    "regret": "Regrets read_regrets write_matrix",
     "results_csv": "read_results write_results",
     "store": "Store StudyStore",
     "t4": "write_t4",

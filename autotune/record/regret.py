@@ -1,4 +1,4 @@
-"""``autotune regret``: what each workload loses with each configuration, and what one for all would cost.
+"""What each workload loses with each configuration, and what one for all would cost.
 
 Regret is a time over the best time on the same workload, minus 1 (Savage, The theory of statistical decision,
 1951: the minimax-regret rule).
@@ -11,18 +11,13 @@ from functools import cached_property
 from pathlib import Path
 from statistics import median
 
-from rich.console import Console
-from rich.table import Table
-
 from autotune.declaration import Configuration
 from autotune.errors import StoreError
-from autotune.figures import duration, loss_percent
 from autotune.files import cell, replaced
 from autotune.record.decision import Minimax, minimax
 from autotune.record.readers import read_record
 from autotune.record.study import Study, newest_of_each
 
-MOST_SHOWN = 8  # columns of the printed matrix
 Times = Mapping[str, Mapping[Configuration, float]]
 
 
@@ -81,55 +76,6 @@ def of_studies(studies: Iterable[Study], where: str = "the record") -> list[Regr
         Regrets(family=family, device=device, times=dict(sorted(times.items())))
         for (family, device), times in sorted(rows.items())
     ]
-
-
-# -- as text ------------------------------------------------------------------------------------------------
-
-
-def print_regrets(regrets: Regrets, out: Console) -> None:
-    """The matrix of workloads by configurations: the winners and the minimax configuration, at most ``MOST_SHOWN``;
-    then what one for all costs."""
-    chosen = regrets.minimax
-    columns = _columns(regrets, chosen)
-    out.print(
-        f"\n{regrets.family} on {regrets.device}: regret of {len(regrets.times)} workloads", markup=False
-    )
-    table = Table("workload", "best", box=None, pad_edge=False)
-    for letter in columns.values():
-        table.add_column(letter, justify="right")
-    for workload, row in regrets.times.items():
-        cells = [loss_percent(regrets.regret(workload, c)) if c in row else "-" for c in columns]
-        table.add_row(workload, duration(row[regrets.best[workload]]), *cells)
-    out.print(table)
-    named = Table("", "worst", "median", "total", box=None, pad_edge=False)
-    named.add_column("configuration", overflow="fold")
-    for configuration, letter in columns.items():
-        cost = regrets.cost_of_one(configuration) if configuration in regrets.everywhere else {}
-        cells = [loss_percent(cost[k]) if cost else "-" for k in ("worst", "median", "total")]
-        named.add_row(letter, *cells, configuration.id)
-    out.print(named)
-    if chosen is None:
-        out.print("no configuration was measured on every workload, so there is no minimax configuration")
-        return
-    cost = regrets.cost_of_one(chosen.configuration)
-    out.print(
-        f"minimax {columns[chosen.configuration]}: one configuration for all {len(regrets.times)} workloads costs at "
-        f"most {loss_percent(cost['worst'])}, {loss_percent(cost['median'])} in the median, "
-        f"{loss_percent(cost['total'])} of the time "
-        "of one run of each",
-        markup=False,
-    )
-
-
-def _columns(regrets: Regrets, chosen: Minimax | None) -> dict[Configuration, str]:
-    """The minimax configuration, then the winners by how many workloads each wins; with their letters."""
-    wins: dict[Configuration, int] = {}
-    for configuration in regrets.best.values():
-        wins[configuration] = wins.get(configuration, 0) + 1
-    ranked = sorted(wins, key=lambda c: (-wins[c], c.id))
-    first = [chosen.configuration] if chosen else []
-    columns = list(dict.fromkeys([*first, *ranked]))[:MOST_SHOWN]
-    return {c: chr(ord("A") + i) if i < 26 else f"A{i}" for i, c in enumerate(columns)}
 
 
 def write_matrix(all_regrets: Sequence[Regrets], path: Path) -> None:
