@@ -244,7 +244,10 @@ def content(file: PolicyFile) -> dict[str, Any]:
     if file.neighbours:
         plain["rule"] = _rule_text(file.neighbours)
     if file.crossovers:
-        plain["crossovers"] = {name: _crossover_text(item) for name, item in sorted(file.crossovers.items())}
+        plain["crossovers"] = {
+            name: {"below": item.below, "workloads": list(item.workloads)}
+            for name, item in sorted(file.crossovers.items())
+        }
     plain["entries"] = {name: _plain(item) for name, item in sorted(file.entries.items())}
     return plain
 
@@ -271,10 +274,6 @@ def _rule_text(rule: Neighbours) -> dict[str, Any]:
     if rule.accuracy:
         plain["accuracy"] = rule.accuracy
     return {**plain, "neighbours": rule.count, "weights": _sorted(rule.weights)}
-
-
-def _crossover_text(item: Crossover) -> dict[str, Any]:
-    return {"below": item.below, "workloads": list(item.workloads)}
 
 
 def write(path: Path, file: PolicyFile) -> None:

@@ -215,7 +215,8 @@ def candidates(
         for configuration in family.space.configurations(kind)[:1]:
             refusal = other_accuracy(family, configuration, wanted)
             listed.append(Candidate("preset", configuration, f"the family's preset {kind}", refusal=refusal))
-    control = Configuration({**family.space.control, **_policies_of(family, accuracy)})
+    given = {name: family.space.policy(name).value(value) for name, value in (accuracy or {}).items()}
+    control = Configuration({**family.space.control, **given})
     listed.append(Candidate("control", control, "the family's defaults"))
     return listed
 
@@ -225,10 +226,6 @@ def of_objective(file: PolicyFile, objective: str) -> PolicyFile:
     entries = {name: item for name, item in file.entries.items() if item.objective == objective}
     neighbours = file.neighbours if objective == "kernel" and entries else None
     return replace(file, entries=entries or file.entries, neighbours=neighbours)
-
-
-def _policies_of(family: Family, accuracy: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {name: family.space.policy(name).value(value) for name, value in (accuracy or {}).items()}
 
 
 def _ordered(
