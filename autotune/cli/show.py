@@ -19,6 +19,7 @@ from autotune.compile import (
     Variant,
     batch,
     compile_batch,
+    default_header,
     default_root,
     profiles,
     static_toolchain,
@@ -215,9 +216,6 @@ def show_command(
     ] = False,
 ) -> None:
     """One configuration: generated code, layouts, static profile."""
-    from autotune.compile import Known, default_header
-    from autotune.files import data_root
-
     loaded = load_family(family)
     if header:
         print(default_header(loaded), end="")

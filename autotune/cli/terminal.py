@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from autotune.figures import duration
+from autotune.files import clean
 from autotune.hardware import Device
 from autotune.record import (
     FAILED,
@@ -83,8 +84,6 @@ def reasons(failures: Iterable[tuple[str, str, str]]) -> str:
 
 def _told(message: str) -> list[str]:
     """The first lines of a reason, from its first error on."""
-    from autotune.files import clean
-
     lines = clean(message).splitlines() or [""]
     first = next((i for i, line in enumerate(lines) if "error" in line or "fatal" in line), 0)
     return lines[first : first + _MOST_LINES]

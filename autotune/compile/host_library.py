@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from autotune.compile.batches import compile_one
 from autotune.compile.cache import Cache, default_root
@@ -52,14 +52,11 @@ class _SharedNvcc:
     there will do, and then no toolkit is needed."""
 
     arch: str
+    suffix: ClassVar = ".so"
 
     @property
     def identity(self) -> str:
         return f"nvcc shared library {self.arch}"
-
-    @property
-    def suffix(self) -> str:
-        return ".so"
 
     def build(self, batch: Batch) -> Built:
         """Raises BuildError with nvcc's message, CompilerError when there is no nvcc."""

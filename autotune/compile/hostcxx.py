@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import ClassVar
 
 from autotune.compile.toolchain import (
     Batch,
@@ -62,16 +63,13 @@ class HostCxx:
     """``command`` is the compiler's command line; see ``find_compiler``."""
 
     command: tuple[str, ...]
+    suffix: ClassVar = ".so"
 
     @property
     def identity(self) -> str:
         """With the processor's model and features, as what is compiled for this one may not run on another,
         and the headers that stand in for CUDA. Raises CompilerError when the compiler does not run."""
         return " ".join([_version(self.command), *self._flags, *_processor(), _shim_digest()[:12]])
-
-    @property
-    def suffix(self) -> str:
-        return ".so"
 
     @property
     def _flags(self) -> tuple[str, ...]:
@@ -120,16 +118,13 @@ class RuntimeCxx:
 
     command: tuple[str, ...]
     arithmetic: bool = False
+    suffix: ClassVar = ".so"
 
     @property
     def identity(self) -> str:
         """Raises CompilerError when the compiler does not run."""
         processor = _processor() if self.arithmetic else ()
         return " ".join([_version(self.command), *self._flags, platform.machine(), *processor])
-
-    @property
-    def suffix(self) -> str:
-        return ".so"
 
     @property
     def _flags(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ import ctypes
 import warnings
 
 from autotune.device.backend import Backend
+from autotune.device.cpu.backend import CpuBackend
 from autotune.errors import DeviceError, UnknownName, UsageError
 
 
@@ -12,7 +13,7 @@ def open_backend(name: str = "auto") -> Backend:
     it. Raises DeviceError when a GPU was asked for and is not there, UnknownName for anything else."""
     kind, number = _parts(name, ("auto", "cpu", "cuda", "cuda:N"))
     if kind == "cpu":
-        return _cpu()
+        return CpuBackend()
     try:
         from autotune.device.cuda.backend import CudaBackend
 
@@ -22,7 +23,7 @@ def open_backend(name: str = "auto") -> Backend:
             raise
         reason = problem if has_driver() else "no GPU found"
         warnings.warn(f"running on the cpu: {reason}", stacklevel=5)  # at the line that calls autotune.load
-        return _cpu()
+        return CpuBackend()
 
 
 def _parts(name: str, allowed: tuple[str, ...]) -> tuple[str, str]:
@@ -40,12 +41,6 @@ def has_driver() -> bool:
     except OSError:
         return False
     return True
-
-
-def _cpu() -> Backend:
-    from autotune.device.cpu.backend import CpuBackend
-
-    return CpuBackend()
 
 
 def device_names(text: str) -> list[str]:

@@ -2,12 +2,13 @@
 shows that no kernel wrote to it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from numpy.typing import NDArray
 
 from autotune.device.backend import Backend, Placed
+from autotune.device.transform import raw
 from autotune.layout import Bytes, Stored, Window, handle
 
 
@@ -115,10 +116,7 @@ class PlacedInput:
     def mend(self, backend: Backend) -> None:
         """The content anew, in place: whatever is bound to it reads that from now on."""
         assert self.content is not None and self.owner is not None
-        owner = self.owner.stored
-        backend.upload(
-            self.owner, Stored(self.content(), owner.nbytes, 1, "global", (owner.nbytes,), (1,), 0)
-        )
+        backend.upload(self.owner, replace(raw(self.owner.stored.nbytes), buffer=self.content()))
 
     def free(self) -> None:
         for placed in self.placed.values():

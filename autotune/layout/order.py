@@ -57,11 +57,7 @@ def reordered(data: Data, array: NDArray[Any], orders: Mapping[str, Order]) -> N
 
 def restored(data: Data, array: NDArray[Any], orders: Mapping[str, Order]) -> NDArray[Any]:
     """The inverse of ``reordered``: index spaces back in place, links back to the old numbers."""
-    moved = array
-    for axis, space in enumerate(data.shape):
-        if space in orders:
-            moved = _taken(moved, orders[space].new, axis)
-    return _renumbered(data, moved, {space: order.old for space, order in orders.items()}, moved is not array)
+    return reordered(data, array, {space: Order(order.new, order.old) for space, order in orders.items()})
 
 
 def _taken(array: NDArray[Any], places: NDArray[np.integer], axis: int) -> NDArray[Any]:

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from autotune.compile import Batch, Cache, Geometry, VariantSource, compile_one
-from autotune.device import Backend, Module, Placed
+from autotune.device import Backend, Module, Placed, raw
 from autotune.hardware import Device
-from autotune.layout import Stored, handle
+from autotune.layout import handle
 from autotune.measure.sampling import median, spread
 
 CHAINS, UNROLL = 8, 16  # of ceilings.cu
@@ -182,11 +182,7 @@ class _Run:
 
 def _room(backend: Backend, placed: ExitStack, nbytes: int) -> int:
     """The address of ``nbytes`` of device memory, cleared, until ``placed`` is closed."""
-    stored = Stored(
-        buffer=None, nbytes=nbytes, texel_bytes=16, memory="global", extents=(nbytes // 16,), strides=(1,),
-        part_stride=0,
-    )  # fmt: skip
-    made: Placed = backend.place(stored)
+    made: Placed = backend.place(raw(nbytes))
     free: Callable[[], None] = made.free
     placed.callback(free)
     backend.fill(made, 0)

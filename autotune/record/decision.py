@@ -9,6 +9,7 @@ ties are broken by that time first. A margin is a ratio of two medians, with the
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import median
 
 from autotune.declaration import Configuration
@@ -90,10 +91,7 @@ class BreakEven:
 def decide(trials: Sequence[Trial], control: Configuration, objective: str = "kernel") -> Decision | None:
     """The decision over the measured trials of one study, or None when none was measured. ``objective`` is one of
     OBJECTIVES (see ``cost_ms``). Raises UnknownName."""
-
-    def cost(trial: Trial) -> float:
-        return cost_ms(trial, objective)
-
+    cost = partial(cost_ms, objective=objective)
     finalists, ties = _ties(trials, control, objective)
     if not ties:
         return None
@@ -113,10 +111,7 @@ def _ties(
     trials: Sequence[Trial], control: Configuration, objective: str
 ) -> tuple[list[Trial], tuple[Trial, ...]]:
     """The trials that may win, best first, and those of them that noise cannot tell from the best, the winner first."""
-
-    def cost(trial: Trial) -> float:
-        return cost_ms(trial, objective)
-
+    cost = partial(cost_ms, objective=objective)
     ranked = fastest_first(trials, objective)
     if not ranked:
         return [], ()

@@ -105,6 +105,7 @@ def parts(
         kind = "kernel source" if path.suffix == ".cu" else "header"
         found[f"{whose}{kind} {name}"] = digest[:16]
     found |= {f"family's {name}": digest[:16] for name, (_, digest) in family.host_code.items()}
+    told = json.dumps(protocol.to_dict(), sort_keys=True)
     return {
         **found,
         "layout library": layouts_digest()[:16],
@@ -113,9 +114,5 @@ def parts(
         "compiler": compiler,
         "device": f"{device.name} ({device.arch}, {device.multiprocessors} multiprocessors)",
         "cache": "cold" if cold else "warm",
-        "measurement protocol": _digest(json.dumps(protocol.to_dict(), sort_keys=True).encode()),
+        "measurement protocol": hashlib.sha256(told.encode()).hexdigest()[:16],
     }
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:16]

@@ -21,7 +21,11 @@ def read_record(record: str) -> list[Study]:
     for anything else, and where nothing is recorded.
     """
     if holds_store(record):
-        return _stored(record)
+        from autotune.record.store import Store
+
+        if studies := newest_of_each(Store(record).studies()):
+            return studies
+        raise StoreError(f"the record in {record} is empty")
     path = Path(record)
     if path.is_dir() and (path / "results.csv").is_file():
         path /= "results.csv"
@@ -40,14 +44,6 @@ def read_record(record: str) -> list[Study]:
 def holds_store(record: str | Path) -> bool:
     """Whether ``record`` is the address of a database, or a folder that a sweep has kept its store in."""
     return "://" in str(record) or (Path(record) / "store.journal").is_file()
-
-
-def _stored(record: str) -> list[Study]:
-    from autotune.record.store import Store
-
-    if studies := newest_of_each(Store(record).studies()):
-        return studies
-    raise StoreError(f"the record in {record} is empty")
 
 
 def _foreign(path: Path) -> Study:

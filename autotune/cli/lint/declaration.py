@@ -23,7 +23,7 @@ def check_declaration(declared: Declared) -> Iterator[Finding]:
             if policy["layout"] == "order":
                 yield from _orders(declared, name, policy)
         if not policy.get("layout") or policy.get("constant"):
-            yield from _plain_policy(declared, name, policy)
+            yield from _plain_policy(declared, name)
     yield from _dims(declared)
     yield from _blocks(declared)
     yield from _constraints(declared)
@@ -56,7 +56,7 @@ def _data(declared: Declared) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _plain_policy(declared: Declared, name: str, _policy: Mapping[str, Any]) -> Iterator[Finding]:
+def _plain_policy(declared: Declared, name: str) -> Iterator[Finding]:
     """Read by a source, by a launch or a clearing, or named in a string of the family's Python (a plan may read it)."""
     if any(re.search(rf"::\s*{name}\b", source.code) for source in declared.sources):
         return

@@ -28,6 +28,7 @@ from autotune.declaration import (
     shared_array,
     shared_arrays,
 )
+from autotune.device import Closing
 from autotune.dispatch.call import arguments
 from autotune.dispatch.spread.plan import Chunk, Model, Units, allocate, calibrated, predicted
 from autotune.dispatch.spread.team import Member, Share, Team
@@ -307,7 +308,7 @@ class Spread:
                 self.models[member.number] = self.models[member.number].refined(samples)
 
 
-class SpreadKernel:
+class SpreadKernel(Closing):
     """``run`` starts the workers, runs once and ends them. ``told`` gets the report of each run. Raises UsageError for
     a family that has no units."""
 
@@ -324,12 +325,6 @@ class SpreadKernel:
         self._allocation, self._told = allocation, told
         self.device = ", ".join(devices)
         self.kind = devices[0].partition(":")[0]  # cpu or cuda
-
-    def __enter__(self) -> "SpreadKernel":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Nothing is held between calls."""
