@@ -26,7 +26,6 @@ __all__ = [
     "pip_install",
     "policy_folders",
     "replaced",
-    "user_data",
     "writable",
     "write_text",
 ]
@@ -70,19 +69,15 @@ def data_root(named: str | Path | None = None) -> Path:
     return Path(named or os.environ.get("AUTOTUNE_DATA") or bundled("workloads") / "data")
 
 
-def user_data() -> Path:
-    """The user's own data folder (platformdirs is imported only when it is asked for)."""
-    import platformdirs
-
-    return Path(platformdirs.user_data_dir("autotune"))
-
-
 def policy_folders(named: str | Path | None = None, family: Path | None = None) -> list[Path]:
     """Where policy files are looked for, first hit first: ``named``, AUTOTUNE_POLICIES, ./policies, ``policies``
     beside the folder ``family``, the user's data folder, those shipped."""
+    import platformdirs  # only here: who names a policy file needs none of it
+
     first = [Path(p) for p in (named, os.environ.get("AUTOTUNE_POLICIES")) if p]
+    own = Path(platformdirs.user_data_dir("autotune"))
     beside = [family.parent / "policies"] if family and family.parent != bundled("kernels") else []
-    return [*first, Path("policies"), *beside, user_data() / "policies", bundled("policies")]
+    return [*first, Path("policies"), *beside, own / "policies", bundled("policies")]
 
 
 def writable(folder: Path) -> None:

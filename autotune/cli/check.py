@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -133,12 +134,11 @@ def _device(request: CheckRequest, file: PolicyFile) -> tuple[Device | None, str
     """The device of this machine that the file is for, or None and why not."""
     kind = file.device.kind
     try:
-        backend = open_backend(request.device_for(file))
+        with closing(open_backend(request.device_for(file))) as backend:
+            found = backend.device
     except DeviceError as problem:
         why = f": {str(problem).partition(';')[0]}" if request.measure else ""
         return None, f"no {kind} device here{why}"
-    found = backend.device
-    backend.close()
     if (found.kind, found.name) != (kind, file.device.name):
         return None, f"for {file.device.name}, here is {found.name}"
     return found, ""

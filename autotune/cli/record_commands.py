@@ -1,6 +1,7 @@
 """The commands on records: compare, convert, import, profile, limits."""
 
 import re
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -139,11 +140,8 @@ def limits(
     from autotune.compile import Cache, default_root
     from autotune.device import open_backend
 
-    backend = open_backend(device)
-    try:
+    with closing(open_backend(device)) as backend:
         found = device_ceilings(backend, Cache(default_root()), again=again)
-    finally:
-        backend.close()
     print_ceilings(found, out)
     if out_ is not None:
         out.print(f"limits       {write_ceilings(found, out_ / 'limits.json')}")

@@ -123,12 +123,8 @@ def _is_shared() -> bool:
 def _distrust(root: Path, place: Path, owner: int) -> str:
     mine = owner in (os.geteuid(), 0)
     why = "may be written by others" if mine else f"belongs to another user (number {owner})"
-    mend = (
-        f"`chmod -R go-w {root}` when nobody else has written there"
-        if mine
-        else "name a folder of your own in "
-    )
-    mend += "" if mine else "AUTOTUNE_CACHE"
+    mend = f"`chmod -R go-w {root}` when nobody else has written there"
+    mend = mend if mine else "name a folder of your own in AUTOTUNE_CACHE"
     return (
         f"the compile cache {root} is not used: {place} {why}, and what lies there would be run as you; {mend}, or set "
         "AUTOTUNE_CACHE_SHARED=1 to run what any of its users puts there"

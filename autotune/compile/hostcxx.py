@@ -39,7 +39,7 @@ _COMMON = (
     "-s",
 )
 
-_NATIVE = {"x86_64": "-march=native", "aarch64": "-mcpu=native", "arm64": "-mcpu=native"}
+_NATIVE = {"x86_64": "-march=native", "aarch64": "-mcpu=native"}
 
 # With g++ 12, -O3 takes 0.05 s for a small variant and -O2 0.035 s; what -O3 makes is up to 1.5 times as fast.
 # Memory may be read as another type, as nvcc lets it be. Rounding is as written: with fused multiply-add a result
@@ -183,8 +183,6 @@ def find_compiler(named: str = "", environment: Mapping[str, str] | None = None)
 
 
 def _install() -> str:
-    if sys.platform == "darwin":
-        return "xcode-select --install"
     managers = {"apt": "g++", "dnf": "gcc-c++", "pacman": "gcc", "zypper": "gcc-c++", "apk": "g++"}
     found = next((name for name in managers if shutil.which(name)), "apt")
     verb = {"pacman": "-S", "apk": "add"}.get(found, "install")

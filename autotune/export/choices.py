@@ -86,6 +86,16 @@ class Choices:
         self.winners.append(Winner(unused, variant, " ".join(about.split())))  # a comment of one line
         return len(self.winners) - 1
 
+    def fall_back(
+        self, rule: str, configuration: Configuration, about: str, device: str = "", capability: int = 0
+    ) -> None:
+        """Have ``configuration`` taken by ``rule`` where no entry fits, whatever the options."""
+        names = list(self.family.options)
+        for values in itertools.product(*(self.family.options[name].values for name in names)):
+            options = dict(zip(names, values, strict=True))
+            winner = self.place("_".join([rule, *map(str, values)]), configuration, options, about)
+            self.fallbacks.append(Row(rule, "", device, capability, options, winner))
+
 
 def identifier(text: str) -> str:
     """``text`` as a C++ name."""
@@ -190,25 +200,13 @@ def _features(family: Family, item: Entry) -> tuple[float, ...]:
     return tuple(values.get(name, math.nan) for name in family.features)
 
 
-def _every_option(family: Family) -> list[dict[str, str | int]]:
-    names = list(family.options)
-    values = itertools.product(*(family.options[name].values for name in names))
-    return [dict(zip(names, combination, strict=True)) for combination in values]
-
-
-def _named(rule: str, options: Mapping[str, Any]) -> str:
-    return "_".join([rule, *(str(value) for value in options.values())])
-
-
 def _default(found: Choices, file: PolicyFile, device: str, capability: int) -> None:
     family = found.family
     configuration, reason = _usable(family, file.default)
     if reason or configuration is None:
         found.left_out.append(f"{device}: the default: {reason}")
         return
-    for options in _every_option(family):
-        winner = found.place(_named("default", options), configuration, options, f"the default of {device}")
-        found.fallbacks.append(Row("default", "", device, capability, options, winner))
+    found.fall_back("default", configuration, f"the default of {device}", device, capability)
 
 
 def _family_fallbacks(found: Choices) -> None:
@@ -218,6 +216,4 @@ def _family_fallbacks(found: Choices) -> None:
     for rule, configuration in [*last, ("control", space.control)]:
         if reason := _reordered(found.family, configuration):
             raise FamilyError(f"family {found.family.name} cannot be exported: in its {rule}, {reason}")
-        for options in _every_option(found.family):
-            winner = found.place(_named(rule, options), configuration, options, f"the family's {rule}")
-            found.fallbacks.append(Row(rule, "", "", 0, options, winner))
+        found.fall_back(rule, configuration, f"the family's {rule}")

@@ -181,7 +181,7 @@ def problem_values(family: Family, sizes: Mapping[str, int], options: Mapping[st
         *((identifier(name), str(sizes[name])) for name in _given_extents(family)),
         *((identifier(s.name), repr(scalars[s.name])) for s in family.scalars.values() if s.value is None),
         *(
-            (identifier(name), f"{scope}::{_enumeration(name)}::{_enumerator(v)}")
+            (identifier(name), f"{scope}::{_enumeration(name)}::{identifier(str(v))}")
             for name, v in options.items()
         ),
     ]
@@ -230,17 +230,13 @@ def _option(family: Family, name: str) -> dict[str, Any]:
         "doc": " ".join(option.doc.split()),
         "type": _enumeration(name),
         "values": [str(value) for value in option.values],
-        "enumerators": [_enumerator(value) for value in option.values],
-        "default": _enumerator(option.default),
+        "enumerators": [identifier(str(value)) for value in option.values],
+        "default": identifier(str(option.default)),
     }
 
 
 def _enumeration(name: str) -> str:
     return "".join(word.capitalize() for word in name.split("_"))
-
-
-def _enumerator(value: str | int) -> str:
-    return identifier(str(value))
 
 
 def _given_scalar(family: Family, name: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -139,22 +140,15 @@ def run(task: Task, backend: Backend) -> Result:
 def main(path: str) -> int:
     """The exit code; an error is one line of text."""
     try:
-        _answer(path)
+        given = json.loads(Path(path).read_text(encoding="utf-8"))
+        task = Task(**{**given, "configurations": tuple(given["configurations"])})
+        with closing(open_backend(task.device)) as backend:
+            found = run(task, backend)
+        Path(task.result).write_text(json.dumps(asdict(found)), encoding="utf-8")
     except AutotuneError as problem:
         print(f"error: {problem}", file=sys.stderr)
         return problem.exit_code
     return 0
-
-
-def _answer(path: str) -> None:
-    given = json.loads(Path(path).read_text(encoding="utf-8"))
-    task = Task(**{**given, "configurations": tuple(given["configurations"])})
-    backend = open_backend(task.device)
-    try:
-        found = run(task, backend)
-    finally:
-        backend.close()
-    Path(task.result).write_text(json.dumps(asdict(found)), encoding="utf-8")
 
 
 if __name__ == "__main__":

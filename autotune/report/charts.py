@@ -309,13 +309,12 @@ class Spot:
 
 @dataclass(frozen=True)
 class Line:
-    """``text`` stands at the line's end; ``steps`` draws it level from point to point."""
+    """``steps`` draws it level from point to point, each marked."""
 
     label: str
     x: Sequence[float]
     y: Sequence[float]
     steps: bool = False
-    marks: bool = False
 
 
 def cloud(name: str, alt: str, spots: Sequence[Spot], unit: str, title: str) -> Chart:
@@ -376,7 +375,7 @@ def lines(
             style["shape"] = "hv"
         data.append(
             {
-                "type": "scatter", "mode": "lines+markers" if line.marks else "lines", "name": plain(line.label),
+                "type": "scatter", "mode": "lines+markers" if line.steps else "lines", "name": plain(line.label),
                 "x": list(line.x), "y": [y * factor for y in line.y], "line": style, "keep": True,
                 "marker": {"color": style["color"], "size": 7},
             }

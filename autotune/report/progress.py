@@ -56,7 +56,7 @@ def search_blocks(study: Study) -> list[Block]:
         blocks.append(Block(title="Best so far", text=f"{text}."))
         for key, which, label, places in charts:
             y = [ms for _, _, ms in at]
-            line = Line("best so far", [*places, total[which]], [*y, y[-1]], steps=True, marks=True)
+            line = Line("best so far", [*places, total[which]], [*y, y[-1]], steps=True)
             alt = f"Best time so far over {key}"
             chart = lines(f"best_over_{key}", alt, [line], label, "best so far", logarithmic=(False, wide))
             blocks.append(Block(chart=chart, half=len(charts) > 1))

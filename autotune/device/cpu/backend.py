@@ -355,17 +355,11 @@ def _threads() -> int:
         if not named.isdigit() or int(named) == 0:
             raise DeviceError(f"AUTOTUNE_CPU_THREADS is {named!r}; it is a number of threads, 1 or more")
         return int(named)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0))
 
 
 def _limits() -> Limits:
     """The host's memory, constant memory and block size as on a GPU, and no other limit."""
-    try:
-        memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (ValueError, OSError):
-        memory_bytes = Limits.memory_bytes
     return Limits(
         grid_x=_NO_LIMIT,
         grid_y=_NO_LIMIT,
@@ -378,7 +372,7 @@ def _limits() -> Limits:
         texture_pitched_width=_NO_LIMIT,
         texture_pitched_height=_NO_LIMIT,
         texture_pitch_bytes=1,
-        memory_bytes=memory_bytes,
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
     )
 
 
