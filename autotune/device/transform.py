@@ -100,11 +100,9 @@ def move(layout: Layout, view: View, inward: bool) -> bytes:
     missing = _MOST_AXES - rank
     made = np.zeros(1, MOVE)
     strides = [0 if extent == 1 else stride for stride, extent in zip(view.strides, shape, strict=True)]
-    padded = [stored.extents[axis] for axis in layout.axes]
-    padded[-1] = -(-padded[-1] // layout.padding) * layout.padding
     made["elements"] = layout.strides(stored.extents)[1]
     made["part_stride"] = stored.part_stride
-    made["padded"] = [1] * missing + padded
+    made["padded"] = [1] * missing + [*layout.padded(stored.extents)]
     made["extents"] = [1] * missing + [stored.extents[axis] for axis in layout.axes]
     made["strides"] = [0] * missing + [strides[axis] for axis in layout.axes]
     made["parts"], made["texel_bytes"] = layout.parts, layout.texel_bytes

@@ -163,7 +163,7 @@ class Layout:
         """(stride of each axis in elements, elements in all); the contiguous extent is padded."""
         strides = [0] * len(extents)
         stride = 1
-        for axis, extent in zip(reversed(self.axes), reversed(self._padded(extents)), strict=True):
+        for axis, extent in zip(reversed(self.axes), reversed(self.padded(extents)), strict=True):
             strides[axis] = stride
             stride *= extent
         return tuple(strides), stride
@@ -269,7 +269,7 @@ class Layout:
     def mark(self, shape: Sequence[int], line: NDArray[Any]) -> None:
         """Set every byte in ``line`` that belongs to an element of an array of canonical ``shape``."""
         extents = self.extents(shape)
-        padded = np.zeros((*self._padded(extents), self.value_bytes), np.uint8)
+        padded = np.zeros((*self.padded(extents), self.value_bytes), np.uint8)
         padded[..., : extents[self.axes[-1]], :] = 0xFF
         values = padded.reshape(-1).view(self._texel).reshape(-1, self.parts)
         self._move(values, line, self.room(shape).part_stride, out=True)
@@ -309,7 +309,7 @@ class Layout:
             else:
                 values[:, part] = line[places]
 
-    def _padded(self, extents: Sequence[int]) -> tuple[int, ...]:
+    def padded(self, extents: Sequence[int]) -> tuple[int, ...]:
         """Extents in storage order with the contiguous one padded."""
         last = -(-extents[self.axes[-1]] // self.padding) * self.padding
         return (*(extents[axis] for axis in self.axes[:-1]), last)
@@ -330,12 +330,12 @@ class Layout:
             plain = np.ascontiguousarray(array, self.data.dtype)
             raw = plain.view(np.uint8).reshape(*array.shape, self.value_bytes)
         ordered = np.transpose(raw, [*self.axes, raw.ndim - 1])
-        gap = self._padded(extents)[-1] - ordered.shape[-2]
+        gap = self.padded(extents)[-1] - ordered.shape[-2]
         padded = np.pad(ordered, [(0, 0)] * (ordered.ndim - 2) + [(0, gap), (0, 0)]) if gap else ordered
         return np.ascontiguousarray(padded).reshape(-1, self.parts * self.texel_bytes)
 
     def _array(self, values: Bytes, extents: Sequence[int], shape: Sequence[int]) -> NDArray[Any]:
-        raw = np.ascontiguousarray(values).reshape(*self._padded(extents), self.value_bytes)
+        raw = np.ascontiguousarray(values).reshape(*self.padded(extents), self.value_bytes)
         raw = raw[..., : extents[self.axes[-1]], :]
         raw = np.transpose(raw, [*np.argsort(self.axes), raw.ndim - 1])
         if not self.packing:

@@ -138,8 +138,7 @@ def rows_of(layout: Layout, shape: tuple[int, ...]) -> tuple[int, int] | None:
     None when it does not lie in the canonical order."""
     if not layout.keeps_order or not prod(shape):
         return None
-    width = shape[-1] * layout.value_bytes
-    return width, -(-shape[-1] // layout.padding) * layout.padding * layout.value_bytes
+    return shape[-1] * layout.value_bytes, layout.padded(shape)[-1] * layout.value_bytes
 
 
 # -- the process -----------------------------------------------------------------------------------------------
