@@ -20,8 +20,6 @@ MOST_COLUMNS = 400  # of the heat map
 class Across:
     """``minimax`` is the one choice for all workloads; None when no configuration was timed on all."""
 
-    family: str
-    device: str
     studies: tuple[Study, ...]
     minimax: Minimax | None
     verdict: Block
@@ -37,8 +35,7 @@ def across(studies: Sequence[Study]) -> Across:
     times = times_of(studies)
     chosen = minimax(times)
     return Across(
-        family=studies[0].family, device=studies[0].device, studies=tuple(studies), minimax=chosen,
-        verdict=_winners(studies, chosen), effects=_effects(studies),
+        studies=tuple(studies), minimax=chosen, verdict=_winners(studies, chosen), effects=_effects(studies),
         choice=tuple(_choice(studies, times, chosen)) if times else (),
     )  # fmt: skip
 

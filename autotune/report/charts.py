@@ -63,13 +63,15 @@ class Whisker:
 
 @dataclass(frozen=True)
 class Point:
-    """One trial: time in ms against registers. ``row`` is where the page's table of trials has it."""
+    """One trial: time in ms against ``x``, registers or a cost in the chart's unit. ``row`` is where the page's table
+    of trials has it; ``front`` says that nothing beats it in both."""
 
     row: int
-    registers: int
+    x: float
     ms: float
-    occupancy: float
-    role: str = ""
+    role: str
+    occupancy: float = 0.0
+    front: bool = False
 
 
 def bars(name: str, alt: str, entries: Sequence[Bar]) -> Chart:
@@ -165,7 +167,7 @@ def scatter(
                     "type": "scatter",
                     "mode": "markers",
                     "name": f"{units.share(lower)} to {units.share(upper)}",
-                    "x": [p.registers for p in bucket],
+                    "x": [p.x for p in bucket],
                     "y": [p.ms * factor for p in bucket],
                     "customdata": [p.row for p in bucket],  # the page writes the text beside the pointer
                     "hoverinfo": "text",
@@ -174,7 +176,7 @@ def scatter(
             )
         lower = upper
     layout = {
-        "xaxis": _whole([point.registers for point in points], "registers per thread"),
+        "xaxis": _whole([point.x for point in points], "registers per thread"),
         "yaxis": axis,
         "height": 460,
         "annotations": [*_named(points, axis, factor), *(_step(at, text) for at, text in steps)],
@@ -186,7 +188,7 @@ def scatter(
     return Chart(name, alt, {"data": data, "layout": layout})
 
 
-def _whole(values: Sequence[int], title: str) -> dict[str, Any]:
+def _whole(values: Sequence[float], title: str) -> dict[str, Any]:
     """An axis of whole numbers: no ticks between them."""
     axis: dict[str, Any] = {"title": {"text": title}, "tickformat": "d"}
     return axis | ({"dtick": 1} if max(values) - min(values) < 12 else {})
@@ -207,7 +209,7 @@ def _named(points: Sequence[Point], axis: Mapping[str, Any], factor: float) -> l
     """Labels for the points that have a role, beside them and clear of each other."""
     logarithmic = axis.get("type") == "log"
     least, most = axis["range"]
-    middle = (min(p.registers for p in points) + max(p.registers for p in points)) / 2
+    middle = (min(p.x for p in points) + max(p.x for p in points)) / 2
     notes = []
     named = sorted((p for p in points if p.role), key=lambda p: -p.ms)
     heights = [math.log10(p.ms) if logarithmic else p.ms * factor for p in named]
@@ -222,10 +224,10 @@ def _named(points: Sequence[Point], axis: Mapping[str, Any], factor: float) -> l
         labels[i] = min(labels[i], floor)
         floor = labels[i] - 24
     for point, y, at, label in zip(named, heights, places, labels, strict=True):
-        right = point.registers <= middle
+        right = point.x <= middle
         notes.append(
             {
-                "x": point.registers,
+                "x": point.x,
                 "y": y,
                 "text": plain(point.role),
                 "ax": 60 if right else -60,
@@ -297,17 +299,6 @@ _STATES = {
 
 
 @dataclass(frozen=True)
-class Spot:
-    """One trial: ``x`` in the chart's unit, time in ms, its row in the page's table, and whether it is on the front."""
-
-    row: int
-    x: float
-    ms: float
-    front: bool
-    role: str = ""
-
-
-@dataclass(frozen=True)
 class Line:
     """``steps`` draws it level from point to point, each marked."""
 
@@ -317,7 +308,7 @@ class Line:
     steps: bool = False
 
 
-def cloud(name: str, alt: str, spots: Sequence[Spot], unit: str, title: str) -> Chart:
+def cloud(name: str, alt: str, spots: Sequence[Point], unit: str, title: str) -> Chart:
     """Time against a cost of ``unit`` ``bytes`` or ``ms``; the front, which nothing beats in both, is a line."""
     axis, factor = time_axis([s.ms for s in spots], "time of one call", from_zero=False)
     scale = 1 / _MIB if unit == "bytes" else 1.0
@@ -329,7 +320,7 @@ def cloud(name: str, alt: str, spots: Sequence[Spot], unit: str, title: str) -> 
     front = sorted((s for s in spots if s.front), key=lambda s: (s.x, -s.ms))
     others = [s for s in spots if not s.front]
 
-    def trace(some: Sequence[Spot], **more: Any) -> dict[str, Any]:
+    def trace(some: Sequence[Point], **more: Any) -> dict[str, Any]:
         return {
             "type": "scatter", "x": [s.x * scale for s in some], "y": [s.ms * factor for s in some],
             "customdata": [s.row for s in some], "hoverinfo": "text", **more,

@@ -53,7 +53,6 @@ class _View:
     across: str
     title: str
     study: Study
-    winner: Configuration | None
     answer: Answer | None
     verdict: Verdict
     facts: tuple[tuple[str, str], ...]
@@ -70,7 +69,7 @@ class _View:
     @property
     def chips(self) -> list[tuple[str, PolicyValue]]:
         """The winner's policies, those first that it changed."""
-        values = self.winner.items() if self.winner else ()
+        values = self.answer.winner.items() if self.answer else ()
         return sorted(values, key=lambda one: one[1] == self.study.control[one[0]])
 
     @property
@@ -182,7 +181,6 @@ def _view(
         across=whole,
         title=f"{study.family} on {study.workload}",
         study=study,
-        winner=decision.winner.configuration if decision else None,
         answer=answer(study, decision, timed, use(study)) if decision else None,
         verdict=verdict(study, decision, effects_frame(timed)),
         facts=facts(study),

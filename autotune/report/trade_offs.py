@@ -8,7 +8,7 @@ import numpy as np
 from autotune import figures as units
 from autotune.record import Decision, Trial, cheapest, once_ms, time_ms
 from autotune.report.blocks import CONFIGURATION, OVER_WINNER, TIME, Block, Column, Table
-from autotune.report.charts import Line, Spot, cloud, lines
+from autotune.report.charts import Line, Point, cloud, lines
 from autotune.report.verdict import Roles
 
 MOST_POINTS = 3000
@@ -50,7 +50,8 @@ def choice_blocks(decision: Decision, trials: Sequence[Trial], roles: Roles) -> 
         for (row, trial), is_front in zip(timed, on, strict=True):
             role = next((r for r in roles.get(trial.configuration, ()) if r in ("winner", "control")), "")
             named += bool(role)
-            spots.append(Spot(row, cost(trial), time_ms(trial), is_front, role if named <= NAMED else ""))
+            shown = role if named <= NAMED else ""
+            spots.append(Point(row, cost(trial), time_ms(trial), shown, front=is_front))
         spots.sort(key=lambda s: (not (s.front or s.role), s.ms))
         alt = f"Time of one call against {title}; a diamond is a configuration that none beats in both"
         chart = cloud(f"front_{key}", alt, spots[:MOST_POINTS], unit, title)

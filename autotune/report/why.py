@@ -72,7 +72,7 @@ def _kernel(
         if (ms := _kernel_ms(trial, kernel)) is None:
             continue
         named = ", ".join(r for r in roles.get(trial.configuration, ()) if r != "tied")
-        points.append(Point(row, profile.registers, ms, profile.occupancy, named))
+        points.append(Point(row, profile.registers, ms, named, profile.occupancy))
         found.append((trial, profile, ms))
     if not points:
         return []
@@ -85,9 +85,9 @@ def _kernel(
         alt += f"; the {len(drawn):,} fastest of {len(points):,}"
     chart = scatter(f"registers_{kernel}", alt, drawn, f"time of {kernel}", steps)
     minor = not alone and _share(decision, kernel) < MINOR
-    constant = len({p.registers for p in points}) == 1
+    constant = len({p.x for p in points}) == 1
     share = "" if alone else f"{units.share(_share(decision, kernel))} of the winner's time. "
-    text = share + (f"Every configuration uses {points[0].registers} registers." if constant else "")
+    text = share + (f"Every configuration uses {points[0].x} registers." if constant else "")
     table = _by_blocks(kernel, found)
     long = len(table.rows) > MOST_BESIDE
     shown = None if constant and minor else chart
