@@ -182,7 +182,7 @@ def _beside_winner(role: str, trial: Trial, decision: Decision) -> str:
     if trial is decision.winner:
         return "the winner"
     tied = "tied, " if role == "runner-up" and trial in decision.tie_set else ""
-    return tied + margin_text(margin(trial, decision.winner, decision.objective), "the winner")
+    return tied + margin_text(margin(trial, decision.winner, decision.objective))
 
 
 LINE_SECONDS = 10.0  # between lines where there is no terminal

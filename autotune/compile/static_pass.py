@@ -1,7 +1,7 @@
 """The static pass: registers, spills, shared memory and theoretical occupancy of every configuration, for any
 architecture, with no GPU and no driver."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -63,7 +63,8 @@ def better_neighbours(
             for other in group:
                 if other is one or not (why := _better(profiles[one], profiles[other])):
                     continue
-                rank = (_spilled(profiles[other]), -_occupancy(profiles[other]), other.id)
+                spilled = sum(p.spilled_bytes for p in profiles[other])
+                rank = spilled, -min(p.occupancy for p in profiles[other]), other.id
                 if one not in found or rank < found[one][0]:
                     found[one] = (rank, Better(other, policy, why))
     return {one: better for one, (_, better) in found.items()}
@@ -84,14 +85,6 @@ def _better(one: Sequence[KernelProfile], other: Sequence[KernelProfile]) -> str
         if q.spilled_bytes < p.spilled_bytes:
             gains.append(f"{p.kernel}: {p.spilled_bytes} spilled bytes to {q.spilled_bytes}")
     return ", ".join(gains)
-
-
-def _spilled(profiles: Iterable[KernelProfile]) -> float:
-    return float(sum(p.spilled_bytes for p in profiles))
-
-
-def _occupancy(profiles: Iterable[KernelProfile]) -> float:
-    return min((p.occupancy for p in profiles), default=0.0)
 
 
 _COMPILERS = ("nvrtc", "nvcc")

@@ -100,7 +100,8 @@ class Finalists:
             reason = timed.wrong[configuration]
             alike = [configuration, *(c for c, first in firsts.items() if first == configuration)]
             for trial in (_retimed(self._known[c], samples) for c in alike):
-                self._note(_wrong(trial, reason) if reason else trial)
+                told = f"right when first verified, wrong after it was timed: {reason}"
+                self._note(failed(trial, "wrong_result", told) if reason else trial)
 
     def _right(
         self, ranked: Sequence[Configuration], most: int, within: float = math.inf
@@ -162,10 +163,6 @@ def _retimed(trial: Trial, samples: Samples) -> Trial:
         samples=len(samples.times_ms),
     )
     return replace(trial, measurement=measurement, notes=tuple(dict.fromkeys((*trial.notes, *samples.notes))))
-
-
-def _wrong(trial: Trial, reason: str) -> Trial:
-    return failed(trial, "wrong_result", f"right when first verified, wrong after it was timed: {reason}")
 
 
 def fingerprint(trials: Iterable[Trial]) -> str:

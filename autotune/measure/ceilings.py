@@ -88,7 +88,8 @@ def measured_ceilings(backend: Backend, cache: Cache) -> dict[str, Any]:
     """Run every microbenchmark. Raises CompilerError, LaunchError."""
     built = compile_one(batch(), backend.toolchain(), cache, "the microbenchmarks do not compile: ")
     device = backend.device
-    nbytes = _power_of_two(min(_MOST_BYTES, device.limits.memory_bytes // 8))
+    most = min(_MOST_BYTES, device.limits.memory_bytes // 8)
+    nbytes = 1 << (most.bit_length() - 1)  # a power of two
     with ExitStack() as placed:
         run = _Run(backend, backend.load(built), nbytes, _room(backend, placed, nbytes),
                    _room(backend, placed, nbytes))  # fmt: skip
@@ -187,7 +188,3 @@ def _room(backend: Backend, placed: ExitStack, nbytes: int) -> int:
     placed.callback(free)
     backend.fill(made, 0)
     return handle(made.argument)
-
-
-def _power_of_two(most: int) -> int:
-    return 1 << (most.bit_length() - 1)

@@ -51,7 +51,7 @@ def open_storage(address: str) -> tuple[optuna.storages.RDBStorage, str]:
                 url.render_as_string(hide_password=False).replace("{", "{{").replace("}", "}}"),
                 engine_kwargs={
                     "pool_pre_ping": True,  # a server that was started again is not an error
-                    "connect_args": _settings(url, _SILENT_S),
+                    "connect_args": _settings(url),
                 },
             )
     except ImportError:
@@ -157,18 +157,18 @@ def _session(url: URL, silent_s: float) -> sqlalchemy.Connection:
         url,
         poolclass=sqlalchemy.NullPool,
         isolation_level="AUTOCOMMIT",
-        connect_args=_settings(url, _SILENT_S),
+        connect_args=_settings(url),
     )
     session = engine.connect()
     session.execute(sqlalchemy.text(f"SET idle_session_timeout = {int(silent_s * 1000)}"))  # PostgreSQL 14
     return session
 
 
-def _settings(url: URL, silent_s: float) -> dict[str, Any]:
+def _settings(url: URL) -> dict[str, Any]:
     """What every connection asks of the server, so that a process that is stopped within a transaction (a frozen
     virtual machine, a host that lost its network) holds nobody longer than a heartbeat: its transaction is ended, with
     its session. A lock is waited for twice as long, and a silent network is noticed on either side."""
-    beat = int(silent_s * 1000 / _BEATS)
+    beat = int(_SILENT_S * 1000 / _BEATS)
     seconds = max(1, beat // 4000)
     settings = {
         "idle_in_transaction_session_timeout": beat,

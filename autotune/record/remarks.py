@@ -77,14 +77,14 @@ def unbeaten(decision: Decision) -> str:
     told = "no configuration is reliably faster than control"
     if decision.winner is decision.control:
         return told
-    return f"{told}: it takes {margin_text(decision.over_control, 'the winner')}"
+    return f"{told}: it takes {margin_text(decision.over_control)}"
 
 
-def margin_text(margin: Margin, of: str) -> str:
+def margin_text(margin: Margin) -> str:
     """``1.06 x the winner (0.91 to 1.24)``."""
 
     def told(value: float) -> str:
         return f"{value:,.0f}" if value >= 99.995 else f"{value:.2f}"
 
     between = "" if math.isnan(margin.low) else f" ({told(margin.low)} to {told(margin.high)})"
-    return f"{told(margin.ratio)} x {of}{between}"
+    return f"{told(margin.ratio)} x the winner{between}"

@@ -136,7 +136,7 @@ def _dims(declared: Declared) -> Iterator[Finding]:
             if _meaning(declared, dims, plane) != "1d" and _meaning(declared, memory, place) != "texture"
         }
         if memory:
-            without &= _combinations(declared, dims, memory)
+            without &= {(one[dims], one[memory]) for one in _left_of(declared, {dims, memory})}
         if not without:
             continue
         planes, places = (sorted({str(pair[i]) for pair in without}) for i in (0, 1))
@@ -161,11 +161,6 @@ def _dims(declared: Declared) -> Iterator[Finding]:
 def _meaning(declared: Declared, policy: str, value: Any) -> str:
     means = declared.policies[policy].get("means", {}) if policy else {}
     return str({str(key): meaning for key, meaning in means.items()}.get(str(value), value))
-
-
-def _combinations(declared: Declared, first: str, second: str) -> set[tuple[Any, Any]]:
-    """The pairs of values of two policies that constraints leave."""
-    return {(one[first], one[second]) for one in _left_of(declared, {first, second})}
 
 
 def _left_of(declared: Declared, names: Set[str]) -> Sequence[Configuration]:
