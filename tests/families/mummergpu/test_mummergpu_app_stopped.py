@@ -54,7 +54,7 @@ class Nothing:
 
 def replaced(monkeypatch: pytest.MonkeyPatch, search: Callable[..., Any] | None = None) -> type[Nothing]:
     class Replaced(Nothing):
-        pass
+        searches = closed = 0  # whatever another test has counted
 
     if search:
         monkeypatch.setattr(Replaced, "search", search)
