@@ -14,12 +14,17 @@ from pathlib import Path
 import pytest
 from exports import Exported, shifted_in, shipped
 from fakes import write_family
+from hypothesis import HealthCheck, settings
 from import_path import import_path
 from postgres_cluster import Cluster, binaries
 from pythons import OTHERS, interpreter, marker
 
 from autotune.engine.sanitizer import find_sanitizer
 from autotune.errors import DeviceError
+
+# No test judges a time, and a machine that is busy makes none fail.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
