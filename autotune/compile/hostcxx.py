@@ -83,10 +83,12 @@ class HostCxx:
             variant.key: {kernel: _symbol(kernel, variant.name) for kernel in variant.kernels}
             for variant in batch.variants
         }
-        source = "#define AUTOTUNE_CPU\n" + translation_unit(batch) + _CONSTANT_WINDOW
+        plain = [variant for variant in batch.variants if variant.is_plain]
+        source = f"#define AUTOTUNE_CPU\n{_SHIM_AHEAD if plain else ''}{translation_unit(batch)}"
+        source += _OWN_WINDOW if plain and not plain[0].headers else _CONSTANT_WINDOW
         for variant in batch.variants:
             source += "".join(
-                _WRAPPER.format(symbol=symbols[variant.key][kernel], kernel=kernel, struct=variant.name)
+                _WRAPPER.format(symbol=symbols[variant.key][kernel], instance=variant.instance(kernel))
                 for kernel in variant.kernels
             )
         includes = [f"-I{folder}" for folder in batch.include_dirs]
@@ -99,8 +101,16 @@ class HostCxx:
 
 _WRAPPER = """
 extern "C" __attribute__((visibility("default"))) int {symbol}(autotune::cpu::Launch* request) {{
-  return autotune::cpu::launch<&{kernel}<{struct}>>(*request);
+  return autotune::cpu::launch<&{instance}>(*request);
 }}
+"""
+
+_SHIM_AHEAD = '#include "autotune/cpu.hpp"\n'
+
+# Of a source that finds no array by an accessor.
+_OWN_WINDOW = """
+alignas(16) static unsigned char autotune_own_window[65536];
+extern "C" __attribute__((visibility("default"))) void* autotune_constant_window() { return autotune_own_window; }
 """
 
 _CONSTANT_WINDOW = """

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from autotune.compile.ptxas import check_target, complaints, figures
-from autotune.compile.toolchain import Batch, BuildError, Built, translation_unit
+from autotune.compile.toolchain import Batch, BuildError, Built, VariantSource, translation_unit
 from autotune.errors import CompilerError
 from autotune.files import pip_install
 
@@ -51,7 +51,7 @@ class Nvrtc:
 def _build(nvrtc: Any, program: Any, batch: Batch, options: list[bytes]) -> Built:
     pairs = [(variant, kernel) for variant in batch.variants for kernel in variant.kernels]
     for variant, kernel in pairs:
-        _value(nvrtc.nvrtcAddNameExpression(program, _expression(kernel, variant.name)))
+        _value(nvrtc.nvrtcAddNameExpression(program, _expression(variant, kernel)))
     status = int(nvrtc.nvrtcCompileProgram(program, len(options), options)[0])
     log = _bytes(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).decode(errors="replace")
     if status == _INVALID_OPTION:
@@ -63,7 +63,7 @@ def _build(nvrtc: Any, program: Any, batch: Batch, options: list[bytes]) -> Buil
     symbols: dict[str, dict[str, str]] = {}
     static: dict[str, dict[str, dict[str, int]]] = {}
     for variant, kernel in pairs:
-        lowered = _value(nvrtc.nvrtcGetLoweredName(program, _expression(kernel, variant.name)))
+        lowered = _value(nvrtc.nvrtcGetLoweredName(program, _expression(variant, kernel)))
         symbol = lowered.decode()
         if symbol not in counted:
             raise CompilerError(f"nvrtc's log has no register count for kernel {kernel!r} ({symbol})")
@@ -73,8 +73,8 @@ def _build(nvrtc: Any, program: Any, batch: Batch, options: list[bytes]) -> Buil
     return Built(image, symbols, static)
 
 
-def _expression(kernel: str, struct: str) -> bytes:
-    return f"{kernel}<{struct}>".encode()
+def _expression(variant: VariantSource, kernel: str) -> bytes:
+    return variant.instance(kernel).encode()
 
 
 def _library() -> Any:

@@ -17,13 +17,29 @@ class VariantSource:
     """What a compiler needs of one variant. ``struct`` is C++ text that defines ``struct <name> {...};``;
     ``kernels`` are the templates to instantiate with it. ``key`` is a sha256 over all that decides the
     machine code except the toolchain (struct, kernels, kernel source with every header). ``checks`` is C++
-    text that goes ahead of the struct and makes no code."""
+    text that goes ahead of the struct and makes no code.
+
+    ``instances`` say how a kernel is named in C++ where that is not ``<kernel><<name>>``. A variant is plain when the
+    source is compiled as it stands: ``headers`` of the library and ``struct`` then go ahead of it, ``checks`` behind.
+    """
 
     key: str
     name: str
     struct: str
     kernels: tuple[str, ...]
     checks: str = ""
+    instances: tuple[tuple[str, str], ...] = ()
+    is_plain: bool = False
+    headers: tuple[str, ...] = ()
+
+    def instance(self, kernel: str) -> str:
+        """The kernel as an expression names it."""
+        return dict(self.instances).get(kernel, f"{kernel}<{self.name}>")
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it needs a unit of its own, since what it defines is not kept apart from another variant's."""
+        return self.is_plain or bool(self.instances)
 
 
 @dataclass(frozen=True)
@@ -40,6 +56,13 @@ class Batch:
 
     def of(self, variants: Sequence[VariantSource]) -> "Batch":
         return replace(self, variants=tuple(variants))
+
+    @property
+    def units(self) -> tuple["Batch", ...]:
+        """What goes into one compiler call each: all of it, or each variant alone."""
+        if any(variant.is_alone for variant in self.variants):
+            return tuple(self.of([variant]) for variant in self.variants)
+        return (self,)
 
 
 class BuildError(Exception):
@@ -90,9 +113,15 @@ class CompileFailure:
 
 
 def translation_unit(batch: Batch) -> str:
-    """A batch as CUDA source: the family's .cu with AUTOTUNE_VARIANTS defined, then the variants' structs."""
+    """One of ``Batch.units`` as CUDA source: the family's .cu with AUTOTUNE_VARIANTS defined, then the variants'
+    structs; ahead of it what one variant of a plain source defines."""
+    source = include(batch.source.resolve())
+    if batch.variants and batch.variants[0].is_plain:
+        (variant,) = batch.variants
+        headers = "".join(f'#include "{name}"\n' for name in variant.headers)
+        return f"#define AUTOTUNE_VARIANTS\n{headers}{variant.struct}{source}{variant.checks}"
     structs = "\n".join(f"{variant.checks}{variant.struct}" for variant in batch.variants)
-    return f"#define AUTOTUNE_VARIANTS\n{include(batch.source.resolve())}{structs}\n"
+    return f"#define AUTOTUNE_VARIANTS\n{source}{structs}\n"
 
 
 def include(source: Path) -> str:

@@ -8,6 +8,7 @@ import hashlib
 import importlib.util
 import json
 import math
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from autotune.declaration import yamlfile
 from autotune.declaration.expression import Expression, Value
 from autotune.declaration.host_code import host_code
 from autotune.declaration.parse import Kernel, Option, Scalar, parse
-from autotune.declaration.source_files import hashed, sources, together
+from autotune.declaration.source_files import LIBRARY, hashed, sources, together
 from autotune.declaration.space import AS_GIVEN, Policy, Space
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
 from autotune.files import bundled, include_dir
@@ -29,8 +30,10 @@ from autotune.layout import Data
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """``zero`` has the condition under which a launch needs an array cleared first; ``used`` that under which kernels
-    read an input: where it is not met, there is room for the array and nothing is copied."""
+    """``choices`` says how the source knows them: ``struct`` or ``macros``. ``accesses`` has the arrays that kernels do
+    not find by accessors, ``symbols`` what the source calls those that are its own. ``beginnings`` has the input that an
+    array is a copy of before the launches, ``zero`` the condition under which it has to be cleared first; ``used`` that
+    under which kernels read an input: where it is not met, there is room for the array and nothing is copied."""
 
     name: str
     folder: Path
@@ -38,6 +41,7 @@ class Family:
     title: str = ""
     doc: str = ""
     default_workload: str = ""
+    choices: str = "struct"
     compile_options: tuple[str, ...] = ()
     extents: Mapping[str, Expression | None]
     scalars: Mapping[str, Scalar]
@@ -45,6 +49,10 @@ class Family:
     features: Mapping[str, Expression] = field(default_factory=dict)
     accuracy: tuple[str, ...] = ()
     data: Mapping[str, Data]
+    accesses: Mapping[str, str] = field(default_factory=dict)
+    symbols: Mapping[str, str] = field(default_factory=dict)
+    extent_types: Mapping[str, str] = field(default_factory=dict)
+    beginnings: Mapping[str, str] = field(default_factory=dict)
     windowed: Mapping[str, str] = field(default_factory=dict)
     zero: Mapping[str, Expression] = field(default_factory=dict)
     used: Mapping[str, Expression] = field(default_factory=dict)
@@ -67,6 +75,21 @@ class Family:
     @property
     def outputs(self) -> tuple[Data, ...]:
         return tuple(d for d in self.data.values() if d.role == "output")
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the source is compiled as it stands."""
+        return self.choices == "macros"
+
+    @property
+    def accessors(self) -> tuple[Data, ...]:
+        """The arrays that kernels find by accessors, whose layouts can be chosen."""
+        return tuple(data for name, data in self.data.items() if name not in self.accesses)
+
+    def number_type(self, argument: str) -> str:
+        """The type of a kernel's argument that is a number, a scalar or an extent; empty for an array."""
+        scalar = self.scalars.get(argument)
+        return scalar.type if scalar else self.extent_types.get(argument, "")
 
     @cached_property
     def orders(self) -> Mapping[str, Any]:
@@ -148,7 +171,8 @@ class Family:
     def sources(self) -> Mapping[str, tuple[Path, str]]:
         """The C++ files that decide the binaries (see ``sources``) with the sha256 of each, by name. Raises
         FamilyError."""
-        return hashed(sources(self.folder, include_dir()))
+        ahead = [include_dir() / LIBRARY] if self.is_plain and self.accessors else []
+        return hashed(sources(self.folder, include_dir(), ahead))
 
     @cached_property
     def source_digest(self) -> str:
@@ -211,12 +235,12 @@ def families(extra: Path | None = None) -> dict[str, Path]:
     return {file.parent.name: file.parent for root in roots for file in sorted(root.glob("*/family.yaml"))}
 
 
-def load_family(name_or_folder: str | Path, check: bool = True) -> Family:
+def load_family(name_or_folder: str | os.PathLike[str], check: bool = True) -> Family:
     """The family of that name, or in that folder (or the folder of that family.yaml). With ``check`` off the
     declaration's schema is only consulted when it cannot be read without (run-time dispatch: files that a sweep has
     accepted). Raises UnknownName, FamilyError."""
     known = families()
-    text = str(name_or_folder)
+    text = os.fspath(name_or_folder)
     if Path(text).name == "family.yaml" and Path(text).is_file():  # its folder is meant
         text = str(Path(text).parent)
     folder = known.get(text) or Path(text)

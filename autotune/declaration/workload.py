@@ -73,6 +73,7 @@ class Inputs:
                     f"scalar {name!r} of family {family.name} is not given and has no default"
                 )
         sizes = family.sizes({name: arrays[name].shape for name in names}, {**chosen, **values})
+        _check_arguments(family, sizes)
         for name, scalar in family.scalars.items():
             if name not in values:
                 assert scalar.value is not None
@@ -216,6 +217,18 @@ def bind(
     for name, array in inputs.arrays.items():
         check_links(family.data[name], array, inputs.sizes)
     return inputs
+
+
+def _check_arguments(family: Family, sizes: Mapping[str, int]) -> None:
+    """Raise WorkloadError for an extent that a kernel takes as a number too small for it."""
+    for kernel in family.kernels.values():
+        for name in kernel.arguments:
+            if name in sizes and sizes[name] > np.iinfo(family.extent_types[name]).max:
+                kind = family.extent_types[name]
+                raise WorkloadError(
+                    f"extent {name} is {sizes[name]}, and kernel {kernel.name} takes it as {kind}: give it a wider "
+                    f"type in family.yaml (extents: {{{name}: {{type: int64}}}}) and in the kernel"
+                )
 
 
 def _scalar(scalar: Scalar, value: Any) -> float:

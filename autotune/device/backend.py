@@ -97,8 +97,8 @@ class Closing(ABC):
 class Backend(Protocol):
     """Memory, launch and timing on one device.
 
-    ``launch``, ``fill`` and ``upload`` are asynchronous on a cuda device; ``download`` and ``synchronize`` wait.
-    ``sample`` runs ``plan`` ``count`` times and returns each run's time in milliseconds; with ``cold`` the
+    ``launch``, ``fill``, ``copy`` and ``upload`` are asynchronous on a cuda device; ``download`` and ``synchronize``
+    wait. ``sample`` runs ``plan`` ``count`` times and returns each run's time in milliseconds; with ``cold`` the
     last-level cache is flushed before each run.
     """
 
@@ -134,6 +134,11 @@ class Backend(Protocol):
 
     def fill(self, placed: Placed, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
         """Set every byte, or ``nbytes`` of them from ``begin``."""
+        ...
+
+    def copy(self, placed: Placed, source: Placed) -> None:
+        """The bytes of ``source``, as many as ``placed`` has, both in linear memory of this device; asynchronous as
+        ``fill`` is."""
         ...
 
     def fill_guards(self, placed: Placed, byte: int) -> None:
@@ -220,6 +225,16 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class Beginning:
+    """``placed`` is made a copy of ``source`` before the launches; each with the name of its array."""
+
+    name: str
+    placed: Placed
+    source_name: str
+    source: Placed
+
+
+@dataclass(frozen=True)
 class Constant:
     """What launches of ``module`` find in its constant memory, where ``window`` says: a copy of ``resident``, linear
     memory of the device. ``stays`` is False for content that changes without the backend's knowing, other than by
@@ -263,9 +278,9 @@ class Lender(Backend, Protocol):
 
     def bound(
         self, fills: Mapping[str, Placed], launches: Sequence[Launch],
-        constants: Sequence[Constant] = (), moves: Sequence[Launch] = (),
+        constants: Sequence[Constant] = (), moves: Sequence[Launch] = (), beginnings: Sequence[Beginning] = (),
     ) -> Call:  # fmt: skip
-        """``fills`` are cleared, ``moves`` launched, ``constants`` copied to their module's constant memory unless it
-        holds them, then the launches follow in order. Calls of one module with other constants may be queued by other
-        threads and on other streams."""
+        """``fills`` are cleared, ``moves`` launched, ``beginnings`` copied, ``constants`` copied to their module's
+        constant memory unless it holds them, then the launches follow in order. Calls of one module with other
+        constants may be queued by other threads and on other streams."""
         ...

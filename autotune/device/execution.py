@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import Geometry, Variant, scalar_bytes
-from autotune.device.backend import Backend, Launch, Module, Placed
+from autotune.device.backend import Backend, Beginning, Launch, Module, Placed
 from autotune.device.placed import PlacedInput, Shared, Windowed, linear
 from autotune.errors import FamilyError, UnknownName
-from autotune.layout import Order, Stored, handle, restored
+from autotune.layout import POINTER_BYTES, Order, Stored, handle, restored
 
 Made = TypeVar("Made")
 
@@ -54,9 +54,9 @@ class Execution:
         self._fill_single_windows()
 
     def _arguments(self, arguments: tuple[str, ...], names: Mapping[str, Any]) -> list[bytes]:
-        scalars = self.variant.family.scalars
+        number_type = self.variant.family.number_type
         return [
-            scalar_bytes(scalars[name].type, names[name]) if name in scalars else self._argument(name)
+            scalar_bytes(kind, names[name]) if (kind := number_type(name)) else self._argument(name)
             for name in arguments
         ]
 
@@ -64,6 +64,8 @@ class Execution:
         placed = self.placed[name]
         if isinstance(placed, Windowed) and placed.extent in self._at:
             return placed.windows[self._at[placed.extent]].stored.argument(0)
+        if name in self.variant.family.accesses:
+            return placed.argument[:POINTER_BYTES]
         return placed.argument
 
     def _refuse_partial(self, kernel: str) -> None:
@@ -90,6 +92,8 @@ class Execution:
             return
         for name in self._zeroed:
             self.backend.fill(self.placed[name], 0)
+        for name in self.variant.family.beginnings:
+            self.begin(name)
         for kernel, geometry, arguments in self._launches:
             self._refuse_partial(kernel)
             self.backend.launch(self.module, kernel, geometry, arguments)
@@ -115,11 +119,19 @@ class Execution:
         return {name: self.placed[name] for name in self._zeroed}
 
     @property
+    def beginnings(self) -> tuple[Beginning, ...]:
+        """What the default plan copies before its launches."""
+        return tuple(
+            Beginning(name, self.placed[name], given, self.placed[given])
+            for name, given in self.variant.family.beginnings.items()
+        )
+
+    @property
     def launches(self) -> list[Launch]:
         """The default plan's launches, each argument with the name of its array; what is in constant memory has no
         address to be named for."""
         family = self.variant.family
-        unnamed = {*family.scalars, *self._windowed}
+        unnamed = {*family.scalars, *family.extents, *self._windowed}
         return [
             Launch(
                 self.module,
@@ -225,11 +237,11 @@ class Execution:
         declared = self.variant.family.kernels[kernel]
         if key not in self._bound:
             names = {**self.names, **scalars}
-            types = self.variant.family.scalars
+            number_type = self.variant.family.number_type
             given = {
-                name: scalar_bytes(types[name].type, names[name])
+                name: scalar_bytes(kind, names[name])
                 for name in declared.arguments
-                if name in types
+                if (kind := number_type(name))
             }
             self._bound[key] = self.variant.geometry(declared, names), given
         geometry, given = self._bound[key]
@@ -272,6 +284,10 @@ class Execution:
     def graphs(self) -> int:
         """How many graphs have been recorded."""
         return len(self._graphs)
+
+    def begin(self, data: str) -> None:
+        """For a family's own plan: make an array a copy of the input that it begins as."""
+        self.backend.copy(self.placed[data], self.placed[self.variant.family.beginnings[data]])
 
     def zero(self, data: str, first: int = 0, count: int | None = None) -> None:
         """For a family's own plan: clear one array, or ``count`` indices of its first extent from ``first``, which has

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +18,20 @@ from numpy.typing import NDArray
 from autotune import __version__
 from autotune.compile import Cache, is_trusted, put_file
 from autotune.declaration import Family, Inputs
-from autotune.errors import FamilyError, WorkloadError
+from autotune.errors import CompilerError, FamilyError, WorkloadError
 from autotune.layout import Data, check_numbers, layouts_digest
+
+if TYPE_CHECKING:
+    from autotune.device import Backend
 
 _KEEP_BYTES = 64 << 20  # a larger reference is made again: reading it back is no faster
 
 
 def expected_outputs(
-    family: Family, inputs: Inputs, cache_root: Path
+    family: Family, inputs: Inputs, cache_root: Path, backend: "Backend | None" = None
 ) -> tuple[dict[str, NDArray[Any]], float]:
-    """(canonical outputs by name, milliseconds the reference took when it was computed).
+    """(canonical outputs by name, milliseconds the reference took when it was computed). Where a configuration is the
+    reference and the host compiler cannot make it, it runs on ``backend``.
 
     Raises FamilyError when the reference does not give what the family declares.
     """
@@ -40,10 +44,7 @@ def expected_outputs(
         made = reference(dict(inputs.arrays), {**inputs.options, **inputs.scalars})
         outputs = _checked(family, inputs, made)
     elif family.reference:
-        from autotune.device import CpuBackend, run_once
-
-        configuration = family.space.configuration(family.reference)
-        outputs = run_once(family, configuration, inputs, CpuBackend(), Cache(cache_root))
+        outputs = _of_configuration(family, inputs, Cache(cache_root), backend)
     else:
         raise FamilyError(
             f"family {family.name} has no reference: write reference(inputs, options) in family.py, or name a "
@@ -56,6 +57,20 @@ def expected_outputs(
     return outputs, elapsed_ms
 
 
+def _of_configuration(
+    family: Family, inputs: Inputs, cache: Cache, backend: "Backend | None"
+) -> dict[str, NDArray[Any]]:
+    from autotune.device import CpuBackend, run_once
+
+    configuration = family.space.configuration(family.reference)
+    try:
+        return run_once(family, configuration, inputs, CpuBackend(), cache)
+    except CompilerError:
+        if backend is None or backend.device.kind == "cpu":
+            raise
+        return run_once(family, configuration, inputs, backend, cache)
+
+
 def _key(family: Family, inputs: Inputs) -> str:
     """sha256 over all that decides the outputs: the whole declaration, the C++, the Python behind ``family.py``, the
     inputs, and what computes: numpy, or the configuration and the compiler of the cpu device."""
@@ -64,10 +79,17 @@ def _key(family: Family, inputs: Inputs) -> str:
         platform.python_version(), __version__,
     ]  # fmt: skip
     if getattr(family.module, "reference", None) is None and family.reference:
-        from autotune.compile import HostCxx, find_compiler
-
-        parts += [family.space.configuration(family.reference).id, HostCxx(find_compiler()).identity]
+        parts += [family.space.configuration(family.reference).id, _host_compiler()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _host_compiler() -> str:
+    from autotune.compile import HostCxx, find_compiler
+
+    try:
+        return HostCxx(find_compiler()).identity
+    except CompilerError:
+        return "no host compiler"
 
 
 def _kept(

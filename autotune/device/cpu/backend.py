@@ -191,6 +191,10 @@ class CpuBackend(Closing):
         assert isinstance(placed, CpuPlaced)
         placed.buffer[begin : None if nbytes is None else begin + nbytes].fill(byte)
 
+    def copy(self, placed: Placed, source: Placed) -> None:
+        assert isinstance(placed, CpuPlaced) and isinstance(source, CpuPlaced)
+        placed.buffer[:] = source.buffer[: placed.buffer.size]
+
     def fill_guards(self, placed: Placed, byte: int) -> None:
         assert isinstance(placed, CpuPlaced)
         for guard in placed.guards:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import Compiled, Geometry, Nvcc, Nvrtc, Toolchain
-from autotune.device.backend import Closing, Constant, Launch, LaunchError, Placed
+from autotune.device.backend import Beginning, Closing, Constant, Launch, LaunchError, Placed
 from autotune.device.clocks import Watch
 from autotune.device.cuda.calls import CudaCall, Joints
 from autotune.device.cuda.driver import (
@@ -154,6 +154,11 @@ class CudaBackend(Closing):
         many = placed.stored.nbytes - begin if nbytes is None else nbytes
         with self.current():
             self._driver.memset_d8_async(placed.address + begin, byte, many, self._stream)
+
+    def copy(self, placed: Placed, source: Placed) -> None:
+        assert isinstance(placed, CudaPlaced) and isinstance(source, CudaPlaced)
+        with self._driving():
+            self._driver.memcpy_dtod_async(placed.address, source.address, placed.stored.nbytes, self._stream)
 
     def fill_guards(self, placed: Placed, byte: int) -> None:
         assert isinstance(placed, CudaPlaced)
@@ -311,10 +316,12 @@ class CudaBackend(Closing):
 
     def bound(
         self, fills: Mapping[str, Placed], launches: Sequence[Launch],
-        constants: Sequence[Constant] = (), moves: Sequence[Launch] = (),
+        constants: Sequence[Constant] = (), moves: Sequence[Launch] = (), beginnings: Sequence[Beginning] = (),
     ) -> CudaCall:  # fmt: skip
         with self.current():
-            return CudaCall(self._driver, self._context, self._local, fills, launches, constants, moves)
+            return CudaCall(
+                self._driver, self._context, self._local, fills, launches, constants, moves, beginnings
+            )
 
     def kernel_times(self, plan: Callable[[], None]) -> dict[str, float]:
         """Run ``plan`` once, queued behind a delay, with events around each launch: milliseconds by kernel."""
