@@ -31,9 +31,9 @@ from autotune.layout import Data
 @dataclass(frozen=True, kw_only=True)
 class Family:
     """``choices`` says how the source knows them: ``struct`` or ``macros``. ``accesses`` has the arrays that kernels do
-    not find by accessors, ``symbols`` what the source calls those that are its own. ``beginnings`` has the input that an
-    array is a copy of before the launches, ``zero`` the condition under which it has to be cleared first; ``used`` that
-    under which kernels read an input: where it is not met, there is room for the array and nothing is copied."""
+    not find by accessors, ``symbols`` what the source calls those that are its own. ``beginnings`` has the input that
+    an array is a copy of before the launches, ``zero`` the condition under which it has to be cleared first; ``used``
+    that under which kernels read an input: where it is not met, there is room for the array and nothing is copied."""
 
     name: str
     folder: Path

@@ -97,7 +97,7 @@ class CudaCall:
         self._push, self._pop = context.push, driver.Context.pop
         self._local = local
         self._fills = {name: [placed.address, placed.stored.nbytes] for name, placed in fills.items()}  # type: ignore[attr-defined]
-        self._copy = driver.memcpy_dtod_async if beginnings else None
+        self._driver = driver
         self._beginnings = [
             {each.name: each.placed.address, each.source_name: each.source.address}  # type: ignore[attr-defined]
             for each in beginnings
@@ -152,7 +152,7 @@ class CudaCall:
                 run(grid, block, packed, shared_bytes, stream)
             for addresses, (name, source, nbytes) in zip(self._beginnings, self._begun, strict=True):
                 if addresses[name] != addresses[source]:
-                    self._copy(addresses[name], addresses[source], nbytes, stream)
+                    self._driver.memcpy_dtod_async(addresses[name], addresses[source], nbytes, stream)
             if self._window is None:
                 for run, grid, block, packed, shared_bytes in self._steps:
                     run(grid, block, packed, shared_bytes, stream)
