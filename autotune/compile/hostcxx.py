@@ -78,7 +78,7 @@ class HostCxx:
     def build(self, batch: Batch) -> Built:
         """Of the batch's options only ``-D…`` count; the others are a CUDA compiler's. Raises BuildError with
         the compiler's message, and CompilerError when it cannot be run."""
-        defines = [option for option in batch.options if option.startswith("-D")]
+        defines = [option for option in batch.command_options if option.startswith("-D")]
         symbols = {
             variant.key: {kernel: _symbol(kernel, variant.name) for kernel in variant.kernels}
             for variant in batch.variants
@@ -86,6 +86,8 @@ class HostCxx:
         plain = [variant for variant in batch.variants if variant.is_plain]
         source = f"#define AUTOTUNE_CPU\n{_SHIM_AHEAD if plain else ''}{translation_unit(batch)}"
         source += _OWN_WINDOW if plain and not plain[0].headers else _CONSTANT_WINDOW
+        for symbol in dict.fromkeys(symbol for variant in batch.variants for symbol in variant.symbols):
+            source += _VARIABLE.format(function=symbol_function(symbol), symbol=symbol)
         for variant in batch.variants:
             source += "".join(
                 _WRAPPER.format(symbol=symbols[variant.key][kernel], instance=variant.instance(kernel))
@@ -98,6 +100,18 @@ class HostCxx:
         }
         return Built(image, symbols, figures, read)
 
+
+def symbol_function(symbol: str) -> str:
+    """What gives the address and, in its argument, the size of a variable of the source, by its name in the library."""
+    return f"autotune_symbol_{symbol.strip(':').replace('::', '_')}"
+
+
+_VARIABLE = """
+extern "C" __attribute__((visibility("default"))) void* {function}(unsigned long long* bytes) {{
+  *bytes = sizeof({symbol});
+  return (void*)&{symbol};
+}}
+"""
 
 _WRAPPER = """
 extern "C" __attribute__((visibility("default"))) int {symbol}(autotune::cpu::Launch* request) {{

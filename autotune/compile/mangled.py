@@ -1,5 +1,5 @@
-"""Which symbol of a binary is a kernel, where the compiler does not say: the Itanium ABI's names, as far as a kernel's
-name and its template arguments decide them."""
+"""Which symbol of a binary is a kernel or a variable, where the compiler does not say: the Itanium ABI's names, as far
+as a name and its template arguments decide them."""
 
 import re
 from collections.abc import Collection
@@ -27,6 +27,17 @@ def instance_symbol(instance: str, symbols: Collection[str]) -> str:
     raise CompilerError(
         f"nvcc's output has {what} {instance} ({there}); use --compiler nvrtc, which says which one it is"
     )
+
+
+def variable_names(name: str, image: bytes) -> list[str]:
+    """The names in a binary that may be the variable ``name`` of its source: of one in no namespace, its own; of one
+    that is static, with the unit's."""
+    *scopes, last = (f"{len(part)}{part}" for part in name.split("::") if part)
+    unit = r"(?:\d+_INTERNAL_\w+?)?"
+    mangled = rf"_ZN?{unit}{''.join(scopes)}L?{last}E?"
+    pattern = mangled if scopes else f"{name}|{mangled}"
+    found = re.findall(rf"(?<=\0)(?:{pattern})(?=\0)".encode(), image)
+    return sorted({text.decode() for text in found}, key=len)
 
 
 def _pattern(name: str, arguments: str) -> str:

@@ -52,7 +52,7 @@ class Nvcc:
             source, image = Path(folder, "autotune.cu"), Path(folder, "autotune.cubin")
             source.write_text(translation_unit(batch) + _instantiations(batch))
             includes = [f"-I{path}" for path in batch.include_dirs]
-            options = ["-cubin", f"-arch={self.arch}", *_OPTIONS, *includes, *batch.options]
+            options = ["-cubin", f"-arch={self.arch}", *_OPTIONS, *includes, *batch.command_options]
             listing = Path(folder, "autotune.d")
             names = ["-MMD", "-MF", str(listing), "-o", str(image), str(source)]
             _require_plain([*includes, *names])

@@ -39,7 +39,7 @@ class Nvrtc:
         if _version() >= (12, 9):
             # A hit in the driver's compute cache would come without ptxas's figures.
             options.append("--no-cache")
-        options += batch.options
+        options += batch.command_options
         source = translation_unit(batch).encode()
         program = _value(nvrtc.nvrtcCreateProgram(source, b"autotune.cu", 0, [], []))
         try:
@@ -52,6 +52,8 @@ def _build(nvrtc: Any, program: Any, batch: Batch, options: list[bytes]) -> Buil
     pairs = [(variant, kernel) for variant in batch.variants for kernel in variant.kernels]
     for variant, kernel in pairs:
         _value(nvrtc.nvrtcAddNameExpression(program, _expression(variant, kernel)))
+    for symbol in dict.fromkeys(symbol for variant in batch.variants for symbol in variant.symbols):
+        _value(nvrtc.nvrtcAddNameExpression(program, f"&{symbol}".encode()))  # keeps it, read or not
     status = int(nvrtc.nvrtcCompileProgram(program, len(options), options)[0])
     log = _bytes(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).decode(errors="replace")
     if status == _INVALID_OPTION:

@@ -2,7 +2,7 @@
 is instantiated."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from autotune.compile.toolchain import VariantSource
 from autotune.declaration import LIBRARY, POINTER, Family, PolicyValue, cpp_type
@@ -12,22 +12,35 @@ Choices = Mapping[str, PolicyValue]
 
 
 def plain_source(
-    family: Family, choices: Choices, layouts: Mapping[str, Layout], checks: str
+    family: Family,
+    choices: Choices,
+    layouts: Mapping[str, Layout],
+    checks: str,
+    options: tuple[str, ...] = (),
 ) -> VariantSource:
     """The choices as macros, and the accessors in a struct; ``checks`` hold records against their declaration."""
     templates = {entry for kernel in family.kernels.values() for entry in kernel.template}
     macros = {name: value for name, value in choices.items() if name not in templates}
     ahead = _struct(family, layouts) + "".join(f"#define {name} {value}\n" for name, value in macros.items())
-    behind = "".join(f"#undef {name}\n" for name in macros) + checks
+    symbols = tuple(family.symbols.values())
+    behind = "".join(f"#undef {name}\n" for name in macros) + checks + symbol_checks(symbols)
     instances = tuple(
         (kernel.name, _named(family, kernel.name, choices, "Policy")) for kernel in family.kernels.values()
     )
-    content = "\0".join([ahead, behind, repr(instances), *family.compile_options, family.source_digest])
+    content = "\0".join(
+        [ahead, behind, repr(instances), *family.compile_options, *options, family.source_digest]
+    )
     key = hashlib.sha256(content.encode()).hexdigest()
     headers = (LIBRARY,) if family.accessors else ()
     return VariantSource(
-        key, f"V{key[:16]}", ahead, tuple(family.kernels), behind, instances, is_plain=True, headers=headers
-    )
+        key, f"V{key[:16]}", ahead, tuple(family.kernels), behind, instances, is_plain=True, headers=headers,
+        symbols=symbols, options=options,
+    )  # fmt: skip
+
+
+def symbol_checks(symbols: Iterable[str]) -> str:
+    """C++ text that does not compile where the source has no variable of such a name."""
+    return "".join(f"static_assert(sizeof({symbol}) > 0);\n" for symbol in symbols)
 
 
 def _struct(family: Family, layouts: Mapping[str, Layout]) -> str:

@@ -21,6 +21,7 @@ class VariantSource:
 
     ``instances`` say how a kernel is named in C++ where that is not ``<kernel><<name>>``. A variant is plain when the
     source is compiled as it stands: ``headers`` of the library and ``struct`` then go ahead of it, ``checks`` behind.
+    ``symbols`` are the variables of the source that are filled from outside, ``options`` what it adds to the batch's.
     """
 
     key: str
@@ -31,6 +32,8 @@ class VariantSource:
     instances: tuple[tuple[str, str], ...] = ()
     is_plain: bool = False
     headers: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
 
     def instance(self, kernel: str) -> str:
         """The kernel as an expression names it."""
@@ -59,10 +62,16 @@ class Batch:
 
     @property
     def units(self) -> tuple["Batch", ...]:
-        """What goes into one compiler call each: all of it, or each variant alone."""
+        """What goes into one compiler call each: all that has the same options, or each variant alone."""
         if any(variant.is_alone for variant in self.variants):
             return tuple(self.of([variant]) for variant in self.variants)
-        return (self,)
+        asked = dict.fromkeys(variant.options for variant in self.variants)
+        return tuple(self.of([v for v in self.variants if v.options == options]) for options in asked)
+
+    @property
+    def command_options(self) -> tuple[str, ...]:
+        """What a unit adds to the compiler's command line."""
+        return (*self.options, *(self.variants[0].options if self.variants else ()))
 
 
 class BuildError(Exception):

@@ -11,7 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from autotune.compile.plain_source import argument_type, enumeration, instances_of, plain_header, plain_source
+from autotune.compile.plain_source import (
+    argument_type,
+    enumeration,
+    instances_of,
+    plain_header,
+    plain_source,
+    symbol_checks,
+)
 from autotune.compile.toolchain import Batch, VariantSource
 from autotune.declaration import Configuration, Family, Kernel, Policy, PolicyValue
 from autotune.files import include_dir
@@ -129,15 +136,31 @@ class Variant:
         constants = [policy.name for policy in self.family.space.policies if policy.is_constant]
         return {**{name: self.configuration[name] for name in constants}, **dict(self.options)}
 
+    @property
+    def compile_options(self) -> tuple[str, ...]:
+        """What this configuration adds to the family's compiler options."""
+        chosen = [
+            (p.adds, self.configuration[p.name]) for p in self.family.space.policies if p.adds is not None
+        ]
+        return tuple(option for adds, value in chosen for option in adds.get(str(value), ()))
+
     @cached_property
     def source(self) -> VariantSource:
         if self.family.is_plain:
-            return plain_source(
-                self.family, self._choices, self.layouts, _record_checks(self.family.data.values())
-            )
-        kernels, checks = tuple(self.family.kernels), _record_checks(self.family.data.values())
+            checks = _record_checks(self.family.data.values())
+            return plain_source(self.family, self._choices, self.layouts, checks, self.compile_options)
+        symbols = tuple(self.family.symbols.values())
+        checks = _record_checks(self.family.data.values()) + symbol_checks(symbols)
+        kernels = tuple(self.family.kernels)
         content = "\0".join(
-            [self.members, checks, *kernels, *self.family.compile_options, self.family.source_digest]
+            [
+                self.members,
+                checks,
+                *kernels,
+                *self.family.compile_options,
+                *self.compile_options,
+                self.family.source_digest,
+            ]
         )
         instances = instances_of(self.family, self._choices, "")
         if instances:
@@ -147,7 +170,16 @@ class Variant:
         if instances:
             instances = instances_of(self.family, self._choices, name)
         struct = f"struct {name} {{\n{self.members}\n}};\n"
-        return VariantSource(key, name, struct, kernels, checks, instances)
+        return VariantSource(
+            key,
+            name,
+            struct,
+            kernels,
+            checks,
+            instances,
+            symbols=symbols,
+            options=self.compile_options,
+        )
 
     def order_policies(self, name: str = "") -> list[Policy]:
         """The order policies; with ``name`` those that move the array or renumber what is in it."""

@@ -1,7 +1,7 @@
 """From the mapping in ``family.yaml`` to frozen values, every name checked against what is declared."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from autotune.declaration.access import (
     extent_types,
     symbols,
 )
+from autotune.declaration.compile_options import chosen_options, compile_options
 from autotune.declaration.expression import Expression
 from autotune.declaration.space import Constraint, Policy, PolicyValue, Preset, Space
 from autotune.errors import AutotuneError, FamilyError, UnknownName
@@ -180,30 +181,6 @@ def windowed_of(data: Mapping[str, Any], policies: tuple[Policy, ...], where: st
 
 _WORD = r"[\w.+-]+"  # what goes into C++ text
 
-# As a message names them, and as they are recognised.
-_COMPILE_OPTIONS = {
-    "-DNAME": r"-D[A-Za-z_]\w*",
-    "-DNAME=VALUE (letters, digits, _ . + -)": r"-D[A-Za-z_]\w*=[\w.+-]*",
-    "-UNAME": r"-U[A-Za-z_]\w*",
-    "-O0 to -O3": r"-O[0-3]",
-    "-std=c++N": r"--?std=(c|gnu)\+\+\w\w",
-    "-use_fast_math": r"--?use_fast_math",
-    "--fmad, --ftz, --prec-div, --prec-sqrt, --restrict, --extra-device-vectorization, each also =true or =false": (
-        r"--?(fmad|ftz|prec-div|prec-sqrt|restrict|extra-device-vectorization)(=(true|false))?"
-    ),
-    "-maxrregcount=N": r"--?maxrregcount=\d+",
-    "-Xptxas=-ON, -Xptxas=-dlcm=…, -Xptxas=-dscm=…, -Xptxas=--allow-expensive-optimizations=…": (
-        r"(-Xptxas|--ptxas-options)="
-        r"(-O\d|-d[ls]cm=\w\w|--def-(load|store)-cache=\w\w|--allow-expensive-optimizations=(true|false)|-v)"
-    ),
-    "-lineinfo": r"-lineinfo|--generate-line-info",
-    "-extended-lambda": r"--?extended-lambda",
-    "--expt-relaxed-constexpr": r"--?expt-relaxed-constexpr",
-    "-default-device": r"-default-device|--device-as-default-execution-space",
-    "-diag-suppress=N": r"--?diag-suppress=\d+(,\d+)*",
-    "-w": r"-w|--disable-warnings",
-}
-
 
 @dataclass(frozen=True)
 class Kernel:
@@ -297,7 +274,7 @@ def _told(content: Mapping[str, Any], names: Collection[str], where: str) -> dic
         "name": content["family"],
         **{key: content.get(key, "") for key in ("title", "doc", "default_workload")},
         "reference": _reference(content),
-        "compile_options": _compile_options(content.get("compile_options", ()), where),
+        "compile_options": compile_options(content.get("compile_options", ()), where),
         "relative": _optional(tolerance.get("relative"), f"{where}: tolerance", names),
         "absolute": _optional(tolerance.get("absolute"), f"{where}: tolerance", names),
         "bytes": _optional(content.get("bytes"), f"{where}: bytes", names),
@@ -412,7 +389,10 @@ def _policy(name: str, value: Mapping[str, Any], data: Mapping[str, Data], where
     constant = bool(value.get("constant", False))
     if constant and not layout:
         raise FamilyError(f"{place}: constant is for layout policies; any other is a constant anyway")
-    return Policy(name, values, value["default"], layout, applies, value.get("doc", ""), constant)
+    adds = chosen_options(means, place) if value.get("compile_option") else None
+    if adds is not None and layout:
+        raise FamilyError(f"{place}: it either chooses a layout or a compile option; make two policies of it")
+    return Policy(name, values, value["default"], layout, applies, value.get("doc", ""), constant, adds)
 
 
 def _means(policy: Mapping[str, Any]) -> dict[str, Any]:
@@ -439,18 +419,6 @@ def _extents(
             if name not in extents:
                 raise UnknownName("extent", name, extents, f"{where}: data {array.name}")
     return extents
-
-
-def _compile_options(options: Sequence[str], where: str) -> tuple[str, ...]:
-    """Options that say how a kernel is compiled, and nothing else: others name programs to run and files to read or
-    write, and nvcc hands its arguments on through a shell."""
-    for option in options:
-        if not any(re.fullmatch(pattern, option) for pattern in _COMPILE_OPTIONS.values()):
-            raise FamilyError(
-                f"{where}: compile_options: {option!r} is not allowed; allowed are, each as one text: "
-                f"{', '.join(_COMPILE_OPTIONS)}"
-            )
-    return tuple(options)
 
 
 def _option(name: str, value: Mapping[str, Any], where: str) -> Option:

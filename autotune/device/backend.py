@@ -22,6 +22,15 @@ class LaunchError(DeviceError):
     """A launch or a copy that the device refused; the text is the driver's."""
 
 
+def require_room(symbol: str, room: int, nbytes: int) -> None:
+    """Raise LaunchError for an array of a kernel's source that cannot hold what it is filled from."""
+    if room < nbytes:
+        raise LaunchError(
+            f"the source's {symbol} has {room} bytes, and what it is filled from has {nbytes}: make it larger "
+            "there, or constrain the sizes"
+        )
+
+
 class Placed(Protocol):
     """Data resident on a device. ``argument`` is the accessor's bytes, passed by value at each launch."""
 
@@ -172,6 +181,12 @@ class Backend(Protocol):
     def fill_window(self, module: Module, resident: Placed, begin: int, window: Stored) -> None:
         """Copy the bytes of ``window`` from ``begin`` in ``resident``, linear memory of this device, to its place in
         the module's constant memory: asynchronous, and in order with launches, on a cuda device."""
+        ...
+
+    def fill_symbol(self, module: Module, symbol: str, placed: Placed) -> None:
+        """Copy ``placed``, linear memory of this device, to the array that the module's source calls ``symbol``, as
+        ``fill_window`` does. One that no kernel reads, and that the compiler left out, is passed over. Raises
+        LaunchError for one that is too small."""
         ...
 
     def download(self, placed: Placed, nbytes: int | None = None) -> NDArray[np.uint8]:

@@ -51,7 +51,7 @@ class Execution:
             self._launches.append((kernel.name, geometry, self._arguments(kernel.arguments, self.names)))
         self._plan = getattr(family.module, "plan", None)
         self._windowed = {name: p for name, p in self.placed.items() if isinstance(p, Windowed)}
-        self._fill_single_windows()
+        self._fill_constants()
 
     def _arguments(self, arguments: tuple[str, ...], names: Mapping[str, Any]) -> list[bytes]:
         number_type = self.variant.family.number_type
@@ -102,7 +102,11 @@ class Execution:
     def whole_windows(self) -> dict[str, Windowed] | None:
         """What is in constant memory before the launches and stays there, from memory of the device; None where some of
         it is cut or comes from the host."""
-        if self.constants or any(len(placed.windows) > 1 for placed in self._windowed.values()):
+        if (
+            self.constants
+            or self.variant.family.symbols
+            or any(len(placed.windows) > 1 for placed in self._windowed.values())
+        ):
             return None
         return self._windowed
 
@@ -182,16 +186,20 @@ class Execution:
     @property
     def uses_constant(self) -> bool:
         """Whether ``prepare`` has something to do, and no other variant of the binary may run meanwhile."""
-        return bool(self.constants or self._windowed)
+        return bool(self.constants or self._windowed or self.variant.family.symbols)
 
     def prepare(self) -> None:
-        """Fill the constant windows again: another variant in the same binary may have used them since."""
+        """Fill constant memory again: another variant in the same binary, or the same one on other data, may have used
+        it since."""
         for stored in self.constants.values():
             self.backend.place(stored, self.module)
-        self._fill_single_windows()
+        self._fill_constants()
 
-    def _fill_single_windows(self) -> None:
-        """An array that fits is there before the plan, as any other array in constant memory."""
+    def _fill_constants(self) -> None:
+        """An array that fits is there before the plan, as any other array in constant memory, and so are the source's
+        own."""
+        for name, symbol in self.variant.family.symbols.items():
+            self.backend.fill_symbol(self.module, symbol, self.placed[name])
         for placed in self._windowed.values():
             if len(placed.windows) == 1:
                 self.backend.fill_window(self.module, placed.resident, 0, placed.windows[0].stored)

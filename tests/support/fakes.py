@@ -181,6 +181,9 @@ class FakeBackend:
     def copy(self, placed: Any, source: Any) -> None:
         placed.buffer[:] = source.buffer[: placed.buffer.size]
 
+    def fill_symbol(self, module: Any, symbol: str, placed: Any) -> None:
+        """There is nothing that would read it."""
+
     def fill_guards(self, placed: Any, byte: int) -> None:
         for guard in placed.guards:
             guard[:] = byte

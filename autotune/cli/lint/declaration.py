@@ -22,7 +22,7 @@ def check_declaration(declared: Declared) -> Iterator[Finding]:
             yield from _layout_policy(declared, name, policy)
             if policy["layout"] == "order":
                 yield from _orders(declared, name, policy)
-        if not policy.get("layout") or policy.get("constant"):
+        if policy.get("constant") or not (policy.get("layout") or policy.get("compile_option")):
             yield from _plain_policy(declared, name)
     yield from _dims(declared)
     yield from _blocks(declared)

@@ -15,7 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import Compiled, Geometry, Nvcc, Nvrtc, Toolchain
-from autotune.device.backend import Beginning, Closing, Constant, Launch, LaunchError, Placed
+from autotune.device.backend import (
+    Beginning,
+    Closing,
+    Constant,
+    Launch,
+    LaunchError,
+    Placed,
+    require_room,
+)
 from autotune.device.clocks import Watch
 from autotune.device.cuda.calls import CudaCall, Joints
 from autotune.device.cuda.driver import (
@@ -32,6 +40,7 @@ from autotune.device.cuda.memory import (
     loaded,
     packed,
     place,
+    symbol_room,
     view,
 )
 from autotune.device.cuda.outlet import CudaOutlet
@@ -218,6 +227,14 @@ class CudaBackend(Closing):
                     module.window.claim(self._stream_handle)
                 target, source = constants + window.constant_offset, resident.address + begin
                 self._driver.memcpy_dtod_async(target, source, window.nbytes, self._stream)
+
+    def fill_symbol(self, module: Any, symbol: str, placed: Placed) -> None:
+        assert isinstance(placed, CudaPlaced)
+        with self._driving(f"cannot fill {symbol}: "):
+            if (found := symbol_room(self._driver, module, symbol)) is not None:
+                address, room = found
+                require_room(symbol, room, placed.stored.nbytes)
+                self._driver.memcpy_dtod_async(address, placed.address, placed.stored.nbytes, self._stream)
 
     def download(self, placed: Placed, nbytes: int | None = None) -> NDArray[np.uint8]:
         assert isinstance(placed, CudaPlaced)
