@@ -3,6 +3,7 @@
 import hashlib
 import os
 import platform
+import re
 import shlex
 import shutil
 import sys
@@ -12,8 +13,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import ClassVar
 
+from autotune.compile import stand_ins
+from autotune.compile.host_source import host_source
 from autotune.compile.toolchain import (
     Batch,
     BuildError,
@@ -84,7 +88,8 @@ class HostCxx:
             for variant in batch.variants
         }
         plain = [variant for variant in batch.variants if variant.is_plain]
-        source = f"#define AUTOTUNE_CPU\n{_SHIM_AHEAD if plain else ''}{translation_unit(batch)}"
+        source = f"#define AUTOTUNE_CPU\n{_SHIM_AHEAD if plain else ''}"
+        source += translation_unit(batch, host_source(batch.source.resolve()) if plain else "")
         source += _OWN_WINDOW if plain and not plain[0].headers else _CONSTANT_WINDOW
         for symbol in dict.fromkeys(symbol for variant in batch.variants for symbol in variant.symbols):
             source += _VARIABLE.format(function=symbol_function(symbol), symbol=symbol)
@@ -94,7 +99,11 @@ class HostCxx:
                 for kernel in variant.kernels
             )
         includes = [f"-I{folder}" for folder in batch.include_dirs]
-        image, read = _compile(self.command, [*self._flags, *defines, *includes], source)
+        try:
+            headers = stand_ins.HOST if plain else {}
+            image, read = _compile(self.command, [*self._flags, *defines, *includes], source, headers)
+        except BuildError as problem:
+            raise BuildError(_needs_a_gpu(str(problem)) if plain else str(problem)) from None
         figures: dict[str, dict[str, dict[str, int]]] = {
             key: {kernel: {} for kernel in kernels} for key, kernels in symbols.items()
         }
@@ -271,11 +280,29 @@ def _symbol(kernel: str, struct: str) -> str:
     return f"{kernel.strip(':').replace('::', '_')}_{struct}"
 
 
-def _compile(command: tuple[str, ...], options: list[str], source: str) -> tuple[bytes, tuple[Path, ...]]:
+_ERROR = re.compile(r"^.*\b(?:fatal )?error:.*$", re.MULTILINE | re.IGNORECASE)
+
+
+def _needs_a_gpu(message: str) -> str:
+    """With what to do where the cpu device lacks something, behind the first error."""
+    advice = r"\g<0>\n  (what a CUDA compiler takes and the cpu device lacks needs a GPU: --device cuda)"
+    return _ERROR.sub(advice, message, count=1)
+
+
+def _compile(
+    command: tuple[str, ...],
+    options: list[str],
+    source: str,
+    headers: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[bytes, tuple[Path, ...]]:
     """The shared library and the files it was made from. In a folder of its own, with names that are always the same,
-    so that equal sources give equal bytes."""
+    so that equal sources give equal bytes. ``headers`` are found there where nothing else has them."""
     with tempfile.TemporaryDirectory(prefix="autotune-") as folder:
-        Path(folder, "autotune.cpp").write_text(source, encoding="utf-8")
+        for name, text in headers.items():
+            Path(folder, "include").mkdir(exist_ok=True)
+            Path(folder, "include", name).write_text(text, encoding="utf-8")
+        options = [*options, *(["-idirafter", "include"] if headers else [])]
+        Path(folder, "autotune.cpp").write_text(source, encoding="utf-8", errors="surrogateescape")
         listing, made = Path(folder, "autotune.d"), Path(folder, "autotune.so")
         names = ["-MMD", "-MF", listing.name, "-o", made.name, "autotune.cpp"]
         status, _, complaint = run_compiler([*command, *options, *names], folder)

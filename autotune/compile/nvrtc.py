@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from autotune.compile import stand_ins
 from autotune.compile.ptxas import check_target, complaints, figures
 from autotune.compile.toolchain import Batch, BuildError, Built, VariantSource, translation_unit
 from autotune.errors import CompilerError
@@ -41,7 +42,9 @@ class Nvrtc:
             options.append("--no-cache")
         options += batch.command_options
         source = translation_unit(batch).encode()
-        program = _value(nvrtc.nvrtcCreateProgram(source, b"autotune.cu", 0, [], []))
+        headers = stand_ins.NVRTC if any(variant.is_plain for variant in batch.variants) else {}
+        texts, names = ([text.encode() for text in each] for each in (headers.values(), headers))
+        program = _value(nvrtc.nvrtcCreateProgram(source, b"autotune.cu", len(names), texts, names))
         try:
             return _build(nvrtc, program, batch, [option.encode() for option in options])
         finally:

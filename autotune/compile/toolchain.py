@@ -121,10 +121,10 @@ class CompileFailure:
     message: str
 
 
-def translation_unit(batch: Batch) -> str:
+def translation_unit(batch: Batch, text: str = "") -> str:
     """One of ``Batch.units`` as CUDA source: the family's .cu with AUTOTUNE_VARIANTS defined, then the variants'
-    structs; ahead of it what one variant of a plain source defines."""
-    source = include(batch.source.resolve())
+    structs; ahead of it what one variant of a plain source defines. ``text`` takes the place of the .cu."""
+    source = text or include(batch.source.resolve())
     if batch.variants and batch.variants[0].is_plain:
         (variant,) = batch.variants
         headers = "".join(f'#include "{name}"\n' for name in variant.headers)

@@ -65,7 +65,7 @@ def _undeclared(declared: Declared) -> Iterator[Finding]:
 
 def _signature(source: Source, kernel: str) -> list[_Parameter] | None:
     """The parameters of the ``__global__`` function of that name; None when this file has none."""
-    match = re.search(rf"\b__global__\b[^;{{}}]*?\b{kernel}\s*\(", source.code)
+    match = re.search(rf"\b__global__\b[^;{{}}]*?\b{_last(kernel)}\s*\(", source.code)
     if match is None:
         return None
     parameters, depth, start = [], 0, match.end()
@@ -83,8 +83,13 @@ def _signature(source: Source, kernel: str) -> list[_Parameter] | None:
     return None
 
 
+def _last(kernel: str) -> str:
+    """Its name without the namespaces around it."""
+    return kernel.rsplit("::", maxsplit=1)[-1]
+
+
 def _without_signature(declared: Declared, kernel: str) -> Iterator[Finding]:
-    if any(re.search(rf"\b{kernel}\b", source.code) for source in declared.sources):
+    if any(re.search(rf"\b{_last(kernel)}\b", source.code) for source in declared.sources):
         return  # a macro may make it
     pattern = r"\b__global__\b[^;{}]*?(\w+)\s*\((?=[^()]*\)\s*\{)"
     there = [name for source in declared.sources for name in re.findall(pattern, source.code)]
@@ -166,7 +171,7 @@ _CPP = {
 
 def _body(source: Source, kernel: str) -> tuple[int, int]:
     """Where the kernel's statements begin and end in the text of ``source``; an empty range where there are none."""
-    match = re.search(rf"\b__global__\b[^;{{}}]*?\b{kernel}\s*\([^;{{}}]*\)\s*{{", source.code)
+    match = re.search(rf"\b__global__\b[^;{{}}]*?\b{_last(kernel)}\s*\([^;{{}}]*\)\s*{{", source.code)
     if match is None:
         return 0, 0
     depth = 1
