@@ -167,6 +167,11 @@ class Family:
             raise FamilyError(f"{file} cannot be imported: {type(problem).__name__}: {problem}") from problem
         return module
 
+    @property
+    def reference_configuration(self) -> str:
+        """The configuration whose result is the reference; empty where family.py computes it. Loads family.py."""
+        return "" if getattr(self.module, "reference", None) is not None else self.reference
+
     @cached_property
     def sources(self) -> Mapping[str, tuple[Path, str]]:
         """The C++ files that decide the binaries (see ``sources``) with the sha256 of each, by name. Raises

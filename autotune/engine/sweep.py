@@ -281,6 +281,8 @@ class Sweep:
         if prover.sizes is not None:
             told = [dict(size.told) for size in prover.sizes.sizes]
             about["proof"] = {"version": PROOF_VERSION, "sizes": told, "why_not": prover.sizes.why_not}
+            if against := self.family.reference_configuration:
+                about["proof"]["against"] = against
         return about
 
     def _described(self) -> dict[str, Any]:

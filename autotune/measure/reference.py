@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from autotune import __version__
 from autotune.compile import Cache, is_trusted, put_file
 from autotune.declaration import Family, Inputs
-from autotune.errors import CompilerError, FamilyError, WorkloadError
+from autotune.errors import CompilerError, DeviceError, FamilyError, WorkloadError
 from autotune.layout import Data, check_numbers, layouts_digest
 
 if TYPE_CHECKING:
@@ -60,15 +60,51 @@ def expected_outputs(
 def _of_configuration(
     family: Family, inputs: Inputs, cache: Cache, backend: "Backend | None"
 ) -> dict[str, NDArray[Any]]:
-    from autotune.device import CpuBackend, run_once
+    from autotune.device import CpuBackend
 
-    configuration = family.space.configuration(family.reference)
     try:
-        return run_once(family, configuration, inputs, CpuBackend(), cache)
+        return _run(family, inputs, CpuBackend(), cache)
     except CompilerError:
         if backend is None or backend.device.kind == "cpu":
             raise
-        return run_once(family, configuration, inputs, backend, cache)
+        return _run(family, inputs, backend, cache)
+
+
+def _run(family: Family, inputs: Inputs, backend: "Backend", cache: Cache) -> dict[str, NDArray[Any]]:
+    """The outputs of the configuration that is the reference. What it does wrong by itself is nobody's reference:
+    raises FamilyError when it writes outside of an array or to an input, or when it gives something else once other
+    content is in the outputs before."""
+    from autotune.compile import Variant
+    from autotune.device import Resident, compiled_module
+    from autotune.measure.verify import GUARD_BYTES, PATTERNS, Verifier, difference
+
+    configuration = family.space.configuration(family.reference)
+    variant, names = Variant.of(family, configuration, inputs.options), inputs.names(configuration)
+    where = f"family {family.name}: its reference, {family.reference},"
+    if reason := variant.exclusion(names, backend.device.limits):
+        raise DeviceError(f"{where} cannot run here: {reason}")
+    module = compiled_module(backend, cache, variant)
+    with backend.current():
+        resident, verifier = Resident(backend, inputs, guard=GUARD_BYTES), Verifier(backend, family, {})
+        try:
+            execution = resident.execution(variant, module)
+            found = []
+            for byte in PATTERNS:
+                reason, outputs = verifier.made(execution, byte)
+                if reason:
+                    raise FamilyError(f"{where} {reason}")
+                found.append(outputs)
+        finally:
+            resident.close()
+    first, second = found
+    for name, expected in first.items():
+        if reason := difference(name, second[name], expected, *family.tolerance(names)):
+            raise FamilyError(
+                f"{where} gives another result when other content is in its outputs before, or its blocks run in "
+                f"another order: {reason}. Where it leaves elements as they are, or adds to them, declare zero: '1' for "
+                f"{name}; else mend the kernel, or widen the tolerance"
+            )
+    return first
 
 
 def _key(family: Family, inputs: Inputs) -> str:
