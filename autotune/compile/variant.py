@@ -147,7 +147,9 @@ class Variant:
     @cached_property
     def source(self) -> VariantSource:
         if self.family.is_plain:
-            checks = _record_checks(self.family.data.values())
+            checks = _record_checks(
+                d for d in self.family.data.values() if self.family.names_record(d.record)
+            )
             return plain_source(self.family, self._choices, self.layouts, checks, self.compile_options)
         symbols = tuple(self.family.symbols.values())
         checks = _record_checks(self.family.data.values()) + symbol_checks(symbols)

@@ -12,6 +12,7 @@ from autotune.declaration import read_arrays, write_arrays
 from autotune.device import Backend, LaunchError
 from autotune.engine.measurer import Measurer
 from autotune.engine.messages import (
+    Compare,
     Job,
     Opened,
     Prove,
@@ -104,6 +105,8 @@ def _content(request: Request, measurer: Measurer | None, backend: Backend) -> A
             return measurer.proved(request, lambda size: given_ragged(setting, family, size))
         case Retime():
             return measurer.retimed(request)
+        case Compare():
+            return measurer.compared(request)
         case _:
             return measurer.described()
 

@@ -101,7 +101,7 @@ def _run(family: Family, inputs: Inputs, backend: "Backend", cache: Cache) -> di
         if reason := difference(name, second[name], expected, *family.tolerance(names)):
             raise FamilyError(
                 f"{where} gives another result when other content is in its outputs before, or its blocks run in "
-                f"another order: {reason}. Where it leaves elements as they are, or adds to them, declare zero: '1' for "
+                f"another order: {reason}. Where it leaves elements out, or adds to them, declare zero: '1' for "
                 f"{name}; else mend the kernel, or widen the tolerance"
             )
     return first
