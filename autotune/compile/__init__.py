@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from autotune.compile.nvcc import Nvcc, find_nvcc, toolkit_program
     from autotune.compile.nvrtc import Nvrtc
     from autotune.compile.occupancy_model import LIMITS, occupancy
+    from autotune.compile.plain_source import element_type
     from autotune.compile.pool import Pool
     from autotune.compile.profile import KernelProfile, profiles
     from autotune.compile.same_code import idle_policies, sameness
@@ -77,6 +78,7 @@ __all__ = [
     "cuda_library",
     "default_header",
     "default_root",
+    "element_type",
     "find_compiler",
     "find_nvcc",
     "idle_policies",
@@ -113,6 +115,7 @@ _ON_DEMAND = {  # by module: who asks for a compiler's name pays for no other
     "hostcxx": "HostCxx RuntimeCxx cpu_model find_compiler runtime_batch symbol_function",
     "pool": "Pool",
     "toolchain": "Batch BuildError Built Compiled CompileFailure Toolchain VariantSource",
+    "plain_source": "element_type",
     "variant": "Geometry Variant batch default_header scalar_bytes",
 }
 
