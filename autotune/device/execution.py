@@ -46,12 +46,21 @@ class Execution:
     def __post_init__(self) -> None:
         family = self.variant.family
         self._zeroed = family.cleared(self.names)
-        for kernel in family.kernels.values():
-            geometry = self.variant.geometry(kernel, self.names)
-            self._launches.append((kernel.name, geometry, self._arguments(kernel.arguments, self.names)))
+        self._set_launches()
         self._plan = getattr(family.module, "plan", None)
         self._windowed = {name: p for name, p in self.placed.items() if isinstance(p, Windowed)}
         self._fill_constants()
+
+    def _set_launches(self) -> None:
+        """The default plan's, with the arrays where they are now."""
+        self._launches = [
+            (
+                kernel.name,
+                self.variant.geometry(kernel, self.names),
+                self._arguments(kernel.arguments, self.names),
+            )
+            for kernel in self.variant.family.kernels.values()
+        ]
 
     def _arguments(self, arguments: tuple[str, ...], names: Mapping[str, Any]) -> list[bytes]:
         number_type = self.variant.family.number_type
@@ -116,6 +125,7 @@ class Execution:
         if isinstance(held, Windowed):
             placed = self._windowed[name] = replace(held, resident=placed)
         self.placed[name] = placed
+        self._set_launches()
 
     @property
     def fills(self) -> dict[str, Placed]:
