@@ -10,25 +10,24 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from autotune import __version__
-from autotune.compile import Cache, is_trusted, put_file
+from autotune.compile import Cache, Variant, is_trusted, put_file
 from autotune.declaration import Family, Inputs
+from autotune.device import Backend, Resident, compiled_module
 from autotune.errors import CompilerError, DeviceError, FamilyError, WorkloadError
 from autotune.layout import Data, check_numbers, layouts_digest
-
-if TYPE_CHECKING:
-    from autotune.device import Backend
+from autotune.measure.verify import GUARD_BYTES, PATTERNS, Verifier, difference
 
 _KEEP_BYTES = 64 << 20  # a larger reference is made again: reading it back is no faster
 
 
 def expected_outputs(
-    family: Family, inputs: Inputs, cache_root: Path, backend: "Backend | None" = None
+    family: Family, inputs: Inputs, cache_root: Path, backend: Backend | None = None
 ) -> tuple[dict[str, NDArray[Any]], float]:
     """(canonical outputs by name, milliseconds the reference took when it was computed). Where a configuration is the
     reference and the host compiler cannot make it, it runs on ``backend``.
@@ -58,7 +57,7 @@ def expected_outputs(
 
 
 def _of_configuration(
-    family: Family, inputs: Inputs, cache: Cache, backend: "Backend | None"
+    family: Family, inputs: Inputs, cache: Cache, backend: Backend | None
 ) -> dict[str, NDArray[Any]]:
     from autotune.device import CpuBackend
 
@@ -70,14 +69,10 @@ def _of_configuration(
         return _run(family, inputs, backend, cache)
 
 
-def _run(family: Family, inputs: Inputs, backend: "Backend", cache: Cache) -> dict[str, NDArray[Any]]:
+def _run(family: Family, inputs: Inputs, backend: Backend, cache: Cache) -> dict[str, NDArray[Any]]:
     """The outputs of the configuration that is the reference. What it does wrong by itself is nobody's reference:
     raises FamilyError when it writes outside of an array or to an input, or when it gives something else once other
     content is in the outputs before."""
-    from autotune.compile import Variant
-    from autotune.device import Resident, compiled_module
-    from autotune.measure.verify import GUARD_BYTES, PATTERNS, Verifier, difference
-
     configuration = family.space.configuration(family.reference)
     variant, names = Variant.of(family, configuration, inputs.options), inputs.names(configuration)
     where = f"family {family.name}: its reference, {family.reference},"
