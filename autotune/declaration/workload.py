@@ -73,7 +73,7 @@ class Inputs:
                     f"scalar {name!r} of family {family.name} is not given and has no default"
                 )
         sizes = family.sizes({name: arrays[name].shape for name in names}, {**chosen, **values})
-        _check_arguments(family, sizes)
+        _check_sizes(family, sizes)
         for name, scalar in family.scalars.items():
             if name not in values:
                 assert scalar.value is not None
@@ -219,8 +219,13 @@ def bind(
     return inputs
 
 
-def _check_arguments(family: Family, sizes: Mapping[str, int]) -> None:
-    """Raise WorkloadError for an extent that a kernel takes as a number too small for it."""
+def _check_sizes(family: Family, sizes: Mapping[str, int]) -> None:
+    """Raise WorkloadError for an extent that is none, or that a kernel takes as a number too small for it."""
+    for name, value in family.extents.items():
+        if value is not None and sizes[name] < 0:
+            raise WorkloadError(
+                f"extent {name}, which is {value.text}, is {sizes[name]} for these inputs: they are too small"
+            )
     for kernel in family.kernels.values():
         for name in kernel.arguments:
             if name in sizes and sizes[name] > np.iinfo(family.extent_types[name]).max:

@@ -193,7 +193,7 @@ def _following(family: Family, inputs: Inputs, sizes: Sizes) -> Sizes:
     known: Sizes = {**inputs.sizes, **sizes}
     for extent, value in family.extents.items():
         if value is not None and value.names:
-            known[extent] = value.integer({**inputs.scalars, **known})
+            known[extent] = value.integer({**inputs.options, **inputs.scalars, **known})
     return known
 
 
