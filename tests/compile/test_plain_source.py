@@ -25,6 +25,7 @@ from autotune.compile.nvcc import Nvcc
 from autotune.compile.nvrtc import Nvrtc
 from autotune.compile.toolchain import translation_unit
 from autotune.compile.variant import default_header
+from autotune.declaration import load_family
 from autotune.declaration.plain_kernel import Kernel
 from autotune.errors import CompilerError
 
@@ -213,7 +214,63 @@ def test_a_stencil_with_its_filter_in_constant_memory() -> None:
             np.testing.assert_allclose(got["out"], expected, rtol=1e-5)
 
 
-@settings(max_examples=8, deadline=None)
+STRUCT = """\
+schema: 1
+family: mixed
+source: mixed.cu
+extents: {n: {type: uint64}}
+data:
+  x: {role: input, type: float32, shape: [n]}
+  by: {role: input, type: float32, shape: [n], access: pointer}
+  y: {role: output, type: float32, shape: [n], access: pointer}
+kernels:
+  mixed:
+    arguments: [y, x, by, n]
+    grid: ["ceil_div(n, block_size)"]
+    block: [block_size]
+    template: [Policy, 3, mode, block_size]
+policies:
+  block_size: {values: [64, 128], default: 64}
+  mode: {values: [plus, times], default: plus}
+  memory: {layout: memory, data: [x], values: [global, texture], default: global}
+reference: control
+"""
+STRUCT_SOURCE = """\
+#include "autotune/array.cuh"
+enum class Mode { plus, times };
+template <class P, int factor, Mode mode, int block>
+__global__ void mixed(float* y, typename P::x x, const float* by, unsigned long long n) {
+  static_assert(block == P::block_size && mode == P::mode, "one configuration");
+  const unsigned long long i = blockIdx.x * block + threadIdx.x;
+  if (i < n) y[i] = mode == Mode::plus ? factor * x.load(i) + by[i] : factor * x.load(i) * by[i];
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", ["", "nvrtc", "nvcc"])
+def test_a_family_of_templates_takes_pointers_sizes_and_more_template_arguments(
+    compiler: str, tmp_path: Path
+) -> None:
+    (tmp_path / "family.yaml").write_text(STRUCT)
+    (tmp_path / "mixed.cu").write_text(STRUCT_SOURCE)
+    family = load_family(tmp_path)
+    x, by = floats(150), floats(150, 1)
+    if compiler:
+        toolchain = Nvcc("sm_90") if compiler == "nvcc" else Nvrtc("sm_90")
+        some = (
+            family.space.configurations()[::3] if compiler == "nvrtc" else family.space.configurations()[:1]
+        )
+        variants = tuple(Variant.of(family, configuration, {}) for configuration in some)
+        for compiled in compile_batch(batch(family, variants), toolchain, Cache(tmp_path)):
+            assert not isinstance(compiled, CompileFailure), compiled.message
+        return
+    for configuration in family.space.configurations():
+        got = outputs(family, configuration, {"x": x, "by": by})["y"]
+        expected = 3 * x + by if configuration["mode"] == "plus" else 3 * x * by
+        np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+@settings(max_examples=4, deadline=None)
 @given(m=st.integers(1, 70), n=st.integers(1, 9), seed=st.integers(0, 99))
 def test_layouts_of_the_one_accessor_change_nothing(m: int, n: int, seed: int) -> None:
     columns = {"rows": ["m", "n"], "columns": ["n", "m"]}
