@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from autotune.declaration.plain_kernel import Kernel as Kernel
     from autotune.dispatch import Prepared as Prepared
     from autotune.dispatch import TunedKernel as TunedKernel
     from autotune.dispatch import load as load
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from autotune.report.notebook import study_html as study_html
 
 __version__ = "0.1.0"
-__all__ = ["AutotuneError", "Prepared", "TunedKernel", "__version__", "load"]
+__all__ = ["AutotuneError", "Kernel", "Prepared", "TunedKernel", "__version__", "load"]
 
 
 def lazy(package: str, names: "Mapping[str, str]", face: str = "") -> "Callable[[str], Any]":
@@ -35,5 +36,10 @@ def lazy(package: str, names: "Mapping[str, str]", face: str = "") -> "Callable[
 
 __getattr__ = lazy(
     __name__,
-    {"dispatch": "TunedKernel Prepared load", "errors": "AutotuneError", "report.notebook": "study_html"},
+    {
+        "declaration.plain_kernel": "Kernel",
+        "dispatch": "TunedKernel Prepared load",
+        "errors": "AutotuneError",
+        "report.notebook": "study_html",
+    },
 )

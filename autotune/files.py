@@ -26,6 +26,7 @@ __all__ = [
     "pip_install",
     "policy_folders",
     "replaced",
+    "user_cache",
     "writable",
     "write_text",
 ]
@@ -67,6 +68,15 @@ def pip_install(extra: str = "") -> str:
 def data_root(named: str | Path | None = None) -> Path:
     """Where workload files find their data: ``named``, else AUTOTUNE_DATA, else what ships with the package."""
     return Path(named or os.environ.get("AUTOTUNE_DATA") or bundled("workloads") / "data")
+
+
+def user_cache() -> Path:
+    """The folder in AUTOTUNE_CACHE, else the user's cache folder."""
+    if chosen := os.environ.get("AUTOTUNE_CACHE"):
+        return Path(chosen)
+    import platformdirs  # only here: the run time is often given a root
+
+    return Path(platformdirs.user_cache_dir("autotune"))
 
 
 def policy_folders(named: str | Path | None = None, family: Path | None = None) -> list[Path]:

@@ -51,7 +51,7 @@ def _resized(family: Family, inputs: Inputs, given: Mapping[str, int]) -> Inputs
     sizes, scalars = {**inputs.sizes, **given}, dict(inputs.scalars)
     for name, value in family.extents.items():
         if value is not None:
-            sizes[name] = value.integer({**scalars, **sizes})
+            sizes[name] = value.integer({**inputs.options, **scalars, **sizes})
     for name, scalar in family.scalars.items():
         if scalar.value is not None:
             scalars[name] = scalar.value.evaluate({**sizes, **inputs.options, **scalars})

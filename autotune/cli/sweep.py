@@ -328,10 +328,12 @@ def _publish(request: SweepRequest, studies: Sequence[Study], store: "Store", ou
 def _proved(study: Study, entries: Sequence[Entry]) -> str:
     """For which sizes the winners of a study are right, as its ``entries`` say."""
     sizes = [entry.proved.get("sizes", []) for entry in entries]
+    against = study.about.proof.get("against", "")
+    told = f", against the result of {against} only" if against else ""
     if all(sizes):
-        return f"proved for {study.workload} and {min(map(len, sizes))} ragged sizes near it"
+        return f"proved for {study.workload} and {min(map(len, sizes))} ragged sizes near it{told}"
     why = study.about.proof.get("why_not", "")
-    return f"proved for the swept sizes of {study.workload} only{f': {why}' if why else ''}"
+    return f"proved for the swept sizes of {study.workload} only{told}{f': {why}' if why else ''}"
 
 
 def _latest(recorded: Sequence[Study], swept: Sequence[Study]) -> list[Study]:

@@ -16,6 +16,7 @@ from autotune.files import clean
 from autotune.hardware import Device
 from autotune.record import (
     FAILED,
+    Baseline,
     Decision,
     Study,
     Trial,
@@ -111,6 +112,9 @@ def print_study(
             f"nothing changed by {', '.join(idle)}: the same machine code and data whatever its value",
             markup=False,
         )
+    baseline = Baseline.of(about.baseline)
+    if baseline and baseline.reason:
+        out.print(f"baseline {baseline.kernel} was not timed: {baseline.cause}", markup=False)
     if about.warning:
         out.print(f"warning: {about.warning}", markup=False)
     if decision := study.decided(objective):
@@ -119,7 +123,16 @@ def print_study(
             out.print(line, markup=False)
 
 
-_PHASES = "compile", "reference", "place", "verify", "measure", "faults", "finalists"  # record goes on beside
+_PHASES = (
+    "compile",
+    "reference",
+    "place",
+    "verify",
+    "measure",
+    "faults",
+    "finalists",
+    "baseline",
+)  # record goes on beside
 
 
 def _spent(wall_s: float, spent_s: Mapping[str, float]) -> Iterable[str]:
@@ -173,6 +186,12 @@ def _ladder(study: Study, decision: Decision) -> Table:
             table.add_row(
                 role, ms, _beside_winner(role, trial, decision), configuration.changes(study.control)
             )
+    baseline = Baseline.of(study.about.baseline)
+    if baseline and baseline.median_ms and decision.objective == "kernel":
+        told = f"{baseline.over_winner:.2f} x the winner" if baseline.over_winner else ""
+        table.add_row(
+            "baseline", duration(baseline.median_ms), told, f"{baseline.kernel} in {baseline.source}"
+        )
     return table
 
 

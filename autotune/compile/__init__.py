@@ -8,10 +8,19 @@ if TYPE_CHECKING:
     from autotune.compile.batches import compile_batch, compile_many, compile_one, compilers, worthwhile
     from autotune.compile.cache import Cache, default_root, is_trusted, put_file
     from autotune.compile.host_library import cuda_library, library
-    from autotune.compile.hostcxx import HostCxx, RuntimeCxx, cpu_model, find_compiler, runtime_batch
+    from autotune.compile.hostcxx import (
+        HostCxx,
+        RuntimeCxx,
+        cpu_model,
+        find_compiler,
+        runtime_batch,
+        symbol_function,
+    )
+    from autotune.compile.mangled import variable_names
     from autotune.compile.nvcc import Nvcc, find_nvcc, toolkit_program
     from autotune.compile.nvrtc import Nvrtc
     from autotune.compile.occupancy_model import LIMITS, occupancy
+    from autotune.compile.plain_source import element_type
     from autotune.compile.pool import Pool
     from autotune.compile.profile import KernelProfile, profiles
     from autotune.compile.same_code import idle_policies, sameness
@@ -69,6 +78,7 @@ __all__ = [
     "cuda_library",
     "default_header",
     "default_root",
+    "element_type",
     "find_compiler",
     "find_nvcc",
     "idle_policies",
@@ -84,11 +94,14 @@ __all__ = [
     "scalar_bytes",
     "static_sweep",
     "static_toolchain",
+    "symbol_function",
     "toolkit_program",
+    "variable_names",
     "worthwhile",
 ]
 
 _ON_DEMAND = {  # by module: who asks for a compiler's name pays for no other
+    "mangled": "variable_names",
     "nvcc": "Nvcc find_nvcc toolkit_program",
     "nvrtc": "Nvrtc",
     "occupancy_model": "LIMITS occupancy",
@@ -99,9 +112,10 @@ _ON_DEMAND = {  # by module: who asks for a compiler's name pays for no other
     "batches": "compile_batch compile_many compile_one compilers worthwhile",
     "cache": "Cache default_root is_trusted put_file",
     "host_library": "cuda_library library",
-    "hostcxx": "HostCxx RuntimeCxx cpu_model find_compiler runtime_batch",
+    "hostcxx": "HostCxx RuntimeCxx cpu_model find_compiler runtime_batch symbol_function",
     "pool": "Pool",
     "toolchain": "Batch BuildError Built Compiled CompileFailure Toolchain VariantSource",
+    "plain_source": "element_type",
     "variant": "Geometry Variant batch default_header scalar_bytes",
 }
 

@@ -198,6 +198,8 @@ def _build(batch: Batch, toolchain: Toolchain) -> list[_Piece]:
     variants = batch.variants
     if not variants:
         return []
+    if len(units := batch.units) > 1:
+        return [piece for unit in units for piece in _build(unit, toolchain)]
     start = time.perf_counter()
     try:
         return [(batch, _built(batch, toolchain), time.perf_counter() - start)]

@@ -23,7 +23,7 @@ from typing import Any
 
 from autotune.compile.toolchain import Batch, Built, Compiled, Toolchain
 from autotune.errors import CompilerError
-from autotune.files import replaced
+from autotune.files import replaced, user_cache
 
 _SCHEMA = 2
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -77,11 +77,7 @@ class Cache:
 
 def default_root() -> Path:
     """The folder in AUTOTUNE_CACHE, else the user's cache folder."""
-    if chosen := os.environ.get("AUTOTUNE_CACHE"):
-        return Path(chosen)
-    import platformdirs  # only here: the run time is often given a root
-
-    return Path(platformdirs.user_cache_dir("autotune"))
+    return user_cache()
 
 
 class _NotTrusted(OSError):

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import platform
+import re
 import shlex
 import shutil
 import sys
@@ -12,8 +13,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import ClassVar
 
+from autotune.compile import stand_ins
+from autotune.compile.host_source import host_source
 from autotune.compile.toolchain import (
     Batch,
     BuildError,
@@ -78,29 +82,58 @@ class HostCxx:
     def build(self, batch: Batch) -> Built:
         """Of the batch's options only ``-D…`` count; the others are a CUDA compiler's. Raises BuildError with
         the compiler's message, and CompilerError when it cannot be run."""
-        defines = [option for option in batch.options if option.startswith("-D")]
+        defines = [option for option in batch.command_options if option.startswith("-D")]
         symbols = {
             variant.key: {kernel: _symbol(kernel, variant.name) for kernel in variant.kernels}
             for variant in batch.variants
         }
-        source = "#define AUTOTUNE_CPU\n" + translation_unit(batch) + _CONSTANT_WINDOW
+        plain = [variant for variant in batch.variants if variant.is_plain]
+        source = f"#define AUTOTUNE_CPU\n{_SHIM_AHEAD if plain else ''}"
+        source += translation_unit(batch, host_source(batch.source.resolve()) if plain else "")
+        source += _OWN_WINDOW if plain and not plain[0].headers else _CONSTANT_WINDOW
+        for symbol in dict.fromkeys(symbol for variant in batch.variants for symbol in variant.symbols):
+            source += _VARIABLE.format(function=symbol_function(symbol), symbol=symbol)
         for variant in batch.variants:
             source += "".join(
-                _WRAPPER.format(symbol=symbols[variant.key][kernel], kernel=kernel, struct=variant.name)
+                _WRAPPER.format(symbol=symbols[variant.key][kernel], instance=variant.instance(kernel))
                 for kernel in variant.kernels
             )
         includes = [f"-I{folder}" for folder in batch.include_dirs]
-        image, read = _compile(self.command, [*self._flags, *defines, *includes], source)
+        try:
+            headers = stand_ins.HOST if plain else {}
+            image, read = _compile(self.command, [*self._flags, *defines, *includes], source, headers)
+        except BuildError as problem:
+            raise BuildError(_needs_a_gpu(str(problem)) if plain else str(problem)) from None
         figures: dict[str, dict[str, dict[str, int]]] = {
             key: {kernel: {} for kernel in kernels} for key, kernels in symbols.items()
         }
         return Built(image, symbols, figures, read)
 
 
+def symbol_function(symbol: str) -> str:
+    """What gives the address and, in its argument, the size of a variable of the source, by its name in the library."""
+    return f"autotune_symbol_{symbol.strip(':').replace('::', '_')}"
+
+
+_VARIABLE = """
+extern "C" __attribute__((visibility("default"))) void* {function}(unsigned long long* bytes) {{
+  *bytes = sizeof({symbol});
+  return (void*)&{symbol};
+}}
+"""
+
 _WRAPPER = """
 extern "C" __attribute__((visibility("default"))) int {symbol}(autotune::cpu::Launch* request) {{
-  return autotune::cpu::launch<&{kernel}<{struct}>>(*request);
+  return autotune::cpu::launch<&{instance}>(*request);
 }}
+"""
+
+_SHIM_AHEAD = '#include "autotune/cpu.hpp"\n'
+
+# Of a source that finds no array by an accessor.
+_OWN_WINDOW = """
+alignas(16) static unsigned char autotune_own_window[65536];
+extern "C" __attribute__((visibility("default"))) void* autotune_constant_window() { return autotune_own_window; }
 """
 
 _CONSTANT_WINDOW = """
@@ -247,11 +280,29 @@ def _symbol(kernel: str, struct: str) -> str:
     return f"{kernel.strip(':').replace('::', '_')}_{struct}"
 
 
-def _compile(command: tuple[str, ...], options: list[str], source: str) -> tuple[bytes, tuple[Path, ...]]:
+_ERROR = re.compile(r"^.*\b(?:fatal )?error:.*$", re.MULTILINE | re.IGNORECASE)
+
+
+def _needs_a_gpu(message: str) -> str:
+    """With what to do where the cpu device lacks something, behind the first error."""
+    advice = r"\g<0>\n  (what a CUDA compiler takes and the cpu device lacks needs a GPU: --device cuda)"
+    return _ERROR.sub(advice, message, count=1)
+
+
+def _compile(
+    command: tuple[str, ...],
+    options: list[str],
+    source: str,
+    headers: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[bytes, tuple[Path, ...]]:
     """The shared library and the files it was made from. In a folder of its own, with names that are always the same,
-    so that equal sources give equal bytes."""
+    so that equal sources give equal bytes. ``headers`` are found there where nothing else has them."""
     with tempfile.TemporaryDirectory(prefix="autotune-") as folder:
-        Path(folder, "autotune.cpp").write_text(source, encoding="utf-8")
+        for name, text in headers.items():
+            Path(folder, "include").mkdir(exist_ok=True)
+            Path(folder, "include", name).write_text(text, encoding="utf-8")
+        options = [*options, *(["-idirafter", "include"] if headers else [])]
+        Path(folder, "autotune.cpp").write_text(source, encoding="utf-8", errors="surrogateescape")
         listing, made = Path(folder, "autotune.d"), Path(folder, "autotune.so")
         names = ["-MMD", "-MF", listing.name, "-o", made.name, "autotune.cpp"]
         status, _, complaint = run_compiler([*command, *options, *names], folder)

@@ -4,13 +4,22 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
+from autotune.compile.mangled import instance_symbol
 from autotune.compile.ptxas import check_target, complaints, figures
-from autotune.compile.toolchain import Batch, BuildError, Built, listed_in, run_compiler, translation_unit
+from autotune.compile.toolchain import (
+    Batch,
+    BuildError,
+    Built,
+    VariantSource,
+    listed_in,
+    run_compiler,
+    translation_unit,
+)
 from autotune.errors import CompilerError
 from autotune.files import pip_install
 
@@ -43,7 +52,7 @@ class Nvcc:
             source, image = Path(folder, "autotune.cu"), Path(folder, "autotune.cubin")
             source.write_text(translation_unit(batch) + _instantiations(batch))
             includes = [f"-I{path}" for path in batch.include_dirs]
-            options = ["-cubin", f"-arch={self.arch}", *_OPTIONS, *includes, *batch.options]
+            options = ["-cubin", f"-arch={self.arch}", *_OPTIONS, *includes, *batch.command_options]
             listing = Path(folder, "autotune.d")
             names = ["-MMD", "-MF", str(listing), "-o", str(image), str(source)]
             _require_plain([*includes, *names])
@@ -64,19 +73,25 @@ def _without_toolkit(read: tuple[Path, ...]) -> tuple[Path, ...]:
 
 def _instantiations(batch: Batch) -> str:
     """A kernel's signature is not known here, but a declared type is enough for an explicit instantiation."""
-    names = [f"{kernel}<{variant.name}>" for variant in batch.variants for kernel in variant.kernels]
-    return "".join(f"template __global__ decltype({name}) {name};\n" for name in names)
+    names = [variant.instance(kernel) for variant in batch.variants for kernel in variant.kernels]
+    return "".join(f"template __global__ decltype({name}) {name};\n" for name in names if "<" in name)
 
 
 def _built(batch: Batch, image: bytes, counted: dict[str, dict[str, int]]) -> Built:
     symbols = {
-        variant.key: {kernel: _symbol(kernel, variant.name, counted) for kernel in variant.kernels}
+        variant.key: {kernel: _symbol_of(variant, kernel, counted) for kernel in variant.kernels}
         for variant in batch.variants
     }
     static = {
         key: {kernel: counted[symbol] for kernel, symbol in named.items()} for key, named in symbols.items()
     }
     return Built(image, symbols, static)
+
+
+def _symbol_of(variant: VariantSource, kernel: str, symbols: Collection[str]) -> str:
+    if variant.is_alone:
+        return instance_symbol(variant.instance(kernel), symbols)
+    return _symbol(kernel, variant.name, symbols)
 
 
 def _symbol(kernel: str, struct: str, symbols: Iterable[str]) -> str:

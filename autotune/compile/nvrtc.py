@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from autotune.compile import stand_ins
 from autotune.compile.ptxas import check_target, complaints, figures
-from autotune.compile.toolchain import Batch, BuildError, Built, translation_unit
+from autotune.compile.toolchain import Batch, BuildError, Built, VariantSource, translation_unit
 from autotune.errors import CompilerError
 from autotune.files import pip_install
 
@@ -39,9 +40,11 @@ class Nvrtc:
         if _version() >= (12, 9):
             # A hit in the driver's compute cache would come without ptxas's figures.
             options.append("--no-cache")
-        options += batch.options
+        options += batch.command_options
         source = translation_unit(batch).encode()
-        program = _value(nvrtc.nvrtcCreateProgram(source, b"autotune.cu", 0, [], []))
+        headers = stand_ins.NVRTC if any(variant.is_plain for variant in batch.variants) else {}
+        texts, names = ([text.encode() for text in each] for each in (headers.values(), headers))
+        program = _value(nvrtc.nvrtcCreateProgram(source, b"autotune.cu", len(names), texts, names))
         try:
             return _build(nvrtc, program, batch, [option.encode() for option in options])
         finally:
@@ -51,7 +54,9 @@ class Nvrtc:
 def _build(nvrtc: Any, program: Any, batch: Batch, options: list[bytes]) -> Built:
     pairs = [(variant, kernel) for variant in batch.variants for kernel in variant.kernels]
     for variant, kernel in pairs:
-        _value(nvrtc.nvrtcAddNameExpression(program, _expression(kernel, variant.name)))
+        _value(nvrtc.nvrtcAddNameExpression(program, _expression(variant, kernel)))
+    for symbol in dict.fromkeys(symbol for variant in batch.variants for symbol in variant.symbols):
+        _value(nvrtc.nvrtcAddNameExpression(program, f"&{symbol}".encode()))  # keeps it, read or not
     status = int(nvrtc.nvrtcCompileProgram(program, len(options), options)[0])
     log = _bytes(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).decode(errors="replace")
     if status == _INVALID_OPTION:
@@ -63,7 +68,7 @@ def _build(nvrtc: Any, program: Any, batch: Batch, options: list[bytes]) -> Buil
     symbols: dict[str, dict[str, str]] = {}
     static: dict[str, dict[str, dict[str, int]]] = {}
     for variant, kernel in pairs:
-        lowered = _value(nvrtc.nvrtcGetLoweredName(program, _expression(kernel, variant.name)))
+        lowered = _value(nvrtc.nvrtcGetLoweredName(program, _expression(variant, kernel)))
         symbol = lowered.decode()
         if symbol not in counted:
             raise CompilerError(f"nvrtc's log has no register count for kernel {kernel!r} ({symbol})")
@@ -73,8 +78,8 @@ def _build(nvrtc: Any, program: Any, batch: Batch, options: list[bytes]) -> Buil
     return Built(image, symbols, static)
 
 
-def _expression(kernel: str, struct: str) -> bytes:
-    return f"{kernel}<{struct}>".encode()
+def _expression(variant: VariantSource, kernel: str) -> bytes:
+    return variant.instance(kernel).encode()
 
 
 def _library() -> Any:

@@ -17,13 +17,32 @@ class VariantSource:
     """What a compiler needs of one variant. ``struct`` is C++ text that defines ``struct <name> {...};``;
     ``kernels`` are the templates to instantiate with it. ``key`` is a sha256 over all that decides the
     machine code except the toolchain (struct, kernels, kernel source with every header). ``checks`` is C++
-    text that goes ahead of the struct and makes no code."""
+    text that goes ahead of the struct and makes no code.
+
+    ``instances`` say how a kernel is named in C++ where that is not ``<kernel><<name>>``. A variant is plain when the
+    source is compiled as it stands: ``headers`` of the library and ``struct`` then go ahead of it, ``checks`` behind.
+    ``symbols`` are the variables of the source that are filled from outside, ``options`` what it adds to the batch's.
+    """
 
     key: str
     name: str
     struct: str
     kernels: tuple[str, ...]
     checks: str = ""
+    instances: tuple[tuple[str, str], ...] = ()
+    is_plain: bool = False
+    headers: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+    def instance(self, kernel: str) -> str:
+        """The kernel as an expression names it."""
+        return dict(self.instances).get(kernel, f"{kernel}<{self.name}>")
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it needs a unit of its own, since what it defines is not kept apart from another variant's."""
+        return self.is_plain or bool(self.instances)
 
 
 @dataclass(frozen=True)
@@ -40,6 +59,19 @@ class Batch:
 
     def of(self, variants: Sequence[VariantSource]) -> "Batch":
         return replace(self, variants=tuple(variants))
+
+    @property
+    def units(self) -> tuple["Batch", ...]:
+        """What goes into one compiler call each: all that has the same options, or each variant alone."""
+        if any(variant.is_alone for variant in self.variants):
+            return tuple(self.of([variant]) for variant in self.variants)
+        asked = dict.fromkeys(variant.options for variant in self.variants)
+        return tuple(self.of([v for v in self.variants if v.options == options]) for options in asked)
+
+    @property
+    def command_options(self) -> tuple[str, ...]:
+        """What a unit adds to the compiler's command line."""
+        return (*self.options, *(self.variants[0].options if self.variants else ()))
 
 
 class BuildError(Exception):
@@ -89,10 +121,16 @@ class CompileFailure:
     message: str
 
 
-def translation_unit(batch: Batch) -> str:
-    """A batch as CUDA source: the family's .cu with AUTOTUNE_VARIANTS defined, then the variants' structs."""
+def translation_unit(batch: Batch, text: str = "") -> str:
+    """One of ``Batch.units`` as CUDA source: the family's .cu with AUTOTUNE_VARIANTS defined, then the variants'
+    structs; ahead of it what one variant of a plain source defines. ``text`` takes the place of the .cu."""
+    source = text or include(batch.source.resolve())
+    if batch.variants and batch.variants[0].is_plain:
+        (variant,) = batch.variants
+        headers = "".join(f'#include "{name}"\n' for name in variant.headers)
+        return f"#define AUTOTUNE_VARIANTS\n{headers}{variant.struct}{source}{variant.checks}"
     structs = "\n".join(f"{variant.checks}{variant.struct}" for variant in batch.variants)
-    return f"#define AUTOTUNE_VARIANTS\n{include(batch.source.resolve())}{structs}\n"
+    return f"#define AUTOTUNE_VARIANTS\n{source}{structs}\n"
 
 
 def include(source: Path) -> str:

@@ -11,12 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from autotune.compile.plain_source import (
+    argument_type,
+    enumeration,
+    instances_of,
+    plain_header,
+    plain_source,
+    symbol_checks,
+)
 from autotune.compile.toolchain import Batch, VariantSource
-from autotune.declaration import Configuration, Family, Kernel, Policy
+from autotune.declaration import Configuration, Family, Kernel, Policy, PolicyValue
 from autotune.files import include_dir
 from autotune.hardware import Limits
 from autotune.layout import (
-    SCALAR_TYPES,
     Data,
     Layout,
     constant_places,
@@ -119,23 +126,62 @@ class Variant:
     @cached_property
     def members(self) -> str:
         """The policy struct's members as C++ text."""
-        lines = []
-        for policy in self.family.space.policies:
-            if policy.is_constant:
-                lines.append(_constant(policy.name, self.configuration[policy.name]))
-        lines += [_constant(name, value) for name, value in self.options]
-        lines += [f"  using {name} = {layout.cpp};" for name, layout in self.layouts.items()]
+        lines = [_constant(name, value) for name, value in self._choices.items()]
+        lines += [f"  using {data.name} = {self.layouts[data.name].cpp};" for data in self.family.accessors]
         return "\n".join(lines)
+
+    @property
+    def _choices(self) -> dict[str, PolicyValue]:
+        """What the source knows: policies that are constants, and options."""
+        constants = [policy.name for policy in self.family.space.policies if policy.is_constant]
+        return {**{name: self.configuration[name] for name in constants}, **dict(self.options)}
+
+    @property
+    def compile_options(self) -> tuple[str, ...]:
+        """What this configuration adds to the family's compiler options."""
+        chosen = [
+            (p.adds, self.configuration[p.name]) for p in self.family.space.policies if p.adds is not None
+        ]
+        return tuple(option for adds, value in chosen for option in adds.get(str(value), ()))
 
     @cached_property
     def source(self) -> VariantSource:
-        kernels, checks = tuple(self.family.kernels), _record_checks(self.family.data.values())
+        if self.family.is_plain:
+            checks = _record_checks(
+                d for d in self.family.data.values() if self.family.names_record(d.record)
+            )
+            return plain_source(self.family, self._choices, self.layouts, checks, self.compile_options)
+        symbols = tuple(self.family.symbols.values())
+        checks = _record_checks(self.family.data.values()) + symbol_checks(symbols)
+        kernels = tuple(self.family.kernels)
         content = "\0".join(
-            [self.members, checks, *kernels, *self.family.compile_options, self.family.source_digest]
+            [
+                self.members,
+                checks,
+                *kernels,
+                *self.family.compile_options,
+                *self.compile_options,
+                self.family.source_digest,
+            ]
         )
+        instances = instances_of(self.family, self._choices, "")
+        if instances:
+            content += repr(instances)
         key = hashlib.sha256(content.encode()).hexdigest()
         name = f"V{key[:16]}"
-        return VariantSource(key, name, f"struct {name} {{\n{self.members}\n}};\n", kernels, checks)
+        if instances:
+            instances = instances_of(self.family, self._choices, name)
+        struct = f"struct {name} {{\n{self.members}\n}};\n"
+        return VariantSource(
+            key,
+            name,
+            struct,
+            kernels,
+            checks,
+            instances,
+            symbols=symbols,
+            options=self.compile_options,
+        )
 
     def order_policies(self, name: str = "") -> list[Policy]:
         """The order policies; with ``name`` those that move the array or renumber what is in it."""
@@ -216,8 +262,8 @@ def _constant(name: str, value: str | int) -> str:
     """A compile-time member: an int, or a value of the enum class that the kernel source declares for it."""
     if isinstance(value, int):
         return f"  static constexpr int {name} = {value};"
-    enumeration = "".join(word.capitalize() for word in name.split("_"))
-    return f"  static constexpr {enumeration} {name} = {enumeration}::{value};"
+    kind = enumeration(name)
+    return f"  static constexpr {kind} {name} = {kind}::{value};"
 
 
 def _record_checks(arrays: Iterable[Data]) -> str:
@@ -259,8 +305,10 @@ def scalar_bytes(type_name: str, value: Any) -> bytes:
 
 def default_header(family: Family) -> str:
     """``default.cuh``: the control configuration, so that the family's .cu opens in an editor and compiles alone."""
-    options = family.chosen_options({})
-    members = Variant.of(family, family.space.control, options).members
+    variant = Variant.of(family, family.space.control, family.chosen_options({}))
+    if family.is_plain:
+        return plain_header(variant.source)
+    members, instances = variant.members, instances_of(family, variant._choices, "Default")  # noqa: SLF001 - one module
     lines = [
         "// Made by `autotune show FAMILY control --header`: the default configuration, for editors and for compiling",
         "// the kernel source on its own.",
@@ -270,9 +318,7 @@ def default_header(family: Family) -> str:
         f"struct Default {{\n{members}\n}};",
     ]
     for kernel in family.kernels.values():
-        types = [
-            SCALAR_TYPES[family.scalars[name].type] if name in family.scalars else f"Default::{name}"
-            for name in kernel.arguments
-        ]
-        lines.append(f"template __global__ void {kernel.name}<Default>({', '.join(types)});")
+        types = [argument_type(family, name, "Default") for name in kernel.arguments]
+        instance = dict(instances).get(kernel.name, f"{kernel.name}<Default>")
+        lines.append(f"template __global__ void {instance}({', '.join(types)});")
     return "\n".join(lines) + "\n"

@@ -1,6 +1,7 @@
 """What a family and a workload say: data, kernels, policies, the space they span, expressions; the YAML itself."""
 
 from autotune.declaration import yamlfile
+from autotune.declaration.access import ACCESSOR, POINTER, SYMBOL, cpp_type
 from autotune.declaration.expression import Expression, Value
 from autotune.declaration.family import Family, families, load_family
 from autotune.declaration.members import (
@@ -24,6 +25,7 @@ from autotune.declaration.shared import (
 )
 from autotune.declaration.source_files import (
     EDITORS_HEADER,
+    LIBRARY,
     SUFFIXES,
     hashed,
     included_names,
@@ -53,10 +55,14 @@ from autotune.declaration.workload import (
 )
 
 __all__ = [
+    "ACCESSOR",
     "AS_GIVEN",
     "EDITORS_HEADER",
+    "LIBRARY",
     "MOST_LISTED",
+    "POINTER",
     "SUFFIXES",
+    "SYMBOL",
     "Configuration",
     "Constraint",
     "Expression",
@@ -77,6 +83,7 @@ __all__ = [
     "Workload",
     "bind",
     "columns",
+    "cpp_type",
     "encode",
     "families",
     "find_data",

@@ -8,6 +8,8 @@ import hashlib
 import importlib.util
 import json
 import math
+import os
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,10 +19,11 @@ from types import ModuleType
 from typing import Any
 
 from autotune.declaration import yamlfile
+from autotune.declaration.baseline import baseline_content
 from autotune.declaration.expression import Expression, Value
 from autotune.declaration.host_code import host_code
 from autotune.declaration.parse import Kernel, Option, Scalar, parse
-from autotune.declaration.source_files import hashed, sources, together
+from autotune.declaration.source_files import LIBRARY, hashed, reached, sources, together
 from autotune.declaration.space import AS_GIVEN, Policy, Space
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
 from autotune.files import bundled, include_dir
@@ -29,8 +32,11 @@ from autotune.layout import Data
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """``zero`` has the condition under which a launch needs an array cleared first; ``used`` that under which kernels
-    read an input: where it is not met, there is room for the array and nothing is copied."""
+    """``choices`` says how the source knows them: ``struct`` or ``macros``. ``accesses`` has the arrays that kernels do
+    not find by accessors, ``symbols`` what the source calls those that are its own. ``beginnings`` has the input that
+    an array is a copy of before the launches, ``zero`` the condition under which it has to be cleared first; ``used``
+    that under which kernels read an input: where it is not met, there is room for the array and nothing is copied.
+    ``baseline`` is what it is held against; such a one has no Python, and ``held`` are its family's choices."""
 
     name: str
     folder: Path
@@ -38,6 +44,7 @@ class Family:
     title: str = ""
     doc: str = ""
     default_workload: str = ""
+    choices: str = "struct"
     compile_options: tuple[str, ...] = ()
     extents: Mapping[str, Expression | None]
     scalars: Mapping[str, Scalar]
@@ -45,6 +52,10 @@ class Family:
     features: Mapping[str, Expression] = field(default_factory=dict)
     accuracy: tuple[str, ...] = ()
     data: Mapping[str, Data]
+    accesses: Mapping[str, str] = field(default_factory=dict)
+    symbols: Mapping[str, str] = field(default_factory=dict)
+    extent_types: Mapping[str, str] = field(default_factory=dict)
+    beginnings: Mapping[str, str] = field(default_factory=dict)
     windowed: Mapping[str, str] = field(default_factory=dict)
     zero: Mapping[str, Expression] = field(default_factory=dict)
     used: Mapping[str, Expression] = field(default_factory=dict)
@@ -56,6 +67,9 @@ class Family:
     absolute: Expression | None = None
     bytes: Expression | None = None
     needs: Mapping[str, Expression] = field(default_factory=dict)
+    baseline: "Family | None" = None
+    has_python: bool = True
+    held: Mapping[str, Any] = field(default_factory=dict)
     operations: Expression | None = None
     operation_unit: str = ""
     space_digest: str = ""
@@ -67,6 +81,21 @@ class Family:
     @property
     def outputs(self) -> tuple[Data, ...]:
         return tuple(d for d in self.data.values() if d.role == "output")
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the source is compiled as it stands."""
+        return self.choices == "macros"
+
+    @property
+    def accessors(self) -> tuple[Data, ...]:
+        """The arrays that kernels find by accessors, whose layouts can be chosen."""
+        return tuple(data for name, data in self.data.items() if name not in self.accesses)
+
+    def number_type(self, argument: str) -> str:
+        """The type of a kernel's argument that is a number, a scalar or an extent; empty for an array."""
+        scalar = self.scalars.get(argument)
+        return scalar.type if scalar else self.extent_types.get(argument, "")
 
     @cached_property
     def orders(self) -> Mapping[str, Any]:
@@ -112,7 +141,8 @@ class Family:
         """(relative, absolute) that a floating point output may be off; ``names`` binds options, policies, extents and
         scalars. Raises FamilyError."""
         relative, absolute = (
-            0.0 if e is None else float(e.evaluate(names)) for e in (self.relative, self.absolute)
+            0.0 if e is None else float(e.evaluate({**self.held, **names}))
+            for e in (self.relative, self.absolute)
         )
         for key, value in (("relative", relative), ("absolute", absolute)):
             if not 0 <= value < math.inf:
@@ -126,7 +156,7 @@ class Family:
         """``family.py`` of the folder, loaded as a package so that it can import its neighbours; None when the
         family has no Python."""
         file = self.folder / "family.py"
-        if not file.is_file():
+        if not (self.has_python and file.is_file()):
             return None
         name = f"autotune_family_{self.name}_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]}"
         if name in sys.modules:
@@ -144,11 +174,28 @@ class Family:
             raise FamilyError(f"{file} cannot be imported: {type(problem).__name__}: {problem}") from problem
         return module
 
+    @property
+    def reference_configuration(self) -> str:
+        """The configuration whose result is the reference; empty where family.py computes it. Loads family.py."""
+        return "" if getattr(self.module, "reference", None) is not None else self.reference
+
     @cached_property
     def sources(self) -> Mapping[str, tuple[Path, str]]:
         """The C++ files that decide the binaries (see ``sources``) with the sha256 of each, by name. Raises
         FamilyError."""
-        return hashed(sources(self.folder, include_dir()))
+        ahead = [include_dir() / LIBRARY] if self.is_plain and self.accessors else []
+        return hashed(sources(self.folder, include_dir(), ahead))
+
+    def names_record(self, record: str) -> bool:
+        """Whether the source, or a header of its own, has that name: one that is compiled as it stands may know the
+        elements by another."""
+        return bool(record) and re.search(rf"\b{record}\b", self._text) is not None
+
+    @cached_property
+    def _text(self) -> str:
+        """Of the source and of the folder's headers that it includes."""
+        own = reached([self.source], self.folder).values()
+        return "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in own)
 
     @cached_property
     def source_digest(self) -> str:
@@ -211,12 +258,12 @@ def families(extra: Path | None = None) -> dict[str, Path]:
     return {file.parent.name: file.parent for root in roots for file in sorted(root.glob("*/family.yaml"))}
 
 
-def load_family(name_or_folder: str | Path, check: bool = True) -> Family:
+def load_family(name_or_folder: str | os.PathLike[str], check: bool = True) -> Family:
     """The family of that name, or in that folder (or the folder of that family.yaml). With ``check`` off the
     declaration's schema is only consulted when it cannot be read without (run-time dispatch: files that a sweep has
     accepted). Raises UnknownName, FamilyError."""
     known = families()
-    text = str(name_or_folder)
+    text = os.fspath(name_or_folder)
     if Path(text).name == "family.yaml" and Path(text).is_file():  # its folder is meant
         text = str(Path(text).parent)
     folder = known.get(text) or Path(text)
@@ -232,19 +279,35 @@ def load_family(name_or_folder: str | Path, check: bool = True) -> Family:
         yamlfile.check(content, "family", file, FamilyError)
     try:
         declared = parse(content, folder.resolve())
+        baseline = _baseline(content, folder.resolve(), declared)
     except (AutotuneError, KeyError, TypeError, AttributeError, ValueError):
         yamlfile.check(content, "family", file, FamilyError)
         raise
-    return Family(**declared, space_digest=_space_digest(content))
+    return Family(**declared, space_digest=_space_digest(content), baseline=baseline)
 
 
-_NOT_MEASURED = ("title", "presets", "default_workload", "features", "accuracy", "needs")
+def _baseline(content: Mapping[str, Any], folder: Path, of: Mapping[str, Any]) -> Family | None:
+    """The baseline as a family of one configuration, which no family.py drives. Raises FamilyError."""
+    if "baseline" not in content:
+        return None
+    told = baseline_content(content)
+    try:
+        declared = {**parse(told, folder), **{key: of[key] for key in ("relative", "absolute")}}
+        held = dict(of["space"].control)  # what a tolerance reads
+        return Family(**declared, space_digest=_space_digest(told), has_python=False, held=held)
+    except FamilyError as problem:
+        raise FamilyError(
+            str(problem).replace(f"family {content['family']}:", f"family {content['family']}: baseline:")
+        ) from None
+
+
+_NOT_MEASURED = ("title", "presets", "default_workload", "features", "accuracy", "needs", "baseline")
 
 
 def _space_digest(content: Mapping[str, Any]) -> str:
     """sha256 over what decides a measurement: data, geometry, policies, constraints. Not over what only explains or
     names (docs, titles, presets, the default workload), nor over what only chooses among measurements (features,
-    accuracy) or is held against them (needs)."""
+    accuracy) or is held against them (needs, the baseline)."""
 
     def kept(item: Any) -> Any:
         if isinstance(item, dict):

@@ -1,13 +1,24 @@
 """From the mapping in ``family.yaml`` to frozen values, every name checked against what is declared."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from autotune.declaration.access import (
+    accesses,
+    beginnings,
+    check_arguments,
+    check_macros,
+    check_policies,
+    check_template,
+    extent_types,
+    symbols,
+)
+from autotune.declaration.compile_options import chosen_options, compile_options
 from autotune.declaration.expression import Expression
 from autotune.declaration.space import Constraint, Policy, PolicyValue, Preset, Space
 from autotune.errors import AutotuneError, FamilyError, UnknownName
@@ -170,40 +181,18 @@ def windowed_of(data: Mapping[str, Any], policies: tuple[Policy, ...], where: st
 
 _WORD = r"[\w.+-]+"  # what goes into C++ text
 
-# As a message names them, and as they are recognised.
-_COMPILE_OPTIONS = {
-    "-DNAME": r"-D[A-Za-z_]\w*",
-    "-DNAME=VALUE (letters, digits, _ . + -)": r"-D[A-Za-z_]\w*=[\w.+-]*",
-    "-UNAME": r"-U[A-Za-z_]\w*",
-    "-O0 to -O3": r"-O[0-3]",
-    "-std=c++N": r"--?std=(c|gnu)\+\+\w\w",
-    "-use_fast_math": r"--?use_fast_math",
-    "--fmad, --ftz, --prec-div, --prec-sqrt, --restrict, --extra-device-vectorization, each also =true or =false": (
-        r"--?(fmad|ftz|prec-div|prec-sqrt|restrict|extra-device-vectorization)(=(true|false))?"
-    ),
-    "-maxrregcount=N": r"--?maxrregcount=\d+",
-    "-Xptxas=-ON, -Xptxas=-dlcm=…, -Xptxas=-dscm=…, -Xptxas=--allow-expensive-optimizations=…": (
-        r"(-Xptxas|--ptxas-options)="
-        r"(-O\d|-d[ls]cm=\w\w|--def-(load|store)-cache=\w\w|--allow-expensive-optimizations=(true|false)|-v)"
-    ),
-    "-lineinfo": r"-lineinfo|--generate-line-info",
-    "-extended-lambda": r"--?extended-lambda",
-    "--expt-relaxed-constexpr": r"--?expt-relaxed-constexpr",
-    "-default-device": r"-default-device|--device-as-default-execution-space",
-    "-diag-suppress=N": r"--?diag-suppress=\d+(,\d+)*",
-    "-w": r"-w|--disable-warnings",
-}
-
 
 @dataclass(frozen=True)
 class Kernel:
-    """One kernel template: its arguments in order and its launch geometry (blocks; threads; bytes)."""
+    """One kernel: its arguments in order and its launch geometry (blocks; threads; bytes). ``template`` is what it is
+    instantiated with where that is not the policy struct alone."""
 
     name: str
     arguments: tuple[str, ...]
     grid: tuple[Expression, ...]
     block: tuple[Expression, ...]
     shared_bytes: Expression
+    template: tuple[str | int, ...] = ()
 
     @property
     def block_names(self) -> frozenset[str]:
@@ -240,6 +229,8 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     data = {key: data_of(key, value, where) for key, value in content["data"].items()}
     policies = tuple(_policy(key, value, data, where) for key, value in content["policies"].items())
     one_choice_each(data, policies, where)
+    found = accesses(content, where)
+    check_policies(found, policies, where)
     check_views(data, policies, where)
     options = {key: _option(key, value, where) for key, value in content.get("options", {}).items()}
     given = [key for key, value in content.get("scalars", {}).items() if "value" not in value]
@@ -249,9 +240,10 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         scalars[key] = _scalar(key, value, {*extents, *options, *scalars}, where)
     names = {*extents, *options, *scalars, *(p.name for p in policies)}
     _distinct([extents, options, scalars, data, {p.name: p for p in policies}], where)
-    kernels = {
-        key: _kernel(key, value, (*data, *scalars), names, where) for key, value in content["kernels"].items()
-    }
+    taken = _Taken((*data, *scalars, *extents), found, (*options, *(p.name for p in policies)))
+    kernels = {key: _kernel(key, value, taken, names, where) for key, value in content["kernels"].items()}
+    if content.get("choices") == "macros":
+        check_macros(_macros(kernels.values(), options, policies), where)
     return {
         "folder": folder,
         "source": source,
@@ -263,6 +255,11 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "windowed": windowed_of(content["data"], policies, where),
         **_conditions(content["data"], names, where),
         "kernels": kernels,
+        "choices": content.get("choices", "struct"),
+        "accesses": found,
+        "symbols": symbols(content, found),
+        "extent_types": extent_types(content, extents),
+        "beginnings": beginnings(content, found, policies, where),
         "space": _space(content, policies, names, where),
         "accuracy": tuple(Space(policies).policy(key).name for key in content.get("accuracy", ())),
         "means": {key: _means(value) for key, value in content["policies"].items()},
@@ -275,8 +272,9 @@ def _told(content: Mapping[str, Any], names: Collection[str], where: str) -> dic
     operations, tolerance = content.get("operations", {}), content.get("tolerance", {})
     return {
         "name": content["family"],
-        **{key: content.get(key, "") for key in ("title", "doc", "default_workload", "reference")},
-        "compile_options": _compile_options(content.get("compile_options", ()), where),
+        **{key: content.get(key, "") for key in ("title", "doc", "default_workload")},
+        "reference": _reference(content),
+        "compile_options": compile_options(content.get("compile_options", ()), where),
         "relative": _optional(tolerance.get("relative"), f"{where}: tolerance", names),
         "absolute": _optional(tolerance.get("absolute"), f"{where}: tolerance", names),
         "bytes": _optional(content.get("bytes"), f"{where}: bytes", names),
@@ -284,6 +282,11 @@ def _told(content: Mapping[str, Any], names: Collection[str], where: str) -> dic
         "operations": _optional(operations.get("count"), f"{where}: operations", names),
         "operation_unit": operations.get("unit", ""),
     }
+
+
+def _reference(content: Mapping[str, Any]) -> str:
+    """The configuration whose result is the reference where family.py has none: of a kernel as it stands, control."""
+    return str(content.get("reference", "control" if content.get("choices") == "macros" else ""))
 
 
 def _features(
@@ -320,7 +323,7 @@ def _space(
     space = Space(policies, constraints, _presets(content.get("presets", {}), policies, where))
     try:
         space.check()
-        if reference := content.get("reference", ""):
+        if reference := _reference(content):
             space.configuration(reference)
     except AutotuneError as problem:
         raise FamilyError(f"{where}: {problem}") from None
@@ -386,7 +389,10 @@ def _policy(name: str, value: Mapping[str, Any], data: Mapping[str, Data], where
     constant = bool(value.get("constant", False))
     if constant and not layout:
         raise FamilyError(f"{place}: constant is for layout policies; any other is a constant anyway")
-    return Policy(name, values, value["default"], layout, applies, value.get("doc", ""), constant)
+    adds = chosen_options(means, place) if value.get("compile_option") else None
+    if adds is not None and layout:
+        raise FamilyError(f"{place}: it either chooses a layout or a compile option; make two policies of it")
+    return Policy(name, values, value["default"], layout, applies, value.get("doc", ""), constant, adds)
 
 
 def _means(policy: Mapping[str, Any]) -> dict[str, Any]:
@@ -401,7 +407,7 @@ def _extents(
     inputs = {name for d in data.values() if d.role == "input" for name in d.shape}
     extents: dict[str, Expression | None] = dict.fromkeys(sorted(inputs))
     for name, value in content.get("extents", {}).items():
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and "value" in value:
             extents[name] = Expression(str(value["value"]), f"{where}: extent {name}").require(
                 {*extents, *given}
             )
@@ -413,18 +419,6 @@ def _extents(
             if name not in extents:
                 raise UnknownName("extent", name, extents, f"{where}: data {array.name}")
     return extents
-
-
-def _compile_options(options: Sequence[str], where: str) -> tuple[str, ...]:
-    """Options that say how a kernel is compiled, and nothing else: others name programs to run and files to read or
-    write, and nvcc hands its arguments on through a shell."""
-    for option in options:
-        if not any(re.fullmatch(pattern, option) for pattern in _COMPILE_OPTIONS.values()):
-            raise FamilyError(
-                f"{where}: compile_options: {option!r} is not allowed; allowed are, each as one text: "
-                f"{', '.join(_COMPILE_OPTIONS)}"
-            )
-    return tuple(options)
 
 
 def _option(name: str, value: Mapping[str, Any], where: str) -> Option:
@@ -443,13 +437,27 @@ def _scalar(name: str, value: Mapping[str, Any], known: Collection[str], where: 
     return Scalar(name, value["type"], parsed, value.get("default"))
 
 
-def _kernel(
-    name: str, value: Mapping[str, Any], known: Collection[str], names: Collection[str], where: str
-) -> Kernel:
+@dataclass(frozen=True)
+class _Taken:
+    """What a kernel may take: ``arguments``, how arrays are found, and ``choices``, which may be template arguments."""
+
+    arguments: tuple[str, ...]
+    accesses: Mapping[str, str]
+    choices: tuple[str, ...]
+
+
+def _macros(kernels: Iterable[Kernel], options: Collection[str], policies: Iterable[Policy]) -> list[str]:
+    """The choices that are macros: all that a kernel knows and none has as a template argument."""
+    templates = {entry for kernel in kernels for entry in kernel.template}
+    return [
+        name for name in (*options, *(p.name for p in policies if p.is_constant)) if name not in templates
+    ]
+
+
+def _kernel(name: str, value: Mapping[str, Any], taken: _Taken, names: Collection[str], where: str) -> Kernel:
     place = f"{where}: kernel {name}"
-    for argument in value["arguments"]:
-        if argument not in known:
-            raise UnknownName("argument", argument, known, place)
+    check_arguments(name, value["arguments"], taken.accesses, taken.arguments, where)
+    accessors = [key for key in taken.arguments if key not in taken.accesses]
 
     def parsed(items: Any, what: str) -> tuple[Expression, ...]:
         return tuple(Expression(str(item), f"{place}: {what}").require(names) for item in items)
@@ -460,6 +468,7 @@ def _kernel(
         parsed(value["grid"], "grid"),
         parsed(value["block"], "block"),
         parsed([value.get("shared_bytes", 0)], "shared_bytes")[0],
+        check_template(value.get("template", ()), taken.choices, accessors, f"{place}: template"),
     )
 
 

@@ -16,6 +16,7 @@ from autotune.errors import FamilyError
 
 SUFFIXES = frozenset({".cu", ".cuh", ".h"})  # of a folder's files that count whether they are included or not
 EDITORS_HEADER = "default.cuh"  # made by `autotune show … --header`; no compiler reads it (AUTOTUNE_VARIANTS)
+LIBRARY = "autotune/array.cuh"  # in the library: what stands ahead of a source that is compiled as it stands
 _SHIM = ".hpp"  # in the library: the cpu device's stand-in for CUDA, part of its toolchain's identity
 _DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)\b[ \t]*(.*)$", re.MULTILINE)
 _NAMED = re.compile(r'"([^"\n]+)"|<([^>\n]+)>')
@@ -26,14 +27,15 @@ def included_names(path: Path) -> list[str]:
     return [name for name, is_quoted in _includes(path) if is_quoted]
 
 
-def sources(folder: Path, library: Path) -> dict[str, Path]:
-    """Every C++ file of ``folder`` but the editors' header, and every file that one of them reaches, by its name below
-    the folder or the library (or as seen from the folder).
+def sources(folder: Path, library: Path, ahead: Iterable[Path] = ()) -> dict[str, Path]:
+    """Every C++ file of ``folder`` but the editors' header, those that every unit has ``ahead``, and every file that
+    one of them reaches, by its name below the folder or the library (or as seen from the folder).
 
     A header of the library that no file reaches decides nothing: a new one there leaves what was measured valid. Raises
     FamilyError for an include whose file is only known to a preprocessor."""
     own = (path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
-    return reached(sorted(path for path in own if path != folder / EDITORS_HEADER), folder, library)
+    roots = sorted(path for path in own if path != folder / EDITORS_HEADER)
+    return reached([*roots, *ahead], folder, library)
 
 
 def reached(roots: Iterable[Path], folder: Path, library: Path | None = None) -> dict[str, Path]:

@@ -24,7 +24,7 @@ _MOST_STEPS = 1_000_000  # values tried for one: some seconds
 class Policy:
     """One axis. ``layout`` names the layout dimension it drives and ``data`` the arrays it applies to; both are
     empty for a plain policy, which reaches the kernel as a compile-time constant. A layout policy does so too when it
-    is ``constant``."""
+    is ``constant``. ``adds`` has what a value adds to the compiler's command line, of a policy that does that alone."""
 
     name: str
     values: tuple[PolicyValue, ...]
@@ -33,11 +33,12 @@ class Policy:
     data: tuple[str, ...] = ()
     doc: str = ""
     constant: bool = False
+    adds: Mapping[str, tuple[str, ...]] | None = field(default=None, hash=False)
 
     @property
     def is_constant(self) -> bool:
         """Whether the kernel source knows its value."""
-        return self.constant or not self.layout
+        return self.constant or not (self.layout or self.adds is not None)
 
     def is_order(self, value: PolicyValue, orders: Container[PolicyValue]) -> bool:
         """Whether ``value`` may stand in an order policy: one of ``orders``, or what leaves the order as it is."""

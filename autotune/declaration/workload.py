@@ -73,6 +73,7 @@ class Inputs:
                     f"scalar {name!r} of family {family.name} is not given and has no default"
                 )
         sizes = family.sizes({name: arrays[name].shape for name in names}, {**chosen, **values})
+        _check_sizes(family, sizes)
         for name, scalar in family.scalars.items():
             if name not in values:
                 assert scalar.value is not None
@@ -216,6 +217,23 @@ def bind(
     for name, array in inputs.arrays.items():
         check_links(family.data[name], array, inputs.sizes)
     return inputs
+
+
+def _check_sizes(family: Family, sizes: Mapping[str, int]) -> None:
+    """Raise WorkloadError for an extent that is none, or that a kernel takes as a number too small for it."""
+    for name, value in family.extents.items():
+        if value is not None and sizes[name] < 0:
+            raise WorkloadError(
+                f"extent {name}, which is {value.text}, is {sizes[name]} for these inputs: they are too small"
+            )
+    for kernel in family.kernels.values():
+        for name in kernel.arguments:
+            if name in sizes and sizes[name] > np.iinfo(family.extent_types[name]).max:
+                kind = family.extent_types[name]
+                raise WorkloadError(
+                    f"extent {name} is {sizes[name]}, and kernel {kernel.name} takes it as {kind}: give it a wider "
+                    f"type in family.yaml (extents: {{{name}: {{type: int64}}}}) and in the kernel"
+                )
 
 
 def _scalar(scalar: Scalar, value: Any) -> float:

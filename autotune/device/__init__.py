@@ -6,6 +6,7 @@ from autotune import lazy
 from autotune.device import foreign
 from autotune.device.backend import (
     Backend,
+    Beginning,
     Call,
     Closing,
     Constant,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "POWER_OR_HEAT",
     "Backend",
+    "Beginning",
     "Call",
     "Closing",
     "Constant",

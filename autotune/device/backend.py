@@ -22,6 +22,15 @@ class LaunchError(DeviceError):
     """A launch or a copy that the device refused; the text is the driver's."""
 
 
+def require_room(symbol: str, room: int, nbytes: int) -> None:
+    """Raise LaunchError for an array of a kernel's source that cannot hold what it is filled from."""
+    if room < nbytes:
+        raise LaunchError(
+            f"the source's {symbol} has {room} bytes, and what it is filled from has {nbytes}: make it larger "
+            "there, or constrain the sizes"
+        )
+
+
 class Placed(Protocol):
     """Data resident on a device. ``argument`` is the accessor's bytes, passed by value at each launch."""
 
@@ -97,8 +106,8 @@ class Closing(ABC):
 class Backend(Protocol):
     """Memory, launch and timing on one device.
 
-    ``launch``, ``fill`` and ``upload`` are asynchronous on a cuda device; ``download`` and ``synchronize`` wait.
-    ``sample`` runs ``plan`` ``count`` times and returns each run's time in milliseconds; with ``cold`` the
+    ``launch``, ``fill``, ``copy`` and ``upload`` are asynchronous on a cuda device; ``download`` and ``synchronize``
+    wait. ``sample`` runs ``plan`` ``count`` times and returns each run's time in milliseconds; with ``cold`` the
     last-level cache is flushed before each run.
     """
 
@@ -136,6 +145,11 @@ class Backend(Protocol):
         """Set every byte, or ``nbytes`` of them from ``begin``."""
         ...
 
+    def copy(self, placed: Placed, source: Placed) -> None:
+        """The bytes of ``source``, as many as ``placed`` has, both in linear memory of this device; asynchronous as
+        ``fill`` is."""
+        ...
+
     def fill_guards(self, placed: Placed, byte: int) -> None:
         """Set every byte of the guards around what ``place`` made."""
         ...
@@ -167,6 +181,12 @@ class Backend(Protocol):
     def fill_window(self, module: Module, resident: Placed, begin: int, window: Stored) -> None:
         """Copy the bytes of ``window`` from ``begin`` in ``resident``, linear memory of this device, to its place in
         the module's constant memory: asynchronous, and in order with launches, on a cuda device."""
+        ...
+
+    def fill_symbol(self, module: Module, symbol: str, placed: Placed) -> None:
+        """Copy ``placed``, linear memory of this device, to the array that the module's source calls ``symbol``, as
+        ``fill_window`` does. One that no kernel reads, and that the compiler left out, is passed over. Raises
+        LaunchError for one that is too small."""
         ...
 
     def download(self, placed: Placed, nbytes: int | None = None) -> NDArray[np.uint8]:
@@ -220,6 +240,16 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class Beginning:
+    """``placed`` is made a copy of ``source`` before the launches; each with the name of its array."""
+
+    name: str
+    placed: Placed
+    source_name: str
+    source: Placed
+
+
+@dataclass(frozen=True)
 class Constant:
     """What launches of ``module`` find in its constant memory, where ``window`` says: a copy of ``resident``, linear
     memory of the device. ``stays`` is False for content that changes without the backend's knowing, other than by
@@ -263,9 +293,9 @@ class Lender(Backend, Protocol):
 
     def bound(
         self, fills: Mapping[str, Placed], launches: Sequence[Launch],
-        constants: Sequence[Constant] = (), moves: Sequence[Launch] = (),
+        constants: Sequence[Constant] = (), moves: Sequence[Launch] = (), beginnings: Sequence[Beginning] = (),
     ) -> Call:  # fmt: skip
-        """``fills`` are cleared, ``moves`` launched, ``constants`` copied to their module's constant memory unless it
-        holds them, then the launches follow in order. Calls of one module with other constants may be queued by other
-        threads and on other streams."""
+        """``fills`` are cleared, ``moves`` launched, ``beginnings`` copied, ``constants`` copied to their module's
+        constant memory unless it holds them, then the launches follow in order. Calls of one module with other
+        constants may be queued by other threads and on other streams."""
         ...

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import Geometry, Variant, scalar_bytes
-from autotune.device.backend import Backend, Launch, Module, Placed
+from autotune.device.backend import Backend, Beginning, Launch, Module, Placed
 from autotune.device.placed import PlacedInput, Shared, Windowed, linear
 from autotune.errors import FamilyError, UnknownName
-from autotune.layout import Order, Stored, handle, restored
+from autotune.layout import POINTER_BYTES, Order, Stored, handle, restored
 
 Made = TypeVar("Made")
 
@@ -46,17 +46,26 @@ class Execution:
     def __post_init__(self) -> None:
         family = self.variant.family
         self._zeroed = family.cleared(self.names)
-        for kernel in family.kernels.values():
-            geometry = self.variant.geometry(kernel, self.names)
-            self._launches.append((kernel.name, geometry, self._arguments(kernel.arguments, self.names)))
+        self._set_launches()
         self._plan = getattr(family.module, "plan", None)
         self._windowed = {name: p for name, p in self.placed.items() if isinstance(p, Windowed)}
-        self._fill_single_windows()
+        self._fill_constants()
+
+    def _set_launches(self) -> None:
+        """The default plan's, with the arrays where they are now."""
+        self._launches = [
+            (
+                kernel.name,
+                self.variant.geometry(kernel, self.names),
+                self._arguments(kernel.arguments, self.names),
+            )
+            for kernel in self.variant.family.kernels.values()
+        ]
 
     def _arguments(self, arguments: tuple[str, ...], names: Mapping[str, Any]) -> list[bytes]:
-        scalars = self.variant.family.scalars
+        number_type = self.variant.family.number_type
         return [
-            scalar_bytes(scalars[name].type, names[name]) if name in scalars else self._argument(name)
+            scalar_bytes(kind, names[name]) if (kind := number_type(name)) else self._argument(name)
             for name in arguments
         ]
 
@@ -64,6 +73,8 @@ class Execution:
         placed = self.placed[name]
         if isinstance(placed, Windowed) and placed.extent in self._at:
             return placed.windows[self._at[placed.extent]].stored.argument(0)
+        if name in self.variant.family.accesses:
+            return placed.argument[:POINTER_BYTES]
         return placed.argument
 
     def _refuse_partial(self, kernel: str) -> None:
@@ -90,6 +101,8 @@ class Execution:
             return
         for name in self._zeroed:
             self.backend.fill(self.placed[name], 0)
+        for name in self.variant.family.beginnings:
+            self.begin(name)
         for kernel, geometry, arguments in self._launches:
             self._refuse_partial(kernel)
             self.backend.launch(self.module, kernel, geometry, arguments)
@@ -98,7 +111,11 @@ class Execution:
     def whole_windows(self) -> dict[str, Windowed] | None:
         """What is in constant memory before the launches and stays there, from memory of the device; None where some of
         it is cut or comes from the host."""
-        if self.constants or any(len(placed.windows) > 1 for placed in self._windowed.values()):
+        if (
+            self.constants
+            or self.variant.family.symbols
+            or any(len(placed.windows) > 1 for placed in self._windowed.values())
+        ):
             return None
         return self._windowed
 
@@ -108,6 +125,7 @@ class Execution:
         if isinstance(held, Windowed):
             placed = self._windowed[name] = replace(held, resident=placed)
         self.placed[name] = placed
+        self._set_launches()
 
     @property
     def fills(self) -> dict[str, Placed]:
@@ -115,11 +133,19 @@ class Execution:
         return {name: self.placed[name] for name in self._zeroed}
 
     @property
+    def beginnings(self) -> tuple[Beginning, ...]:
+        """What the default plan copies before its launches."""
+        return tuple(
+            Beginning(name, self.placed[name], given, self.placed[given])
+            for name, given in self.variant.family.beginnings.items()
+        )
+
+    @property
     def launches(self) -> list[Launch]:
         """The default plan's launches, each argument with the name of its array; what is in constant memory has no
         address to be named for."""
         family = self.variant.family
-        unnamed = {*family.scalars, *self._windowed}
+        unnamed = {*family.scalars, *family.extents, *self._windowed}
         return [
             Launch(
                 self.module,
@@ -170,16 +196,20 @@ class Execution:
     @property
     def uses_constant(self) -> bool:
         """Whether ``prepare`` has something to do, and no other variant of the binary may run meanwhile."""
-        return bool(self.constants or self._windowed)
+        return bool(self.constants or self._windowed or self.variant.family.symbols)
 
     def prepare(self) -> None:
-        """Fill the constant windows again: another variant in the same binary may have used them since."""
+        """Fill constant memory again: another variant in the same binary, or the same one on other data, may have used
+        it since."""
         for stored in self.constants.values():
             self.backend.place(stored, self.module)
-        self._fill_single_windows()
+        self._fill_constants()
 
-    def _fill_single_windows(self) -> None:
-        """An array that fits is there before the plan, as any other array in constant memory."""
+    def _fill_constants(self) -> None:
+        """An array that fits is there before the plan, as any other array in constant memory, and so are the source's
+        own."""
+        for name, symbol in self.variant.family.symbols.items():
+            self.backend.fill_symbol(self.module, symbol, self.placed[name])
         for placed in self._windowed.values():
             if len(placed.windows) == 1:
                 self.backend.fill_window(self.module, placed.resident, 0, placed.windows[0].stored)
@@ -225,11 +255,11 @@ class Execution:
         declared = self.variant.family.kernels[kernel]
         if key not in self._bound:
             names = {**self.names, **scalars}
-            types = self.variant.family.scalars
+            number_type = self.variant.family.number_type
             given = {
-                name: scalar_bytes(types[name].type, names[name])
+                name: scalar_bytes(kind, names[name])
                 for name in declared.arguments
-                if name in types
+                if (kind := number_type(name))
             }
             self._bound[key] = self.variant.geometry(declared, names), given
         geometry, given = self._bound[key]
@@ -272,6 +302,10 @@ class Execution:
     def graphs(self) -> int:
         """How many graphs have been recorded."""
         return len(self._graphs)
+
+    def begin(self, data: str) -> None:
+        """For a family's own plan: make an array a copy of the input that it begins as."""
+        self.backend.copy(self.placed[data], self.placed[self.variant.family.beginnings[data]])
 
     def zero(self, data: str, first: int = 0, count: int | None = None) -> None:
         """For a family's own plan: clear one array, or ``count`` indices of its first extent from ``first``, which has

@@ -151,7 +151,7 @@ class Launcher:
         launches += [
             self._move(n, outputs[n], inward=False) for n, how in self._outward.items() if how == MOVED
         ]
-        return self._lender.bound(self.execution.fills, launches, constants, moves)
+        return self._lender.bound(self.execution.fills, launches, constants, moves, self.execution.beginnings)
 
     def _move(self, name: str, view: Any, *, inward: bool) -> Any:
         placed: Any = linear(self.execution.placed[name])

@@ -5,6 +5,7 @@ layouts, launches and gives arrays back of the kind it was given. Every choice i
 """
 
 import atexit
+import os
 import threading
 import weakref
 from collections.abc import Mapping
@@ -32,14 +33,14 @@ _open: "weakref.WeakSet[TunedKernel]" = weakref.WeakSet()
 
 
 def load(
-    family: str | Path,
+    family: str | os.PathLike[str],
     device: str | None = None,
     policies: str | Path | None = None,
     cache: str | Path | None = None,
     accuracy: Mapping[str, Any] | None = None,
     objective: str = "kernel",
 ) -> "TunedKernel":
-    """The tuned kernel of a family (a name, or a folder with a family.yaml).
+    """The tuned kernel of a family (a name, a folder with a family.yaml, or an ``autotune.Kernel``).
 
     ``device`` is cpu, cuda or cuda:N, and nothing else runs then. None takes the first GPU, and the cpu for inputs that
     it is faster for, or where there is no GPU that works, with a warning that says so. ``policies`` names the folder

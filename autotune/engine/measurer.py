@@ -18,6 +18,8 @@ from autotune.compile import Variant
 from autotune.declaration import Configuration, Family, Inputs, Workload, single_presets
 from autotune.device import Backend, Execution, LaunchError, Resident, Watch, watch
 from autotune.engine.messages import (
+    Compare,
+    Compared,
     Job,
     Prove,
     Proved,
@@ -224,6 +226,36 @@ class Measurer:
             self._verifier.mend(execution)
         wrong = {c: self._verifier.run(executions[c], self.workload.cold, AGAIN)[0] for c in samples}
         return Retimed(samples, {**wrong, **checks.wrong})
+
+    def compared(self, request: Compare) -> Compared:
+        """The baseline, which is proved as any configuration is, in turn with others. Raises LaunchError."""
+        family = self.family.baseline
+        assert family is not None
+        variant = Variant.of(family, family.space.control, self.inputs.options)
+        resident = Resident(self.backend, self.inputs, guard=GUARD_BYTES)
+        verifier = Verifier(self.backend, family, self.expected)
+        try:
+            baseline = resident.execution(variant, self.backend.load(request.compiled))
+            reason, first_ms = verifier.run(baseline, self.workload.cold)
+            if reason:
+                return Compared(None, {}, reason)
+            executions: dict[Configuration | None, Execution] = {None: baseline}
+            for job in request.jobs:
+                executions[job.configuration] = self._execution(job, self._resident)
+            samples = interleave(
+                self.backend,
+                {key: execution.run for key, execution in executions.items()},
+                self.protocol,
+                cold=self.workload.cold,
+                before={key: execution.prepare for key, execution in executions.items()},
+                estimate_ms=request.estimate_ms + first_ms,
+                watch=self._watch,
+            )
+            reason = verifier.left(baseline)
+            return Compared(None if reason else samples.pop(None), samples, reason)
+        finally:
+            verifier.close()
+            resident.close()
 
     def proved(self, request: Prove, ragged: Callable[[RaggedSize], Proof]) -> Proved:
         """Whether the configuration is right for a size that the study was not swept on; ``ragged`` gives its inputs

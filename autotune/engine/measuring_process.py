@@ -12,6 +12,7 @@ from autotune.declaration import read_arrays, write_arrays
 from autotune.device import Backend, LaunchError
 from autotune.engine.measurer import Measurer
 from autotune.engine.messages import (
+    Compare,
     Job,
     Opened,
     Prove,
@@ -61,7 +62,7 @@ def _work(pipe: Connection, backend: Backend) -> None:
                 tried = measurer.tried(request, lambda: pipe.send(Sign.PLACED))
                 answer = replace(tried, seconds={**tried.seconds, "wait": wait_s})
             else:
-                answer = _answer(request, measurer)
+                answer = _answer(request, measurer, backend)
             pipe.send(answer)
             content = answer.content if isinstance(answer, Answer) else answer
             if isinstance(content, Tried | Proved) and content.lost:
@@ -77,9 +78,9 @@ def _measurer(setting: Setting, backend: Backend) -> Measurer:
     return Measurer(backend, family, setting.workload, inputs, outputs, setting.protocol)
 
 
-def _answer(request: Request, measurer: Measurer | None) -> Answer | Refused:
+def _answer(request: Request, measurer: Measurer | None, backend: Backend) -> Answer | Refused:
     try:
-        return Answer(_content(request, measurer))
+        return Answer(_content(request, measurer, backend))
     except LaunchError as problem:
         return Refused(str(problem))
     except AutotuneError:
@@ -88,15 +89,15 @@ def _answer(request: Request, measurer: Measurer | None) -> Answer | Refused:
         return Refused(f"{type(problem).__name__}: {problem}")
 
 
-def _content(request: Request, measurer: Measurer | None) -> Any:
+def _content(request: Request, measurer: Measurer | None, backend: Backend) -> Any:
     match request:
         case Reference(setting, cache):
             family, inputs = given(setting)
-            outputs, elapsed_ms = expected_outputs(family, inputs, cache)
+            outputs, elapsed_ms = expected_outputs(family, inputs, cache, backend)
             write_arrays(setting.arrays, "expected", outputs)
             return elapsed_ms
         case Ragged():
-            return _ragged(request)
+            return _ragged(request, backend)
     assert measurer, "a setting comes before"
     match request:
         case Prove(setting):
@@ -104,16 +105,18 @@ def _content(request: Request, measurer: Measurer | None) -> Any:
             return measurer.proved(request, lambda size: given_ragged(setting, family, size))
         case Retime():
             return measurer.retimed(request)
+        case Compare():
+            return measurer.compared(request)
         case _:
             return measurer.described()
 
 
-def _ragged(request: Ragged) -> RaggedSizes:
+def _ragged(request: Ragged, backend: Backend) -> RaggedSizes:
     """The ragged inputs and their expected outputs, as files for every measuring process."""
     setting = request.setting
     family, inputs = given(setting)
     sizes, proofs = ragged_proofs(
-        family, setting.workload, inputs, request.root, request.steps, request.cache
+        family, setting.workload, inputs, request.root, request.steps, request.cache, backend
     )
     for size, (made, outputs) in zip(sizes.sizes, proofs, strict=True):
         write_ragged(setting.arrays, size.number, made, outputs)

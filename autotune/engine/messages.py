@@ -1,9 +1,10 @@
 """What is asked of a measuring process, and what it answers: values that are sent through its pipe.
 
     -> Opened    Setting -> Sign.SET    Job -> Sign.PLACED, Tried, Job -> Sign.PLACED, Tried, …
-    Reference -> milliseconds    Retime -> Retimed    Describe -> dict    Ragged -> RaggedSizes    Prove -> Proved
+    Reference -> milliseconds    Retime -> Retimed    Compare -> Compared
+    Describe -> dict    Ragged -> RaggedSizes    Prove -> Proved
 
-The last line's come in an Answer, or there is a Refused; like every process it may say Warned and Failure.
+The last lines' come in an Answer, or there is a Refused; like every process it may say Warned and Failure.
 """
 
 import math
@@ -100,6 +101,25 @@ class Retimed:
 
 
 @dataclass(frozen=True)
+class Compare:
+    """Asks for the time of the family's baseline, which ``compiled`` is, in turn with that of configurations.
+    ``estimate_ms`` is what one sample of those takes together."""
+
+    compiled: Compiled
+    jobs: tuple[Job, ...]
+    estimate_ms: float
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Samples of the baseline, and of the configurations it was timed beside; or why it has none."""
+
+    baseline: Samples | None
+    beside: Mapping[Configuration, Samples]
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class Ragged:
     """Asks for inputs of ragged sizes near those of a Setting, with their expected outputs, as files in its ``arrays``;
     answered by RaggedSizes. ``root`` is the data folder, ``cache`` the compile cache's, ``steps`` as in
@@ -153,7 +173,7 @@ class Describe:
 
 
 # What has one answer, with no job in hand.
-Request = Reference | Retime | Describe | Ragged | Prove
+Request = Reference | Retime | Compare | Describe | Ragged | Prove
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from autotune.compile import Variant
 from autotune.declaration import Family, Inputs, Workload, bind
+from autotune.device import Backend
 from autotune.engine.messages import RaggedSize, RaggedSizes
 from autotune.errors import AutotuneError, WorkloadError, cause
 from autotune.layout import Data
@@ -36,6 +37,7 @@ def ragged_proofs(
     root: Path,
     steps: Mapping[str, Sequence[int]],
     cache: Path,
+    backend: Backend | None = None,
 ) -> tuple[RaggedSizes, list[tuple[Inputs, dict[str, NDArray[Any]]]]]:
     """The ragged inputs with their expected outputs. A size for which the family's Python or reference has no answer
     is left out; never raises for one."""
@@ -45,7 +47,7 @@ def ragged_proofs(
     try:
         for made in islice(ragged_inputs(family, workload, inputs, root, steps), _MOST):
             try:
-                outputs, _ = expected_outputs(family, made, cache)
+                outputs, _ = expected_outputs(family, made, cache, backend)
             except Exception as problem:  # noqa: BLE001 - whatever a reference raises for such a size
                 why_not = f"the reference has no answer for {size_text(told(family, made))}: {cause(problem)}"
                 continue
@@ -191,7 +193,7 @@ def _following(family: Family, inputs: Inputs, sizes: Sizes) -> Sizes:
     known: Sizes = {**inputs.sizes, **sizes}
     for extent, value in family.extents.items():
         if value is not None and value.names:
-            known[extent] = value.integer({**inputs.scalars, **known})
+            known[extent] = value.integer({**inputs.options, **inputs.scalars, **known})
     return known
 
 

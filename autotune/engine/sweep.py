@@ -29,6 +29,7 @@ from autotune.declaration import (
     shared_arrays,
 )
 from autotune.device import LaunchError
+from autotune.engine.comparison import compared, digest
 from autotune.engine.finalists import Finalists, fingerprint
 from autotune.engine.jobs import JobCompiler, Proposals
 from autotune.engine.messages import Describe, Reference, Setting
@@ -38,7 +39,7 @@ from autotune.engine.trials import Trials
 from autotune.engine.worker import Made, Worker
 from autotune.files import data_root
 from autotune.measure import PROOF_VERSION, Protocol
-from autotune.record import Provenance, Store, Study, StudyStore, Trial, header, time_ms
+from autotune.record import Baseline, Provenance, Store, Study, StudyStore, Trial, header, time_ms
 from autotune.search import Search, Strategy
 
 _ASKED = 4  # configurations asked of a search at a time, for each worker
@@ -168,7 +169,7 @@ class Sweep:
         if self.configurations is None or again or self.retime:  # of what is not listed, nobody knows
             return True
         is_new = any(c not in self._known for c in (*self._beside, *self.configurations))
-        return is_new or self._are_finalists_due()
+        return is_new or self._are_finalists_due() or self._is_baseline_due()
 
     def _work(self, again: Mapping[Configuration, Trial], told: dict[str, Any]) -> None:
         """``told`` is added to: it holds what is known when this ends early, too."""
@@ -177,6 +178,7 @@ class Sweep:
             told |= self._described()
             self._try(again)
             told |= self._finalists()
+            told |= self._compared()
             told |= self._described()
 
     # -- before the first configuration -------------------------------------------------------------------
@@ -281,7 +283,33 @@ class Sweep:
         if prover.sizes is not None:
             told = [dict(size.told) for size in prover.sizes.sizes]
             about["proof"] = {"version": PROOF_VERSION, "sizes": told, "why_not": prover.sizes.why_not}
+            if against := self.family.reference_configuration:
+                about["proof"]["against"] = against
         return about
+
+    def _compared(self) -> dict[str, Any]:
+        """The family's baseline beside what was found: what the study's description says of that."""
+        if (baseline := self.family.baseline) is None:
+            return {}
+        mark = time.perf_counter()
+        worker = next(worker for worker in self.workers if not worker.lost)
+        found = compared(
+            baseline,
+            self.inputs,
+            worker,
+            self._compiler,
+            self.cache,
+            self._selected(),
+            self.family.space.control,
+        )
+        self.phases["baseline"] += time.perf_counter() - mark
+        return {"baseline": found.to_dict()}
+
+    def _is_baseline_due(self) -> bool:
+        """Whether the baseline is another than the one that was timed."""
+        baseline = self.family.baseline
+        known = Baseline.of(self._record.about().baseline)
+        return baseline is not None and (known is None or known.digest != digest(baseline))
 
     def _described(self) -> dict[str, Any]:
         """What the first device says of itself now; nothing after a lost context."""

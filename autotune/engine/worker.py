@@ -6,7 +6,18 @@ from typing import Any, Protocol
 
 from autotune.compile import CompileFailure, Toolchain
 from autotune.declaration import Configuration, Family, Inputs
-from autotune.engine.messages import Describe, Died, Job, Prove, Ragged, Reference, Retime, Setting, Tried
+from autotune.engine.messages import (
+    Compare,
+    Describe,
+    Died,
+    Job,
+    Prove,
+    Ragged,
+    Reference,
+    Retime,
+    Setting,
+    Tried,
+)
 from autotune.hardware import Device
 
 # A configuration with what the compiler made of it.
@@ -52,7 +63,7 @@ class Worker(Protocol):
         """The jobs that a lost worker has not tried."""
         ...
 
-    def ask(self, request: Retime | Describe | Ragged | Prove, trials: float) -> Any:
+    def ask(self, request: Retime | Compare | Describe | Ragged | Prove, trials: float) -> Any:
         """The answer, with no job in hand. Raises LaunchError when there is none in the time of so many ``trials``:
         Ended where the process ended over it."""
         ...

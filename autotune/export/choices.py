@@ -160,6 +160,7 @@ def _needs_no_python(family: Family) -> None:
             "passes, sizes that one kernel computes for the next), and that is Python; what is exported launches every "
             "kernel once"
         )
+    _is_made_of_templates(family)
     for data in family.data.values():
         if data.of:
             raise FamilyError(
@@ -170,6 +171,33 @@ def _needs_no_python(family: Family) -> None:
         for name in kernel.arguments:
             if name in family.data and len(family.data[name].shape) > 8:
                 raise FamilyError(f"family {family.name} cannot be exported: {name} has more than 8 axes")
+
+
+def _is_made_of_templates(family: Family) -> None:
+    """Raise FamilyError for what cannot stand beside another configuration in one program, or is not told it."""
+    where = f"family {family.name} cannot be exported:"
+    if family.is_plain:
+        raise FamilyError(
+            f"{where} its choices are macros, and an export holds several configurations of one source. The source "
+            f"needs no export: `autotune show {family.folder} CONFIGURATION` prints the #defines to put ahead of it"
+        )
+    for name in family.symbols:
+        raise FamilyError(
+            f"{where} {name} is filled into a symbol of its source, which all configurations share"
+        )
+    for name in family.beginnings:
+        raise FamilyError(f"{where} {name} begins as a copy of an input, and an export makes no copies")
+    for kernel in family.kernels.values():
+        if kernel.template:
+            raise FamilyError(
+                f"{where} kernel {kernel.name} names its own template arguments; leave out template:"
+            )
+    for policy in family.space.policies:
+        if policy.adds is not None:
+            raise FamilyError(
+                f"{where} policy {policy.name} chooses compile options, and an export is compiled with the same ones "
+                "for all configurations: put the options that win into compile_options"
+            )
 
 
 def _usable(family: Family, values: Mapping[str, Any]) -> tuple[Configuration | None, str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from autotune.compile import Variant
+from autotune.compile import Variant, element_type
 from autotune.declaration import Expression, Family, Value
 from autotune.errors import FamilyError
 from autotune.export.choices import Choices, Winner, identifier
@@ -294,11 +294,14 @@ def _kernel(family: Family, name: str) -> dict[str, Any]:
     places = {data: i for i, data in enumerate(family.data)}
 
     def argument(item: str) -> str:
+        if item in places and item in family.accesses:
+            kind = element_type(family.data[item])
+            return f"reinterpret_cast<{kind}*>(arrays[{places[item]}]->handle())"
         if item in places:
             return (
                 f"accessor<typename Policy::{item}>(rooms[{places[item]}], arrays[{places[item]}]->handle())"
             )
-        return f"static_cast<{SCALAR_TYPES[family.scalars[item].type]}>(v.{identifier(item)})"
+        return f"static_cast<{SCALAR_TYPES[family.number_type(item)]}>(v.{identifier(item)})"
 
     kernel = family.kernels[name]
     return {

@@ -3,12 +3,13 @@
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field, canonical, check_links, check_numbers
 from autotune.layout.bit_packing import packing
 from autotune.layout.digest import layouts_digest
-from autotune.layout.layout import Bytes, Layout, Stored, check_value, handle, slack
+from autotune.layout.layout import POINTER_BYTES, Bytes, Layout, Stored, check_value, handle, slack
 from autotune.layout.order import Order, merged, reordered, restored
 from autotune.layout.view import view_refusal, view_room
 from autotune.layout.window import Window, constant_places, cut, shape_at_once, steps
 
 __all__ = [
+    "POINTER_BYTES",
     "SCALAR_TYPES",
     "Bytes",
     "Data",

@@ -21,9 +21,12 @@ from autotune.layout.bit_packing import PACKINGS, Packing
 Bytes = NDArray[np.uint8]
 
 
+POINTER_BYTES = 8  # which an accessor begins with
+
+
 def handle(argument: bytes) -> int:
     """The handle that an accessor begins with, as ``Stored.argument`` was given it: an address, or a texture's."""
-    return int.from_bytes(argument[:8], "little")
+    return int.from_bytes(argument[:POINTER_BYTES], "little")
 
 
 @dataclass(frozen=True)

@@ -16,18 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune import __version__
-from autotune.compile import Cache, is_trusted, put_file
+from autotune.compile import Cache, Variant, is_trusted, put_file
 from autotune.declaration import Family, Inputs
-from autotune.errors import FamilyError, WorkloadError
+from autotune.device import Backend, Resident, compiled_module
+from autotune.errors import CompilerError, DeviceError, FamilyError, WorkloadError
 from autotune.layout import Data, check_numbers, layouts_digest
+from autotune.measure.verify import GUARD_BYTES, PATTERNS, Verifier, difference
 
 _KEEP_BYTES = 64 << 20  # a larger reference is made again: reading it back is no faster
 
 
 def expected_outputs(
-    family: Family, inputs: Inputs, cache_root: Path
+    family: Family, inputs: Inputs, cache_root: Path, backend: Backend | None = None
 ) -> tuple[dict[str, NDArray[Any]], float]:
-    """(canonical outputs by name, milliseconds the reference took when it was computed).
+    """(canonical outputs by name, milliseconds the reference took when it was computed). Where a configuration is the
+    reference and the host compiler cannot make it, it runs on ``backend``.
 
     Raises FamilyError when the reference does not give what the family declares.
     """
@@ -40,10 +43,7 @@ def expected_outputs(
         made = reference(dict(inputs.arrays), {**inputs.options, **inputs.scalars})
         outputs = _checked(family, inputs, made)
     elif family.reference:
-        from autotune.device import CpuBackend, run_once
-
-        configuration = family.space.configuration(family.reference)
-        outputs = run_once(family, configuration, inputs, CpuBackend(), Cache(cache_root))
+        outputs = _of_configuration(family, inputs, Cache(cache_root), backend)
     else:
         raise FamilyError(
             f"family {family.name} has no reference: write reference(inputs, options) in family.py, or name a "
@@ -56,6 +56,52 @@ def expected_outputs(
     return outputs, elapsed_ms
 
 
+def _of_configuration(
+    family: Family, inputs: Inputs, cache: Cache, backend: Backend | None
+) -> dict[str, NDArray[Any]]:
+    from autotune.device import CpuBackend
+
+    try:
+        return _run(family, inputs, CpuBackend(), cache)
+    except CompilerError:
+        if backend is None or backend.device.kind == "cpu":
+            raise
+        return _run(family, inputs, backend, cache)
+
+
+def _run(family: Family, inputs: Inputs, backend: Backend, cache: Cache) -> dict[str, NDArray[Any]]:
+    """The outputs of the configuration that is the reference. What it does wrong by itself is nobody's reference:
+    raises FamilyError when it writes outside of an array or to an input, or when it gives something else once other
+    content is in the outputs before."""
+    configuration = family.space.configuration(family.reference)
+    variant, names = Variant.of(family, configuration, inputs.options), inputs.names(configuration)
+    where = f"family {family.name}: its reference, {family.reference},"
+    if reason := variant.exclusion(names, backend.device.limits):
+        raise DeviceError(f"{where} cannot run here: {reason}")
+    module = compiled_module(backend, cache, variant)
+    with backend.current():
+        resident, verifier = Resident(backend, inputs, guard=GUARD_BYTES), Verifier(backend, family, {})
+        try:
+            execution = resident.execution(variant, module)
+            found = []
+            for byte in PATTERNS:
+                reason, outputs = verifier.made(execution, byte)
+                if reason:
+                    raise FamilyError(f"{where} {reason}")
+                found.append(outputs)
+        finally:
+            resident.close()
+    first, second = found
+    for name, expected in first.items():
+        if reason := difference(name, second[name], expected, *family.tolerance(names)):
+            raise FamilyError(
+                f"{where} gives another result when other content is in its outputs before, or its blocks run in "
+                f"another order: {reason}. Where it leaves elements out, or adds to them, declare zero: '1' for "
+                f"{name}; else mend the kernel, or widen the tolerance"
+            )
+    return first
+
+
 def _key(family: Family, inputs: Inputs) -> str:
     """sha256 over all that decides the outputs: the whole declaration, the C++, the Python behind ``family.py``, the
     inputs, and what computes: numpy, or the configuration and the compiler of the cpu device."""
@@ -64,10 +110,17 @@ def _key(family: Family, inputs: Inputs) -> str:
         platform.python_version(), __version__,
     ]  # fmt: skip
     if getattr(family.module, "reference", None) is None and family.reference:
-        from autotune.compile import HostCxx, find_compiler
-
-        parts += [family.space.configuration(family.reference).id, HostCxx(find_compiler()).identity]
+        parts += [family.space.configuration(family.reference).id, _host_compiler()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _host_compiler() -> str:
+    from autotune.compile import HostCxx, find_compiler
+
+    try:
+        return HostCxx(find_compiler()).identity
+    except CompilerError:
+        return "no host compiler"
 
 
 def _kept(

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from autotune import lazy
+from autotune.record.baseline import Baseline
 from autotune.record.decision import (
     MOST,
     OBJECTIVES,
@@ -16,6 +17,7 @@ from autotune.record.decision import (
     cheapest,
     close_to_winner,
     cost_ms,
+    decide,
     decide_classes,
     fastest_first,
     margin,
@@ -59,6 +61,7 @@ __all__ = [
     "OBJECTIVES",
     "STATES",
     "TIE",
+    "Baseline",
     "BreakEven",
     "Decision",
     "Importance",
@@ -81,6 +84,7 @@ __all__ = [
     "contributions",
     "cost_ms",
     "coverage",
+    "decide",
     "decide_classes",
     "effects_frame",
     "every_effect",

@@ -16,7 +16,8 @@ class Provenance:
     ``throttle_reasons`` is NVML's bit mask. ``searched`` says how much was tried (tried, of, space, by, seed,
     budget), ``beside`` what was tried with the selection and is part of none that the record holds, ``finalists``
     which were chosen (``finalists.fingerprint``), ``retime_ratio`` the median of their second time over their
-    first, ``proof`` what winners were proved on (version, ragged sizes, why there are none), ``sanitized`` what
+    first, ``proof`` what winners were proved on (version, ragged sizes, why there are none, against which
+    configuration), ``baseline`` what the family is held against (see ``baseline.Baseline``), ``sanitized`` what
     compute-sanitizer saw (by, configurations), ``counters`` hardware counters by configuration's id and kernel,
     ``phases_s`` wall seconds by phase, ``lost`` why a sweep ended early. ``more`` is what the device, or another
     version of autotune, said besides.
@@ -58,6 +59,7 @@ class Provenance:
     finalists: str = ""
     retime_ratio: float | None = None
     proof: Mapping[str, Any] = field(default_factory=dict)
+    baseline: Mapping[str, Any] = field(default_factory=dict)
     searched: Mapping[str, Any] = field(default_factory=dict)
     beside: tuple[str, ...] | None = None
     idle_policies: tuple[str, ...] | None = None

@@ -10,6 +10,7 @@ import pandas as pd
 from autotune.declaration import Configuration
 from autotune.files import clean, csv_text, write_text
 from autotune.record import (
+    Baseline,
     Decision,
     Study,
     Timed,
@@ -27,8 +28,8 @@ SUMMARY: Mapping[str, str] = MappingProxyType(
         "family": "kernel family",
         "workload": "workload",
         "device": "device, as in the names of policy files",
-        "role": "winner, runner-up, control, a preset's name, or minimax: the one choice for all workloads",
-        "configuration": "id of the configuration",
+        "role": "winner, runner-up, control, a preset's name, minimax (the one choice for all workloads), or baseline",
+        "configuration": "id of the configuration; of the baseline, its source and kernel",
         "state": "as in results.csv; not_tried when the sweep did not come to it",
         "time_ms": "time to rank by",
         "spread_relative": "half-width of the median's 95 % interval over the median",
@@ -86,6 +87,8 @@ def summary_frame(studies: Iterable[Study]) -> pd.DataFrame:
             decision = study.decision
             roles = study.roles(decision, common.configuration if common else None)
             rows += [_summary(study, decision, *one) for one in roles.items()]
+            if baseline := Baseline.of(study.about.baseline):
+                rows.append(_baseline(study, baseline))
     frame = pd.DataFrame(rows, columns=list(SUMMARY))
     for column in ("registers", "footprint_bytes"):
         frame[column] = frame[column].astype("Int64")
@@ -115,6 +118,25 @@ def _summary(
             "occupancy": trial.occupancy,
             "footprint_bytes": trial.measurement.footprint_bytes,
             "once_ms": once_ms(trial),
+        }
+    return row
+
+
+def _baseline(study: Study, baseline: Baseline) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "family": clean(study.family), "workload": clean(study.workload), "device": clean(study.device),
+        "role": "baseline", "configuration": clean(f"{baseline.source}:{baseline.kernel}"),
+        "identity": study.identity, "trials": len(study.trials),
+        "measured": study.states().get("measured", 0),
+        "state": "measured" if baseline.median_ms else clean(f"not_tried: {baseline.cause}"),
+        "in_tie_set": False,
+    }  # fmt: skip
+    if baseline.median_ms:
+        row |= {
+            "time_ms": baseline.median_ms,
+            "spread_relative": baseline.spread,
+            "time_over_winner": baseline.over_winner or None,
+            "registers": baseline.registers,
         }
     return row
 

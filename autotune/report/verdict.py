@@ -17,6 +17,7 @@ from autotune.record import (
     MOST,
     STATES,
     TIE,
+    Baseline,
     Decision,
     Margin,
     Study,
@@ -206,11 +207,21 @@ def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> V
         Card("time_ms", "time of one call", time_ms(winner), units.duration(time_ms(winner)),
              f"{units.spread(winner.measurement.spread)} over {winner.measurement.samples:,} samples"),
         *others,
+        *_over_baseline(study),
         Card("tie_set", "in the tie set", ties, units.count(ties), "within noise of the best, with it"),
         *_rates(study, winner),
         counts,
     )  # fmt: skip
     return Verdict("Winner", cards, tuple(_sentences(decision)), tuple(warnings))
+
+
+def _over_baseline(study: Study) -> Iterable[Card]:
+    baseline = Baseline.of(study.about.baseline)
+    if baseline and baseline.over_winner:
+        ratio = baseline.over_winner
+        told = f"{units.duration(baseline.median_ms)} {units.spread(baseline.spread)}"
+        about = f"{baseline.kernel} in {baseline.source}, timed in turn with the winner"
+        yield Card("margin_over_baseline", "margin over the baseline", ratio, _times(ratio), told, about)
 
 
 def ladder(
@@ -249,6 +260,14 @@ def ladder(
         rows.append((label, ms, trial.measurement.spread, ms / best, *rates, None, configuration))
         role = "winner" if "winner" in known else "control" if "control" in known else "preset"
         entries.append(Bar(label, label, ms, role, f"{units.duration(ms)}  ({units.ratio(ms / best)})"))
+    baseline = Baseline.of(study.about.baseline)
+    if baseline and baseline.median_ms:
+        ms, told = baseline.median_ms, f"{baseline.kernel} in {baseline.source}"
+        rates = [_rate(study, name, ms) for name in ("operations", "bytes")]
+        rows.append((f"baseline: {told}", ms, baseline.spread, ms / best, *rates, None, None))
+        entries.append(
+            Bar("baseline", "baseline", ms, "preset", f"{units.duration(ms)}  ({units.ratio(ms / best)})")
+        )
     table = without_empty(
         Table("presets", "Presets in declared order, then the runner-up and the winner", columns, tuple(rows))
     )
@@ -349,6 +368,7 @@ def _warnings(
         yield f"{told[0].upper()}{told[1:]}."
     if told := moved(study.trials):
         yield f"{told[0].upper()}{told[1:]}."
+    yield from _beside(study)
     if study.about.interrupted:
         yield "The sweep was interrupted: configurations that it did not reach are missing."
     if (study.about.throttle_reasons or 0) & POWER_OR_HEAT:
@@ -377,6 +397,15 @@ def _warnings(
         yield f"{note} ({n:,} {'configuration' if n == 1 else 'configurations'})"
     if len(kinds_of_note) > _NOTES:
         yield f"{len(kinds_of_note) - _NOTES:,} more kinds of remark are in the last table."
+
+
+def _beside(study: Study) -> Iterable[str]:
+    """Of what the configurations are compared with."""
+    if against := study.about.proof.get("against"):
+        yield f"Right means: as {against} has it. No reference of another kind said what is right."
+    baseline = Baseline.of(study.about.baseline)
+    if baseline and baseline.reason:
+        yield f"The baseline {baseline.kernel} was not timed: {baseline.cause}"
 
 
 def _flat(value: object) -> str:

@@ -3,11 +3,13 @@
 from pathlib import Path
 
 import pytest
+from plain import blur, workload
 
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.declaration.family import Family
 from autotune.declaration.workload import Workload
+from autotune.engine.ragged import ragged_proofs
 from autotune.measure.reference import expected_outputs
 
 ROOT = Path(__file__).parents[2]
@@ -41,3 +43,13 @@ def test_ragged_inputs_of_a_workload(family: Family, name: str, tmp_path: Path) 
         expected_outputs(family, inputs, tmp_path)
         assert sum(array.size for array in inputs.arrays.values()) < 1_000_000
     assert len(digests) == len(sets)
+
+
+def test_extents_that_read_an_option_follow(tmp_path: Path, compile_cache: str) -> None:
+    kernel, given = blur(), workload(tmp_path, "blur", **{"in": (100,), "weights": (7,)})
+    given.write_text(f"{given.read_text()}options: {{RADIUS: 3}}\n")
+    loaded = workloads.load_workload(kernel.family, given)
+    inputs = workloads.prepare(kernel.family, loaded, tmp_path)
+    sizes, _ = ragged_proofs(kernel.family, loaded, inputs, tmp_path, {"n": [32]}, Path(compile_cache))
+    assert [size.sizes["taps"] for size in sizes.sizes] == [7] * len(sizes.sizes)
+    assert {size.sizes["n"] for size in sizes.sizes} >= {1, 7, 31, 33}

@@ -178,6 +178,12 @@ class FakeBackend:
     def fill(self, placed: Any, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
         placed.buffer[begin : None if nbytes is None else begin + nbytes] = byte
 
+    def copy(self, placed: Any, source: Any) -> None:
+        placed.buffer[:] = source.buffer[: placed.buffer.size]
+
+    def fill_symbol(self, module: Any, symbol: str, placed: Any) -> None:
+        """There is nothing that would read it."""
+
     def fill_guards(self, placed: Any, byte: int) -> None:
         for guard in placed.guards:
             guard[:] = byte

@@ -16,7 +16,7 @@ import pytest
 from fakes import FAMILY, write_family
 
 import autotune
-from autotune.device.backend import Constant, Launch, LaunchError, Lender
+from autotune.device.backend import Beginning, Constant, Launch, LaunchError, Lender
 from autotune.device.cpu.backend import CpuBackend, CpuPlaced
 from autotune.device.cuda.calls import ConstantWindow
 from autotune.dispatch import placement
@@ -140,8 +140,9 @@ class Placed(CpuPlaced):
 class Call:
     def __init__(
         self, gpu: "Gpu", fills: Mapping[str, Any], launches: Sequence[Launch],
-        constants: Sequence[Constant], moves: Sequence[Launch],
+        constants: Sequence[Constant], moves: Sequence[Launch], beginnings: Sequence[Beginning] = (),
     ) -> None:  # fmt: skip
+        self.beginnings = beginnings
         self.gpu, self.fills, self.launches, self.moves = gpu, dict(fills), launches, moves
         self.at: dict[str, bytes] = {}
         self.constants = constants
@@ -156,6 +157,12 @@ class Call:
             at = int.from_bytes(self.at.get(name, placed.argument[:8]), "little")
             self.gpu.fill(self.gpu.borrow(placed.stored, at), 0)
         self._launch(self.moves)
+        for each in self.beginnings:
+            assert isinstance(each.placed, Placed) and isinstance(each.source, Placed)
+            target = int.from_bytes(self.at.get(each.name, each.placed.argument[:8]), "little")
+            begin = int.from_bytes(self.at.get(each.source_name, each.source.argument[:8]), "little")
+            room = self.gpu.borrow(each.placed.stored, target)
+            self.gpu.copy(room, self.gpu.borrow(each.source.stored, begin))
         if not self.constants:
             self._launch(self.launches)
             return
@@ -234,10 +241,10 @@ class Gpu(CpuBackend):
 
     def bound(
         self, fills: Mapping[str, Any], launches: Sequence[Launch],
-        constants: Sequence[Constant] = (), moves: Sequence[Launch] = (),
+        constants: Sequence[Constant] = (), moves: Sequence[Launch] = (), beginnings: Sequence[Beginning] = (),
     ) -> Call:  # fmt: skip
         self.seen.append("bound")
-        return Call(self, fills, launches, constants, moves)
+        return Call(self, fills, launches, constants, moves, beginnings)
 
     def launch(self, *arguments: Any) -> None:
         if self.failing:

@@ -153,13 +153,13 @@ MISTAKES: list[Mistake] = [
         "a text with a comma and without quotes",
         YAML, "doc: threads of a block}", "doc: threads of a block, in x}",
         "declaration", True, "block_size: {values",
-        ["unknown key 'in x'; a text with a comma needs quotes (allowed: constant, data,"],
+        ["unknown key 'in x'; a text with a comma needs quotes (allowed: compile_option, constant, data,"],
     ),
     (
         "such a text where a value has two forms",
         YAML, "  fields: numbers in one item", "  fields: {value: 16, doc: numbers in one item, side by side}",
         "declaration", True, "fields:",
-        ["unknown key 'side by side'; a text with a comma needs quotes (allowed: doc, value)"],
+        ["unknown key 'side by side'; a text with a comma needs quotes (allowed: doc, type, value)"],
     ),
     (
         "a number for an extent",

@@ -11,6 +11,7 @@ from autotune.declaration import Family, Inputs
 from autotune.device import Backend, LaunchError
 from autotune.engine.measurer import Measurer, Proof
 from autotune.engine.messages import (
+    Compare,
     Describe,
     Died,
     Job,
@@ -83,13 +84,15 @@ class LocalWorker:
         jobs, self._jobs = list(self._jobs), deque()
         return jobs
 
-    def ask(self, request: Retime | Describe | Ragged | Prove, trials: float) -> Any:
+    def ask(self, request: Retime | Compare | Describe | Ragged | Prove, trials: float) -> Any:
         if self.lost:
             raise LaunchError(self.lost)
         assert self._measurer
         match request:
             case Retime():
                 return self._measurer.retimed(request)
+            case Compare():
+                return self._measurer.compared(request)
             case Ragged():
                 family, workload = self._measurer.family, request.setting.workload
                 sizes, self._ragged = ragged_proofs(

@@ -22,7 +22,7 @@ def check_declaration(declared: Declared) -> Iterator[Finding]:
             yield from _layout_policy(declared, name, policy)
             if policy["layout"] == "order":
                 yield from _orders(declared, name, policy)
-        if not policy.get("layout") or policy.get("constant"):
+        if policy.get("constant") or not (policy.get("layout") or policy.get("compile_option")):
             yield from _plain_policy(declared, name)
     yield from _dims(declared)
     yield from _blocks(declared)
@@ -34,18 +34,21 @@ def check_declaration(declared: Declared) -> Iterator[Finding]:
 
 
 def _data(declared: Declared) -> Iterator[Finding]:
-    known = [*declared.data, *declared.content.get("scalars", {})]
+    known = [*declared.data, *declared.numbers]
     for kernel, value in declared.kernels.items():
         for i, name in enumerate(value["arguments"]):
             if name not in known:
                 yield declared.found(
                     "undeclared-data",
-                    f"kernel {kernel} takes {name!r}, which is neither data nor a scalar{suggestion(name, known)} "
+                    f"kernel {kernel} takes {name!r}, which is neither data nor a number{suggestion(name, known)} "
                     f"(declared: {', '.join(known)}); declare it under data or scalars, or correct the name",
                     "kernels", kernel, "arguments", i,
                 )  # fmt: skip
+    begun = {value.get("begins_as") for value in declared.data.values()}
     for name, value in declared.data.items():
         planned = "plan" in declared.defined and re.search(rf"""["']{name}["']""", declared.python)
+        if name in begun or declared.access(name) == "symbol":
+            continue
         if name not in declared.taken and not planned:
             role = value["role"]
             yield declared.found(
@@ -58,20 +61,27 @@ def _data(declared: Declared) -> Iterator[Finding]:
 
 def _plain_policy(declared: Declared, name: str) -> Iterator[Finding]:
     """Read by a source, by a launch or a clearing, or named in a string of the family's Python (a plan may read it)."""
-    if any(re.search(rf"::\s*{name}\b", source.code) for source in declared.sources):
+    said = rf"\b{name}\b" if declared.is_plain else rf"::\s*{name}\b"
+    if any(re.search(said, source.code) for source in declared.sources):
         return
     read = [value.get("zero", "") for value in declared.data.values()]
     for kernel in declared.kernels.values():
-        read += [*kernel["grid"], *kernel["block"], kernel.get("shared_bytes", "")]
+        read += [
+            *kernel["grid"],
+            *kernel["block"],
+            kernel.get("shared_bytes", ""),
+            *kernel.get("template", ()),
+        ]
     if any(re.search(rf"\b{name}\b", str(text)) for text in read):
         return
     if re.search(rf"""["']{name}["']""", declared.python):
         return
     files = ", ".join(source.path.name for source in declared.sources)
+    called = name if declared.is_plain else f"Policy::{name}"
     yield declared.found(
         "unread-policy",
-        f"no kernel reads policy {name!r}: Policy::{name} is not in {files}, and no grid, block or shared_bytes reads "
-        "it, so its values are the same program; read it in a kernel, or delete it",
+        f"no kernel reads policy {name!r}: {called} is not in {files}, and no grid, block or shared_bytes reads it, so "
+        "its values are the same program; read it in a kernel, or delete it",
         "policies", name,
     )  # fmt: skip
 
@@ -344,7 +354,7 @@ def _names(text: str) -> frozenset[str]:
 def _reference(declared: Declared) -> Iterator[Finding]:
     if "reference" in declared.defined:
         return
-    named = declared.content.get("reference", "")
+    named = declared.content.get("reference", "control" if declared.is_plain else "")
     how = "write reference(arrays, options) in family.py, in numpy or another program, from the inputs to every output"
     if not named:
         yield declared.found(

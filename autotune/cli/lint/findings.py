@@ -93,6 +93,27 @@ class Declared:
         """Every argument of every kernel."""
         return frozenset(name for kernel in self.kernels.values() for name in kernel["arguments"])
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the source is compiled as it stands."""
+        return bool(self.content.get("choices") == "macros")
+
+    def access(self, name: str) -> str:
+        """How kernels find an array: accessor, pointer or symbol."""
+        usual = "pointer" if self.is_plain else "accessor"
+        return str(self.data.get(name, {}).get("access", usual))
+
+    @cached_property
+    def numbers(self) -> Mapping[str, str]:
+        """What a kernel may take as a number, with its type: scalars, and extents."""
+        extents = {extent for value in self.data.values() for extent in value["shape"]}
+        declared = self.content.get("extents", {})
+        types = {
+            name: value.get("type", "int32") for name, value in declared.items() if isinstance(value, Mapping)
+        }
+        scalars = {name: value["type"] for name, value in self.content.get("scalars", {}).items()}
+        return {**dict.fromkeys((*sorted(extents), *declared), "int32"), **types, **scalars}
+
     @cached_property
     def sources(self) -> tuple[Source, ...]:
         """The kernel source and the headers of the folder that it includes, but for ``default.cuh``, which is made from

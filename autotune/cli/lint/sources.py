@@ -20,8 +20,9 @@ class _Parameter:
 
     @property
     def policy_name(self) -> str:
-        """x of ``typename Policy::x``; empty for a plain type."""
-        match = re.search(r"\btypename\s+\w+::(\w+)", self.text)
+        """x of ``typename Policy::x`` or, in a source that is compiled as it stands, ``Policy::x``; empty for a plain
+        type."""
+        match = re.search(r"\b(?:typename\s+\w+|Policy)::(\w+)", self.text)
         return match[1] if match else ""
 
     @property
@@ -64,7 +65,7 @@ def _undeclared(declared: Declared) -> Iterator[Finding]:
 
 def _signature(source: Source, kernel: str) -> list[_Parameter] | None:
     """The parameters of the ``__global__`` function of that name; None when this file has none."""
-    match = re.search(rf"\b__global__\b[^;{{}}]*?\b{kernel}\s*\(", source.code)
+    match = re.search(rf"\b__global__\b[^;{{}}]*?\b{_last(kernel)}\s*\(", source.code)
     if match is None:
         return None
     parameters, depth, start = [], 0, match.end()
@@ -82,8 +83,13 @@ def _signature(source: Source, kernel: str) -> list[_Parameter] | None:
     return None
 
 
+def _last(kernel: str) -> str:
+    """Its name without the namespaces around it."""
+    return kernel.rsplit("::", maxsplit=1)[-1]
+
+
 def _without_signature(declared: Declared, kernel: str) -> Iterator[Finding]:
-    if any(re.search(rf"\b{kernel}\b", source.code) for source in declared.sources):
+    if any(re.search(rf"\b{_last(kernel)}\b", source.code) for source in declared.sources):
         return  # a macro may make it
     pattern = r"\b__global__\b[^;{}]*?(\w+)\s*\((?=[^()]*\)\s*\{)"
     there = [name for source in declared.sources for name in re.findall(pattern, source.code)]
@@ -104,6 +110,16 @@ def _against_arguments(
         if parameter.policy_name not in ("", argument):
             what = f"takes Policy::{parameter.policy_name} where family.yaml passes {argument!r}: make both agree"
             yield Finding("argument-order", *at, f"kernel {kernel} {what}")
+        elif declared.access(argument) == "pointer" and argument in declared.data:
+            if parameter.policy_name:
+                how = f"declare {argument} with access: accessor, or take a pointer here"
+                what = f"takes Policy::{argument}, and family.yaml says that it finds {argument} by a pointer: {how}"
+                yield Finding("argument-order", *at, f"kernel {kernel} {what}")
+            elif what := _other_type(parameter, declared.data[argument].get("type", ""), is_pointer=True):
+                yield Finding("argument-type", *at, f"kernel {kernel} {what}")
+        elif argument in declared.numbers and "*" not in parameter.text:
+            if what := _other_type(parameter, declared.numbers[argument], is_pointer=False):
+                yield Finding("argument-type", *at, f"kernel {kernel} {what}")
         elif not parameter.policy_name and re.search(r"[*\[]", parameter.text):
             how = (
                 f"`typename Policy::{argument} {argument}` with {argument}.load(i, …) and .store(value, i, …)"
@@ -116,14 +132,46 @@ def _against_arguments(
         yield declared.found(
             "argument-order",
             f"kernel {kernel} has {len(parameters)} parameters in {source.path.name} and {len(arguments)} arguments "
-            "here: list each parameter's data or scalar, in order",
+            "here: list each parameter's data or number, in order",
             "kernels", kernel, "arguments",
         )  # fmt: skip
 
 
+def _other_type(parameter: _Parameter, declared: str, *, is_pointer: bool) -> str:
+    """What is wrong with the parameter's type, where it is one of C++'s own; empty when nothing is."""
+    words = re.sub(r"\b(?:const|volatile|__restrict__|restrict|signed)\b", " ", parameter.text)
+    match = re.fullmatch(r"\s*([\w ]+?)\s*(\**)\s*(\w+)\s*(\[\s*\])?\s*", words)
+    if match is None or declared not in _CPP:
+        return ""
+    kind = " ".join(match[1].split())
+    points = len(match[2]) + bool(match[4])
+    known = {one for names in _CPP.values() for one in names}
+    if points == is_pointer and (kind not in known or kind in _CPP[declared]):
+        return ""
+    wanted = f"{_CPP[declared][0]}{'*' if is_pointer else ''}"
+    return (
+        f"takes `{parameter.text}` where family.yaml passes {'an array of ' if is_pointer else ''}{declared}: make it "
+        f"{wanted}, or declare the type that the kernel has"
+    )
+
+
+_CPP = {
+    "int8": ("signed char", "char", "int8_t"),
+    "uint8": ("unsigned char", "uint8_t", "uchar"),
+    "int16": ("short", "short int", "int16_t"),
+    "uint16": ("unsigned short", "uint16_t", "ushort"),
+    "int32": ("int", "int32_t"),
+    "uint32": ("unsigned int", "unsigned", "uint32_t", "uint"),
+    "int64": ("long long", "long", "int64_t", "long long int", "ptrdiff_t"),
+    "uint64": ("unsigned long long", "unsigned long", "uint64_t", "size_t", "std::size_t", "ulong"),
+    "float32": ("float",),
+    "float64": ("double",),
+}
+
+
 def _body(source: Source, kernel: str) -> tuple[int, int]:
     """Where the kernel's statements begin and end in the text of ``source``; an empty range where there are none."""
-    match = re.search(rf"\b__global__\b[^;{{}}]*?\b{kernel}\s*\([^;{{}}]*\)\s*{{", source.code)
+    match = re.search(rf"\b__global__\b[^;{{}}]*?\b{_last(kernel)}\s*\([^;{{}}]*\)\s*{{", source.code)
     if match is None:
         return 0, 0
     depth = 1

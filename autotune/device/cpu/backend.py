@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import Compiled, Geometry, HostCxx, cpu_model, default_root, find_compiler
-from autotune.device.backend import Closing, Copy, LaunchError, Placed
+from autotune.device.backend import Closing, Copy, LaunchError, Placed, require_room
 from autotune.device.cpu.native import (
     ASCENDING,
     CONSTANT_BYTES,
@@ -95,11 +95,13 @@ class CpuPlaced:
 
 @dataclass
 class CpuModule:
-    """One variant's functions, and its image until ``unload``. ``elapsed_ns`` is of its latest launch."""
+    """One variant's functions, and its image until ``unload``. ``variable`` gives the bytes of one of its source's,
+    ``elapsed_ns`` is of its latest launch."""
 
     functions: dict[str, Any]
     window: Bytes
     _unload: Callable[[], None]
+    variable: Callable[[str], Bytes]
     elapsed_ns: int = 0
 
     def unload(self) -> None:
@@ -154,7 +156,7 @@ class CpuBackend(Closing):
         functions = {kernel: getattr(image.library, symbol) for kernel, symbol in compiled.symbols.items()}
         for function in functions.values():
             function.argtypes = (ctypes.POINTER(Launch),)
-        return CpuModule(functions, image.window, lambda: images.release(path))
+        return CpuModule(functions, image.window, lambda: images.release(path), image.variable)
 
     def place(self, stored: Stored, module: Any = None, guard: int = 0) -> CpuPlaced:
         kept = replace(stored, buffer=None)
@@ -191,6 +193,10 @@ class CpuBackend(Closing):
         assert isinstance(placed, CpuPlaced)
         placed.buffer[begin : None if nbytes is None else begin + nbytes].fill(byte)
 
+    def copy(self, placed: Placed, source: Placed) -> None:
+        assert isinstance(placed, CpuPlaced) and isinstance(source, CpuPlaced)
+        placed.buffer[:] = source.buffer[: placed.buffer.size]
+
     def fill_guards(self, placed: Placed, byte: int) -> None:
         assert isinstance(placed, CpuPlaced)
         for guard in placed.guards:
@@ -223,6 +229,12 @@ class CpuBackend(Closing):
         assert isinstance(resident, CpuPlaced)
         offset = window.constant_offset
         module.window[offset : offset + window.nbytes] = resident.buffer[begin : begin + window.nbytes]
+
+    def fill_symbol(self, module: Any, symbol: str, placed: Placed) -> None:
+        assert isinstance(placed, CpuPlaced) and isinstance(module, CpuModule)
+        variable = module.variable(symbol)
+        require_room(symbol, variable.size, placed.stored.nbytes)
+        variable[: placed.stored.nbytes] = placed.buffer[: placed.stored.nbytes]
 
     def download(self, placed: Placed, nbytes: int | None = None) -> Bytes:
         assert isinstance(placed, CpuPlaced)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.compile import Cache, RuntimeCxx, compile_one, runtime_batch
+from autotune.compile import Cache, RuntimeCxx, compile_one, runtime_batch, symbol_function
 
 CONSTANT_BYTES = 65536
 ASCENDING, DESCENDING, DRAWN = range(3)  # kernels/include/autotune/cpu/abi.hpp: Order
@@ -53,6 +53,14 @@ class Image:
     library: ctypes.CDLL
     window: NDArray[np.uint8]
     users: int = 0
+
+    def variable(self, symbol: str) -> NDArray[np.uint8]:
+        """The bytes of a variable of the source (see ``compile.symbol_function``)."""
+        size = ctypes.c_ulonglong()
+        find = getattr(self.library, symbol_function(symbol))
+        find.restype = ctypes.c_void_p
+        address = find(ctypes.byref(size))
+        return np.frombuffer(memoryview((ctypes.c_ubyte * size.value).from_address(address)), np.uint8)
 
 
 @dataclass

@@ -15,7 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import Compiled, Geometry, Nvcc, Nvrtc, Toolchain
-from autotune.device.backend import Closing, Constant, Launch, LaunchError, Placed
+from autotune.device.backend import (
+    Beginning,
+    Closing,
+    Constant,
+    Launch,
+    LaunchError,
+    Placed,
+    require_room,
+)
 from autotune.device.clocks import Watch
 from autotune.device.cuda.calls import CudaCall, Joints
 from autotune.device.cuda.driver import (
@@ -32,6 +40,7 @@ from autotune.device.cuda.memory import (
     loaded,
     packed,
     place,
+    symbol_room,
     view,
 )
 from autotune.device.cuda.outlet import CudaOutlet
@@ -155,6 +164,11 @@ class CudaBackend(Closing):
         with self.current():
             self._driver.memset_d8_async(placed.address + begin, byte, many, self._stream)
 
+    def copy(self, placed: Placed, source: Placed) -> None:
+        assert isinstance(placed, CudaPlaced) and isinstance(source, CudaPlaced)
+        with self._driving():
+            self._driver.memcpy_dtod_async(placed.address, source.address, placed.stored.nbytes, self._stream)
+
     def fill_guards(self, placed: Placed, byte: int) -> None:
         assert isinstance(placed, CudaPlaced)
         with self._driving():
@@ -213,6 +227,14 @@ class CudaBackend(Closing):
                     module.window.claim(self._stream_handle)
                 target, source = constants + window.constant_offset, resident.address + begin
                 self._driver.memcpy_dtod_async(target, source, window.nbytes, self._stream)
+
+    def fill_symbol(self, module: Any, symbol: str, placed: Placed) -> None:
+        assert isinstance(placed, CudaPlaced)
+        with self._driving(f"cannot fill {symbol}: "):
+            if (found := symbol_room(self._driver, module, symbol)) is not None:
+                address, room = found
+                require_room(symbol, room, placed.stored.nbytes)
+                self._driver.memcpy_dtod_async(address, placed.address, placed.stored.nbytes, self._stream)
 
     def download(self, placed: Placed, nbytes: int | None = None) -> NDArray[np.uint8]:
         assert isinstance(placed, CudaPlaced)
@@ -311,10 +333,12 @@ class CudaBackend(Closing):
 
     def bound(
         self, fills: Mapping[str, Placed], launches: Sequence[Launch],
-        constants: Sequence[Constant] = (), moves: Sequence[Launch] = (),
+        constants: Sequence[Constant] = (), moves: Sequence[Launch] = (), beginnings: Sequence[Beginning] = (),
     ) -> CudaCall:  # fmt: skip
         with self.current():
-            return CudaCall(self._driver, self._context, self._local, fills, launches, constants, moves)
+            return CudaCall(
+                self._driver, self._context, self._local, fills, launches, constants, moves, beginnings
+            )
 
     def kernel_times(self, plan: Callable[[], None]) -> dict[str, float]:
         """Run ``plan`` once, queued behind a delay, with events around each launch: milliseconds by kernel."""

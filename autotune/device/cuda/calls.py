@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from autotune.device.backend import Constant, Launch, LaunchError, Placed
+from autotune.device.backend import Beginning, Constant, Launch, LaunchError, Placed
 from autotune.device.cuda.driver import call
 
 # Where each array begins in the window, and the array on the device that it is a copy of, which counts its ``uploads``.
@@ -91,12 +91,18 @@ class CudaCall:
 
     def __init__(
         self, driver: Any, context: Any, local: Any, fills: Mapping[str, Placed], launches: Sequence[Launch],
-        constants: Sequence[Constant] = (), moves: Sequence[Launch] = (),
+        constants: Sequence[Constant] = (), moves: Sequence[Launch] = (), beginnings: Sequence[Beginning] = (),
     ) -> None:  # fmt: skip
         self._error, self._memset = driver.Error, driver.memset_d8_async
         self._push, self._pop = context.push, driver.Context.pop
         self._local = local
         self._fills = {name: [placed.address, placed.stored.nbytes] for name, placed in fills.items()}  # type: ignore[attr-defined]
+        self._driver = driver
+        self._beginnings = [
+            {each.name: each.placed.address, each.source_name: each.source.address}  # type: ignore[attr-defined]
+            for each in beginnings
+        ]
+        self._begun = [(each.name, each.source_name, each.placed.stored.nbytes) for each in beginnings]
         self._places: dict[str, list[tuple[bytearray, int]]] = {}
         self._moves, self._steps = self._ready(driver, moves), self._ready(driver, launches)
         self._window: ConstantWindow | None = None
@@ -131,6 +137,9 @@ class CudaCall:
             self._fills[name][0] = address
         if name in self._copies:
             self._copies[name][1] = address
+        for addresses in self._beginnings:
+            if name in addresses:
+                addresses[name] = address
 
     def __call__(self) -> None:
         stream = getattr(self._local, "stream", None)
@@ -141,6 +150,9 @@ class CudaCall:
                     self._memset(address, 0, nbytes, stream)
             for run, grid, block, packed, shared_bytes in self._moves:
                 run(grid, block, packed, shared_bytes, stream)
+            for addresses, (name, source, nbytes) in zip(self._beginnings, self._begun, strict=True):
+                if addresses[name] != addresses[source]:
+                    self._driver.memcpy_dtod_async(addresses[name], addresses[source], nbytes, stream)
             if self._window is None:
                 for run, grid, block, packed, shared_bytes in self._steps:
                     run(grid, block, packed, shared_bytes, stream)

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from autotune.compile import Compiled
+from autotune.compile import Compiled, variable_names
 from autotune.device.backend import LaunchError
 from autotune.device.cuda.calls import ConstantWindow, parameters
 from autotune.device.cuda.texture import Texture
@@ -50,13 +50,14 @@ class CudaPlaced:
 @dataclass
 class CudaModule:
     """``window`` is the binary's, whose variants share it; ``handles`` are the driver's, of the functions that were
-    launched cooperatively."""
+    launched cooperatively, ``variables`` where the source's own are, with their sizes."""
 
     image: Path
     module: Any
     window: ConstantWindow
     functions: dict[str, Any]
     handles: dict[str, int] = field(default_factory=dict)
+    variables: dict[str, tuple[int, int] | None] = field(default_factory=dict)
 
     def unload(self) -> None:
         """Dropped with the backend's table of images; a cubin is shared by the variants in it."""
@@ -77,13 +78,28 @@ def loaded(driver: Any, images: dict[Path, Any], compiled: Compiled) -> CudaModu
 def constant_window(driver: Any, module: Any) -> int | None:
     """Where the constant window of a binary of PyCUDA's begins; None when no kernel in it reads one, and the compiler
     left it out."""
+    found = _variable(driver, module, CONSTANT_WINDOW)
+    return found[0] if found else None
+
+
+def symbol_room(driver: Any, module: CudaModule, symbol: str) -> tuple[int, int] | None:
+    """Where the variable of the source is, and how many bytes it has; None when the compiler left it out."""
+    if symbol not in module.variables:
+        names = variable_names(symbol, module.image.read_bytes())
+        found = (_variable(driver, module.module, name) for name in names)
+        module.variables[symbol] = next((one for one in found if one is not None), None)
+    return module.variables[symbol]
+
+
+def _variable(driver: Any, module: Any, name: str) -> tuple[int, int] | None:
+    """A variable of the binary by the name it has there: address and bytes, or None."""
     try:
-        symbol, _ = module.get_global(CONSTANT_WINDOW)
+        address, size = module.get_global(name)
     except driver.Error as problem:
         if "not found" in str(problem):
             return None
         raise
-    return int(symbol)
+    return int(address), int(size)
 
 
 def place(

@@ -1,0 +1,61 @@
+"""What stands in for headers that a kernel's source includes out of habit, where a compiler has none of that name: the
+toolkit's and C's own, as far as a kernel can use them."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+_TYPES = """
+typedef signed char int8_t; typedef unsigned char uint8_t; typedef short int16_t; typedef unsigned short uint16_t;
+typedef int int32_t; typedef unsigned int uint32_t; typedef long long int64_t; typedef unsigned long long uint64_t;
+typedef decltype(sizeof(0)) size_t; typedef long long intptr_t; typedef unsigned long long uintptr_t;
+"""
+_LIMITS = """
+#define CHAR_BIT 8
+#define INT_MAX 2147483647
+#define INT_MIN (-INT_MAX - 1)
+#define UINT_MAX 4294967295u
+#define LLONG_MAX 9223372036854775807LL
+#define LLONG_MIN (-LLONG_MAX - 1LL)
+#define ULLONG_MAX 18446744073709551615ULL
+"""
+_FLOATS = """
+#define FLT_MAX 3.402823466e+38f
+#define FLT_MIN 1.175494351e-38f
+#define FLT_EPSILON 1.192092896e-07f
+#define DBL_MAX 1.7976931348623157e+308
+#define DBL_MIN 2.2250738585072014e-308
+#define DBL_EPSILON 2.2204460492503131e-16
+"""
+_MATH = """
+#define M_PI 3.14159265358979323846
+#define M_PI_2 1.57079632679489661923
+#define M_E 2.7182818284590452354
+#define M_SQRT2 1.41421356237309504880
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#endif
+#ifndef NAN
+#define NAN __int_as_float(0x7fffffff)
+#endif
+"""
+_TOOLKIT = ("cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h")
+_C = {"stdint": _TYPES, "limits": _LIMITS, "float": _FLOATS, "math": _MATH, "stdio": "", "stdlib": "", "string": "",
+      "assert": "", "stddef": "", "time": ""}  # fmt: skip
+_ONCE = "#pragma once\n"
+
+# NVRTC knows the functions without a header, and no header.
+NVRTC: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys((*_TOOLKIT, "iostream", "math_constants.h"), _ONCE),
+        **{f"{name}.h": _ONCE + text for name, text in _C.items()},
+        **{f"c{name}": _ONCE + text for name, text in _C.items()},
+    }
+)
+
+# The host compiler has C's headers, and C++'s are not searched.
+HOST: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys((*_TOOLKIT, "iostream"), _ONCE),
+        **{f"c{name}": f"{_ONCE}#include <{name}.h>\n" for name in _C},
+    }
+)

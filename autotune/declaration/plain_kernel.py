@@ -1,0 +1,286 @@
+"""A kernel as it stands, declared from Python: its text and a few words become a family folder, and from then on it is
+a family like any other."""
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from autotune.declaration import yamlfile
+from autotune.declaration.family import Family, load_family
+from autotune.declaration.source_files import reached
+from autotune.errors import FamilyError, StoreError, UsageError
+from autotune.files import replaced, user_cache
+from autotune.layout import SCALAR_TYPES
+
+_TEXT = re.compile(r"(?:(input|output|inout|scratch)\s+)?(\w+)(?:\s*\[([^\]]*)\])?")
+_MARK = ".complete"  # in a folder that was written to its end
+
+Argument = str | int | float | np.generic | Mapping[str, Any]
+Choice = Sequence[int | str] | Mapping[str, Any]
+
+
+class Kernel:
+    """CUDA C++ as it is, with what can be chosen about it.
+
+    ``source`` is the text or the path of a file (with the headers that it includes by name), ``name`` the kernel's.
+    ``arguments`` has the kernel's parameters in their order::
+
+        {"x": "input float32[n]", "y": "output float32[n]", "n": "int32", "factor": np.float32(2)}
+
+    A role (input, output, inout for what is read and written, scratch), a type and extents make an array; a type alone
+    is a number: a size where an array has an extent of that name, else a scalar that the caller gives; a numpy number
+    is a scalar with a default. A mapping says the same, and more, in the words of family.yaml.
+    ``policies`` has each choice with its values, the first of which is the default, or as a mapping as in family.yaml:
+    in the source it is a macro of its name, or an argument of the kernel's template where ``template`` lists it.
+    ``symbols`` are arrays that the source has itself (``__constant__ float filter[9];``), filled before the launch.
+    ``grid``, ``block`` and ``shared_bytes`` are numbers or expressions over sizes and choices. ``reference`` names the
+    configuration whose result every other one is held against: control, where ``python`` (the text of a family.py) has
+    no function ``reference``. What else family.yaml knows is taken by its name: ``options``, ``extents``,
+    ``constraints``, ``presets``, ``tolerance``, ``bytes``, ``operations``, ``compile_options``, ``baseline``, ...
+
+    The folder lies in the user's cache, under a name made of its content; it can be given wherever a family is named.
+    Raises FamilyError, UsageError.
+    """
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str],
+        name: str,
+        *,
+        arguments: Mapping[str, Argument],
+        grid: Sequence[int | str] | int | str,
+        block: Sequence[int | str] | int | str,
+        policies: Mapping[str, Choice] | None = None,
+        template: Sequence[int | str] = (),
+        shared_bytes: int | str = 0,
+        symbols: Mapping[str, Argument] | None = None,
+        family: str = "",
+        python: str = "",
+        headers: Mapping[str, str] | None = None,
+        **declared: Any,
+    ) -> None:
+        texts = _texts(source, name, headers or {})
+        content = _content(family or _family_name(name), next(iter(texts)), declared)
+        taken = _declare(content, arguments, symbols or {})
+        launch = {"arguments": taken, "grid": _listed(grid), "block": _listed(block)}
+        if template:
+            launch["template"] = list(template)
+        if shared_bytes:
+            launch["shared_bytes"] = shared_bytes
+        content["kernels"] = {name: launch}
+        content["policies"] = {key: _choice(value) for key, value in (policies or {}).items()}
+        if python:
+            texts["family.py"] = python
+        texts["family.yaml"] = yaml.safe_dump(_plain(content), sort_keys=False, allow_unicode=True, width=110)
+        yamlfile.check(
+            yaml.safe_load(texts["family.yaml"]), "family", Path(f"autotune.Kernel({name!r})"), FamilyError
+        )
+        self.name = name
+        self.folder = _kept(content["family"], texts)
+        self.family  # noqa: B018 - what is wrong with it is said now
+
+    @cached_property
+    def family(self) -> Family:
+        """What the folder declares."""
+        return load_family(self.folder)
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """The family's files in a folder of the user's own, to go on with by hand. Raises StoreError for one that is
+        not empty, or cannot be written."""
+        target = Path(folder)
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+            if any(target.iterdir()):
+                raise StoreError(f"{target} is not empty: name a folder that is, or is not there yet")
+            for path in sorted(self.folder.iterdir()):
+                if path.name != _MARK and path.is_file():
+                    shutil.copy(path, target / path.name)
+        except OSError as problem:
+            raise StoreError(f"cannot write {target}: {problem.strerror or problem}") from None
+        return target
+
+    def __fspath__(self) -> str:
+        return str(self.folder)
+
+    def __repr__(self) -> str:
+        return f"Kernel({self.name!r} in {str(self.folder)!r})"
+
+
+def _family_name(name: str) -> str:
+    """``VectorAdd`` is vector_add: a family's name is in small letters."""
+    last = name.rsplit("::", maxsplit=1)[-1]
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", last).lower().strip("_")
+    return spaced if re.match(r"[a-z]", spaced) else f"kernel_{spaced}"
+
+
+def _texts(source: str | os.PathLike[str], name: str, headers: Mapping[str, str]) -> dict[str, str]:
+    """The source and its headers by the names they get in the folder, the source first."""
+    if isinstance(source, str) and ("\n" in source or "__global__" in source):
+        return {f"{_family_name(name)}.cu": source, **headers}
+    path = Path(source)
+    if not path.is_file():
+        raise UsageError(
+            f"source {os.fspath(source)!r} is no file and no kernel's text (which has __global__): correct the path"
+        )
+    folder = path.resolve().parent
+    main = path.resolve()
+    found = reached([main], folder)
+    outside = [each for each in found if each.startswith("..")]
+    if outside:
+        raise UsageError(
+            f"{path} includes {outside[0]}, which lies outside of its folder: give the texts of such files in headers, "
+            "by the names that the source includes"
+        )
+    texts = {key: each.read_text(encoding="utf-8") for key, each in found.items() if each != main}
+    source_name = path.name if path.suffix in (".cu", ".cuh") else f"{path.stem}.cu"
+    return {source_name: main.read_text(encoding="utf-8"), **texts, **headers}
+
+
+def _content(family: str, source: str, declared: Mapping[str, Any]) -> dict[str, Any]:
+    allowed = set(yamlfile.schema("family")["properties"]) - {
+        "schema",
+        "family",
+        "source",
+        "kernels",
+        "policies",
+        "data",
+    }
+    for key in declared:
+        if key not in allowed:
+            raise UsageError(
+                f"autotune.Kernel knows no {key!r} (beside its own arguments: {', '.join(sorted(allowed))})"
+            )
+    head = {"schema": 1, "family": family, "source": source, "choices": "macros"}
+    return {**head, **{key: value for key, value in declared.items() if value is not None}}
+
+
+def _declare(
+    content: dict[str, Any], arguments: Mapping[str, Argument], symbols: Mapping[str, Argument]
+) -> list[str]:
+    """Data, extents and scalars from the kernel's parameters; the arguments in their order."""
+    data: dict[str, Any] = {}
+    taken: list[str] = []
+    numbers: dict[str, Argument] = {}
+    for name, argument in arguments.items():
+        array = _array(name, argument)
+        if array is None:
+            numbers[name] = argument
+            taken.append(name)
+        elif array["role"] == "inout":
+            data[name] = {**array, "role": "input"}
+            after = f"{name}_after"
+            data[after] = {**array, "role": "output", "begins_as": name}
+            taken.append(after)
+        else:
+            data[name] = array
+            taken.append(name)
+    for name, argument in symbols.items():
+        array = _array(name, argument)
+        if array is None:
+            raise UsageError(f"symbols: {name} is {argument!r}; an array is needed, as float32[9]")
+        data[name] = {**array, "access": "symbol"}
+    content["data"] = data
+    extents = {extent for array in data.values() for extent in array["shape"]}
+    for name, argument in numbers.items():
+        _declare_number(content, name, argument, name in extents or name in content.get("extents", {}))
+    return taken
+
+
+def _declare_number(content: dict[str, Any], name: str, argument: Argument, is_extent: bool) -> None:
+    if isinstance(argument, Mapping):
+        spec = dict(argument)
+    elif isinstance(argument, np.generic):
+        spec = {"type": argument.dtype.name, "default": argument.item()}
+    elif isinstance(argument, str) and argument in SCALAR_TYPES:
+        spec = {"type": argument}
+    else:
+        raise UsageError(
+            f"argument {name}: {argument!r} is neither an array (input float32[n]) nor a number: name its type, one of "
+            f"{', '.join(SCALAR_TYPES)}, or give its default as a numpy number, as np.float32(2)"
+        )
+    if is_extent:
+        before = content.setdefault("extents", {}).get(name, {})
+        described = {"doc": before} if isinstance(before, str) else dict(before)
+        content["extents"] = {**content["extents"], name: {**described, **spec}}
+    else:
+        content["scalars"] = {**content.get("scalars", {}), name: spec}
+
+
+def _array(name: str, argument: Argument) -> dict[str, Any] | None:
+    """``input float32[height, width]`` as family.yaml has it; None for a number."""
+    if isinstance(argument, Mapping):
+        return dict(argument) if "shape" in argument else None
+    match = _TEXT.fullmatch(argument.strip()) if isinstance(argument, str) else None
+    if isinstance(argument, str) and (match is None or (match[1] and match[3] is None)):
+        raise UsageError(
+            f"argument {name}: cannot read {argument!r}: an array is a role, a type and extents, as input "
+            "float32[height, width]; a number is its type, as int32"
+        )
+    if match is None or match[3] is None:
+        return None
+    shape = [extent.strip() for extent in match[3].split(",") if extent.strip()]
+    return {"role": match[1] or "input", "type": match[2], "shape": shape}
+
+
+def _choice(value: Choice) -> dict[str, Any]:
+    if isinstance(value, Mapping):
+        values = value.get("values", ())
+        return {"default": values[0], **value} if values else dict(value)
+    listed = list(value)
+    if not listed:
+        raise UsageError("a policy has no values: list those to try, the default first")
+    return {"values": listed, "default": listed[0]}
+
+
+def _listed(value: Iterable[int | str] | int | str) -> list[int | str]:
+    return [value] if isinstance(value, (int, str)) else list(value)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers, texts, lists and mappings as YAML writes them."""
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
+
+
+def _kept(family: str, texts: Mapping[str, str]) -> Path:
+    """The folder with those files: made once, under a name that another content would not have."""
+    digest = hashlib.sha256()
+    for name, text in sorted(texts.items()):
+        digest.update(f"{name}\0{len(text.encode())}\0{text}".encode())
+    folder = user_cache() / "kernels" / f"{family}-{digest.hexdigest()[:16]}"
+    if (folder / _MARK).is_file() and _is_as(folder, texts):
+        return folder
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)  # what lies there is compiled and run
+        for name, text in texts.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with replaced(path) as temporary:
+                temporary.write_text(text, encoding="utf-8", newline="")
+        (folder / _MARK).touch()
+    except OSError as problem:
+        raise StoreError(
+            f"cannot write {folder}: {problem.strerror or problem}; AUTOTUNE_CACHE names another folder for it"
+        ) from None
+    return folder
+
+
+def _is_as(folder: Path, texts: Mapping[str, str]) -> bool:
+    try:
+        return all((folder / name).read_bytes() == text.encode() for name, text in texts.items())
+    except OSError:
+        return False

@@ -1,0 +1,285 @@
+"""A source that is compiled as it stands: what is ahead of it, a unit for each configuration, names of symbols."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain import blur, floats, matrix, outputs, vector_add
+
+from autotune.compile import (
+    Cache,
+    CompileFailure,
+    HostCxx,
+    Variant,
+    batch,
+    compile_batch,
+    default_root,
+    find_compiler,
+)
+from autotune.compile.host_source import host_source
+from autotune.compile.mangled import instance_symbol, variable_names
+from autotune.compile.nvcc import Nvcc
+from autotune.compile.nvrtc import Nvrtc
+from autotune.compile.toolchain import translation_unit
+from autotune.compile.variant import default_header
+from autotune.declaration import load_family
+from autotune.declaration.plain_kernel import Kernel
+from autotune.errors import CompilerError
+
+ECHO = """\
+#include "echo.h"
+extern "C" __global__ void echo(int* out) {
+  out[0] = FIRST;
+  out[1] = second();
+  out[2] = THIRD;
+}
+"""
+HEADER = """\
+#pragma once
+#ifndef FIRST
+#define FIRST 77
+#endif
+__device__ inline int second() { return SECOND; }
+#define THIRD (FIRST + SECOND)
+"""
+
+
+def units(kernel: Kernel, **chosen: Any) -> str:
+    variants = [Variant.of(kernel.family, c, chosen) for c in kernel.family.space.configurations()]
+    return "\n".join(translation_unit(unit) for unit in batch(kernel.family, tuple(variants)).units)
+
+
+def test_choices_are_macros_for_the_source_alone() -> None:
+    kernel = blur()
+    text = units(kernel, RADIUS=3)
+    assert text.count(f'#include "{kernel.folder}/blur.cu"') == 4
+    first = text[: text.index("blur.cu")]
+    assert "#define RADIUS 3\n" in first
+    assert "#define per_thread 1\n" in first
+    assert "autotune/" not in text  # no array is an accessor
+    assert text.count("#undef per_thread") == 4
+    assert "static_assert(sizeof(weights) > 0);" in text
+
+
+def test_template_arguments_are_no_macros() -> None:
+    kernel = matrix()
+    (first, second) = (Variant.of(kernel.family, c, {}).source for c in kernel.family.space.configurations())
+    assert first.instance("dense::times") == "dense::times<1, float>"
+    assert second.instance("dense::times") == "dense::times<3, float>"
+    assert "#define" not in first.struct
+    assert "using matrix = autotune::Array<" in first.struct
+    assert first.headers == ("autotune/array.cuh",)
+
+
+def test_each_configuration_has_a_unit_and_a_key_of_its_own() -> None:
+    family = vector_add().family
+    found = batch(family, tuple(Variant.of(family, c, {}) for c in family.space.configurations()))
+    assert [len(unit.variants) for unit in found.units] == [1, 1, 1]
+    assert len({variant.key for variant in found.variants}) == 3
+    assert [unit.units for unit in found.units] == [(unit,) for unit in found.units]
+
+
+numbers = st.lists(st.integers(-1000, 1000), min_size=1, max_size=3, unique=True)
+
+
+@settings(max_examples=4, deadline=None)
+@given(numbers, numbers)
+def test_configurations_never_share_a_binary(first: list[int], second: list[int]) -> None:
+    kernel = Kernel(
+        ECHO, "echo", arguments={"out": "output int32[three]"}, grid=1, block=1, headers={"echo.h": HEADER},
+        extents={"three": {"value": 3}}, policies={"FIRST": first, "SECOND": second},
+    )  # fmt: skip
+    for configuration in kernel.family.space.configurations():
+        one, two = int(configuration["FIRST"]), int(configuration["SECOND"])
+        assert outputs(kernel.family, configuration, {})["out"].tolist() == [one, two, one + two]
+
+
+@pytest.mark.parametrize("toolchain", [Nvrtc("sm_90"), Nvcc("sm_90")], ids=["nvrtc", "nvcc"])
+def test_cuda_compilers_find_kernels_by_their_plain_names(toolchain: Any, tmp_path: Path) -> None:
+    for kernel, symbol in (
+        (vector_add(), "vector_add"),
+        (blur(), "_Z4blur"),
+        (matrix(), "_ZN5dense5timesILi"),
+    ):
+        family = kernel.family
+        variants = tuple(
+            Variant.of(family, c, family.chosen_options({})) for c in family.space.configurations()[:1]
+        )
+        for compiled in compile_batch(batch(family, variants), toolchain, Cache(tmp_path)):
+            assert not isinstance(compiled, CompileFailure), compiled.message
+            assert compiled.symbols[kernel.name].startswith(symbol)
+            assert compiled.figures[kernel.name]["registers"] > 4
+            if kernel.name == "blur":
+                assert variable_names("weights", compiled.image.read_bytes())
+
+
+def test_a_choice_of_compile_options_makes_binaries_of_its_own(tmp_path: Path) -> None:
+    limit = {"compile_option": True, "values": ["none", "few"], "means": {"few": "-maxrregcount=24"}}
+    source = """
+    extern "C" __global__ void powers(float* y, const float* x, int n) {
+      float v[24], s = 0;
+      for (int k = 0; k < 24; ++k) v[k] = x[k * n + threadIdx.x];
+      for (int k = 0; k < 24; ++k) for (int j = 0; j < 24; ++j) s += v[k] * v[(k * 5 + j) % 24];
+      y[threadIdx.x] = s;
+    }"""
+    kernel = Kernel(
+        source, "powers", arguments={"y": "output float32[n]", "x": "input float32[m]", "n": "int32"},
+        extents={"n": {"value": "m // 24"}}, grid=1, block="block_size", policies={"block_size": [64], "limit": limit},
+    )  # fmt: skip
+    family = kernel.family
+    variants = tuple(Variant.of(family, c, {}) for c in family.space.configurations())
+    assert "limit" not in variants[1].source.struct
+    free, few = compile_batch(batch(family, variants), Nvrtc("sm_90"), Cache(tmp_path))
+    assert not isinstance(free, CompileFailure)
+    assert not isinstance(few, CompileFailure)
+    assert free.figures["powers"]["registers"] > 24 >= few.figures["powers"]["registers"]
+
+
+def test_what_the_host_compiler_cannot_take_is_said_with_a_way_out(tmp_path: Path) -> None:
+    source = '__global__ void wide(float* y) { asm volatile("mov.b32 %0, 0;" : "=f"(y[0])); y[1] = __nosuch(y[0]); }'
+    kernel = Kernel(
+        source, "wide", arguments={"y": "output float32[n]"}, extents={"n": {"value": 32}}, grid=1, block=32,
+        policies={"unused": [1, 2]},
+    )  # fmt: skip
+    variant = Variant.of(kernel.family, kernel.family.space.control, {})
+    (failed,) = compile_batch(batch(kernel.family, (variant,)), HostCxx(find_compiler()), Cache(tmp_path))
+    assert isinstance(failed, CompileFailure)
+    assert "__nosuch" in failed.message
+    assert "needs a GPU: --device cuda" in failed.message
+
+
+def test_a_symbol_that_the_source_lacks_does_not_compile(tmp_path: Path) -> None:
+    kernel = vector_add(symbols={"nowhere": "float32[n]"})
+    variant = Variant.of(kernel.family, kernel.family.space.control, {})
+    (failed,) = compile_batch(batch(kernel.family, (variant,)), HostCxx(find_compiler()), Cache(tmp_path))
+    assert isinstance(failed, CompileFailure)
+    assert "nowhere" in failed.message
+
+
+@pytest.mark.parametrize(
+    ("instance", "symbols", "expected"),
+    [
+        ("add", ["add", "_Z3addPf"], "add"),
+        ("add", ["_Z3addPf", "_Z4add2Pf", "_Z3addILi2EEvPf"], "_Z3addPf"),
+        ("add<16>", ["_Z3addPf", "_Z3addILi1EEvPf", "_Z3addILi16EEvPf"], "_Z3addILi16EEvPf"),
+        ("add<-2, float>", ["_Z3addILin2EdEvPf", "_Z3addILin2EfEvPf"], "_Z3addILin2EfEvPf"),
+        ("a::b::add<true>", ["_ZN1a1b3addILb1EEEvPf", "_ZN1a1c3addILb1EEEvPf"], "_ZN1a1b3addILb1EEEvPf"),
+        ("add<Mode::fast>", ["_Z3addIL4Mode1EEvPf"], "_Z3addIL4Mode1EEvPf"),
+    ],
+)
+def test_the_symbol_of_an_instance(instance: str, symbols: list[str], expected: str) -> None:
+    assert instance_symbol(instance, symbols) == expected
+
+
+def test_a_symbol_that_cannot_be_told_apart_is_refused() -> None:
+    with pytest.raises(CompilerError, match="2 kernels that may be add<Mode::fast>"):
+        instance_symbol("add<Mode::fast>", ["_Z3addIL4Mode0EEvPf", "_Z3addIL4Mode1EEvPf"])
+    with pytest.raises(CompilerError, match="no symbol for kernel sub"):
+        instance_symbol("sub", ["_Z3addPf"])
+
+
+def test_dynamic_shared_memory_is_named_for_the_host(tmp_path: Path) -> None:
+    path = tmp_path / "k.cu"
+    path.write_text("__global__ void k(float* y) { y[0] = 1; }\n")
+    assert host_source(path) == f'#include "{path}"\n'
+    path.write_text(
+        "// extern __shared__ float no[];\nnamespace n {\nextern __shared__ double outer[];\n}\n"
+        "template <class T> __global__ void k(T* y) {\n  extern __shared__ __align__(16) unsigned char inner[];\n}\n"
+    )
+    text = host_source(path)
+    assert "// extern __shared__ float no[];" in text
+    assert "#define outer (reinterpret_cast<double*>(::autotune::cpu::setting.dynamic_shared))" in text
+    assert "unsigned char* const inner = reinterpret_cast<unsigned char*>(" in text
+    assert text.count("extern __shared__") == 1
+
+
+def test_the_editors_header_defines_what_nothing_else_did() -> None:
+    text = default_header(vector_add().family)
+    assert "#ifndef block_size\n#define block_size 64\n#endif\n" in text
+
+
+# -- what they compute, on the cpu device -----------------------------------------------------------------------------
+
+
+def test_a_stencil_with_its_filter_in_constant_memory() -> None:
+    kernel, x = blur(), floats(333)
+    for radius in (1, 3):
+        weights = floats(2 * radius + 1, seed=radius)
+        expected = np.convolve(np.pad(x, radius, "edge"), weights[::-1], "valid")
+        for configuration in kernel.family.space.configurations():
+            got = outputs(kernel.family, configuration, {"in": x, "weights": weights}, RADIUS=radius)
+            np.testing.assert_allclose(got["out"], expected, rtol=1e-5)
+
+
+STRUCT = """\
+schema: 1
+family: mixed
+source: mixed.cu
+extents: {n: {type: uint64}}
+data:
+  x: {role: input, type: float32, shape: [n]}
+  by: {role: input, type: float32, shape: [n], access: pointer}
+  y: {role: output, type: float32, shape: [n], access: pointer}
+kernels:
+  mixed:
+    arguments: [y, x, by, n]
+    grid: ["ceil_div(n, block_size)"]
+    block: [block_size]
+    template: [Policy, 3, mode, block_size]
+policies:
+  block_size: {values: [64, 128], default: 64}
+  mode: {values: [plus, times], default: plus}
+  memory: {layout: memory, data: [x], values: [global, texture], default: global}
+reference: control
+"""
+STRUCT_SOURCE = """\
+#include "autotune/array.cuh"
+enum class Mode { plus, times };
+template <class P, int factor, Mode mode, int block>
+__global__ void mixed(float* y, typename P::x x, const float* by, unsigned long long n) {
+  static_assert(block == P::block_size && mode == P::mode, "one configuration");
+  const unsigned long long i = blockIdx.x * block + threadIdx.x;
+  if (i < n) y[i] = mode == Mode::plus ? factor * x.load(i) + by[i] : factor * x.load(i) * by[i];
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", ["", "nvrtc", "nvcc"])
+def test_a_family_of_templates_takes_pointers_sizes_and_more_template_arguments(
+    compiler: str, tmp_path: Path
+) -> None:
+    (tmp_path / "family.yaml").write_text(STRUCT)
+    (tmp_path / "mixed.cu").write_text(STRUCT_SOURCE)
+    family = load_family(tmp_path)
+    x, by = floats(150), floats(150, 1)
+    if compiler:
+        toolchain = Nvcc("sm_90") if compiler == "nvcc" else Nvrtc("sm_90")
+        some = (
+            family.space.configurations()[::3] if compiler == "nvrtc" else family.space.configurations()[:1]
+        )
+        variants = tuple(Variant.of(family, configuration, {}) for configuration in some)
+        for compiled in compile_batch(batch(family, variants), toolchain, Cache(tmp_path)):
+            assert not isinstance(compiled, CompileFailure), compiled.message
+        return
+    for configuration in family.space.configurations():
+        got = outputs(family, configuration, {"x": x, "by": by})["y"]
+        expected = 3 * x + by if configuration["mode"] == "plus" else 3 * x * by
+        np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+@settings(max_examples=4, deadline=None)
+@given(m=st.integers(1, 70), n=st.integers(1, 9), seed=st.integers(0, 99))
+def test_layouts_of_the_one_accessor_change_nothing(m: int, n: int, seed: int) -> None:
+    columns = {"rows": ["m", "n"], "columns": ["n", "m"]}
+    kernel = matrix(
+        axes={"layout": "axes", "data": ["matrix"], "values": ["rows", "columns"], "means": columns},
+        memory={"layout": "memory", "data": ["matrix"], "values": ["global", "texture"]},
+    )
+    table, x = floats(m * n, seed).reshape(m, n), floats(n, seed + 1)
+    for configuration in kernel.family.space.configurations():
+        got = outputs(kernel.family, configuration, {"matrix": table, "x": x})["y"]
+        np.testing.assert_allclose(got, table @ x, rtol=1e-5)
+    assert Path(default_root(), "kernels").is_dir()

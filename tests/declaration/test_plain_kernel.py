@@ -1,0 +1,213 @@
+"""A kernel as it stands, declared from Python: the folder that it becomes, what is refused, what it is from then on."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from plain import ADD, MATRIX, SAXPY, blur, floats, matrix, outputs, vector_add, workload
+
+import autotune
+from autotune.cli.commands import main
+from autotune.cli.lint import lint
+from autotune.declaration import bind, load_family
+from autotune.declaration.plain_kernel import Kernel
+from autotune.errors import FamilyError, StoreError, UnknownName, UsageError, WorkloadError
+
+
+def test_it_is_a_family_folder() -> None:
+    kernel = vector_add(title="c = a + b")
+    declared = yaml.safe_load((kernel.folder / "family.yaml").read_text())
+    assert declared["choices"] == "macros"
+    assert declared["data"]["a"] == {"role": "input", "type": "float32", "shape": ["n"]}
+    assert declared["extents"] == {"n": {"type": "int32"}}
+    assert declared["policies"] == {"block_size": {"values": [64, 128, 256], "default": 64}}
+    assert (kernel.folder / "vector_add.cu").read_text() == ADD
+    assert load_family(kernel).name == "vector_add"
+    assert kernel.family.accesses == {"c": "pointer", "a": "pointer", "b": "pointer"}
+    assert kernel.family.reference == "control"
+
+
+def test_the_folder_is_of_the_content() -> None:
+    kernel = vector_add()
+    assert vector_add().folder == kernel.folder
+    assert vector_add(title="another").folder != kernel.folder
+    (kernel.folder / "vector_add.cu").write_text("torn")
+    assert vector_add().folder == kernel.folder
+    assert (kernel.folder / "vector_add.cu").read_text() == ADD
+
+
+def test_a_path_brings_the_headers_that_it_includes(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "two.h").write_text("#define TWO 2\n")
+    (tmp_path / "twice.cu").write_text(
+        '#include "parts/two.h"\n'
+        "__global__ void twice(int* y, const int* x) { y[threadIdx.x] = TWO * x[threadIdx.x]; }\n"
+    )
+    kernel = Kernel(
+        tmp_path / "twice.cu", "twice", arguments={"y": "output int32[n]", "x": "input int32[n]"}, grid=1,
+        block="n", policies={"unused": [1]},
+    )  # fmt: skip
+    assert (kernel.folder / "parts" / "two.h").is_file()
+    got = outputs(kernel.family, kernel.family.space.control, {"x": [1, 2, 3]})
+    assert got["y"].tolist() == [2, 4, 6]
+    with pytest.raises(UsageError, match="is no file and no kernel's text"):
+        Kernel(tmp_path / "none.cu", "twice", arguments={}, grid=1, block=1)
+    (tmp_path / "parts" / "out.cu").write_text('#include "../twice.cu"\n')
+    with pytest.raises(UsageError, match="which lies outside of its folder"):
+        Kernel(tmp_path / "parts" / "out.cu", "twice", arguments={}, grid=1, block=1)
+
+
+def test_save_gives_a_folder_to_go_on_with(tmp_path: Path) -> None:
+    folder = matrix().save(tmp_path / "mine")
+    assert sorted(path.name for path in folder.iterdir()) == ["family.yaml", "times.cu"]
+    assert load_family(folder).accesses == {"y": "pointer", "x": "pointer"}
+    with pytest.raises(StoreError, match="is not empty"):
+        matrix().save(folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"arguments": {"c": "writes float32[n]"}}, "cannot read 'writes float32"),
+        ({"arguments": {"c": "output float32"}}, "cannot read 'output float32'"),
+        ({"arguments": {"c": "output float32[n]", "f": 2.0}}, "argument f: 2.0 is neither an array"),
+        ({"arguments": {"c": "output float32[n]", "f": "single"}}, "argument f: 'single' is neither"),
+        ({"policies": {"block_size": []}}, "has no values"),
+        ({"polices": {}}, "knows no 'polices'"),
+        ({"symbols": {"w": "float32"}}, "an array is needed"),
+    ],
+)
+def test_what_cannot_be_read_is_said(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        vector_add(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"policies": {"block_size": [64], "while": [1]}}, "while cannot be a macro"),
+        ({"policies": {"block_size": [1], "x": [1]}}, "x cannot be a macro"),
+        ({"policies": {"memory": {"layout": "memory", "data": ["a"], "values": ["global", "readonly"]}}},
+         "which the kernel finds as a pointer: give a access: accessor, write `Policy::a a`"),
+        ({"template": ["block"]}, "unknown template argument 'block'.*block_size"),
+        ({"symbols": {"w": {"role": "output", "type": "int32", "shape": ["n"]}}}, "only an input can have access"),
+        ({"policies": {"block_size": [64], "fast": {"compile_option": True, "values": [0, 1]}}}, "needs means"),
+        ({"policies": {"block_size": [64], "fast": {"compile_option": True, "values": [0, 1], "means": {1: "-o /x"}}}},
+         "'-o /x' is not allowed"),
+        ({"arguments": {"c": {"role": "output", "type": "float32", "shape": ["n"], "begins_as": "a"},
+                        "a": "input float64[n]", "b": "input float32[n]", "n": "int32"}}, "a has another type"),
+        ({"arguments": {"c": {"role": "output", "type": "float32", "shape": ["n"], "windowed": "n"},
+                        "a": "input float32[n]"}}, "windowed needs access: accessor"),
+    ],
+)  # fmt: skip
+def test_a_declaration_that_cannot_be_is_said(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises((FamilyError, UnknownName), match=message):
+        vector_add(**changes)
+
+
+def test_a_size_that_its_type_cannot_hold_is_refused() -> None:
+    kernel = vector_add(
+        arguments={"c": "output float32[n]", "a": "input float32[n]", "b": "input float32[n]", "n": "int8"}
+    )
+    with pytest.raises(
+        WorkloadError, match=r"extent n is 128, and kernel vector_add takes it as int8.*type: int64"
+    ):
+        bind(kernel.family, {"a": floats(128), "b": floats(128)}, {}, {})
+
+
+# -- from then on it is a family like any other -----------------------------------------------------------------------
+
+
+def test_it_is_swept_and_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = vector_add()
+    monkeypatch.chdir(tmp_path)
+    given = workload(tmp_path, "vector_add", a=(1000,), b=(1000,))
+    words = [str(kernel.folder), "-w", str(given), "--device", "cpu", "--samples", "3"]
+    assert main(["sweep", *words]) == 0
+    policy = next((tmp_path / "policies" / "vector_add").glob("*.yaml")).read_text()
+    assert "proved:" in policy
+    a, b = floats(500), floats(500, 1)
+    with autotune.load(kernel, device="cpu") as add:
+        np.testing.assert_array_equal(add(a, b), a + b)
+        assert "small" in add.explain(bind(kernel.family, {"a": a, "b": b}, {}, {}))[0].origin
+
+
+def test_an_array_that_is_updated_in_place_begins_as_what_is_given() -> None:
+    kernel = Kernel(
+        SAXPY, "saxpy",
+        arguments={"y": "inout float32[n]", "x": "input float32[n]", "a": np.float32(2), "n": "int64"},
+        grid="ceil_div(n, bs)", block="bs", policies={"bs": [32, 64]},
+    )  # fmt: skip
+    assert kernel.family.beginnings == {"y_after": "y"}
+    x, y = floats(100), floats(100, 1)
+    before = y.copy()
+    with (
+        pytest.warns(UserWarning, match="no usable policy file"),
+        autotune.load(kernel, device="cpu") as saxpy,
+    ):
+        for factor in (2, 3):
+            np.testing.assert_allclose(saxpy(y, x, a=factor), factor * x + y, rtol=1e-6)
+    np.testing.assert_array_equal(y, before)
+
+
+def test_a_result_that_a_choice_changes_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = Kernel(
+        "__global__ void fill(int* y, const int* x) { y[threadIdx.x] = x[threadIdx.x] + WRONG; }", "fill",
+        arguments={"y": "output int32[n]", "x": "input int32[n]"}, grid=1, block="n", policies={"WRONG": [0, 1]},
+    )  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    given = tmp_path / "small.yaml"
+    given.write_text(
+        "schema: 1\nworkload: small\nfamily: fill\narrays: {x: {random: integers, high: 9, shape: [32]}}\n"
+    )
+    assert main(["sweep", str(kernel.folder), "-w", str(given), "--device", "cpu", "--samples", "3"]) == 0
+    results = (tmp_path / "autotune-results" / "fill" / "results.csv").read_text()
+    assert "wrong_result" in results
+
+
+@pytest.mark.parametrize("kernel", [vector_add, blur, matrix])
+def test_lint_finds_nothing_but_that_there_is_no_reference_and_no_workload(kernel: Any) -> None:
+    assert {finding.rule for finding in lint(str(kernel().folder))} == {"no-workload", "reference-is-kernel"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule", "said"),
+    [
+        ("int n)", "long long n)", "argument-type", "takes `long long n` where family.yaml passes int32"),
+        ("const float* a", "const double* a", "argument-type", "passes an array of float32: make it float*"),
+        ("const float* a", "Policy::a a", "argument-order", "finds a by a pointer"),
+        ("const float* b, int n", "int n", "argument-order", "has 3 parameters"),
+    ],
+)
+def test_lint_holds_a_signature_against_the_declaration(
+    tmp_path: Path, old: str, new: str, rule: str, said: str
+) -> None:
+    folder = vector_add().save(tmp_path / "mine")
+    source = folder / "vector_add.cu"
+    source.write_text(ADD.replace(old, new))
+    found = {finding.rule: finding.message for finding in lint(str(folder))}
+    assert said in found[rule]
+
+
+def test_a_choice_that_no_source_and_no_launch_reads_is_told(tmp_path: Path) -> None:
+    folder = vector_add(policies={"block_size": [64], "unroll": [1, 2]}).save(tmp_path / "mine")
+    (found,) = (finding for finding in lint(str(folder)) if finding.rule == "unread-policy")
+    assert "no kernel reads policy 'unroll': unroll is not in vector_add.cu" in found.message
+
+
+def test_importing_autotune_and_naming_a_kernel_loads_nothing_heavy() -> None:
+    program = """
+import sys
+import autotune
+assert "numpy" not in sys.modules
+autotune.Kernel
+heavy = {"pandas", "optuna", "plotly", "jinja2", "rich", "typer", "jsonschema", "pycuda"} & set(sys.modules)
+assert not heavy, heavy
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert "Kernel" in autotune.__all__
+    assert "Policy::matrix" in MATRIX
