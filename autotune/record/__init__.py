@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     )
     from autotune.record.identity import header
     from autotune.record.kernel_tuner import write_cache
+    from autotune.record.optuna_log import quiet_optuna
     from autotune.record.readers import holds_store, import_files, read_ceilings, read_record
     from autotune.record.regret import Regrets, read_regrets, write_matrix
     from autotune.record.results_csv import read_results, results_frame, write_results
@@ -110,6 +111,7 @@ __all__ = [
     "once_ms",
     "pairs",
     "policy_values",
+    "quiet_optuna",
     "ranked",
     "read_ceilings",
     "read_record",
@@ -134,6 +136,7 @@ _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "policy_values settings summarised",
     "identity": "header",
     "kernel_tuner": "write_cache",
+    "optuna_log": "quiet_optuna",
     "readers": "holds_store import_files read_ceilings read_record",
     "regret": "Regrets read_regrets write_matrix",
     "results_csv": "read_results results_frame write_results",
