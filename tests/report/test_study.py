@@ -317,7 +317,7 @@ SCRIPT = """
 import logging, os, signal, sys, warnings
 import numpy as np
 import optuna
-import plotly.graph_objects  # adds a filter of its own
+import plotly.tools  # adds a filter of its own
 import autotune
 
 def state():
