@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -46,7 +47,7 @@ class Swept(Protocol):
 
 
 def load(
-    family: str | Path | Swept,
+    family: str | PathLike[str] | Swept,
     device: str | None = None,
     policies: str | Path | None = None,
     cache: str | Path | None = None,
@@ -63,7 +64,7 @@ def load(
     costs too, where a sweep chose by that. Raises UnknownName, FamilyError, DeviceError.
     """
     kept = Cache(Path(cache) if cache else default_root())
-    if isinstance(family, str | Path):
+    if isinstance(family, str | PathLike):
         return TunedKernel(load_family(family, check=False), device, policies, kept, accuracy, objective)
     own, found = family.policy_file, load_family(family.folder, check=False)
     return TunedKernel(found, device or family.device, policies, kept, accuracy, objective, own)
