@@ -8,6 +8,7 @@ import hashlib
 import importlib.util
 import json
 import math
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -211,12 +212,12 @@ def families(extra: Path | None = None) -> dict[str, Path]:
     return {file.parent.name: file.parent for root in roots for file in sorted(root.glob("*/family.yaml"))}
 
 
-def load_family(name_or_folder: str | Path, check: bool = True) -> Family:
+def load_family(name_or_folder: str | os.PathLike[str], check: bool = True) -> Family:
     """The family of that name, or in that folder (or the folder of that family.yaml). With ``check`` off the
     declaration's schema is only consulted when it cannot be read without (run-time dispatch: files that a sweep has
     accepted). Raises UnknownName, FamilyError."""
     known = families()
-    text = str(name_or_folder)
+    text = os.fspath(name_or_folder)
     if Path(text).name == "family.yaml" and Path(text).is_file():  # its folder is meant
         text = str(Path(text).parent)
     folder = known.get(text) or Path(text)
