@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -240,11 +241,17 @@ def _swept(request: SweepRequest, case: Case, progress: bool) -> Swept:
 
 
 def _family(named: Any) -> Family:
-    """Of a name, a folder, or what has a family or a folder."""
+    """Of a name, a folder, or what has a family (a kernel, another study)."""
     if isinstance(named, Family):
         return named
     own = getattr(named, "family", None)
-    return own if isinstance(own, Family) else load_family(getattr(named, "folder", named))
+    if isinstance(own, Family):
+        return own
+    if not isinstance(named, str | PathLike):
+        raise UsageError(
+            f"cannot sweep a {type(named).__name__}: give a family's name or its folder, or what has a family"
+        )
+    return load_family(named)
 
 
 def _values(value: Any) -> list[str]:

@@ -1,5 +1,6 @@
 """A sweep from a program: what it gives back and what it leaves, on the cpu."""
 
+import io
 import os
 import subprocess
 import sys
@@ -15,10 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from import_path import import_path
 from numpy.typing import NDArray
+from rich.console import Console
 
 import autotune
 from autotune.cli.commands import main
-from autotune.declaration import bind, load_family, load_workload, prepare
+from autotune.declaration import Configuration, bind, load_family, load_workload, prepare
 from autotune.errors import (
     AutotuneError,
     NothingMeasured,
@@ -27,9 +29,10 @@ from autotune.errors import (
     WorkloadError,
 )
 from autotune.policy.file import read_policy_file
-from autotune.record import Store
+from autotune.record import Store, Trial
 from autotune.report.given import given_workload
-from autotune.report.meter import Live
+from autotune.report.meter import Live, live, watching
+from autotune.report.study import _bound as bound
 
 X = np.linspace(-1, 1, 777, dtype=np.float32)
 FEW = {"block_size": [64, 128]}
@@ -129,14 +132,18 @@ def test_the_command_sweeps_what_a_program_gave(
 
 
 def test_a_named_workload_and_one_at_hand(doubler: Path, tmp_path: Path) -> None:
-    asked = {"set": {"block_size": 64, "memory": "global"}, "device": "cpu", "out": tmp_path / "out"}
+    asked = {
+        "set": {"block_size": 64, "memory": "global"},
+        "device": "cpu",
+        "samples": 1,
+        "out": tmp_path / "out",
+    }
     study = autotune.sweep(str(doubler), workload="small", **asked)
     assert study.workload == "small"
     assert len(study.trials) == 2  # and the control beside it
     family = load_family(doubler)
     other = autotune.sweep(family, workload=replace(load_workload(family), cold=False), **asked)
     assert other.record.identity != study.record.identity
-    assert autotune.sweep(study, **asked).trials == study.trials  # of what has a family; its default workload
 
 
 def test_an_interruption_leaves_a_record_to_go_on_from(
@@ -150,7 +157,7 @@ def test_an_interruption_leaves_a_record_to_go_on_from(
         if len(seen) == 3:
             raise KeyboardInterrupt
 
-    asked = {"x": X, "set": FEW, "device": "cpu", "out": tmp_path / "out"}
+    asked = {"x": X, "set": FEW, "device": "cpu", "samples": 1, "out": tmp_path / "out"}
     with monkeypatch.context() as patch:
         patch.setattr(Live, "update", update)
         with pytest.raises(KeyboardInterrupt, match=r"recorded \(3 of 6\); the same call goes on from there"):
@@ -230,10 +237,14 @@ class Packed:
 
 
 @pytest.mark.parametrize("kind", [Elsewhere, Packed, list, lambda array: array.astype(np.float64)])
-def test_arrays_of_any_kind_are_the_same_study(swept: autotune.Study, kind: Callable[..., Any]) -> None:
-    study = autotune.sweep(
-        swept.folder, inputs={"x": kind(X)}, set=FEW, device="cpu", out=swept.out, expected=Elsewhere(2 * X)
-    )
+def test_arrays_of_any_kind_are_the_same_inputs(doubler: Path, kind: Callable[..., Any]) -> None:
+    family = load_family(doubler)
+    assert bound(family, {"x": kind(X)}).digest == bind(family, {"x": X}, {}, {}).digest
+
+
+def test_what_lies_on_a_gpu_is_swept_and_may_be_the_answer(swept: autotune.Study, tmp_path: Path) -> None:
+    given = {"inputs": {"x": Elsewhere(X)}, "expected": Elsewhere(2 * X)}
+    study = autotune.sweep(swept, set=FEW, samples=1, device="cpu", out=tmp_path / "out", **given)
     assert study.workload == swept.workload
 
 
@@ -270,7 +281,9 @@ def test_a_mistake_is_an_error_that_says_so(
         autotune.sweep(doubler, **{"x": X, "device": "cpu", "out": tmp_path / "out", "set": FEW, **changes})
 
 
-def test_a_family_that_is_not_there(tmp_path: Path) -> None:
+def test_a_family_that_is_not_there() -> None:
+    with pytest.raises(UsageError, match="cannot sweep a int: give a family's name"):
+        autotune.sweep(3)
     with pytest.raises(UnknownName, match="unknown family 'alpairs'; did you mean 'allpairs'"):
         autotune.sweep("alpairs")
 
@@ -331,10 +344,9 @@ def state():
 
 x = np.linspace(-1, 1, 777, dtype=np.float32)
 before = state()
-for search in ("exhaustive", "tpe"):
-    study = autotune.sweep(FOLDER, x=x, set={"block_size": [64, 128]}, device="cpu", search=search, trials=9)
-    with autotune.load(study) as kernel:
-        assert (kernel(x) == 2 * x).all()
+study = autotune.sweep(FOLDER, x=x, set={"block_size": [64, 128]}, device="cpu", search="tpe", trials=4)
+with autotune.load(study) as kernel:
+    assert (kernel(x) == 2 * x).all()
 study._repr_html_(), repr(study), study.to_pandas(), study.report(), study.save_policy()
 assert state() == before
 """
@@ -356,3 +368,57 @@ def test_a_script_needs_no_guard_and_hears_nothing(doubler: Path, tmp_path: Path
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert (tmp_path / "autotune-results" / "doubler" / "report.html").is_file()
     assert len(list((tmp_path / "policies" / "doubler").glob("*.yaml"))) == 1
+
+
+class Page:
+    """IPython's display, as far as it is asked: what a page shows now, and what it showed."""
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+
+    def HTML(self, text: str) -> str:  # noqa: N802 - IPython's name
+        return text
+
+    def display(self, html: str, *, display_id: bool) -> "Page":
+        assert display_id
+        self.update(html)
+        return self
+
+    def update(self, html: str) -> None:
+        self.shown.append(html)
+
+
+def test_a_notebook_shows_a_bar_that_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Page()
+    monkeypatch.setattr("autotune.report.meter.import_module", lambda name: page)
+    notebook = Console(force_jupyter=True)
+    with live("f <small>", 3, notebook) as view:
+        view.compiled(1, 3)
+        for done in range(1, 4):
+            view.update(Trial(family="f", workload="small", device="d", configuration=Configuration({}),
+                              state="measured"), done, 0.5, 0.25)  # fmt: skip
+    assert page.shown[0] == page.shown[-1] == ""
+    assert page.shown[1].startswith('f &lt;small&gt; <progress value="0" max="3"></progress> 0/3')
+    assert '<progress value="3" max="3"></progress> 3/3 best 500 µs, 3 measured, busy 25%' in page.shown[-2]
+
+
+def test_a_bar_on_a_terminal_redirects_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stdout", terminal)
+    with live("f small", 3, watching(True)):
+        assert sys.stdout is terminal
+    assert "f small" in terminal.getvalue()
+    shown = terminal.getvalue()
+    with live("f small", 3, watching(False)):
+        pass
+    assert terminal.getvalue() == shown
+
+
+@pytest.mark.parametrize("stdout", [io.StringIO(), None])
+def test_where_nobody_watches_nothing_is_shown(
+    stdout: io.StringIO | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdout", stdout)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert watching(True).quiet
