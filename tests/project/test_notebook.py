@@ -57,7 +57,7 @@ def test_it_sweeps_shows_the_study_and_dispatches(executed: Path) -> None:
     assert (results / "report.html").is_file()
     assert list((executed / "policies" / "allpairs").glob("cpu-*.yaml"))
     html = shown(executed, "text/html")
-    assert "allpairs on primer" in html  # the study's own display
+    assert "allpairs on given-112x512-" in html  # the study's own display
     for role in ("winner", "control", "coalesced"):
         assert role in html
     assert "'exact'" in shown(executed, "text/plain")
