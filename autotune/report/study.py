@@ -7,7 +7,16 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autotune.declaration import Configuration, Family, Inputs, Workload, bind, load_family, load_workload
+from autotune.declaration import (
+    Configuration,
+    Family,
+    Inputs,
+    Workload,
+    bind,
+    load_family,
+    load_workload,
+    workloads,
+)
 from autotune.device import device_names, foreign
 from autotune.engine import TRIAL_SECONDS, Case, SweepRequest, Swept, raise_unless_measured, sweeping
 from autotune.errors import NothingMeasured, UsageError
@@ -291,11 +300,23 @@ def _case(
     if isinstance(workload, Workload):
         return Case(workload=workload, reference=reference)
     if not given:
-        return Case(workload=load_workload(family, workload or ""), reference=reference)
+        return Case(workload=_named(family, workload), reference=reference)
     inputs = _bound(family, given)
     scalars = {name: inputs.scalars[name] for name in given if name in family.scalars}
     kept = given_workload(family, inputs, scalars, cold, request.folder)
     return Case(workload=kept, inputs=inputs, reference=reference)
+
+
+def _named(family: Family, workload: str | Path | None) -> Workload:
+    """The workload of that name, in that file, or the family's own. Raises UnknownName, UsageError, WorkloadError."""
+    if workload is not None or family.default_workload or len(workloads(family)) == 1:
+        return load_workload(family, workload or "")
+    names = ", ".join(data.name for data in family.inputs)
+    known = ", ".join(workloads(family)) or "(none)"
+    raise UsageError(
+        f"family {family.name} has no default workload: name one of {known} with workload=, or give its inputs "
+        f"({names})"
+    )
 
 
 def _bound(family: Family, given: Mapping[str, Any]) -> Inputs:

@@ -288,6 +288,16 @@ def test_a_family_that_is_not_there() -> None:
         autotune.sweep("alpairs")
 
 
+def test_without_a_default_workload_inputs_are_asked_for(tmp_path: Path) -> None:
+    family = write_family(tmp_path / "doubler")
+    (family / "family.yaml").write_text(
+        (family / "family.yaml").read_text().replace("default_workload: small\n", "")
+    )
+    (family / "workloads" / "small.yaml").unlink()
+    with pytest.raises(UsageError, match=r"\(none\) with workload=, or give its inputs \(x\)"):
+        autotune.sweep(family)
+
+
 def test_an_error_of_the_programs_own_reference_is_its_own(doubler: Path, tmp_path: Path) -> None:
     def reference(inputs: dict[str, Any], options: dict[str, Any]) -> Any:
         raise ZeroDivisionError("mine")
