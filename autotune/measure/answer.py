@@ -46,7 +46,7 @@ def answered(family: Family, inputs: Inputs, reference: Reference) -> Answer:
     began = time.perf_counter()
     function = None if isinstance(reference, Mapping) else reference
     made = reference if isinstance(reference, Mapping) else _called(family, inputs, reference)
-    given = {name: _on_host(array) for name, array in made.items()}
+    given = {name: foreign.fetched(array) for name, array in made.items()}
     names = [data.name for data in family.outputs]
     if unknown := [name for name in given if name not in names]:
         raise WorkloadError(
@@ -71,8 +71,3 @@ def _called(family: Family, inputs: Inputs, function: Function) -> Mapping[str, 
         f"the reference gives a {type(made).__name__}, and family {family.name} has several outputs: give a dict of "
         f"them by name ({listed})"
     )
-
-
-def _on_host(array: Any) -> Any:
-    seen = foreign.view(array)
-    return foreign.as_host(array) if seen is None else seen.to_host()

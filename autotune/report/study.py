@@ -1,6 +1,6 @@
 """A sweep from a program, and what it found: as ``autotune sweep``, with the same record, and nothing printed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from os import PathLike
@@ -189,7 +189,7 @@ def sweep(
     again: bool = False,
     retime: bool = False,
     out: str | Path | None = None,
-    store: str | None = None,
+    store: str | Path | None = None,
     data: str | Path | None = None,
     progress: bool = True,
     **named: Any,
@@ -217,7 +217,7 @@ def sweep(
         preset=preset,
         narrowed={name: _values(value) for name, value in (set or {}).items()},
         out=Path(out) if out else None,
-        store=store,
+        store=str(store) if store else None,
         data=Path(data) if data else None,
         compiler=compiler,
         processes=processes,
@@ -264,7 +264,7 @@ def _family(named: Any) -> Family:
 
 
 def _values(value: Any) -> list[str]:
-    many = isinstance(value, Sequence) and not isinstance(value, str)
+    many = isinstance(value, Iterable) and not isinstance(value, str)
     return [str(one) for one in (value if many else [value])]
 
 
@@ -323,13 +323,8 @@ def _bound(family: Family, given: Mapping[str, Any]) -> Inputs:
     """Arrays, scalars and options by name, checked. Raises WorkloadError, UnknownName."""
     options = {name: value for name, value in given.items() if name in family.options}
     arrays = {
-        name: _on_host(value) if name in family.data else value
+        name: foreign.fetched(value) if name in family.data else value
         for name, value in given.items()
         if name not in options
     }
     return bind(family, arrays, options, {})
-
-
-def _on_host(array: Any) -> Any:
-    seen = foreign.view(array)
-    return foreign.as_host(array) if seen is None else seen.to_host()
