@@ -136,7 +136,7 @@ def as_host(array: Any) -> Any:
 
 
 def fetched(array: Any) -> Any:
-    """What numpy can take of an array that may lie on a GPU. Raises WorkloadError for one that cannot be copied here."""
+    """What numpy can take of an array that may lie on a GPU. Raises WorkloadError where there is no way to copy it."""
     seen = view(array)
     return as_host(array if seen is None else seen)
 
