@@ -5,6 +5,7 @@ import logging
 import math
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -179,8 +180,10 @@ def sweeping(
         launched(names, request.compiler, request.trial_seconds) as workers,
         _compilers(request, names) as started,
     ):
-        # What records takes a while to import: done while the devices are opened.
-        from autotune.record import Store
+        # What records takes a while to import: done while the devices are opened. In a notebook tqdm, which Optuna
+        # imports, would advise to install widgets, which nothing here needs.
+        with warnings.catch_warnings(action="ignore"):
+            from autotune.record import Store
 
         store = Store(request.store or request.folder)
         yield Session(request, tuple(cases), workers, started, store, program, watched, note)
