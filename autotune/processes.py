@@ -9,6 +9,7 @@ import ctypes
 import errno
 import fcntl
 import hashlib
+import inspect
 import math
 import multiprocessing
 import os
@@ -39,6 +40,7 @@ __all__ = [
     "own_folder",
     "program",
     "reporting",
+    "warn",
 ]
 
 
@@ -267,6 +269,17 @@ def reporting(pipe: Connection) -> Iterator[None]:
         yield
     except AutotuneError as problem:
         pipe.send(Failure.of(problem))
+
+
+_BETWEEN = {"autotune", "contextlib"}
+
+
+def warn(text: str) -> None:
+    """Warns at the line of the program that called autotune: that of a process means nothing to it."""
+    frame, level = inspect.currentframe(), 1
+    while frame and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, stacklevel=level)
 
 
 # -- folders ---------------------------------------------------------------------------------------------------
