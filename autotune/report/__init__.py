@@ -1,4 +1,4 @@
-"""Pages, charts and CSVs, from a record alone."""
+"""Pages, charts and CSVs, from a record alone; a sweep as a function, and its progress."""
 
 from typing import TYPE_CHECKING
 
