@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fakes import write_family
+from fakes import FAMILY, write_family
 from hypothesis import given
 from hypothesis import strategies as st
 from import_path import import_path
@@ -332,6 +332,27 @@ def test_its_name_follows_from_the_contents_and_its_file_gives_them_back(
     found = prepare(family, read, Path("nowhere"))
     assert found.digest == one.digest
     assert (read.name, read.arrays) == (made.name, made.arrays)
+
+
+def test_scalars_and_options_are_kept_with_the_arrays(tmp_path: Path) -> None:
+    declared = (
+        "scalars: {factor: {type: float32}, count: {type: int32, default: 3}, both: {type: int32, value: 2 * count}}\n"
+        "options: {mode: {values: [fast, exact], default: fast}}\n"
+    )
+    family = load_family(write_family(tmp_path / "doubler", FAMILY + declared))
+    asked = {"x": X, "factor": np.float32(0.5), "mode": "exact"}
+    inputs = bound(family, asked)
+    assert (dict(inputs.scalars), inputs.options) == (
+        {"factor": 0.5, "count": 3, "both": 6},
+        {"mode": "exact"},
+    )
+    made = given_workload(family, inputs, {"factor": inputs.scalars["factor"]}, False, tmp_path / "out")
+    assert made.path is not None
+    read = load_workload(family, made.path)
+    assert prepare(family, read, Path("nowhere")).digest == inputs.digest
+    assert (read.scalars, read.options, read.cold) == ({"factor": 0.5}, {"mode": "exact"}, False)
+    other = bound(family, {**asked, "factor": 0.25})
+    assert given_workload(family, other, {"factor": 0.25}, False, tmp_path / "out").name != made.name
 
 
 # -- a script, a terminal, a notebook
