@@ -1,7 +1,8 @@
 """A data-layout policy autotuner for CUDA kernels.
 
-``load(family)`` gives the tuned kernel, ready to be called; everything that tunes is imported only by the
-command line. Importing this package loads nothing; the dispatcher loads numpy and PyYAML and nothing heavier.
+``load(family)`` gives the tuned kernel, ready to be called; ``sweep(family, ...)`` tunes it, as the command line does,
+and only they import that. Importing this package loads nothing; the dispatcher loads numpy and PyYAML and nothing
+heavier.
 """
 
 from importlib import import_module
@@ -16,9 +17,20 @@ if TYPE_CHECKING:
     from autotune.dispatch import load as load
     from autotune.errors import AutotuneError as AutotuneError
     from autotune.report.notebook import study_html as study_html
+    from autotune.report.study import Study as Study
+    from autotune.report.study import sweep as sweep
 
 __version__ = "0.1.0"
-__all__ = ["AutotuneError", "Kernel", "Prepared", "TunedKernel", "__version__", "load"]
+__all__ = [
+    "AutotuneError",
+    "Kernel",
+    "Prepared",
+    "Study",
+    "TunedKernel",
+    "__version__",
+    "load",
+    "sweep",
+]
 
 
 def lazy(package: str, names: "Mapping[str, str]", face: str = "") -> "Callable[[str], Any]":
@@ -41,5 +53,6 @@ __getattr__ = lazy(
         "dispatch": "TunedKernel Prepared load",
         "errors": "AutotuneError",
         "report.notebook": "study_html",
+        "report.study": "Study sweep",
     },
 )

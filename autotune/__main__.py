@@ -16,9 +16,7 @@ def entry_point() -> None:
     is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_ours:
         signal.signal(signal.SIGINT, _leave)
-    from autotune.cli import (
-        main,  # measuring and compiling processes import this module, and need none of it
-    )
+    from autotune.cli import main  # half a second, with the answer to Ctrl-C in place
 
     if is_ours:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,13 +1,15 @@
 """Processes of this one's own: none outlives it, none leaves a file behind.
 
-They are spawned, never forked: a CUDA context may exist in this process, and does not survive a fork. Whatever runs in
-one may crash, hang or be killed; ``Child.death`` says what became of it.
+They are started anew, never forked: a CUDA context may exist in this process, and does not survive a fork. None imports
+the program that starts it, so a script needs no guard around what it does, and a notebook has none to import. Whatever
+runs in one may crash, hang or be killed; ``Child.death`` says what became of it.
 """
 
 import ctypes
 import errno
 import fcntl
 import hashlib
+import inspect
 import math
 import multiprocessing
 import os
@@ -15,6 +17,7 @@ import platform
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -37,10 +40,10 @@ __all__ = [
     "own_folder",
     "program",
     "reporting",
+    "warn",
 ]
 
 
-_spawn = multiprocessing.get_context("spawn")
 _END_SECONDS = 10.0  # for a process that was asked to end
 _DEATH_SECONDS = 5.0  # from the end of a process's pipe to its own
 _PDEATHSIG = 1  # prctl: the signal that a process gets when its parent ends
@@ -64,19 +67,23 @@ class Child:
         error: type[AutotuneError],
         tidies: bool = False,
     ) -> None:
-        self.pipe, there = _spawn.Pipe()
-        self.process = _spawn.Process(
-            target=_live, args=(there, os.getpid(), folder, tidies, target, arguments), daemon=True
-        )
+        self.pipe, there = multiprocessing.Pipe()
+        parent, self._alive = multiprocessing.Pipe(duplex=False)  # nothing is sent: it ends with this process
         self._lock, self._is_killed = threading.Lock(), False
         try:
-            self.process.start()
+            self.process = _started(there, parent)
         except (OSError, MemoryError) as problem:
             self.pipe.close()
             said = getattr(problem, "strerror", "") or "not enough memory"
             raise error(f"cannot start {what}: {said}") from None
         finally:
-            there.close()  # the pipe ends with the process only if nobody else holds the other end
+            for end in (there, parent):  # a pipe ends with a process only if nobody else holds that end
+                end.close()
+        try:
+            self.send((os.getpid(), folder, tidies, target, tuple(arguments)))
+        except BaseException:  # what cannot be pickled, or Ctrl-C
+            self.close()
+            raise
 
     def send(self, message: object) -> None:
         """To a process that may have just ended: its pipe will say so."""
@@ -89,20 +96,22 @@ class Child:
 
     def death(self) -> str:
         """What became of a process whose pipe has ended."""
-        self.process.join(_DEATH_SECONDS)
-        return death(self.process.exitcode)
+        return death(self._wait(_DEATH_SECONDS))
+
+    def _wait(self, seconds: float) -> int | None:
+        """Its exit code, None where it has not ended by then."""
+        with suppress(subprocess.TimeoutExpired):
+            return self.process.wait(seconds)
+        return None
 
     def kill(self) -> None:
         """Kill it with what it runs, and return when it is gone. Any thread may, again and again."""
         with self._lock:
             if not self._is_killed:  # its number may be another's afterwards
                 self._is_killed = True
-                assert self.process.pid
-                # Before its first statement a process has no group yet, and nothing that could outlive it.
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(self.process.pid, signal.SIGKILL)
-                self.process.kill()
-                self.process.join()
+                self.process.wait()
 
     def close(self, at_once: bool = True) -> None:
         """Kill it, or have it end (None is sent) where it is not ``at_once``. Again and again, by the pipe's reader."""
@@ -110,9 +119,10 @@ class Child:
             return
         if not at_once:
             self.send(None)
-            self.process.join(_END_SECONDS)
+            self._wait(_END_SECONDS)
         self.kill()
         self.pipe.close()
+        self._alive.close()
 
 
 def death(code: int | None) -> str:
@@ -123,33 +133,43 @@ def death(code: int | None) -> str:
     return f"was ended by {signal.Signals(-code).name} ({signal.strsignal(-code)}{hint})"
 
 
-def _live(
-    pipe: Connection,
-    parent: int,
-    folder: str,
-    tidies: bool,
-    target: Callable[..., None],
-    arguments: Sequence[object],
-) -> None:
+# What a process begins with. Modules are looked for where this process does, wherever that one was started.
+_BEGIN = "import sys; sys.path[:] = {path!a}; from autotune.processes import live; live({pipe}, {parent})"
+
+
+def _started(pipe: Connection, parent: Connection) -> "subprocess.Popen[bytes]":
+    """A process that has these ends. Raises OSError, MemoryError."""
+    flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001 - as multiprocessing
+    begin = _BEGIN.format(path=sys.path, pipe=pipe.fileno(), parent=parent.fileno())
+    return subprocess.Popen(
+        [sys.executable, *flags, "-c", begin],
+        stdin=subprocess.DEVNULL, pass_fds=(pipe.fileno(), parent.fileno()), process_group=0,
+    )  # fmt: skip
+
+
+def live(handle: int, parent_handle: int) -> None:
+    """A child's life, from its beginning to its end. ``handle`` is its end of the pipe, which first brings what it is
+    to do."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.setpgid(0, 0)
-    if tidies:
-        threading.Thread(target=_tidy_behind_parent, args=(folder,), daemon=True).start()
-    else:
-        ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it has gone already
-            return
-    tempfile.tempdir = os.environ["TMPDIR"] = folder
-    with suppress(EOFError, BrokenPipeError):
+    pipe, parent = Connection(handle), Connection(parent_handle, writable=False)
+    for end in (handle, parent_handle):
+        os.set_inheritable(end, False)  # what this process runs is to hold neither
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        number, folder, tidies, target, arguments = pipe.recv()
+        if tidies:
+            threading.Thread(target=_tidy_behind_parent, args=(parent, folder), daemon=True).start()
+        else:
+            ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != number:  # it has gone already
+                return
+        tempfile.tempdir = os.environ["TMPDIR"] = folder
         target(pipe, *arguments)
-    if tidies:
-        shutil.rmtree(folder, ignore_errors=True)  # the parent did not
+        if tidies:
+            shutil.rmtree(folder, ignore_errors=True)  # the parent did not
 
 
-def _tidy_behind_parent(folder: str) -> None:
-    parent = multiprocessing.parent_process()
-    assert parent
-    wait([parent.sentinel])
+def _tidy_behind_parent(parent: Connection, folder: str) -> None:
+    wait([parent])
     shutil.rmtree(folder, ignore_errors=True)
     with suppress(ProcessLookupError):
         os.killpg(0, signal.SIGKILL)
@@ -249,6 +269,17 @@ def reporting(pipe: Connection) -> Iterator[None]:
         yield
     except AutotuneError as problem:
         pipe.send(Failure.of(problem))
+
+
+_BETWEEN = {"autotune", "contextlib"}
+
+
+def warn(text: str) -> None:
+    """Warns at the line of the program that called autotune: that of a process means nothing to it."""
+    frame, level = inspect.currentframe(), 1
+    while frame and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, stacklevel=level)
 
 
 # -- folders ---------------------------------------------------------------------------------------------------

@@ -56,6 +56,19 @@ class CheckRequest:
         """The name of what measures the entries of ``file``."""
         return self.device if self.device != "auto" else file.device.kind
 
+    def asked(self, family: Family) -> dict[str, str]:
+        """What ``workloads`` names, by the workloads' own names: a file stands for the workload in it."""
+        return {_name(family, one): one for one in self.workloads}
+
+
+def _name(family: Family, named: str) -> str:
+    if Path(named).suffix not in (".yaml", ".yml"):
+        return named
+    try:
+        return load_workload(family, named).name
+    except AutotuneError:  # of another family, or none: no entry is called so
+        return named
+
 
 @dataclass(frozen=True)
 class Result:
@@ -125,7 +138,7 @@ def _file(request: CheckRequest, path: Path) -> Iterator[Result]:
     if request.measure and own is None:
         yield Result(path, "", f"cannot be measured here: {remark}")
     elif request.measure and (
-        missing := set(request.workloads) - {item.workload for item in file.entries.values()}
+        missing := request.asked(family).keys() - {item.workload for item in file.entries.values()}
     ):
         yield Result(path, min(missing), "no such entry")
 
@@ -156,10 +169,11 @@ def _measured(
     request: CheckRequest, family: Family, file: PolicyFile, results: dict[str, Result]
 ) -> dict[str, Result]:
     """The accepted entries and those that may be renewed, timed again; one worker for all of them."""
+    asked = request.asked(family)
     wanted = [
         name
         for name, item in file.entries.items()
-        if (not request.workloads or item.workload in request.workloads)
+        if (not asked or item.workload in asked)
         and (not results[name].trouble or (request.renew and renewable(family, item)))
     ]
     if not wanted:
@@ -209,7 +223,7 @@ def _study(
 ) -> Study | None:
     """The configurations verified and timed on the entry's workload, the best of them side by side; None when that is
     another input by now."""
-    workload = load_workload(family, item.workload)
+    workload = load_workload(family, request.asked(family).get(item.workload, item.workload))
     inputs = prepare(family, workload, paths.data_root(request.data))
     if inputs.digest != item.workload_digest:
         return None

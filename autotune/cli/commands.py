@@ -155,9 +155,10 @@ def sweep_command(
 ) -> None:
     """Compile, verify and time configurations; keep the winner. Writes results.csv, report.html and the policy file."""
     from autotune.cli import sweep as sweeping
+    from autotune.engine import SweepRequest
     from autotune.search import Strategy
 
-    request = sweeping.SweepRequest(
+    request = SweepRequest(
         family=load_family(family),
         workloads=tuple(workload or ()),
         device=device,

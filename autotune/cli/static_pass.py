@@ -6,8 +6,6 @@ from statistics import median_low
 from rich.console import Console
 from rich.table import Table
 
-from autotune.cli.sweep import SweepRequest
-from autotune.cli.terminal import pace, reasons
 from autotune.compile import (
     Cache,
     KernelProfile,
@@ -18,10 +16,11 @@ from autotune.compile import (
     static_toolchain,
 )
 from autotune.declaration import Configuration, Policy
+from autotune.engine import SweepRequest
 from autotune.errors import CompilerError, UsageError
 from autotune.files import data_root, writable
-from autotune.record import holds_store, read_record
-from autotune.report import write_static, write_static_report
+from autotune.record import holds_store, read_record, reasons
+from autotune.report import pace, write_static, write_static_report
 
 BEST, WORST = 10, 5  # of each architecture and kernel; static.csv has all
 

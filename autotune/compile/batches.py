@@ -7,6 +7,7 @@ a unit does not compile it is halved until the failing variants stand alone; the
 import hashlib
 import importlib
 import re
+import sys
 import time
 import warnings
 from collections import deque
@@ -342,8 +343,8 @@ class _Jobs:
         except ProcessDied:
             self.processes = 1
             message = (
-                "worker processes do not start, so variants are compiled in this one; a script that compiles "
-                "needs 'if __name__ == \"__main__\":' around what it does"
+                f"worker processes do not start, so variants are compiled in this one; see whether {sys.executable} "
+                "is a Python that can import autotune"
             )
             warnings.warn(message, stacklevel=2)
         return self._proven

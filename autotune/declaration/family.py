@@ -21,13 +21,15 @@ from typing import Any
 from autotune.declaration import yamlfile
 from autotune.declaration.baseline import baseline_content
 from autotune.declaration.expression import Expression, Value
-from autotune.declaration.host_code import host_code
+from autotune.declaration.host_code import host_code, is_edited, texts
 from autotune.declaration.parse import Kernel, Option, Scalar, parse
 from autotune.declaration.source_files import LIBRARY, hashed, reached, sources, together
 from autotune.declaration.space import AS_GIVEN, Policy, Space
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
 from autotune.files import bundled, include_dir
 from autotune.layout import Data
+
+_TEXTS = "__autotune_texts__"  # of a module: what it was loaded from
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,13 +156,16 @@ class Family:
     @cached_property
     def module(self) -> ModuleType | None:
         """``family.py`` of the folder, loaded as a package so that it can import its neighbours; None when the
-        family has no Python."""
+        family has no Python. Once a process, and again when it was edited, as a notebook lets one do."""
         file = self.folder / "family.py"
         if not (self.has_python and file.is_file()):
             return None
         name = f"autotune_family_{self.name}_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]}"
         if name in sys.modules:
-            return sys.modules[name]
+            if not is_edited(getattr(sys.modules[name], _TEXTS, {})):
+                return sys.modules[name]
+            for loaded in [own for own in sys.modules if own == name or own.startswith(f"{name}.")]:
+                del sys.modules[loaded]
         spec = importlib.util.spec_from_file_location(
             name, file, submodule_search_locations=[str(self.folder)]
         )
@@ -172,6 +177,7 @@ class Family:
         except Exception as problem:
             del sys.modules[name]
             raise FamilyError(f"{file} cannot be imported: {type(problem).__name__}: {problem}") from problem
+        setattr(module, _TEXTS, texts(self.folder, name))
         return module
 
     @property

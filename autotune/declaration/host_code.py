@@ -8,13 +8,14 @@ not installed packages, not autotune. Data files that Python reads cannot be kno
 import ast
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.machinery import all_suffixes
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
-from autotune.declaration.source_files import reached
+from autotune.declaration.source_files import hashed, reached
+from autotune.errors import FamilyError
 
 _LIBRARIES = frozenset({".c", ".cc", ".cpp", ".cxx"})
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
@@ -29,6 +30,21 @@ def host_code(folder: Path, module: ModuleType | None) -> dict[str, Path]:
     own = sorted(path for path in folder.rglob("*") if path.suffix in _LIBRARIES and path.is_file())
     found |= set(reached(own, folder).values())
     return dict(sorted((Path(os.path.relpath(path, folder)).as_posix(), path) for path in found))
+
+
+def texts(folder: Path, package: str) -> dict[str, str]:
+    """The sha256 of ``family.py``, and of the modules of its ``package`` that are there now, by their paths. Raises
+    FamilyError."""
+    files = {folder / "family.py"} | _loaded(package)
+    return {name: digest for name, (_, digest) in hashed({str(file): file for file in files}).items()}
+
+
+def is_edited(known: Mapping[str, str]) -> bool:
+    """Whether a file is not as it was when ``texts`` gave ``known``."""
+    try:
+        return any(digest != known[name] for name, (_, digest) in hashed({n: Path(n) for n in known}).items())
+    except FamilyError:  # it has gone
+        return True
 
 
 def _imported(file: Path) -> set[Path]:

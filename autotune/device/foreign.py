@@ -135,6 +135,12 @@ def as_host(array: Any) -> Any:
     return array
 
 
+def fetched(array: Any) -> Any:
+    """What numpy can take of an array that may lie on a GPU. Raises WorkloadError where there is no way to copy it."""
+    seen = view(array)
+    return as_host(array if seen is None else seen)
+
+
 def _of_interface(array: Any, described: dict[str, Any]) -> View:
     if described.get("mask") is not None:
         raise WorkloadError("an array with a mask is given; fill the masked elements first")

@@ -15,7 +15,7 @@ from autotune.device import Backend, foreign, open_backend
 from autotune.dispatch.target import Target
 from autotune.errors import PolicyFileError
 from autotune.hardware import Device
-from autotune.policy import Policies, file_name, find, untuned
+from autotune.policy import Policies, PolicyFile, file_name, find, untuned
 from autotune.policy import read_policy_file as read
 
 _WORTH_A_WARNING = 10.0  # times slower
@@ -90,12 +90,12 @@ class Placement:
 
     def __init__(
         self, family: Family, device: str | None, folders: Sequence[Path], cache: Cache,
-        accuracy: Mapping[str, Any] | None, objective: str = "kernel",
+        accuracy: Mapping[str, Any] | None, objective: str = "kernel", own: PolicyFile | None = None,
     ) -> None:  # fmt: skip
         self._family = family
         self._folders = folders
         self._cache = cache
-        self._accuracy, self._objective = accuracy, objective
+        self._accuracy, self._objective, self._own = accuracy, objective, own
         self._may_change = device in (None, "auto")
         self._lock = threading.RLock()
         self._targets: dict[str, Target] = {}
@@ -105,7 +105,9 @@ class Placement:
         self.first = self._opened(open_backend(device or "auto"), 5)
 
     def _opened(self, backend: Backend, stacklevel: int) -> Target:
-        target = Target(self._family, backend, self._folders, self._cache, self._accuracy, self._objective)
+        target = Target(
+            self._family, backend, self._folders, self._cache, self._accuracy, self._objective, self._own
+        )
         self._targets[target.kind] = target
         if target.policies is None:
             warnings.warn(

@@ -10,7 +10,7 @@ from typing import Any
 from autotune.compile import Cache, Variant
 from autotune.declaration import Configuration, Family, Inputs
 from autotune.device import Backend, Lender, Module, Mover, View, compiled_module, raw
-from autotune.policy import Candidate, candidates, choose, find, operations
+from autotune.policy import Candidate, PolicyFile, candidates, choose, find, operations
 
 _log = logging.getLogger("autotune")
 
@@ -29,16 +29,17 @@ class Chosen:
 
 class Target:
     """``accuracy`` asks for another accuracy class than the family's own, ``objective`` for what counts beside the
-    kernels' time (``decision.cost_ms``). For any number of threads."""
+    kernels' time (``decision.cost_ms``). ``own`` is a policy file that comes before
+    those in ``folders``. For any number of threads."""
 
     def __init__(
         self, family: Family, backend: Backend, folders: Iterable[Path], cache: Cache,
-        accuracy: Mapping[str, Any] | None = None, objective: str = "kernel",
+        accuracy: Mapping[str, Any] | None = None, objective: str = "kernel", own: PolicyFile | None = None,
     ) -> None:  # fmt: skip
         self.family = family
         self.backend = backend
         self.cache = cache
-        self.policies, self.passed = find(family, backend.device, folders)
+        self.policies, self.passed = find(family, backend.device, folders, own)
         self.mover = Mover(backend, cache)
         self.windows = threading.Lock()  # constant memory is one for all variants in a binary
         self._accuracy, self._objective = accuracy, objective

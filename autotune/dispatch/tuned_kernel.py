@@ -5,14 +5,14 @@ layouts, launches and gives arrays back of the kind it was given. Every choice i
 """
 
 import atexit
-import os
 import threading
 import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
@@ -26,21 +26,36 @@ from autotune.dispatch.prepared import Prepared
 from autotune.dispatch.target import Target
 from autotune.errors import AutotuneError, CompilerError, DeviceError, UnknownName
 from autotune.files import policy_folders
-from autotune.policy import Candidate
+from autotune.policy import Candidate, PolicyFile
 from autotune.record import OBJECTIVES
 
 _open: "weakref.WeakSet[TunedKernel]" = weakref.WeakSet()
 
 
+class Swept(Protocol):
+    """What a sweep found (``autotune.Study``): the family's ``folder``, the ``device`` as ``load`` takes it, and what
+    its policy file would say."""
+
+    @property
+    def folder(self) -> Path: ...
+
+    @property
+    def device(self) -> str: ...
+
+    @property
+    def policy_file(self) -> PolicyFile: ...
+
+
 def load(
-    family: str | os.PathLike[str],
+    family: str | PathLike[str] | Swept,
     device: str | None = None,
     policies: str | Path | None = None,
     cache: str | Path | None = None,
     accuracy: Mapping[str, Any] | None = None,
     objective: str = "kernel",
 ) -> "TunedKernel":
-    """The tuned kernel of a family (a name, a folder with a family.yaml, or an ``autotune.Kernel``).
+    """The tuned kernel of a family (a name, a folder with a family.yaml, or an ``autotune.Kernel``), or of what
+    ``autotune.sweep`` found: then with its winner, by default on the device that was swept.
 
     ``device`` is cpu, cuda or cuda:N, and nothing else runs then. None takes the first GPU, and the cpu for inputs that
     it is faster for, or where there is no GPU that works, with a warning that says so. ``policies`` names the folder
@@ -48,9 +63,11 @@ def load(
     for data that stay or many calls; for a single call ``with-transform`` or ``with-transfer`` count what its layout
     costs too, where a sweep chose by that. Raises UnknownName, FamilyError, DeviceError.
     """
-    found = load_family(family, check=False)
     kept = Cache(Path(cache) if cache else default_root())
-    return TunedKernel(found, device, policies, kept, accuracy, objective)
+    if isinstance(family, str | PathLike):
+        return TunedKernel(load_family(family, check=False), device, policies, kept, accuracy, objective)
+    own, found = family.policy_file, load_family(family.folder, check=False)
+    return TunedKernel(found, device or family.device, policies, kept, accuracy, objective, own)
 
 
 class TunedKernel(Closing):
@@ -64,12 +81,13 @@ class TunedKernel(Closing):
         cache: Cache,
         accuracy: Mapping[str, Any] | None = None,
         objective: str = "kernel",
+        own: PolicyFile | None = None,
     ) -> None:
         if objective not in OBJECTIVES:
             raise UnknownName("objective", objective, OBJECTIVES)
         self.family = family
         self._placement = Placement(
-            family, device, policy_folders(policies, family.folder), cache, accuracy, objective
+            family, device, policy_folders(policies, family.folder), cache, accuracy, objective, own
         )
         self._lock = threading.RLock()
         self._calls: dict[str, Prepared] = {}

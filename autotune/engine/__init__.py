@@ -7,28 +7,30 @@ from autotune import lazy
 if TYPE_CHECKING:
     from autotune.engine.process_worker import TRIAL_SECONDS
     from autotune.engine.runner import launched, opened
-    from autotune.engine.sanitizer import TOOLS, find_sanitizer, findings, sanitized
+    from autotune.engine.session import Case, Session, SweepRequest, Swept, raise_unless_measured, sweeping
     from autotune.engine.sweep import Sweep, SweepInterrupted
     from autotune.engine.worker import Worker
 
 __all__ = [
-    "TOOLS",
     "TRIAL_SECONDS",
+    "Case",
+    "Session",
     "Sweep",
     "SweepInterrupted",
+    "SweepRequest",
+    "Swept",
     "Worker",
-    "find_sanitizer",
-    "findings",
     "launched",
     "opened",
-    "sanitized",
+    "raise_unless_measured",
+    "sweeping",
 ]
 
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
-    "sweep": "Sweep SweepInterrupted",
     "process_worker": "TRIAL_SECONDS",
     "runner": "launched opened",
-    "sanitizer": "TOOLS find_sanitizer findings sanitized",
+    "session": "Case Session SweepRequest Swept raise_unless_measured sweeping",
+    "sweep": "Sweep SweepInterrupted",
     "worker": "Worker",
 }
 

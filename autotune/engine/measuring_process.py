@@ -28,9 +28,8 @@ from autotune.engine.messages import (
     Tried,
     given,
     given_ragged,
-    write_ragged,
 )
-from autotune.engine.ragged import ragged_proofs
+from autotune.engine.ragged import ragged_files
 from autotune.errors import AutotuneError
 from autotune.measure import expected_outputs
 from autotune.processes import Answer, reporting
@@ -112,15 +111,12 @@ def _content(request: Request, measurer: Measurer | None, backend: Backend) -> A
 
 
 def _ragged(request: Ragged, backend: Backend) -> RaggedSizes:
-    """The ragged inputs and their expected outputs, as files for every measuring process."""
     setting = request.setting
     family, inputs = given(setting)
-    sizes, proofs = ragged_proofs(
-        family, setting.workload, inputs, request.root, request.steps, request.cache, backend
-    )
-    for size, (made, outputs) in zip(sizes.sizes, proofs, strict=True):
-        write_ragged(setting.arrays, size.number, made, outputs)
-    return sizes
+    return ragged_files(
+        setting, family, inputs, request.root, request.steps,
+        lambda made: expected_outputs(family, made, request.cache, backend)[0],
+    )  # fmt: skip
 
 
 def _warm(backend: Backend) -> None:

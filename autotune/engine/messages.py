@@ -27,6 +27,7 @@ from autotune.declaration import (
     write_arrays,
 )
 from autotune.device import LaunchError
+from autotune.errors import StoreError
 from autotune.hardware import Device
 from autotune.measure import PROOF_VERSION, Protocol, Samples
 from autotune.record import Measurement, State, Trial
@@ -242,6 +243,17 @@ def trial_of(
         phases_ms={"compile": job.compiled.seconds * 1e3, **spent},
         proof=PROOF_VERSION,
     )
+
+
+def write_expected(folder: Path, outputs: Mapping[str, NDArray[Any]]) -> None:
+    """The expected outputs that a Setting's ``arrays`` has. Raises StoreError when there is no room for them."""
+    try:
+        write_arrays(folder, "expected", outputs)
+    except OSError as problem:
+        raise StoreError(
+            f"cannot write the expected outputs to {folder}, where measuring processes read them: "
+            f"{problem.strerror or problem}; name a folder with room in TMPDIR"
+        ) from None
 
 
 def write_ragged(folder: Path, number: int, inputs: Inputs, outputs: Mapping[str, NDArray[Any]]) -> None:

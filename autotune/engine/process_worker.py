@@ -7,7 +7,6 @@ or ``timed_out`` and is not sent again, those behind it are.
 
 import math
 import time
-import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
@@ -33,7 +32,7 @@ from autotune.engine.messages import (
 )
 from autotune.errors import DeviceError, FamilyError
 from autotune.hardware import Device
-from autotune.processes import Answer, Child, Failure, Warned, own_folder
+from autotune.processes import Answer, Child, Failure, Warned, own_folder, warn
 
 TRIAL_SECONDS = 120.0  # generous: most take less than one
 IN_HAND = 4  # jobs sent and not answered: one under way, the others there before it ends
@@ -238,7 +237,7 @@ class ProcessWorker:
                 self._next(now)
             case Warned(text) if text not in self._warnings:  # each process that is made anew says the same
                 self._warnings.add(text)
-                warnings.warn(text, stacklevel=2)
+                warn(text)
             case Failure():
                 if self._state is not _State.OPENING or not hasattr(self, "device"):
                     self._child.close()

@@ -8,10 +8,10 @@ from autotune.declaration import Configuration, Inputs
 from autotune.device import LaunchError
 from autotune.engine.jobs import JobCompiler
 from autotune.engine.messages import Ended, Job, Prove, Proved, Ragged, RaggedSize, RaggedSizes, Setting
-from autotune.engine.ragged import grid_steps, size_text
+from autotune.engine.ragged import grid_steps, ragged_files, size_text
 from autotune.engine.worker import Worker
 from autotune.errors import AutotuneError
-from autotune.measure import PROOF_VERSION
+from autotune.measure import PROOF_VERSION, Answer, answered
 from autotune.record import State, Trial
 
 
@@ -27,6 +27,7 @@ class Prover:
     setting: Setting
     root: Path
     inputs: Inputs
+    answer: Answer | None = None
     near: Sequence[Configuration] = ()
     sizes: RaggedSizes | None = None
     _done: set[Configuration] = field(default_factory=set)
@@ -60,6 +61,8 @@ class Prover:
             for extent, step in grid_steps(self.compiler.variant(configuration), self.inputs).items():
                 steps.setdefault(extent, set()).add(step)
         told = {extent: sorted(found) for extent, found in steps.items()}
+        if self.answer:
+            return self._answered(self.answer, told)
         try:
             found: RaggedSizes = self.worker.ask(
                 Ragged(self.setting, self.root, self.compiler.cache.root, told), 1
@@ -67,6 +70,16 @@ class Prover:
         except LaunchError as problem:
             return RaggedSizes(why_not=f"no inputs could be made: {problem}")
         return found
+
+    def _answered(self, answer: Answer, steps: Mapping[str, Sequence[int]]) -> RaggedSizes:
+        """By what the program that sweeps says is right, here."""
+        family, function = self.compiler.family, answer.function
+        if function is None:
+            return RaggedSizes(why_not="the expected outputs were given for the swept sizes alone")
+        return ragged_files(
+            self.setting, family, self.inputs, self.root, steps,
+            lambda made: answered(family, made, function).outputs,
+        )  # fmt: skip
 
     def _is_excluded(self, configuration: Configuration, size: RaggedSize) -> bool:
         """Whether a constraint, a range or the device rules the size out for it."""

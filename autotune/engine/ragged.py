@@ -5,7 +5,7 @@ A family whose ``family.py`` has ``ragged(parameters)`` says itself which parame
 arrays are cut along their extents, where that keeps their meaning.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import prod
 from pathlib import Path
@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 
 from autotune.compile import Variant
 from autotune.declaration import Family, Inputs, Workload, bind
-from autotune.device import Backend
-from autotune.engine.messages import RaggedSize, RaggedSizes
+from autotune.engine.messages import RaggedSize, RaggedSizes, Setting, write_ragged
 from autotune.errors import AutotuneError, WorkloadError, cause
 from autotune.layout import Data
-from autotune.measure import expected_outputs
 
 _MOST = 8  # inputs of one workload
 _MOST_VALUES = 1 << 18  # in all arrays of one: a reference in Python takes milliseconds for so many
@@ -30,24 +28,38 @@ _SMALL, _MIDDLE = (7, 5, 11, 13), (37, 131, 61, 29)  # primes, so that neighbour
 Sizes = dict[str, int]
 
 
+# What is right for inputs: outputs by name.
+Expected = Callable[[Inputs], Mapping[str, NDArray[Any]]]
+
+
+def ragged_files(
+    setting: Setting, family: Family, inputs: Inputs, root: Path, steps: Mapping[str, Sequence[int]],
+    expected: Expected,
+) -> RaggedSizes:  # fmt: skip
+    """The ragged inputs and their expected outputs, as files for every measuring process."""
+    sizes, proofs = ragged_proofs(family, setting.workload, inputs, root, steps, expected)
+    for size, (made, outputs) in zip(sizes.sizes, proofs, strict=True):
+        write_ragged(setting.arrays, size.number, made, outputs)
+    return sizes
+
+
 def ragged_proofs(
     family: Family,
     workload: Workload,
     inputs: Inputs,
     root: Path,
     steps: Mapping[str, Sequence[int]],
-    cache: Path,
-    backend: Backend | None = None,
-) -> tuple[RaggedSizes, list[tuple[Inputs, dict[str, NDArray[Any]]]]]:
+    expected: Expected,
+) -> tuple[RaggedSizes, list[tuple[Inputs, Mapping[str, NDArray[Any]]]]]:
     """The ragged inputs with their expected outputs. A size for which the family's Python or reference has no answer
     is left out; never raises for one."""
     sizes: list[RaggedSize] = []
-    proofs: list[tuple[Inputs, dict[str, NDArray[Any]]]] = []
+    proofs: list[tuple[Inputs, Mapping[str, NDArray[Any]]]] = []
     why_not = ""
     try:
         for made in islice(ragged_inputs(family, workload, inputs, root, steps), _MOST):
             try:
-                outputs, _ = expected_outputs(family, made, cache, backend)
+                outputs = expected(made)
             except Exception as problem:  # noqa: BLE001 - whatever a reference raises for such a size
                 why_not = f"the reference has no answer for {size_text(told(family, made))}: {cause(problem)}"
                 continue

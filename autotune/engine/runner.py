@@ -4,7 +4,6 @@ import math
 import multiprocessing
 import threading
 import time
-import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -20,6 +19,7 @@ from autotune.engine.messages import Died, Job, Tried
 from autotune.engine.process_worker import ProcessWorker
 from autotune.engine.worker import Made, Worker
 from autotune.errors import DeviceError, UsageError
+from autotune.processes import warn
 
 _NO_COMPILER = "--compiler chooses a CUDA compiler; on the cpu the environment's CXX names one"
 
@@ -121,7 +121,7 @@ class Runner:
                 if worker.lost:
                     self._waiting.extendleft(reversed(worker.take_back()))
                     if self.alive:
-                        warnings.warn(f"{worker.lost}. The sweep goes on without it", stacklevel=2)
+                        warn(f"{worker.lost}. The sweep goes on without it")
             if not self.alive:
                 raise DeviceLost("; ".join(worker.lost for worker in self.workers))
 

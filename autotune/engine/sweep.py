@@ -32,13 +32,13 @@ from autotune.device import LaunchError
 from autotune.engine.comparison import compared, digest
 from autotune.engine.finalists import Finalists, fingerprint
 from autotune.engine.jobs import JobCompiler, Proposals
-from autotune.engine.messages import Describe, Reference, Setting
+from autotune.engine.messages import Describe, Reference, Setting, write_expected
 from autotune.engine.proof import Prover
 from autotune.engine.runner import DeviceLost
 from autotune.engine.trials import Trials
 from autotune.engine.worker import Made, Worker
 from autotune.files import data_root
-from autotune.measure import PROOF_VERSION, Protocol
+from autotune.measure import PROOF_VERSION, Answer, Protocol
 from autotune.record import Baseline, Provenance, Store, Study, StudyStore, Trial, header, time_ms
 from autotune.search import Search, Strategy
 
@@ -52,8 +52,9 @@ class Sweep:
     """One family on one workload and one device model, on ``workers``, which were started. A search by ``strategy``
     over ``configurations``, with ``seeds`` early in it, says what is tried; where they are too many to list they are
     None, and ``space`` says which they are. ``watch`` is called after each trial with (trial, trials done, trials in
-    all or 0), ``compiled`` is ``JobCompiler.watch``, ``note`` is called with what a person should know at once. ``run``
-    returns the study as recorded; KeyboardInterrupt leaves a usable record. Raises AutotuneError.
+    all or 0), ``compiled`` is ``JobCompiler.watch``, ``note`` is called with what a person should know at once.
+    ``answer`` says what is right in place of the family's own reference. ``run`` returns the study as recorded;
+    KeyboardInterrupt leaves a usable record. Raises AutotuneError.
 
     The control is tried beside a selection that leaves it out, so that there is something to compare with. What an
     older verification let through is verified again, and what it refused is tried again; with ``again`` everything is,
@@ -68,6 +69,7 @@ class Sweep:
     family: Family
     workload: Workload
     inputs: Inputs
+    answer: Answer | None = None
     configurations: Sequence[Configuration] | None
     space: Space | None = None
     strategy: Strategy = field(default_factory=Strategy)
@@ -139,8 +141,9 @@ class Sweep:
             self.compilers, self.compiled,
         )  # fmt: skip
         study = header(
-            self.family, self.workload, self.inputs, worker.device, worker.toolchain.identity, self.protocol
-        )
+            self.family, self.workload, self.inputs, worker.device, worker.toolchain.identity, self.protocol,
+            answer=self.answer.digest if self.answer else "",
+        )  # fmt: skip
         listed_ones = self.configurations
         self._wanted = Unlisted(self.space or space) if listed_ones is None else set(listed_ones)
         self._beside = () if space.control in self._wanted else (space.control,)
@@ -191,7 +194,11 @@ class Sweep:
         first = next((worker for worker in self.workers if not worker.lost), None)
         if first is None:  # an earlier workload took them all
             raise DeviceLost("; ".join(worker.lost for worker in self.workers))
-        reference_ms = first.reference(Reference(setting, self.cache.root), self.family, self.inputs)
+        if self.answer:
+            reference_ms = self.answer.elapsed_ms
+            write_expected(arrays, self.answer.outputs)
+        else:
+            reference_ms = first.reference(Reference(setting, self.cache.root), self.family, self.inputs)
         for worker in self.workers:
             worker.study(setting, self.family, self.inputs)
         self.phases["reference"] += time.perf_counter() - mark
@@ -262,7 +269,7 @@ class Sweep:
             self._known[trial.configuration] = trial
 
         worker = next(worker for worker in self.workers if not worker.lost)
-        prover = Prover(worker, self._compiler, self._setting, self.root, self.inputs)
+        prover = Prover(worker, self._compiler, self._setting, self.root, self.inputs, self.answer)
         finalists = Finalists(
             worker=worker, compiler=self._compiler, prover=prover, protocol=self.protocol,
             control=self.family.space.control, accuracy=self.family.accuracy, aside=frozenset(self._beside),
@@ -283,7 +290,7 @@ class Sweep:
         if prover.sizes is not None:
             told = [dict(size.told) for size in prover.sizes.sizes]
             about["proof"] = {"version": PROOF_VERSION, "sizes": told, "why_not": prover.sizes.why_not}
-            if against := self.family.reference_configuration:
+            if not self.answer and (against := self.family.reference_configuration):
                 about["proof"]["against"] = against
         return about
 

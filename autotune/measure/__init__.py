@@ -19,6 +19,7 @@ from autotune.measure.sampling import (
 from autotune.measure.verify import AGAIN, GUARD_BYTES, PROOF_VERSION, Verifier
 
 if TYPE_CHECKING:
+    from autotune.measure.answer import Answer, Reference, answered
     from autotune.measure.ceilings import CEILINGS, measured_ceilings
     from autotune.measure.ncu import COUNTERS, find_ncu, profile
     from autotune.measure.watched_process import Result, Task, watched
@@ -31,11 +32,14 @@ __all__ = [
     "CUDA",
     "GUARD_BYTES",
     "PROOF_VERSION",
+    "Answer",
     "Protocol",
+    "Reference",
     "Result",
     "Samples",
     "Task",
     "Verifier",
+    "answered",
     "expected_outputs",
     "find_ncu",
     "floors",
@@ -50,6 +54,7 @@ __all__ = [
 ]
 
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
+    "answer": "Answer Reference answered",
     "ceilings": "CEILINGS measured_ceilings",
     "ncu": "COUNTERS find_ncu profile",
     "watched_process": "Result Task watched",

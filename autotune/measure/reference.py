@@ -41,7 +41,7 @@ def expected_outputs(
     reference = getattr(family.module, "reference", None)
     if reference is not None:
         made = reference(dict(inputs.arrays), {**inputs.options, **inputs.scalars})
-        outputs = _checked(family, inputs, made)
+        outputs = checked(family, inputs, made)
     elif family.reference:
         outputs = _of_configuration(family, inputs, Cache(cache_root), backend)
     else:
@@ -50,7 +50,7 @@ def expected_outputs(
             "configuration with reference: in family.yaml"
         )
     elapsed_ms = (time.perf_counter() - begin) * 1e3
-    _refuse_nothing(family, outputs)
+    refuse_nothing(family, outputs)
     if sum(array.nbytes for array in outputs.values()) <= _KEEP_BYTES:
         _keep(path, cache_root, outputs, elapsed_ms)
     return outputs, elapsed_ms
@@ -144,7 +144,8 @@ def _kept(
     return (outputs, elapsed_ms) if is_whole else None
 
 
-def _checked(family: Family, inputs: Inputs, made: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+def checked(family: Family, inputs: Inputs, made: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """What a reference made, canonical. Raises FamilyError for what is not as declared."""
     outputs = {}
     for data in family.outputs:
         if data.name not in made:
@@ -168,7 +169,7 @@ def _checked(family: Family, inputs: Inputs, made: Mapping[str, Any]) -> dict[st
     return outputs
 
 
-def _refuse_nothing(family: Family, outputs: Mapping[str, NDArray[Any]]) -> None:
+def refuse_nothing(family: Family, outputs: Mapping[str, NDArray[Any]]) -> None:
     """Raise FamilyError for floating point without one finite value: NaN equals NaN, so nothing would be proved."""
     for data in family.outputs:
         for name, part, _ in _parts(data, outputs[data.name]):

@@ -39,6 +39,7 @@ from autotune.policy.file import read_policy_file as read
 from autotune.policy.neighbours import Features, among_neighbours, distance, feature_values, nearest
 from autotune.record import OBJECTIVES
 
+_SWEPT = "a sweep of this program"  # where a file of entries that were not read from one came from
 _HEAD = 4096  # bytes; a policy file begins with its device
 
 
@@ -86,12 +87,20 @@ class Policies:
         return expected_ms(self.entries, work, call=self.device.kind)
 
 
-def find(family: Family, device: Device, folders: Iterable[Path]) -> tuple[Policies | None, list[Candidate]]:
+def find(
+    family: Family, device: Device, folders: Iterable[Path], first: PolicyFile | None = None
+) -> tuple[Policies | None, list[Candidate]]:
     """The first usable policy file of ``family`` for ``device``, with those of devices of the same compute
-    capability; None when there is neither. A refused candidate for each file that cannot be used."""
+    capability; None when there is neither. ``first`` comes before those in ``folders``. A refused candidate for each
+    file that cannot be used."""
     passed: list[Candidate] = []
     own: PolicyFile | None = None
     alike: dict[str, PolicyFile] = {}
+    if first and (swept := _accepted(family, first, _SWEPT, device.kind, passed)):
+        if swept.device.slug == device.slug:
+            own = swept
+        elif device.compute_capability and swept.device.compute_capability == device.compute_capability:
+            alike[f"{swept.device.slug}.yaml"] = swept
     seen: set[str] = set()
     for folder in folders:
         path = folder / file_name(family.name, device.slug)
@@ -159,9 +168,15 @@ def _usable(family: Family, path: Path, kind: str, passed: list[Candidate]) -> P
     except PolicyFileError as problem:
         passed.append(Candidate("file", None, str(path), refusal=str(problem)))
         return None
+    return _accepted(family, found, str(path), kind, passed)
+
+
+def _accepted(
+    family: Family, found: PolicyFile, origin: str, kind: str, passed: list[Candidate]
+) -> PolicyFile | None:
     reason = file_refusal(family, found, kind)
     if reason:
-        passed.append(Candidate("file", None, str(path), refusal=reason))
+        passed.append(Candidate("file", None, origin, refusal=reason))
         return None
     return _counted(family, found)
 
@@ -258,7 +273,9 @@ def _candidate(
     refusal = entry_refusal(family, item, device) or other_options(item.options, options) or wrong
     if not refusal and configuration is not None:
         refusal = other_accuracy(family, configuration, wanted)
-    return Candidate(match, configuration, f"{file.path}: {item.name}", item.median_ms, refusal, item)
+    return Candidate(
+        match, configuration, f"{file.path or _SWEPT}: {item.name}", item.median_ms, refusal, item
+    )
 
 
 def _expected(family: Family, found: Sequence[Candidate], asked: Features, work: float) -> float:
@@ -278,7 +295,7 @@ def _default(family: Family, policies: Policies, file: PolicyFile, wanted: str) 
         same = [e for e in file.entries.values() if dict(e.configuration) == dict(file.default)]
         needs = "" if not same else unmet_need(same[0], policies.device)
         refusal = refusal or wrong or needs or other_accuracy(family, configuration, wanted)
-    return Candidate("default", configuration, f"{file.path}: default", 0.0, refusal or wrong)
+    return Candidate("default", configuration, f"{file.path or _SWEPT}: default", 0.0, refusal or wrong)
 
 
 def choose(

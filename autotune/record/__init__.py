@@ -29,8 +29,16 @@ from autotune.record.decision import (
     time_ms,
 )
 from autotune.record.provenance import Provenance
-from autotune.record.remarks import coverage, margin_text, moved, unbeaten
-from autotune.record.study import Study, newest, newest_of_each, times_of
+from autotune.record.remarks import (
+    coverage,
+    failures,
+    margin_text,
+    moved,
+    reasons,
+    states_text,
+    unbeaten,
+)
+from autotune.record.study import Study, latest, newest, newest_of_each, times_of
 from autotune.record.trial import FAILED, STATES, Measurement, State, Trial
 
 if TYPE_CHECKING:
@@ -49,9 +57,10 @@ if TYPE_CHECKING:
     )
     from autotune.record.identity import header
     from autotune.record.kernel_tuner import write_cache
+    from autotune.record.optuna_log import quiet_optuna
     from autotune.record.readers import holds_store, import_files, read_ceilings, read_record
     from autotune.record.regret import Regrets, read_regrets, write_matrix
-    from autotune.record.results_csv import read_results, write_results
+    from autotune.record.results_csv import read_results, results_frame, write_results
     from autotune.record.store import Store, StudyStore
     from autotune.record.t4 import write_t4
 
@@ -88,11 +97,13 @@ __all__ = [
     "decide_classes",
     "effects_frame",
     "every_effect",
+    "failures",
     "fastest_first",
     "header",
     "holds_store",
     "import_files",
     "importance",
+    "latest",
     "margin",
     "margin_text",
     "minimax",
@@ -104,12 +115,16 @@ __all__ = [
     "once_ms",
     "pairs",
     "policy_values",
+    "quiet_optuna",
     "ranked",
     "read_ceilings",
     "read_record",
     "read_regrets",
     "read_results",
+    "reasons",
+    "results_frame",
     "settings",
+    "states_text",
     "summarised",
     "time_ms",
     "times_of",
@@ -125,9 +140,10 @@ _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "policy_values settings summarised",
     "identity": "header",
     "kernel_tuner": "write_cache",
+    "optuna_log": "quiet_optuna",
     "readers": "holds_store import_files read_ceilings read_record",
     "regret": "Regrets read_regrets write_matrix",
-    "results_csv": "read_results write_results",
+    "results_csv": "read_results results_frame write_results",
     "store": "Store StudyStore",
     "t4": "write_t4",
 }

@@ -18,20 +18,21 @@ from autotune.record.study import Study
 
 
 def header(
-    family: Family, workload: Workload, inputs: Inputs, device: Device, compiler: str, protocol: Protocol
-) -> Study:
+    family: Family, workload: Workload, inputs: Inputs, device: Device, compiler: str, protocol: Protocol,
+    answer: str = "",
+) -> Study:  # fmt: skip
     """The study of ``family`` on ``workload`` and ``device``, without its trials. ``compiler`` is the toolchain's
-    identity."""
+    identity, ``answer`` a digest of the expected outputs where a program gave them."""
     control = family.space.control
     names = inputs.names(control)
     return Study(
         family=family.name,
         workload=workload.name,
         device=device.slug,
-        identity=identity(family, inputs, compiler, device, workload.cold, protocol),
+        identity=identity(family, inputs, compiler, device, workload.cold, protocol, answer),
         control=control,
         presets=single_presets(family.space),
-        parts=parts(family, inputs, compiler, device, workload.cold, protocol),
+        parts=parts(family, inputs, compiler, device, workload.cold, protocol, answer),
         about=Provenance(
             title=family.title,
             device_name=device.name,
@@ -76,10 +77,11 @@ def _libraries() -> dict[str, str]:
 
 
 def identity(
-    family: Family, inputs: Inputs, compiler: str, device: Device, cold: bool, protocol: Protocol
-) -> str:
+    family: Family, inputs: Inputs, compiler: str, device: Device, cold: bool, protocol: Protocol, answer: str = ""
+) -> str:  # fmt: skip
     """A hash over all that must match for two trials to be comparable: source with headers, the family's host code,
-    layouts, space, workload content, compiler, device (on a cpu its threads too), cache state and protocol."""
+    layouts, space, workload content, compiler, device (on a cpu its threads too), cache state and protocol, and the
+    expected outputs where a program gave them."""
     digest = hashlib.sha256()
     for part in (
         family.source_digest,
@@ -90,14 +92,15 @@ def identity(
         f"{device.slug} {device.arch} {device.multiprocessors}",
         json.dumps([cold, protocol.to_dict()], sort_keys=True),
         family.host_digest,
+        *filter(None, [answer]),
     ):
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()
 
 
 def parts(
-    family: Family, inputs: Inputs, compiler: str, device: Device, cold: bool, protocol: Protocol
-) -> dict[str, str]:
+    family: Family, inputs: Inputs, compiler: str, device: Device, cold: bool, protocol: Protocol, answer: str = ""
+) -> dict[str, str]:  # fmt: skip
     """What ``identity`` hashes, one by one, so that a new study can say what differs."""
     found = {}
     for name, (path, digest) in family.sources.items():
@@ -111,6 +114,7 @@ def parts(
         "layout library": layouts_digest()[:16],
         "space": family.space_digest[:16],
         "workload content": inputs.digest[:16],
+        **({"expected outputs": answer[:16]} if answer else {}),
         "compiler": compiler,
         "device": f"{device.name} ({device.arch}, {device.multiprocessors} multiprocessors)",
         "cache": "cold" if cold else "warm",

@@ -1,13 +1,17 @@
 """What a reader of a study should hear: how much was tried, whether the machine moved, whether control is beaten."""
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from autotune.files import clean
 from autotune.record.decision import Decision, Margin, retime_ratio
 from autotune.record.study import Study
-from autotune.record.trial import Trial
+from autotune.record.trial import FAILED, Trial
 
+_MOST_REASONS = 3
+_MOST_LINES = 3  # of a reason
 _STEADY = 0.9, 1.1  # second over first times of the finalists, on a machine that did not change meanwhile
 
 
@@ -88,3 +92,53 @@ def margin_text(margin: Margin) -> str:
 
     between = "" if math.isnan(margin.low) else f" ({told(margin.low)} to {told(margin.high)})"
     return f"{told(margin.ratio)} x the winner{between}"
+
+
+def states_text(states: Mapping[str, int]) -> str:
+    """``12 measured, 1 wrong_result``."""
+    return ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+
+
+def failures(study: Study) -> list[str]:
+    """A line for each state in which configurations failed: how many, the first one, and its reason."""
+    lines = []
+    for state in FAILED:
+        of = [trial for trial in study.trials if trial.state == state]
+        if of:
+            named = of[0].configuration.changes(study.control)
+            reason = next(iter(_told(of[0].reason)), "")
+            lines.append(
+                f"{len(of):,} {state}, {'the first' if len(of) > 1 else 'which is'} {named}: {reason}"
+            )
+    return lines
+
+
+def reasons(failures: Iterable[tuple[str, str, str]]) -> str:
+    """Why nothing came of it, the most frequent reasons first: lines with how often, one configuration, and the first
+    lines of the message from its first error on. ``failures`` are (state, message, configuration's id); messages that
+    differ in numbers, template arguments and names of configurations alone count as one."""
+    found: dict[tuple[str, str], list[tuple[list[str], str]]] = {}
+    for state, message, name in failures:
+        lines = _told(message)
+        kind = lines[0]
+        for varies in (r"<.*>", r"\S+=\S+", r"\d+(\.\d+)?(e[-+]?\d+)?"):
+            kind = re.sub(varies, "…", kind)
+        found.setdefault((state, kind), []).append((lines, name))
+    ordered = sorted(found.items(), key=lambda one: -len(one[1]))
+    told = []
+    for (state, _), of in ordered[:_MOST_REASONS]:
+        lines, name = of[0]
+        told += [
+            f"{len(of):,} {state}, one of them {name}:",
+            *(f"    {line}" for line in lines if line.strip()),
+        ]
+    if left := sum(len(of) for _, of in ordered[_MOST_REASONS:]):
+        told.append(f"{left:,} for other reasons")
+    return "\n".join(told)
+
+
+def _told(message: str) -> list[str]:
+    """The first lines of a reason, from its first error on."""
+    lines = clean(message).splitlines() or [""]
+    first = next((i for i, line in enumerate(lines) if "error" in line or "fatal" in line), 0)
+    return lines[first : first + _MOST_LINES]

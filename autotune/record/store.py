@@ -23,6 +23,7 @@ from autotune.declaration import Configuration, Policy
 from autotune.errors import StoreError
 from autotune.record.exchange import added
 from autotune.record.journal import journal_rows, open_journal
+from autotune.record.optuna_log import quiet_optuna
 from autotune.record.provenance import Provenance
 from autotune.record.study import Study, why_new
 from autotune.record.trial import Trial
@@ -108,8 +109,7 @@ class StudyStore:
         """Append one trial and end its claim. Raises StoreError when it cannot be written; what was recorded before
         stays."""
         measured = trial.measurement is not None
-        with self._turn, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # optuna remarks on large attributes and on experimental calls
+        with self._turn:
             frozen = optuna.trial.create_trial(
                 state=optuna.trial.TrialState.COMPLETE if measured else optuna.trial.TrialState.FAIL,
                 value=trial.measurement.median_ms if trial.measurement else None,
@@ -145,7 +145,6 @@ class Store:
     """All studies in one place. ``where`` is a folder (a journal file in it) or ``postgresql://…``."""
 
     def __init__(self, where: str | Path) -> None:
-        optuna.logging.set_verbosity(optuna.logging.ERROR)
         text = str(where)
         self.claims: Claims
         self.rows: Callable[[int, int], tuple[list[dict[str, Any]], int]]
@@ -173,11 +172,12 @@ class Store:
         StoreError."""
         name = f"{study.family}/{study.workload}/{study.device}/{study.identity[:16]}"
         before = list(self._headers().values())
-        made = self.tried(
-            lambda: optuna.create_study(
-                study_name=name, storage=self.storage, load_if_exists=True, direction="minimize"
+        with quiet_optuna():
+            made = self.tried(
+                lambda: optuna.create_study(
+                    study_name=name, storage=self.storage, load_if_exists=True, direction="minimize"
+                )
             )
-        )
         why = ""
         if "study" not in self.tried(lambda: made.user_attrs):
             why = why_new(study, before)

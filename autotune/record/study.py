@@ -106,6 +106,15 @@ def newest_of_each(studies: Iterable[Study]) -> list[Study]:
     return list({study.key: study for study in sorted(studies, key=_date)}.values())
 
 
+def latest(recorded: Iterable[Study], swept: Iterable[Study]) -> list[Study]:
+    """The newest study of each family, workload and device; ``swept`` ones stand for themselves."""
+    newest = {study.key: study for study in newest_of_each(recorded)}
+    for study in swept:
+        if study.key in newest and newest[study.key].identity != study.identity:
+            newest[study.key] = study
+    return list(newest.values())
+
+
 def times_of(studies: Iterable[Study]) -> dict[str, dict[Configuration, float]]:
     """Workload -> configuration -> milliseconds; a second study of a workload has some of its identity in the name."""
     times: dict[str, dict[Configuration, float]] = {}

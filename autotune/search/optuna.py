@@ -5,9 +5,7 @@ proposes is moved to the nearest member that was not visited, and that is the tr
 from what was really run.
 """
 
-import warnings
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -16,13 +14,13 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 from optuna.trial import FrozenTrial, TrialState
 
 from autotune.declaration import Configuration, Members
+from autotune.record import quiet_optuna
 
 
 class OptunaSampler:
     """Proposals of the sampler ``method``: tpe, gp, cmaes or nsgaii."""
 
     def __init__(self, method: str, members: Members, seed: int, trials: int | None) -> None:
-        optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._steps = method == "cmaes"
         self._members, self._policies = members, members.policies
         self._distributions: dict[str, BaseDistribution] = {
@@ -31,7 +29,7 @@ class OptunaSampler:
             else CategoricalDistribution(p.values)
             for p in self._policies
         }
-        with _silent():
+        with quiet_optuna():
             # Optuna's generators start alike for small seeds; mixed first, they do not.
             mixed = int(np.random.SeedSequence(seed).generate_state(1)[0])
             inner = _sampler(method, mixed, trials)
@@ -43,7 +41,7 @@ class OptunaSampler:
         if not self.distributions:  # one value each: Optuna would not ask its sampler
             return forced or self._members.random(np.random.default_rng(0))
         self._moved.forced = forced
-        with _silent():
+        with quiet_optuna():
             trial = self._study.ask(self._distributions)
             chosen = self._moved.chosen
             if chosen is None:
@@ -53,7 +51,7 @@ class OptunaSampler:
         return chosen
 
     def learn(self, configuration: Configuration, log_ms: float | None) -> None:
-        with _silent():
+        with quiet_optuna():
             if trial := self._open.pop(configuration, None):
                 state = TrialState.FAIL if log_ms is None else TrialState.COMPLETE
                 self._study.tell(trial, log_ms, state)
@@ -137,8 +135,3 @@ def _sampler(method: str, seed: int, trials: int | None) -> optuna.samplers.Base
         return samplers.CmaEsSampler(seed=seed, warn_independent_sampling=False)
     # Some ten generations, where the number of trials is known; Optuna's own 50 is more than many spaces allow.
     return samplers.NSGAIISampler(seed=seed, population_size=min(50, max(8, (trials or 500) // 10)))
-
-
-def _silent() -> AbstractContextManager[Any]:
-    """Optuna remarks on experimental and on deprecated calls of its own."""
-    return warnings.catch_warnings(action="ignore")

@@ -159,6 +159,25 @@ def test_another_input_under_the_same_name_is_not_measured(
     assert "not the one it was measured on" in capsys.readouterr().out
 
 
+def test_a_workload_that_lies_elsewhere_is_named_by_its_file(
+    folder: Path,
+    written: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As that of arrays which a program gave."""
+    kept = (folder / "workloads" / "small.yaml").rename(tmp_path / "kept.yaml")
+    on_fake(monkeypatch, folder)
+    assert checked(folder, written, "--measure") == 8
+    assert "unknown workload 'small'" in capsys.readouterr().out
+    assert checked(folder, written, "--measure", "--workload", str(kept)) == 0
+    assert "4.50 x faster than control" in capsys.readouterr().out
+    kept.write_text(kept.read_text().replace("workload: small", "workload: other"))
+    assert checked(folder, written, "--measure", "--workload", str(kept)) == 8
+    assert "other: no such entry" in capsys.readouterr().out
+
+
 def test_check_and_the_dispatcher_agree_on_a_file_of_a_hand(
     folder: Path, written: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,8 +16,8 @@ from fakes import FAMILY, WORKLOAD, sweep, write_family
 from autotune import files as paths
 from autotune.cli.commands import app, main
 from autotune.cli.new import new_family
-from autotune.cli.terminal import Live
 from autotune.policy.merge import update
+from autotune.report.meter import Live
 
 CPU = ["--device", "cpu"]
 

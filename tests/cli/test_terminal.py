@@ -8,20 +8,12 @@ import pytest
 from fakes import FakeBackend, FakeToolchain, sweep
 from rich.console import Console
 
-from autotune.cli.terminal import (
-    FIRST_SECONDS,
-    LINE_SECONDS,
-    Live,
-    Pace,
-    failures,
-    pace,
-    print_study,
-    reasons,
-)
+from autotune.cli.terminal import print_study
 from autotune.engine.sweep import Sweep
 from autotune.hardware import Device
-from autotune.record.remarks import coverage, moved
+from autotune.record.remarks import coverage, failures, moved, reasons
 from autotune.record.study import Study
+from autotune.report.meter import FIRST_SECONDS, LINE_SECONDS, Live, Pace, pace
 
 GPU = Device(kind="cuda", name="Fake GPU", arch="sm_90")
 
@@ -38,7 +30,7 @@ def console() -> tuple[Console, io.StringIO]:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The seconds that the module reads, to be set."""
     now = [0.0]
-    monkeypatch.setattr("autotune.cli.terminal.monotonic", lambda: now[0])
+    monkeypatch.setattr("autotune.report.meter.monotonic", lambda: now[0])
     return now
 
 

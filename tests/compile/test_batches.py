@@ -1,12 +1,12 @@
 """Batching, bisection, order, crashes and cancelling, against a fake toolchain."""
 
-import multiprocessing
 import os
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from children import children
 from fake_toolchain import Fake, batch_of, eventually, run_script
 from hypothesis import given
 from hypothesis import strategies as st
@@ -225,7 +225,7 @@ def test_a_variant_that_kills_the_compiler_is_found(fake, cache):
     assert keys_of(results) == [f"key{i:03}" for i in range(8)]
     assert results[5] == CompileFailure("key005", "the compiler process died")
     assert sum(isinstance(result, Compiled) for result in results) == 7
-    assert not multiprocessing.active_children()
+    assert not children()
 
 
 def test_a_first_chunk_that_kills_the_compiler(fake, cache):
@@ -243,7 +243,7 @@ def test_closing_leaves_no_process_and_does_not_wait(fake, cache):
     started = time.monotonic()
     chunks.close()
     assert time.monotonic() - started < 100
-    assert not multiprocessing.active_children()
+    assert not children()
     assert len(fake.calls) == 3
 
 
@@ -260,7 +260,7 @@ def test_an_exception_in_the_caller_leaves_no_process(fake, cache):
     fake = replace(fake, slow=("V001", "V002", "V003", "V004", "V005"))  # still at work when it happens
     with pytest.raises(KeyboardInterrupt):
         interrupted_sweep(fake, cache)
-    assert not multiprocessing.active_children()
+    assert not children()
 
 
 def interrupted_sweep(fake, cache):
@@ -269,26 +269,29 @@ def interrupted_sweep(fake, cache):
 
 
 def test_workers_end_with_a_parent_that_is_killed(tmp_path):
-    run_script(tmp_path, "for _ in chunks:\n    os.kill(os.getpid(), 9)", guard=True)
+    run_script(tmp_path, "for _ in chunks:\n    os.kill(os.getpid(), 9)")
     pids = Fake(tmp_path / "calls").processes
     assert pids
     assert eventually(lambda: not any(map(alive, pids)))
     assert not list(tmp_path.glob("autotune-*"))
 
 
-def test_a_script_without_a_guard_compiles_in_its_own_process(tmp_path):
-    # Its workers run the script too, and come to its end when they start so late that everything is in the cache, or
-    # all but one variant, for which they start no process.
-    told = 'count = sum(len(chunk) for chunk in chunks)\n__name__ == "__main__" and print(count, os.getpid())'
-    done = run_script(tmp_path, told, guard=False)
-    assert done.returncode == 0, done.stderr
+def test_a_script_without_a_guard_compiles_in_processes_that_do_not_run_it(tmp_path):
+    done = run_script(tmp_path, "print(sum(len(chunk) for chunk in chunks), os.getpid())")
+    assert (done.returncode, done.stderr) == (0, "")
     count, pid = done.stdout.split()
     assert count == "6"
-    made = Fake(tmp_path / "calls").lines
-    own = [line for line in made if line.startswith(f"{pid} ")]
-    assert len(own) >= 5, made
-    assert len(made) - len(own) <= 2, made  # at most that one variant in each worker
-    assert "worker processes do not start" in done.stderr
+    made = Fake(tmp_path / "calls")
+    assert len(made.lines) == 6
+    assert int(pid) not in made.processes
+
+
+def test_where_no_process_starts_all_is_compiled_here(fake, cache, monkeypatch):
+    monkeypatch.setattr("autotune.processes._BEGIN", "raise SystemExit(3)")
+    with pytest.warns(UserWarning, match="worker processes do not start"):
+        results = [result for chunk in compile_many(batch_of(6), fake, cache, 2, 1) for result in chunk]
+    assert all(isinstance(result, Compiled) for result in results)
+    assert fake.processes == {os.getpid()}
 
 
 def alive(pid: int) -> bool:

@@ -87,6 +87,23 @@ def test_python_beside_the_declaration(tmp_path: Path) -> None:
     assert load(tmp_path).module is demo.module  # one import a process
 
 
+@pytest.mark.parametrize("file", ["family.py", "near.py"])
+def test_python_that_was_edited_is_imported_again(tmp_path: Path, file: str) -> None:
+    """In one process, as a notebook's: a family that was loaded before keeps what it had."""
+    (tmp_path / "family.py").write_text("from . import near\nanswer = near.answer\n")
+    (tmp_path / "near.py").write_text("answer = 42\n")
+    before = load(tmp_path)
+    assert before.module is not None and before.module.answer == 42
+    text = "from . import near\nanswer = near.answer + 1\n" if file == "family.py" else "answer = 42 + 1\n"
+    (tmp_path / file).write_text(text)
+    after = load(tmp_path)
+    assert after.module is not None and after.module.answer == 43
+    assert before.module.answer == 42
+    (tmp_path / "near.py").unlink()
+    with pytest.raises(FamilyError, match=r"cannot be imported: ImportError"):
+        _ = load(tmp_path).module
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

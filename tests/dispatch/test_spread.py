@@ -82,7 +82,7 @@ def test_every_allocation_gives_the_result(tmp_path: Path) -> None:
         assert table[0].startswith("dynamic, at most 1 units a chunk")
         assert len({len(line) for line in table[1:]}) == 1
     check(spread, right)  # the arrays outlive the workers
-    assert not [member for member in spread.members if member.process.is_alive()]
+    assert not [member for member in spread.members if member.process.poll() is None]
 
 
 class Killer:
@@ -94,7 +94,7 @@ class Killer:
     def __call__(self, member: Member, chunk: Chunk) -> None:
         self.done += 1
         if self.done in self.when:
-            os.kill(self.spread.members[self.when[self.done]].process.pid or 0, signal.SIGKILL)
+            os.kill(self.spread.members[self.when[self.done]].process.pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -111,7 +111,7 @@ def test_workers_killed_at_any_moment_change_nothing(tmp_path: Path, seed: int) 
         with pytest.warns(UserWarning, match="was ended by SIGKILL.*run by the others"):
             report = spread.run(allocation, 1, gather=gather, watch=killer)
             if not gather:  # and what a lost device has not handed over is run again
-                os.kill(spread.members[second].process.pid or 0, signal.SIGKILL)
+                os.kill(spread.members[second].process.pid, signal.SIGKILL)
                 spread.fetch()
         check(spread, right)
         # only what is in the result counts: units run by lost workers, and those run again
@@ -303,19 +303,20 @@ def test_bad_names_are_refused(tmp_path: Path, given: dict[str, Any], message: s
 
 DIE = """
 
-import multiprocessing
 import os
+
+PARENT = {}
 
 
 def die():
-    if multiprocessing.parent_process():
+    if os.getpid() != PARENT:
         os._exit(3)
 """
 
 
 def test_a_worker_that_dies_while_it_starts(tmp_path: Path) -> None:
     deadly = walker.PYTHON.replace("def units(arrays, names):", "def units(arrays, names):\n    die()")
-    deadly += DIE
+    deadly += DIE.format(os.getpid())
     loaded, inputs = opened(tmp_path / "walker", deadly)
     with (
         pytest.raises(DeviceError, match="cpu: its process ended with exit code 3 while it started"),

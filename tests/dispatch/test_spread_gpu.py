@@ -81,7 +81,7 @@ def test_a_gpu_worker_killed_in_the_middle_changes_nothing(tmp_path: Path) -> No
         def kill(member: Member, chunk: Chunk) -> None:
             done.append(chunk)
             if len(done) == 20:
-                os.kill(spread.members[0].process.pid or 0, signal.SIGKILL)
+                os.kill(spread.members[0].process.pid, signal.SIGKILL)
 
         with pytest.warns(UserWarning, match="SIGKILL"):
             spread.run("contiguous", 1, watch=kill)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from children import children
 from fakes import write_family
 
 from autotune.cli.commands import main
@@ -128,11 +129,11 @@ def test_two_processes_on_the_cpu_and_one_of_them_killed(faulty: Path, tmp_path:
     running = subprocess.Popen(
         [*command, *places(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
-    children: list[int] = []
-    while len(children) < 2 and running.poll() is None:
-        children = [int(pid) for pid in _children(running.pid)]
+    started: list[int] = []
+    while len(started) < 2 and running.poll() is None:
+        started = [int(pid) for pid in children(running.pid)]
         time.sleep(0.02)
-    os.kill(children[-1], signal.SIGKILL)
+    os.kill(started[-1], signal.SIGKILL)
     said, _ = running.communicate(timeout=120)
     assert running.returncode == 0, said
     (study,) = Store(tmp_path / "out").studies()
@@ -140,23 +141,10 @@ def test_two_processes_on_the_cpu_and_one_of_them_killed(faulty: Path, tmp_path:
     assert len(study.trials) == 2
 
 
-def _children(pid: int) -> list[str]:
-    """Measuring processes of a process: spawned ones, without the one that watches their semaphores."""
-    found = []
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        try:
-            command = Path(f"/proc/{child}/cmdline").read_bytes()
-        except OSError:
-            continue
-        if b"spawn_main" in command:
-            found.append(child)
-    return found
-
-
 def test_where_there_is_no_terminal_lines_tell_how_far_it_is(
     faulty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("autotune.cli.terminal.LINE_SECONDS", 0.0)
+    monkeypatch.setattr("autotune.report.meter.LINE_SECONDS", 0.0)
     assert main(["sweep", str(faulty), "--device", "cpu", "--set", "fault=0,2", *places(tmp_path)]) == 0
     said = capsys.readouterr().err
     assert "doubler small: 3 of 3; best" in said

@@ -21,7 +21,7 @@ from autotune import processes
 from autotune.engine.process_worker import ProcessWorker
 from autotune.engine.sweep import SweepInterrupted
 from autotune.errors import DeviceError, FamilyError
-from autotune.processes import own_folder
+from autotune.processes import Warned, own_folder
 from autotune.record.trial import Trial
 
 
@@ -229,6 +229,16 @@ def test_ctrl_c_ends_what_is_under_way(folder: Path, tmp_path: Path, started: Ex
     assert gone(int((tmp_path / "starts").read_text()))
 
 
+def test_a_warning_of_a_process_is_given_where_autotune_was_called(folder: Path, tmp_path: Path) -> None:
+    worker = process(FakeDevice(folder, {}, tmp_path / "launched"))
+    with pytest.warns(UserWarning, match="^mind the gap$") as caught:
+        worker._heard(Warned("mind the gap"), [])
+        worker._heard(Warned("mind the gap"), [])
+    worker.close()
+    (one,) = caught
+    assert one.filename == __file__
+
+
 def test_no_process_outlives_a_sweep_that_is_killed(folder: Path, tmp_path: Path) -> None:
     program = f"""
         from pathlib import Path
@@ -273,7 +283,7 @@ def test_folders_in_use_are_left_alone_whoever_asks(tmp_path: Path, monkeypatch:
     (elsewhere / "in-use").touch()
     holding = """
 import sys
-from autotune.processes import own_folder
+from autotune.processes import Warned, own_folder
 with own_folder() as name:
     print(name, flush=True)
     sys.stdin.read()

@@ -25,6 +25,7 @@ from autotune.device.backend import LaunchError
 from autotune.engine import measurer as worker
 from autotune.engine import ragged
 from autotune.engine.sweep import SweepInterrupted
+from autotune.measure.reference import expected_outputs
 from autotune.measure.verify import PROOF_VERSION
 from autotune.policy import file as policyfile
 from autotune.policy import merge as policyfile_write
@@ -194,6 +195,10 @@ next: {role: input, type: int32, link: n, shape: [n]}
 """
 
 
+def by_reference(family: Family, cache: Path) -> ragged.Expected:
+    return lambda inputs: expected_outputs(family, inputs, cache)[0]
+
+
 @pytest.mark.parametrize(
     ("arrays", "data", "why"),
     [
@@ -213,7 +218,9 @@ def test_what_cutting_would_break_is_not_cut(
     arrays: str, data: str, why: str, folder: Path, tmp_path: Path
 ) -> None:
     family, inputs, workload = made(folder, arrays, data, tmp_path)
-    sizes, proofs = ragged.ragged_proofs(family, workload, inputs, tmp_path, {}, tmp_path)
+    sizes, proofs = ragged.ragged_proofs(
+        family, workload, inputs, tmp_path, {}, lambda made: expected_outputs(family, made, tmp_path)[0]
+    )
     assert not sizes.sizes and not proofs and why in sizes.why_not
 
 
@@ -227,7 +234,9 @@ def test_a_family_that_makes_its_inputs_says_what_is_ragged(folder: Path, tmp_pa
     )
     data = "{x: {role: input, type: float32, shape: [n]}}"
     family, inputs, workload = made(folder, "parameters: {n: 100}", data, tmp_path, python)
-    sizes, _ = ragged.ragged_proofs(family, workload, inputs, tmp_path, {}, tmp_path)
+    sizes, _ = ragged.ragged_proofs(
+        family, workload, inputs, tmp_path, {}, lambda made: expected_outputs(family, made, tmp_path)[0]
+    )
     assert not sizes.sizes and "write ragged(parameters)" in sizes.why_not
     other = folder.with_name("other")
     folder.rename(other)
@@ -235,7 +244,9 @@ def test_a_family_that_makes_its_inputs_says_what_is_ragged(folder: Path, tmp_pa
         python + "def ragged(parameters):\n    for n in (1, 3, 5):\n        yield {'n': n}\n"
     )
     family = families.load_family(other)
-    sizes, proofs = ragged.ragged_proofs(family, workload, inputs, tmp_path, {}, tmp_path)
+    sizes, proofs = ragged.ragged_proofs(
+        family, workload, inputs, tmp_path, {}, lambda made: expected_outputs(family, made, tmp_path)[0]
+    )
     assert [size.told for size in sizes.sizes] == [{"n": 1}, {"n": 5}]  # three has no reference
     assert [made.sizes["n"] for made, _ in proofs] == [1, 5]
 

@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,12 @@ from fakes import sweep
 from rich.console import Console
 from tasks import task
 
-from autotune.cli import sweep as sweeping
 from autotune.cli.commands import main
 from autotune.compile import nvcc
 from autotune.declaration.space import Configuration
 from autotune.engine import sanitizer
 from autotune.engine.sanitizer import TOOLS, command, find_sanitizer, findings, first_finding, sanitized
+from autotune.engine.session import Session, SweepRequest
 from autotune.errors import DeviceError
 from autotune.measure.watched_process import Task
 from autotune.policy.file import content, parsed
@@ -214,8 +215,17 @@ def test_what_is_found_makes_a_configuration_wrong(swept: Any, tmp_path: Path) -
 
 def session(made: Any, err: Console) -> Any:
     """The command's part of a sweep whose finalists are to be watched."""
-    request = sweeping.SweepRequest(family=made.family, device="cuda")
-    return sweeping._Session(request, made.workers, None, made.store, Path(), "compute-sanitizer", err, err)
+    request = SweepRequest(family=made.family, device="cuda")
+    return Session(
+        request,
+        (),
+        made.workers,
+        None,
+        made.store,
+        "compute-sanitizer",
+        lambda *_: None,
+        partial(err.print, markup=False),
+    )
 
 
 def test_what_wins_then_is_timed_and_watched_too(
@@ -234,7 +244,7 @@ def test_what_wins_then_is_timed_and_watched_too(
 
     monkeypatch.setattr(sanitizer, "findings", found)
     err = Console(record=True, width=200)
-    study = session(made, err)._sanitized(made, study)
+    study = session(made, err).sanitized(made, study)
     winner = study.decision.winner
     assert winner.configuration["memory"] != "readonly"
     assert winner.measurement.retimed_ms, "it was no finalist before"
@@ -255,7 +265,7 @@ def test_a_sanitizer_that_fails_loses_nothing(
 
     monkeypatch.setattr(sanitizer, "findings", found)
     made = sweep(folder, tmp_path)
-    study = session(made, Console(quiet=True))._sanitized(made, swept)
+    study = session(made, Console(quiet=True)).sanitized(made, swept)
     assert study.trials == swept.trials
     assert study.about.lost == "measured and recorded, but not sanitized: memcheck did not end"
 
@@ -279,7 +289,7 @@ def test_a_policy_file_says_who_looked(swept: Any, tmp_path: Path) -> None:
 def test_where_there_is_nothing_to_watch_it_is_refused_first(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sweeping, "launched", None)  # no process is started
+    monkeypatch.setattr("autotune.engine.session.launched", None)  # no process is started
     places = ["--out", str(tmp_path / "out"), "--policies", str(tmp_path / "policies")]
     assert main(["sweep", str(folder), "--device", "cpu", "--sanitize", *places]) == 5
     assert "this is the cpu" in capsys.readouterr().err

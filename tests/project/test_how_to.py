@@ -16,6 +16,7 @@ import pytest
 from test_docs import TEXTS, fences, section
 
 from autotune.cli.commands import main
+from autotune.policy import read_policy_file
 
 ROOT = Path(__file__).parents[2]
 PAGES = [name for name in TEXTS if name == "docs/tutorial.md" or name.startswith("docs/how-to-")]
@@ -87,6 +88,7 @@ def test_the_tutorial_ends_in_a_dispatcher(place: Path, monkeypatch: pytest.Monk
         "nearest/family.py",
         "nearest/workloads/clusters.yaml",
         "use.py",
+        "tune.py",
     }
     frame = pd.read_csv(place / "autotune-results" / "nearest" / "results.csv")
     assert list(frame["state"]) == ["measured"] * 12
@@ -98,6 +100,19 @@ def test_the_tutorial_ends_in_a_dispatcher(place: Path, monkeypatch: pytest.Monk
     apart = np.linalg.norm(names["point"][:, None] - names["centre"][None], axis=2).min(axis=1)
     np.testing.assert_allclose(names["distance"], apart, rtol=1e-5)
     names["nearest"].close()
+
+
+def test_the_tutorial_sweeps_from_python_too(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place)
+    program = (place / "tune.py").read_text(encoding="utf-8")
+    swept = 'autotune.sweep("./nearest", point=point, centre=centre'
+    assert swept in program
+    names: dict[str, Any] = {}
+    exec(program.replace(swept, f'{swept}, device="cpu", samples=3'), names)
+    apart = np.linalg.norm(names["point"][:, None] - names["centre"][None], axis=2).min(axis=1)
+    np.testing.assert_allclose(names["distance"], apart, rtol=1e-5)
+    (file,) = (place / "policies" / "nearest").glob("cpu-*.yaml")
+    assert {"clusters", names["study"].workload} <= set(read_policy_file(file).entries)
 
 
 def test_the_tunable_kernel_differs_from_the_plain_one_as_told(place: Path) -> None:

@@ -148,7 +148,6 @@ HEAVY = {
 # By package, what its functions import beyond these two, and why.
 INSIDE = {
     "cli": {
-        "Interrupted Store Sweep Task TOOLS find_sanitizer findings sanitized": "while a sweep's processes start",
         "Spread SpreadKernel report": "only where several devices, or a report, are asked for",
         "clean read_limits share si spread write_text": "",
     },
@@ -165,7 +164,10 @@ INSIDE = {
         "kernel_tuner t4": "only for another tuner's file",
     },
     "report": {"pandas clean csv_text write_text": ""},
-    "engine": {"default_root find_compiler runtime": "while a started process waits for its first job"},
+    "engine": {
+        "default_root find_compiler runtime": "while a started process waits for its first job",
+        "Store Sweep SweepInterrupted Task TOOLS find_sanitizer findings sanitized": "while a sweep's processes start",
+    },
 }
 
 

@@ -57,10 +57,17 @@ def test_it_sweeps_shows_the_study_and_dispatches(executed: Path) -> None:
     assert (results / "report.html").is_file()
     assert list((executed / "policies" / "allpairs").glob("cpu-*.yaml"))
     html = shown(executed, "text/html")
-    assert "allpairs on primer" in html  # the study's own display
+    assert "allpairs on given-112x512-" in html  # the study's own display
     for role in ("winner", "control", "coalesced"):
         assert role in html
     assert "'exact'" in shown(executed, "text/plain")
+
+
+def test_nothing_is_said_unasked(executed: Path) -> None:
+    """No warning either, of what is imported."""
+    outputs = [output for cell in cells(executed / "executed.ipynb") for output in cell["outputs"]]
+    printed = [output for output in outputs if output["output_type"] == "stream"]
+    assert [output["name"] for output in printed] == ["stdout", "stdout"]  # what the tour itself prints
 
 
 def test_it_is_kept_without_outputs() -> None:

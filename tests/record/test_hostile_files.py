@@ -347,10 +347,10 @@ def test_a_command_with_an_open_quote_is_named() -> None:
 
 
 def test_a_process_that_cannot_be_started_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_room(self: Any) -> None:
+    def no_room(*_arguments: Any, **_named: Any) -> None:
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    monkeypatch.setattr(processes._spawn.Process, "start", no_room)
+    monkeypatch.setattr(processes.subprocess, "Popen", no_room)
     worker = ProcessWorker("cpu", dict, "", 1.0)
     with pytest.raises(DeviceError, match="cannot start a measuring process for cpu: Resource temporarily"):
         worker.launch()

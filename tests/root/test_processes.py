@@ -10,6 +10,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
+from children import children
+from import_path import import_path
 
 from autotune import processes
 from autotune.device import LaunchError
@@ -67,7 +69,7 @@ def test_a_child_answers_ends_when_asked_and_says_what_it_died_of(tmp_path: Path
     assert one.pipe.recv() == Answer(("a word", pid, pid, str(tmp_path)))
     assert not one.poll(time.monotonic() + 0.01)
     one.close(at_once=False)
-    assert one.process.exitcode == 0
+    assert one.process.returncode == 0
     one.close()
     one.send("nobody hears it")
 
@@ -128,6 +130,34 @@ def test_errors_and_warnings_of_a_child_are_its_parents(
     with pytest.raises(error, match=text):
         raise failure.error()
     one.close()
+
+
+def test_a_child_imports_nothing_of_the_program_that_starts_it(tmp_path: Path) -> None:
+    """Neither a script without a guard nor the module that ``python -m`` runs."""
+    script = tmp_path / "unguarded.py"
+    script.write_text(
+        "import sys\n"
+        "from autotune.errors import DeviceError\n"
+        "from autotune.processes import Child\n"
+        "print('once')\n"
+        "from test_processes import echo\n"
+        f"one = Child(echo, (), folder={str(tmp_path)!r}, what='a process', error=DeviceError)\n"
+        "one.send('a word')\n"
+        "assert one.pipe.recv().content[0] == 'a word'\n"
+        "one.close()\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), import_path()])}
+    for started in ([str(script)], ["-m", "unguarded"]):
+        done = subprocess.run(
+            [sys.executable, *started], env=environment, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "once\n", "")
+
+
+def test_what_cannot_be_sent_leaves_no_process(tmp_path: Path) -> None:
+    with pytest.raises((AttributeError, TypeError), match="pickle"):
+        child(echo, lambda: None, folder=tmp_path)
+    assert not children()
 
 
 def test_a_program_ends_with_its_call_and_what_it_started_too() -> None:

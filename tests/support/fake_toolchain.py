@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -88,21 +87,16 @@ def batch_of(count: int) -> Batch:
     return Batch(Path("k.cu"), (), tuple(variants))
 
 
-def run_script(tmp_path: Path, body: str, *, guard: bool) -> "subprocess.CompletedProcess[str]":
+def run_script(tmp_path: Path, body: str) -> "subprocess.CompletedProcess[str]":
     """Run ``body`` on ``chunks``, a compile_many of 6 variants in 2 processes, as a script of its own."""
-    text = textwrap.indent(
-        f"fake = Fake(Path({str(tmp_path / 'calls')!r}))\n"
-        f"cache = Cache(Path({str(tmp_path / 'cache')!r}))\n"
-        "chunks = compile_many(batch_of(6), fake, cache, 2, 1)\n" + body,
-        "    ",
-    )
-    condition = '__name__ == "__main__"' if guard else "True"
     script = tmp_path / "script.py"
     script.write_text(
         "import os\nfrom pathlib import Path\n"
         "from autotune.compile.cache import Cache\nfrom autotune.compile.batches import compile_many\n"
         "from fake_toolchain import Fake, batch_of\n"
-        f"if {condition}:\n{text}\n"
+        f"fake = Fake(Path({str(tmp_path / 'calls')!r}))\n"
+        f"cache = Cache(Path({str(tmp_path / 'cache')!r}))\n"
+        f"chunks = compile_many(batch_of(6), fake, cache, 2, 1)\n{body}\n"
     )
     environment = {**os.environ, "PYTHONPATH": import_path(), "TMPDIR": str(tmp_path)}
     # Output goes to files: a worker that outlives its parent would hold a pipe open.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from autotune.declaration import Family, Inputs
+from autotune.declaration import Family, Inputs, read_arrays
 from autotune.device import Backend, LaunchError
 from autotune.engine.measurer import Measurer, Proof
 from autotune.engine.messages import (
@@ -18,10 +18,12 @@ from autotune.engine.messages import (
     Prove,
     Proved,
     Ragged,
+    RaggedSize,
     Reference,
     Retime,
     Setting,
     Tried,
+    given_ragged,
 )
 from autotune.engine.ragged import ragged_proofs
 from autotune.measure import expected_outputs
@@ -60,9 +62,8 @@ class LocalWorker:
 
     def study(self, setting: Setting, family: Family, inputs: Inputs) -> None:
         self._inputs = inputs
-        self._measurer = Measurer(
-            self.backend, family, setting.workload, inputs, self._expected, setting.protocol
-        )  # fmt: skip
+        expected = self._expected or read_arrays(setting.arrays, "expected", family.outputs)
+        self._measurer = Measurer(self.backend, family, setting.workload, inputs, expected, setting.protocol)
 
     def send(self, jobs: Sequence[Job]) -> None:
         self._jobs += jobs
@@ -96,8 +97,9 @@ class LocalWorker:
             case Ragged():
                 family, workload = self._measurer.family, request.setting.workload
                 sizes, self._ragged = ragged_proofs(
-                    family, workload, self._inputs, request.root, request.steps, request.cache
-                )
+                    family, workload, self._inputs, request.root, request.steps,
+                    lambda made: expected_outputs(family, made, request.cache)[0],
+                )  # fmt: skip
                 return sizes
             case Prove():
                 return self._proved(request)
@@ -105,10 +107,15 @@ class LocalWorker:
 
     def _proved(self, request: Prove) -> Proved:
         assert self._measurer
-        found = self._measurer.proved(request, lambda size: self._ragged[size.number])
+        found = self._measurer.proved(request, lambda size: self._of(request, size))
         if found.lost:
             self.lost = f"{request.job.configuration.id} took the device's context with it ({found.reason})"
         return found
+
+    def _of(self, request: Prove, size: RaggedSize) -> Proof:
+        assert self._measurer
+        family = self._measurer.family
+        return self._ragged[size.number] if self._ragged else given_ragged(request.setting, family, size)
 
     def close(self, at_once: bool = False) -> None:
         if self._measurer:

@@ -1,0 +1,355 @@
+"""A sweep as it is asked for, on the command line or from a program: what is refused before anything is made, what is
+started, and one sweep a workload."""
+
+import logging
+import math
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from autotune import files as paths
+from autotune.compile import Cache, Pool, compilers, default_root, worthwhile
+from autotune.declaration import (
+    MOST_LISTED,
+    Configuration,
+    Family,
+    Inputs,
+    Space,
+    Workload,
+    listed,
+    load_workload,
+    narrowed,
+    prepare,
+)
+from autotune.device import device_names
+from autotune.engine.process_worker import TRIAL_SECONDS
+from autotune.engine.runner import launched, opened
+from autotune.errors import DeviceError, NothingMeasured, UnknownName
+from autotune.hardware import Device
+from autotune.measure import CPU, CUDA, Answer, Reference, answered
+from autotune.record import OBJECTIVES, Study, Trial, reasons, states_text
+from autotune.search import Strategy
+
+if TYPE_CHECKING:
+    from autotune.engine.process_worker import ProcessWorker
+    from autotune.engine.sweep import Sweep
+    from autotune.record import Store
+
+_log = logging.getLogger("autotune")
+
+# Of a study, which choosing finalists anew does not change.
+_OF_THE_SEARCH = ("searched", "beside", "visited")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """What is swept on: a workload; its ``inputs``, where they are at hand; and what is right for them, where that is
+    not the family's to say."""
+
+    workload: Workload
+    inputs: Inputs | None = None
+    reference: Reference | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepRequest:
+    """A sweep as asked for. ``workloads`` are names or files; none stands for the family's own."""
+
+    family: Family
+    workloads: tuple[str, ...] = ()
+    device: str = "auto"
+    preset: str = "full"
+    narrowed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    out: Path | None = None
+    store: str | None = None
+    policies: Path | None = None
+    data: Path | None = None
+    compiler: str = ""
+    processes: int = 0
+    trial_seconds: float = TRIAL_SECONDS
+    samples: int = 0
+    objective: str = "kernel"
+    strategy: Strategy = field(default_factory=Strategy)
+    sanitize: bool = False
+    again: bool = False
+    retime: bool = False
+    strict: bool = False
+
+    @property
+    def listed(self) -> int | None:
+        """How many configurations there are, where they can be listed."""
+        return None if self.configurations is None else len(self.configurations)
+
+    @property
+    def folder(self) -> Path:
+        return self.out or Path("autotune-results") / self.family.name
+
+    @property
+    def policy_folder(self) -> Path:
+        return self.policies or Path(os.environ.get("AUTOTUNE_POLICIES") or "policies")
+
+    @property
+    def root(self) -> Path:
+        """The folder that workloads find their data in."""
+        return paths.data_root(self.data)
+
+    @property
+    def space(self) -> Space:
+        """What ``--set`` leaves of it."""
+        return narrowed(self.family.space, dict(self.narrowed))
+
+    @cached_property
+    def configurations(self) -> tuple[Configuration, ...] | None:
+        """None where they are too many to list: a search draws them. Raises UnknownName, UsageError."""
+        product = math.prod(len(policy.values) for policy in self.space.policies)
+        if self.preset == "full" and product > MOST_LISTED and listed(self.space) is None:
+            return None
+        return self.family.space.configurations(self.preset, self.narrowed)
+
+    def compiler_processes(self, device_kind: str, workers: int = 1) -> int:
+        """One a core; a core is left to each measuring process where there is a GPU to keep busy."""
+        cores = len(os.sched_getaffinity(0))
+        return self.processes or (cores if device_kind == "cpu" else max(1, cores - workers))
+
+    def check(self) -> None:
+        """Names, values, limits and the record's folder, before anything is made. Raises AutotuneError."""
+        if self.objective not in OBJECTIVES:
+            raise UnknownName("objective", self.objective, OBJECTIVES)
+        self.family.orders  # noqa: B018 - refuses a value that stands for no order
+        self.strategy.check(self.configurations)
+        paths.writable(self.folder)
+
+    def cases(self) -> list[Case]:
+        """The workloads by their names. Raises UnknownName, UsageError, WorkloadError."""
+        return [Case(workload=load_workload(self.family, name)) for name in self.workloads or ("",)]
+
+
+class Watch(Protocol):
+    """Who is told how far one sweep is. ``unfinished`` says how far what comes before the first trial was, where it
+    did not come to its end."""
+
+    @property
+    def unfinished(self) -> str: ...
+
+    def compiled(self, done: int, total: int) -> None: ...
+
+    def update(self, trial: Trial, done: int, best_ms: float, busy_share: float) -> None: ...
+
+
+# Told the title of a sweep and of how many trials it is, where that is known: who watches it.
+Watched = Callable[[str, int | None], AbstractContextManager[Watch]]
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What came of one workload. ``wall_s`` and ``phases`` are the seconds of this run alone, ``before`` is how many
+    trials the record had; ``interrupted`` says how far it was when it was, and is empty otherwise."""
+
+    study: Study
+    wall_s: float
+    phases: Mapping[str, float]
+    before: int
+    device: Device
+    interrupted: str
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing can follow in this session."""
+        return bool(self.interrupted or self.study.about.lost)
+
+
+@contextmanager
+def sweeping(
+    request: SweepRequest,
+    cases: Sequence[Case],
+    watched: Watched,
+    note: Callable[[str], None] = lambda text: _log.info("%s", text),
+) -> Iterator["Session"]:
+    """The processes of a sweep of a checked ``request``, for the length of the block. ``note`` is called with what a
+    person should know at once. Raises AutotuneError."""
+    names = device_names(request.device)
+    program = _sanitizer(request, names[0])
+    with (
+        launched(names, request.compiler, request.trial_seconds) as workers,
+        _compilers(request, names) as started,
+    ):
+        # What records takes a while to import: done while the devices are opened. In a notebook tqdm, which Optuna
+        # imports, would advise to install widgets, which nothing here needs.
+        with warnings.catch_warnings(action="ignore"):
+            from autotune.record import Store
+
+        store = Store(request.store or request.folder)
+        yield Session(request, tuple(cases), workers, started, store, program, watched, note)
+
+
+def _sanitizer(request: SweepRequest, device: str) -> str:
+    """The program that --sanitize asks for, empty without. Raises DeviceError where ``device`` is the cpu, or it is not
+    installed."""
+    if not request.sanitize:
+        return ""
+    if device == "cpu":
+        raise DeviceError(
+            "--sanitize has compute-sanitizer watch a GPU, and this is the cpu: leave it out there (kernels run in "
+            "several orders and between guards all the same), or name a GPU with --device"
+        )
+    from autotune.engine.sanitizer import find_sanitizer
+
+    return find_sanitizer()
+
+
+@contextmanager
+def _compilers(request: SweepRequest, names: Sequence[str]) -> Iterator[Pool | None]:
+    """Compiler processes that start while the devices are opened, where there seems to be a GPU. A search asks for too
+    few at a time to need them."""
+    count = worthwhile(request.compiler_processes("cuda", len(names)), request.listed or 0)
+    if count <= 1 or not request.strategy.tries_all or names[0] == "cpu" or find_spec("pycuda") is None:
+        yield None
+        return
+    workers = compilers(count)
+    try:
+        yield workers
+    finally:
+        workers.stop()
+
+
+@dataclass(frozen=True)
+class Session:
+    """What the sweeps of one request share. ``sanitizer`` is the program that then watches the finalists, or empty."""
+
+    request: SweepRequest
+    cases: Sequence[Case]
+    workers: "Sequence[ProcessWorker]"
+    compilers: Pool | None
+    store: "Store"
+    sanitizer: str
+    watched: Watched
+    note: Callable[[str], None]
+
+    def sweeps(self) -> Iterator[Swept]:
+        """Each case swept, until one is the last that can be; then the devices are closed while the caller goes on.
+        Raises AutotuneError."""
+        prepared = [self._prepared(case) for case in self.cases]
+        opened(self.workers, self.request.compiler)
+        _sanitizer(self.request, self.workers[0].device.kind)
+        for case, inputs, answer in prepared:
+            swept = self.swept(case.workload, inputs, answer)
+            yield swept
+            if swept.is_over:
+                break
+        for worker in self.workers:
+            worker.dismiss()
+
+    def _prepared(self, case: Case) -> tuple[Case, Inputs, Answer | None]:
+        family = self.request.family
+        inputs = case.inputs or prepare(family, case.workload, self.request.root)
+        return case, inputs, answered(family, inputs, case.reference) if case.reference else None
+
+    def swept(self, workload: Workload, inputs: Inputs, answer: Answer | None = None) -> Swept:
+        """One workload, watched."""
+        from autotune.engine.sweep import SweepInterrupted
+
+        began = time.perf_counter()
+        request, sweep = self.request, self._sweep(workload, inputs, answer)
+        count = request.strategy.most_trials(request.listed)
+        total = min((limit for limit in (request.listed, count) if limit is not None), default=None)
+        interrupted = ""
+        with self.watched(f"{request.family.name} {workload.name}", total) as view:
+            sweep.watch = lambda trial, done, _all: view.update(trial, done, sweep.best_ms, sweep.busy_share)
+            sweep.compiled = view.compiled
+            try:
+                study = sweep.run()
+            except SweepInterrupted as stopped:
+                study = stopped.study
+                done = int(study.about.searched.get("tried", len(study.trials)))
+                far = f"{done:,} of {total:,}" if total else f"{done:,}"
+                interrupted = view.unfinished or f"what was measured is recorded ({far})"
+        if self.sanitizer and not interrupted and not study.about.lost:
+            try:
+                study = self.sanitized(sweep, study)
+            except SweepInterrupted as stopped:
+                study, interrupted = stopped.study, "what was measured is recorded, but not sanitized"
+        wall_s, device = time.perf_counter() - began, self.workers[0].device
+        return Swept(study, wall_s, sweep.phases, sweep.before, device, interrupted)
+
+    def _sweep(self, workload: Workload, inputs: Inputs, answer: Answer | None) -> "Sweep":
+        from autotune.engine.sweep import Sweep
+
+        request, kind = self.request, self.workers[0].device.kind
+        protocol = CPU if kind == "cpu" else CUDA
+        return Sweep(
+            workers=self.workers,
+            family=request.family,
+            workload=workload,
+            inputs=inputs,
+            answer=answer,
+            configurations=request.configurations,
+            space=request.space,
+            strategy=request.strategy,
+            seeds=() if request.strategy.tries_all else self._winners(),
+            store=self.store,
+            cache=Cache(default_root()),
+            protocol=protocol.exactly(request.samples) if request.samples else protocol,
+            processes=request.compiler_processes(kind, len(self.workers)),
+            compilers=self.compilers if kind == "cuda" else None,
+            again=request.again,
+            retime=request.retime,
+            root=request.root,
+            note=lambda text: self.note(f"{request.family.name} on {workload.name}: {text}"),
+        )
+
+    def _winners(self) -> list[Configuration]:
+        """Of other devices and workloads in the record."""
+        won = [study.decision for study in self.store.studies() if study.family == self.request.family.name]
+        return [decision.winner.configuration for decision in won if decision]
+
+    def sanitized(self, sweep: "Sweep", study: Study) -> Study:
+        """The study after compute-sanitizer has seen what may win: where it finds something, finalists are chosen and
+        timed anew. Where it does not come to its end, ``lost`` says so."""
+        from autotune.engine.sanitizer import TOOLS, findings, sanitized
+        from autotune.measure import Task
+
+        request = self.request
+
+        def check(configurations: Sequence[Configuration]) -> Mapping[str, str]:
+            what = f"{len(configurations)} configurations under {self.sanitizer} ({', '.join(TOOLS)})"
+            self.note(f"{study.family} on {study.workload}: {what}")
+            task = Task(
+                family=str(request.family.folder), workload=str(sweep.workload.path or study.workload),
+                data=str(request.data or ""), device=device_names(request.device)[0], compiler=request.compiler,
+                configurations=tuple(one.id for one in configurations), result="",
+            )  # fmt: skip
+            return findings(task, self.sanitizer)
+
+        kept = {n: v for n, v in study.about.to_dict().items() if n in _OF_THE_SEARCH}
+        try:
+            while (seen := sanitized(study, self.store, check, request.objective)).trials != study.trials:
+                tried = tuple(trial.configuration for trial in seen.trials)
+                again = replace(sweep, configurations=tried, strategy=Strategy(), again=False, retime=True)
+                study = again.run()
+                for phase, seconds in again.phases.items():
+                    sweep.phases[phase] += seconds
+                study = replace(study, about=study.about.told(kept))
+        except DeviceError as problem:
+            lost = f"measured and recorded, but not sanitized: {problem}"
+            return replace(study, about=replace(study.about, lost=lost))
+        return seen
+
+
+def raise_unless_measured(studies: Sequence[Study], where: str) -> None:
+    """Raise DeviceError for a device that was lost, and NothingMeasured where no configuration has a time; ``where``
+    says where all reasons are."""
+    if lost := studies[-1].about.lost:
+        raise DeviceError(lost)
+    if not any(study.decision for study in studies):
+        ended = "; ".join(states_text(study.states()) or "nothing tried" for study in studies)
+        why = reasons((t.state, t.reason, t.configuration.id) for study in studies for t in study.selection)
+        raise NothingMeasured(
+            f"no configuration could be measured: {ended}; all reasons are in {where}\n{why}".rstrip()
+        )

@@ -1,0 +1,199 @@
+"""How far a sweep is, while it is under way: as a bar on a terminal or in a notebook, or as lines in a log."""
+
+import math
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import escape
+from importlib import import_module
+from time import monotonic
+from typing import Any, Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from autotune.figures import duration
+from autotune.record import Trial
+
+LINE_SECONDS = 10.0  # between lines where there is no terminal
+FIRST_SECONDS = 5.0  # before the time left is reckoned
+_FIRST_STEPS = 10  # and so many steps, in a short run a twentieth of them
+
+
+class Bar(Protocol):
+    """What draws a bar: rich's Progress on a terminal, NotebookBar in a notebook."""
+
+    def add_task(self, description: str, *, total: float | None, about: str) -> TaskID: ...
+
+    def update(self, task_id: TaskID, *, completed: float | None = None, about: str = "") -> None: ...
+
+
+class Pace:
+    """How far something of many steps is, and about how long it still takes: as a bar, or as lines. ``total`` is None
+    where nobody knows. The time left is not told before it means something."""
+
+    def __init__(self, title: str, total: int | None, err: Console, bar: Bar | None) -> None:
+        self._title, self._total, self._err, self._bar = title, total, err, bar
+        self._task = bar.add_task(title, total=total, about="") if bar else None
+        self._said = monotonic()
+        self._is_over, self._done = False, 0
+        self.start(0)
+
+    def start(self, done: int) -> None:
+        """The time left is reckoned from now on, with ``done`` steps behind."""
+        self._first, self._began = done, monotonic()
+
+    def step(self, done: int, about: str) -> None:
+        """``done`` steps are behind; ``about`` is what else to say."""
+        left = self._left(done, monotonic())
+        if self._bar and self._task is not None:
+            self._done = done
+            self.tell("; ".join(filter(None, (left, about))))
+        else:
+            far = str(done) if self._total is None else f"{done} of {self._total}"
+            far = f"{far}, {left}" if left else far
+            self.tell("; ".join(filter(None, (far, about))))
+
+    def tell(self, about: str) -> None:
+        """What goes on now: beside the bar, or as a line when the last one is old enough."""
+        now = monotonic()
+        if self._is_over:
+            return
+        if self._bar and self._task is not None:
+            self._bar.update(self._task, completed=self._done, about=about)
+        elif now - self._said >= LINE_SECONDS:
+            self._said = now
+            self._err.print(f"{self._title}: {about}", markup=False)
+
+    def end(self) -> None:
+        """Nothing is told any more: what compiles in a thread may go on for a while after an interruption."""
+        self._is_over = True
+
+    def _left(self, done: int, now: float) -> str:
+        if self._total is None or done >= self._total:
+            return ""
+        seconds, steps = now - self._began, done - self._first
+        if seconds < FIRST_SECONDS or steps < min(_FIRST_STEPS, (self._total - self._first) / 20):
+            return ""
+        return f"about {seconds / steps * (self._total - done):.0f} s left"
+
+
+class Live:
+    """One sweep's figures: trials done and left, the best time, how trials ended, time left, and the share of its time
+    that the device ran kernels."""
+
+    def __init__(self, steps: Pace) -> None:
+        self._pace = steps
+        self._states: Counter[str] = Counter()
+        self._compiled = 0, 0
+
+    def compiled(self, done: int, total: int) -> None:
+        """Where all is compiled before anything is timed: so many are, of so many."""
+        self._compiled = done, total
+        self._pace.tell(f"compiling {done:,} of {total:,} (cpu: all are compiled before timing)")
+
+    @property
+    def unfinished(self) -> str:
+        """How far compiling was, while nothing was timed for it; empty once it is done."""
+        done, total = self._compiled
+        return f"{done:,} of {total:,} are compiled and kept" if done < total and not self._states else ""
+
+    def update(self, trial: Trial, done: int, best_ms: float, busy_share: float) -> None:
+        """After each trial."""
+        if (
+            not self._states
+        ):  # trials that were recorded before say nothing, nor does what came before the first
+            self._pace.start(done)
+        self._states[trial.state] += 1
+        self._pace.step(done, self._about(best_ms, busy_share))
+
+    def _about(self, best_ms: float, busy_share: float) -> str:
+        failed = [f"{count} {state}" for state, count in sorted(self._states.items()) if state != "measured"]
+        best = [] if math.isinf(best_ms) else [f"best {duration(best_ms)}"]
+        return ", ".join([*best, f"{self._states['measured']} measured", *failed, f"busy {busy_share:.0%}"])
+
+
+@contextmanager
+def pace(title: str, total: int | None, err: Console) -> Iterator[Pace]:
+    """A Pace for the block; a bar that is gone afterwards where ``err`` is a terminal or a notebook. Nothing of the
+    program is redirected for it."""
+    if err.is_jupyter and not err.quiet:
+        with _notebook_bar() as drawn:
+            yield Pace(title, total, err, drawn)
+        return
+    if not err.is_terminal:
+        steps = Pace(title, total, err, None)
+        try:
+            yield steps
+        finally:
+            steps.end()
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    about = TextColumn("{task.fields[about]}")
+    shown = Progress(
+        *columns, about, console=err, transient=True, redirect_stdout=False, redirect_stderr=False
+    )
+    with shown as bar:
+        yield Pace(title, total, err, bar)
+
+
+@contextmanager
+def live(title: str, total: int | None, err: Console) -> Iterator[Live]:
+    """A Live for the block, on a Pace."""
+    with pace(title, total, err) as steps:
+        yield Live(steps)
+
+
+def watching(progress: bool) -> Console:
+    """Where a program that did not ask for output is shown how far it is: its terminal or notebook, else nowhere."""
+    shown = Console(highlight=False, markup=False)
+    try:
+        is_watched = shown.is_jupyter or sys.stdout.isatty()
+    except (AttributeError, ValueError):  # none, or closed
+        is_watched = False
+    return shown if progress and is_watched else Console(quiet=True)
+
+
+_REDRAW_S = 0.2  # a notebook's page is drawn by another process
+
+
+class NotebookBar:
+    """A Bar in the cell's output, of HTML that ``display`` shows (IPython's): no widgets have to be installed."""
+
+    def __init__(self, display: Any) -> None:
+        self._display = display
+        self._title, self._total = "", 0.0
+        self._drawn, self._handle = -math.inf, display.display(display.HTML(""), display_id=True)
+
+    def add_task(self, description: str, *, total: float | None, about: str) -> TaskID:
+        self._title, self._total = description, total or 0.0
+        self.update(TaskID(0), completed=0, about=about)
+        return TaskID(0)
+
+    def update(self, task_id: TaskID, *, completed: float | None = None, about: str = "") -> None:  # noqa: ARG002
+        done, now = completed or 0.0, monotonic()
+        if now - self._drawn < _REDRAW_S and done != self._total:
+            return
+        self._drawn = now
+        far = f"{done:.0f}/{self._total:.0f}" if self._total else f"{done:.0f}"
+        places = f' value="{done:.0f}" max="{self._total:.0f}"' if self._total else ""
+        told = " ".join(filter(None, (far, about)))
+        self._show(f"{escape(self._title)} <progress{places}></progress> {escape(told)}")
+
+    def close(self) -> None:
+        """Nothing is left in the output."""
+        self._show("")
+
+    def _show(self, html: str) -> None:
+        if self._handle is not None:  # outside of a kernel there is none
+            self._handle.update(self._display.HTML(html))
+
+
+@contextmanager
+def _notebook_bar() -> Iterator[NotebookBar]:
+    bar = NotebookBar(import_module("IPython.display"))
+    try:
+        yield bar
+    finally:
+        bar.close()
