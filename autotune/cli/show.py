@@ -122,6 +122,8 @@ def show(family: Family, configuration: Configuration, arch: str, known: Known, 
     variant = Variant.of(family, configuration, known.options)
     out.print(f"{family.name}: {configuration.id}")
     out.print(f"kernel source {family.source}\n")
+    if variant.compile_options:
+        out.print(f"compile options {' '.join(variant.compile_options)}\n", markup=False)
     struct = variant.source.struct.replace(">, autotune::", ">,\n      autotune::")
     out.print(Syntax(struct, "cpp", background_color="default"))
     table = Table(

@@ -5,9 +5,10 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,9 @@ class Kernel:
     ``grid``, ``block`` and ``shared_bytes`` are numbers or expressions over sizes and choices. ``reference`` names the
     configuration whose result every other one is held against: control, where ``python`` (the text of a family.py) has
     no function ``reference``. What else family.yaml knows is taken by its name: ``options``, ``extents``,
-    ``constraints``, ``presets``, ``tolerance``, ``bytes``, ``operations``, ``compile_options``, ``baseline``, ...
+    ``constraints``, ``presets``, ``tolerance``, ``bytes``, ``operations``, ``compile_options``, ``baseline``, ...; in
+    few words, a constraint is its condition or a pair of condition and reason, a tolerance the relative one, and an
+    extent that never changes its number.
 
     The folder lies in the user's cache, under a name made of its content; it can be given wherever a family is named.
     Raises FamilyError, UsageError.
@@ -76,7 +79,7 @@ class Kernel:
         if shared_bytes:
             launch["shared_bytes"] = shared_bytes
         content["kernels"] = {name: launch}
-        content["policies"] = {key: _choice(value) for key, value in (policies or {}).items()}
+        content["policies"] = _policies(name, policies or {})
         if python:
             texts["family.py"] = python
         texts["family.yaml"] = yaml.safe_dump(_plain(content), sort_keys=False, allow_unicode=True, width=110)
@@ -159,7 +162,38 @@ def _content(family: str, source: str, declared: Mapping[str, Any]) -> dict[str,
                 f"autotune.Kernel knows no {key!r} (beside its own arguments: {', '.join(sorted(allowed))})"
             )
     head = {"schema": 1, "family": family, "source": source, "choices": "macros"}
-    return {**head, **{key: value for key, value in declared.items() if value is not None}}
+    told = {
+        key: _SHORT.get(key, lambda value: value)(value)
+        for key, value in declared.items()
+        if value is not None
+    }
+    return {**head, **told}
+
+
+def _constraint(value: Any) -> Any:
+    """A text is a condition and its own reason; a pair has both."""
+    if isinstance(value, str):
+        return {"require": value, "reason": value}
+    return (
+        {"require": value[0], "reason": value[1]} if isinstance(value, tuple) and len(value) == 2 else value
+    )
+
+
+def _extents(value: Any) -> Any:
+    """A number is a size that never changes."""
+    if not isinstance(value, Mapping):
+        return value
+    return {name: {"value": each} if isinstance(each, int) else each for name, each in value.items()}
+
+
+# What is said in fewer words than family.yaml has.
+_SHORT: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
+    {
+        "constraints": lambda value: [_constraint(each) for each in value],
+        "extents": _extents,
+        "tolerance": lambda value: {"relative": value} if isinstance(value, (int, float)) else value,
+    }
+)
 
 
 def _declare(
@@ -230,14 +264,32 @@ def _array(name: str, argument: Argument) -> dict[str, Any] | None:
     return {"role": match[1] or "input", "type": match[2], "shape": shape}
 
 
-def _choice(value: Choice) -> dict[str, Any]:
-    if isinstance(value, Mapping):
-        values = value.get("values", ())
-        return {"default": values[0], **value} if values else dict(value)
-    listed = list(value)
+def _policies(kernel: str, policies: Mapping[str, Choice]) -> dict[str, dict[str, Any]]:
+    if not policies:
+        raise UsageError(
+            f"kernel {kernel} has no policies, so there is nothing to choose: give each choice with its values, as "
+            "policies={'block_size': [64, 128]}"
+        )
+    return {name: _choice(name, value) for name, value in policies.items()}
+
+
+def _choice(name: str, value: Choice) -> dict[str, Any]:
+    spec = dict(value) if isinstance(value, Mapping) else {"values": value}
+    values = spec.get("values")
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise UsageError(
+            f"policy {name}: {values!r} is no list of values: list those to try, the default first"
+        )
+    listed = [each.item() if isinstance(each, np.generic) else each for each in values]
+    for each in listed:
+        if isinstance(each, bool) or not isinstance(each, (int, str)):
+            raise UsageError(
+                f"policy {name}: {each!r} is neither a whole number nor a word: what stands in the source is written "
+                "as a text, as '1.5f' or 'true'"
+            )
     if not listed:
-        raise UsageError("a policy has no values: list those to try, the default first")
-    return {"values": listed, "default": listed[0]}
+        raise UsageError(f"policy {name} has no values: list those to try, the default first")
+    return {"default": listed[0], **spec, "values": listed}
 
 
 def _listed(value: Iterable[int | str] | int | str) -> list[int | str]:

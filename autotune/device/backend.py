@@ -251,15 +251,16 @@ class Beginning:
 
 @dataclass(frozen=True)
 class Constant:
-    """What launches of ``module`` find in its constant memory, where ``window`` says: a copy of ``resident``, linear
-    memory of the device. ``stays`` is False for content that changes without the backend's knowing, other than by
-    ``upload``."""
+    """What launches of ``module`` find in its constant memory, where ``window`` says, or in the array that its source
+    calls ``symbol``: a copy of ``resident``, linear memory of the device. ``stays`` is False for content that changes
+    without the backend's knowing, other than by ``upload``."""
 
     name: str
     module: Module
     window: Stored
     resident: Placed
     stays: bool
+    symbol: str = ""
 
 
 class Call(Protocol):

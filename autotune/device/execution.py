@@ -111,13 +111,14 @@ class Execution:
     def whole_windows(self) -> dict[str, Windowed] | None:
         """What is in constant memory before the launches and stays there, from memory of the device; None where some of
         it is cut or comes from the host."""
-        if (
-            self.constants
-            or self.variant.family.symbols
-            or any(len(placed.windows) > 1 for placed in self._windowed.values())
-        ):
+        if self.constants or any(len(placed.windows) > 1 for placed in self._windowed.values()):
             return None
         return self._windowed
+
+    @property
+    def symbols(self) -> dict[str, tuple[str, Placed]]:
+        """The inputs that arrays of the source are filled from, each with what it is called there."""
+        return {name: (symbol, self.placed[name]) for name, symbol in self.variant.family.symbols.items()}
 
     def lend(self, name: str, placed: Placed) -> None:
         """The array ``name`` is ``placed`` from now on; in constant memory, what its window is filled from."""
@@ -208,8 +209,8 @@ class Execution:
     def _fill_constants(self) -> None:
         """An array that fits is there before the plan, as any other array in constant memory, and so are the source's
         own."""
-        for name, symbol in self.variant.family.symbols.items():
-            self.backend.fill_symbol(self.module, symbol, self.placed[name])
+        for symbol, placed in self.symbols.values():
+            self.backend.fill_symbol(self.module, symbol, placed)
         for placed in self._windowed.values():
             if len(placed.windows) == 1:
                 self.backend.fill_window(self.module, placed.resident, 0, placed.windows[0].stored)

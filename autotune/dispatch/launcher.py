@@ -142,6 +142,9 @@ class Launcher:
             )
             for name, placed in windows.items()
         ]  # fmt: skip
+        for name, (symbol, resident) in self.execution.symbols.items():
+            stays = self._inward.get(name, HOST) == HOST
+            constants.append(Constant(name, self.execution.module, resident.stored, resident, stays, symbol))
         moves = [
             self._move(name, inputs.arrays[name], inward=True)
             for name, how in self._inward.items()

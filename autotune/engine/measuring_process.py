@@ -31,7 +31,7 @@ from autotune.engine.messages import (
 )
 from autotune.engine.ragged import ragged_files
 from autotune.errors import AutotuneError
-from autotune.measure import expected_outputs
+from autotune.measure import Swept, expected_outputs
 from autotune.processes import Answer, reporting
 
 
@@ -41,10 +41,10 @@ def serve(pipe: Connection, opened: Callable[[], Backend], compiler: str) -> Non
         toolchain = backend.toolchain(compiler)
         _warm(backend)
         pipe.send(Opened(backend.device, toolchain))
-        _work(pipe, backend)
+        _work(pipe, Swept(backend, toolchain))
 
 
-def _work(pipe: Connection, backend: Backend) -> None:
+def _work(pipe: Connection, swept: Swept) -> None:
     """Answer requests in order until there are no more."""
     measurer: Measurer | None = None
     mark = time.perf_counter()
@@ -55,13 +55,13 @@ def _work(pipe: Connection, backend: Backend) -> None:
             if isinstance(request, Setting):
                 if measurer:
                     measurer.close()
-                measurer, answer = _measurer(request, backend), Sign.SET
+                measurer, answer = _measurer(request, swept.backend), Sign.SET
             elif isinstance(request, Job):
                 assert measurer, "a setting comes before its jobs"
                 tried = measurer.tried(request, lambda: pipe.send(Sign.PLACED))
                 answer = replace(tried, seconds={**tried.seconds, "wait": wait_s})
             else:
-                answer = _answer(request, measurer, backend)
+                answer = _answer(request, measurer, swept)
             pipe.send(answer)
             content = answer.content if isinstance(answer, Answer) else answer
             if isinstance(content, Tried | Proved) and content.lost:
@@ -77,9 +77,9 @@ def _measurer(setting: Setting, backend: Backend) -> Measurer:
     return Measurer(backend, family, setting.workload, inputs, outputs, setting.protocol)
 
 
-def _answer(request: Request, measurer: Measurer | None, backend: Backend) -> Answer | Refused:
+def _answer(request: Request, measurer: Measurer | None, swept: Swept) -> Answer | Refused:
     try:
-        return Answer(_content(request, measurer, backend))
+        return Answer(_content(request, measurer, swept))
     except LaunchError as problem:
         return Refused(str(problem))
     except AutotuneError:
@@ -88,15 +88,15 @@ def _answer(request: Request, measurer: Measurer | None, backend: Backend) -> An
         return Refused(f"{type(problem).__name__}: {problem}")
 
 
-def _content(request: Request, measurer: Measurer | None, backend: Backend) -> Any:
+def _content(request: Request, measurer: Measurer | None, swept: Swept) -> Any:
     match request:
         case Reference(setting, cache):
             family, inputs = given(setting)
-            outputs, elapsed_ms = expected_outputs(family, inputs, cache, backend)
+            outputs, elapsed_ms = expected_outputs(family, inputs, cache, swept)
             write_arrays(setting.arrays, "expected", outputs)
             return elapsed_ms
         case Ragged():
-            return _ragged(request, backend)
+            return _ragged(request, swept)
     assert measurer, "a setting comes before"
     match request:
         case Prove(setting):
@@ -110,13 +110,18 @@ def _content(request: Request, measurer: Measurer | None, backend: Backend) -> A
             return measurer.described()
 
 
-def _ragged(request: Ragged, backend: Backend) -> RaggedSizes:
+def _ragged(request: Ragged, swept: Swept) -> RaggedSizes:
     setting = request.setting
     family, inputs = given(setting)
-    return ragged_files(
+    found = ragged_files(
         setting, family, inputs, request.root, request.steps,
-        lambda made: expected_outputs(family, made, request.cache, backend)[0],
+        lambda made: expected_outputs(family, made, request.cache, swept)[0],
     )  # fmt: skip
+    try:
+        swept.backend.synchronize()
+    except LaunchError:  # a kernel that is the reference took the context with it
+        os._exit(1)
+    return found
 
 
 def _warm(backend: Backend) -> None:

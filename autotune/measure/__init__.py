@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from autotune import lazy
-from autotune.measure.reference import expected_outputs
+from autotune.measure.reference import Swept, expected_outputs
 from autotune.measure.sampling import (
     CPU,
     CUDA,
@@ -37,6 +37,7 @@ __all__ = [
     "Reference",
     "Result",
     "Samples",
+    "Swept",
     "Task",
     "Verifier",
     "answered",

@@ -9,6 +9,7 @@ import platform
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune import __version__
-from autotune.compile import Cache, Variant, is_trusted, put_file
+from autotune.compile import Cache, Toolchain, Variant, batch, compile_one, is_trusted, put_file
 from autotune.declaration import Family, Inputs
-from autotune.device import Backend, Resident, compiled_module
+from autotune.device import Backend, Resident
 from autotune.errors import CompilerError, DeviceError, FamilyError, WorkloadError
 from autotune.layout import Data, check_numbers, layouts_digest
 from autotune.measure.verify import GUARD_BYTES, PATTERNS, Verifier, difference
@@ -27,14 +28,15 @@ _KEEP_BYTES = 64 << 20  # a larger reference is made again: reading it back is n
 
 
 def expected_outputs(
-    family: Family, inputs: Inputs, cache_root: Path, backend: Backend | None = None
+    family: Family, inputs: Inputs, cache_root: Path, swept: "Swept | None" = None
 ) -> tuple[dict[str, NDArray[Any]], float]:
     """(canonical outputs by name, milliseconds the reference took when it was computed). Where a configuration is the
-    reference and the host compiler cannot make it, it runs on ``backend``.
+    reference it runs on the cpu device; on the device that is ``swept`` where the source is compiled as it stands, and
+    where the host compiler cannot make it.
 
     Raises FamilyError when the reference does not give what the family declares.
     """
-    path = cache_root / "references" / f"{family.name}-{_key(family, inputs)[:32]}.npz"
+    path = cache_root / "references" / f"{family.name}-{_key(family, inputs, swept)[:32]}.npz"
     if kept := _kept(path, cache_root, family, inputs):
         return kept
     begin = time.perf_counter()
@@ -43,7 +45,7 @@ def expected_outputs(
         made = reference(dict(inputs.arrays), {**inputs.options, **inputs.scalars})
         outputs = checked(family, inputs, made)
     elif family.reference:
-        outputs = _of_configuration(family, inputs, Cache(cache_root), backend)
+        outputs = _of_configuration(family, inputs, Cache(cache_root), swept)
     else:
         raise FamilyError(
             f"family {family.name} has no reference: write reference(inputs, options) in family.py, or name a "
@@ -56,29 +58,45 @@ def expected_outputs(
     return outputs, elapsed_ms
 
 
+@dataclass(frozen=True)
+class Swept:
+    """A device with what compiles for it."""
+
+    backend: Backend
+    toolchain: Toolchain
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.backend.device.kind == "cpu"
+
+
 def _of_configuration(
-    family: Family, inputs: Inputs, cache: Cache, backend: Backend | None
+    family: Family, inputs: Inputs, cache: Cache, swept: Swept | None
 ) -> dict[str, NDArray[Any]]:
     from autotune.device import CpuBackend
 
+    if swept and family.is_plain:  # what a kernel gives there; another device rounds in another way
+        return _run(family, inputs, swept, cache)
+    backend = CpuBackend()
     try:
-        return _run(family, inputs, CpuBackend(), cache)
+        return _run(family, inputs, Swept(backend, backend.toolchain()), cache)
     except CompilerError:
-        if backend is None or backend.device.kind == "cpu":
+        if swept is None or swept.is_cpu:
             raise
-        return _run(family, inputs, backend, cache)
+        return _run(family, inputs, swept, cache)
 
 
-def _run(family: Family, inputs: Inputs, backend: Backend, cache: Cache) -> dict[str, NDArray[Any]]:
+def _run(family: Family, inputs: Inputs, on: Swept, cache: Cache) -> dict[str, NDArray[Any]]:
     """The outputs of the configuration that is the reference. What it does wrong by itself is nobody's reference:
     raises FamilyError when it writes outside of an array or to an input, or when it gives something else once other
     content is in the outputs before."""
-    configuration = family.space.configuration(family.reference)
+    backend, configuration = on.backend, family.space.configuration(family.reference)
     variant, names = Variant.of(family, configuration, inputs.options), inputs.names(configuration)
     where = f"family {family.name}: its reference, {family.reference},"
     if reason := variant.exclusion(names, backend.device.limits):
         raise DeviceError(f"{where} cannot run here: {reason}")
-    module = compiled_module(backend, cache, variant)
+    failed = f"{where} does not compile:\n"
+    module = backend.load(compile_one(batch(family, (variant,)), on.toolchain, cache, failed))
     with backend.current():
         resident, verifier = Resident(backend, inputs, guard=GUARD_BYTES), Verifier(backend, family, {})
         try:
@@ -102,7 +120,7 @@ def _run(family: Family, inputs: Inputs, backend: Backend, cache: Cache) -> dict
     return first
 
 
-def _key(family: Family, inputs: Inputs) -> str:
+def _key(family: Family, inputs: Inputs, swept: Swept | None) -> str:
     """sha256 over all that decides the outputs: the whole declaration, the C++, the Python behind ``family.py``, the
     inputs, and what computes: numpy, or the configuration and the compiler of the cpu device."""
     parts = [
@@ -110,7 +128,11 @@ def _key(family: Family, inputs: Inputs) -> str:
         platform.python_version(), __version__,
     ]  # fmt: skip
     if getattr(family.module, "reference", None) is None and family.reference:
-        parts += [family.space.configuration(family.reference).id, _host_compiler()]
+        parts += [family.space.configuration(family.reference).id]
+        device = swept.backend.device if swept and family.is_plain else None
+        parts += (
+            [device.slug, device.arch, swept.toolchain.identity] if swept and device else [_host_compiler()]
+        )
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

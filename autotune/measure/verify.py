@@ -224,4 +224,6 @@ def difference(name: str, got: NDArray[Any], expected: NDArray[Any], relative: f
     )
     if expected.dtype.kind in "iub" and (relative or absolute):
         reason += f" (tolerance does not apply to {name}: {expected.dtype}; integers are compared exactly)"
+    if expected.dtype.kind == "f" and not (relative or absolute):
+        reason += " (every bit counts, since the family declares no tolerance)"
     return reason

@@ -23,7 +23,7 @@ from autotune.compile.host_source import host_source
 from autotune.compile.mangled import instance_symbol, variable_names
 from autotune.compile.nvcc import Nvcc
 from autotune.compile.nvrtc import Nvrtc
-from autotune.compile.toolchain import translation_unit
+from autotune.compile.toolchain import Batch, VariantSource, translation_unit
 from autotune.compile.variant import default_header
 from autotune.declaration import load_family
 from autotune.declaration.plain_kernel import Kernel
@@ -82,10 +82,22 @@ def test_each_configuration_has_a_unit_and_a_key_of_its_own() -> None:
     assert [unit.units for unit in found.units] == [(unit,) for unit in found.units]
 
 
+def test_what_is_compiled_with_other_options_is_another_unit() -> None:
+    variants = tuple(
+        VariantSource(f"k{i}", f"V{i}", "", ("sum",), options=options)
+        for i, options in enumerate([(), ("-O1",), (), ("-O1", "-w")])
+    )
+    units = Batch(Path("k.cu"), (), variants, ("-lineinfo",)).units
+    assert [[variant.name for variant in unit.variants] for unit in units] == [["V0", "V2"], ["V1"], ["V3"]]
+    assert [unit.command_options for unit in units] == [
+        ("-lineinfo",), ("-lineinfo", "-O1"), ("-lineinfo", "-O1", "-w"),
+    ]  # fmt: skip
+
+
 numbers = st.lists(st.integers(-1000, 1000), min_size=1, max_size=3, unique=True)
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(numbers, numbers)
 def test_configurations_never_share_a_binary(first: list[int], second: list[int]) -> None:
     kernel = Kernel(
@@ -270,7 +282,7 @@ def test_a_family_of_templates_takes_pointers_sizes_and_more_template_arguments(
         np.testing.assert_allclose(got, expected, rtol=1e-6)
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(m=st.integers(1, 70), n=st.integers(1, 9), seed=st.integers(0, 99))
 def test_layouts_of_the_one_accessor_change_nothing(m: int, n: int, seed: int) -> None:
     columns = {"rows": ["m", "n"], "columns": ["n", "m"]}

@@ -31,6 +31,21 @@ def test_it_is_a_family_folder() -> None:
     assert kernel.family.reference == "control"
 
 
+def test_a_few_words_will_do() -> None:
+    kernel = vector_add(
+        constraints=["block_size > 64", ("block_size % 32 == 0", "whole warps")],
+        policies={"block_size": np.array([128, 256])}, tolerance=0.01, extents={"four": 4},
+    )  # fmt: skip
+    family = kernel.family
+    assert [constraint.reason for constraint in family.space.constraints] == [
+        "block_size > 64",
+        "whole warps",
+    ]
+    assert family.tolerance({}) == (0.01, 0.0)
+    assert family.fixed_sizes == {"four": 4}
+    assert family.space.control["block_size"] == 128
+
+
 def test_the_folder_is_of_the_content() -> None:
     kernel = vector_add()
     assert vector_add().folder == kernel.folder
@@ -77,6 +92,14 @@ def test_save_gives_a_folder_to_go_on_with(tmp_path: Path) -> None:
         ({"arguments": {"c": "output float32[n]", "f": 2.0}}, "argument f: 2.0 is neither an array"),
         ({"arguments": {"c": "output float32[n]", "f": "single"}}, "argument f: 'single' is neither"),
         ({"policies": {"block_size": []}}, "has no values"),
+        ({"policies": {}}, "nothing to choose"),
+        ({"policies": {"block_size": 64}}, "64 is no list of values"),
+        ({"policies": {"block_size": "abc"}}, "'abc' is no list of values"),
+        (
+            {"policies": {"block_size": [64], "fast": [True, False]}},
+            "True is neither a whole number nor a word",
+        ),
+        ({"policies": {"block_size": [64], "factor": [0.5]}}, "0.5 is neither a whole number nor a word"),
         ({"polices": {}}, "knows no 'polices'"),
         ({"symbols": {"w": "float32"}}, "an array is needed"),
     ],

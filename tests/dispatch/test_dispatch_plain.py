@@ -67,3 +67,18 @@ def test_an_accessor_beside_pointers(world: World) -> None:
         np.testing.assert_allclose(kernel(Array(table), Array(x)).get(), table @ x)
         with kernel.prepare(Array(table)) as handle:
             np.testing.assert_allclose(handle(Array(2 * x)).get(), 2 * table @ x)
+
+
+def test_handles_of_one_module_fill_its_symbols_in_turn(world: World) -> None:
+    """And a call that finds its own content there copies nothing."""
+    x, outs = ramp(50), [Array(np.zeros(50, np.float32)) for _ in range(2)]
+    by = [np.array(weights, np.float32) for weights in ([0, 1, 0], [0, 2, 0])]
+    with loaded(blur().folder) as kernel:
+        handles = [kernel.prepare(Array(x), w) for w in by]
+        for handle, out in zip(handles, outs, strict=True):
+            handle(out=out)
+        world.gpu.seen.clear()
+        for turn in (0, 1, 1, 0):
+            handles[turn](out=outs[turn])
+            np.testing.assert_array_equal(outs[turn].get(), by[turn][1] * x)
+        assert sum(seen[0] == "constant" for seen in world.gpu.seen if isinstance(seen, tuple)) == 3

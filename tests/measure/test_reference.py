@@ -1,15 +1,22 @@
 """What a reference may give, and what tolerances may be: nothing that would let a wrong result pass."""
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from fakes import FAMILY, write_family
+from lending import Gpu
+from plain import floats
 
+from autotune.compile import default_root
+from autotune.declaration import bind
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
+from autotune.declaration.plain_kernel import Kernel
 from autotune.declaration.space import Configuration
 from autotune.errors import FamilyError
-from autotune.measure.reference import expected_outputs
+from autotune.measure.reference import Swept, expected_outputs
 
 
 def refusal(folder: Path, gives: str, kind: str = "float32") -> str:
@@ -62,3 +69,53 @@ def test_a_tolerance_that_is_infinite_negative_or_nan_is_refused(tmp_path: Path,
     chosen: Configuration = family.space.control
     with pytest.raises(FamilyError, match=r"the absolute tolerance is .* finite and not negative"):
         family.tolerance({**chosen, "n": 1000})
+
+
+# -- a configuration that is the reference ------------------------------------------------------------------
+
+
+def told(kernel: Kernel, **arrays: Any) -> str:
+    """Why control cannot be the reference."""
+    with pytest.raises(FamilyError) as caught:
+        expected_outputs(kernel.family, bind(kernel.family, arrays, {}, {}), default_root())
+    return str(caught.value)
+
+
+def plain(source: str, **changes: Any) -> Kernel:
+    data = {"y": "output float32[n]", "x": "input float32[n]", "n": "int32"}
+    return Kernel(
+        f"__global__ void k(float* y, float* x, int n) {{ const int i = blockIdx.x * 32 + threadIdx.x; {source} }}",
+        "k", **{"arguments": data, "grid": "ceil_div(n, 32)", "block": 32, "policies": {"a": [1]}, **changes},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("if (i < n / 2) y[i] = x[i];", "declare zero: '1' for y"),
+        ("if (i < n) y[i] += x[i];", "declare zero: '1' for y"),
+        ("y[i] = i < n ? x[i] : 0;", "its reference, control, writes outside of y"),
+        ("if (i < n) y[i] = x[i] = 2 * x[i];", "its reference, control, writes its input x"),
+        ("if (i < n) y[i] = i ? y[i - 1] + x[i] : x[i];", "or its blocks run in another order"),
+    ],
+)
+def test_control_is_no_reference_where_it_is_wrong_by_itself(source: str, said: str) -> None:
+    assert said in told(plain(source), x=floats(70))
+
+
+def test_what_is_cleared_before_may_be_left_out() -> None:
+    cleared = {"role": "output", "type": "float32", "shape": ["n"], "zero": "1"}
+    data = {"y": cleared, "x": "input float32[n]", "n": "int32"}
+    kernel, x = plain("if (i < n / 2) y[i] = x[i];", arguments=data), floats(70)
+    outputs, _ = expected_outputs(kernel.family, bind(kernel.family, {"x": x}, {}, {}), default_root())
+    np.testing.assert_array_equal(outputs["y"], np.where(np.arange(70) < 35, x, 0))
+
+
+def test_a_kernel_as_it_stands_is_its_own_reference_on_the_device_that_is_swept(tmp_path: Path) -> None:
+    x = floats(70)
+    doubler = families.load_family(write_family(tmp_path / "doubler"))
+    for family, is_there in ((plain("if (i < n) y[i] = 2 * x[i];").family, True), (doubler, False)):
+        gpu, inputs = Gpu(), bind(family, {"x": x}, {}, {})
+        outputs, _ = expected_outputs(family, inputs, tmp_path / "cache", Swept(gpu, gpu.toolchain()))
+        np.testing.assert_array_equal(outputs["y"], 2 * x)
+        assert ("place" in gpu.seen) == is_there

@@ -147,7 +147,7 @@ class Call:
         self.at: dict[str, bytes] = {}
         self.constants = constants
         stay = bool(constants) and all(constant.stays for constant in constants)
-        self.key = tuple((c.window.constant_offset, c.resident) for c in constants) if stay else None
+        self.key = tuple((self._target(c), c.resident) for c in constants) if stay else None
 
     def point(self, name: str, address: int) -> None:
         self.at[name] = address.to_bytes(8, "little")
@@ -170,11 +170,16 @@ class Call:
         for c in self.constants:
             assert isinstance(c.resident, Placed)
             source = self.at.get(c.name, c.resident.address.to_bytes(8, "little"))
-            copies.append((c.window.constant_offset, int.from_bytes(source, "little"), c.window.nbytes))
+            copies.append((self._target(c), int.from_bytes(source, "little"), c.window.nbytes))
         window = self.gpu.window_of(self.constants[0].module)
         with window.lock:
             window.hold(copies, self.key, SimpleNamespace(handle=self.gpu.stream_handle()))
             self._launch(self.launches)
+
+    def _target(self, constant: Constant) -> int:
+        module: Any = constant.module
+        place: Any = module.variable(constant.symbol) if constant.symbol else module.window
+        return int(place.ctypes.data) + (0 if constant.symbol else constant.window.constant_offset)
 
     def _launch(self, launches: Sequence[Launch]) -> None:
         for launch in launches:
@@ -210,6 +215,11 @@ class Gpu(CpuBackend):
         self.seen.append("fill window")
         self.window_of(module).claim(self.stream_handle())
         super().fill_window(module, resident, begin, window)
+
+    def fill_symbol(self, module: Any, symbol: str, placed: Any) -> None:
+        self.seen.append("fill symbol")
+        self.window_of(module).claim(self.stream_handle())
+        super().fill_symbol(module, symbol, placed)
 
     def window_of(self, module: Any) -> ConstantWindow:
         """The cuda device's own, on this memory."""

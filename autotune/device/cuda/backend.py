@@ -40,7 +40,6 @@ from autotune.device.cuda.memory import (
     loaded,
     packed,
     place,
-    symbol_room,
     view,
 )
 from autotune.device.cuda.outlet import CudaOutlet
@@ -221,20 +220,24 @@ class CudaBackend(Closing):
         assert isinstance(resident, CudaPlaced)
         with self._driving("cannot fill constant memory: "), module.window.lock:
             if (constants := module.window.address) is not None:
-                if getattr(self._local, "captures", False):
-                    module.window.forget()
-                else:
-                    module.window.claim(self._stream_handle)
+                self._claim(module.window)
                 target, source = constants + window.constant_offset, resident.address + begin
                 self._driver.memcpy_dtod_async(target, source, window.nbytes, self._stream)
 
     def fill_symbol(self, module: Any, symbol: str, placed: Placed) -> None:
         assert isinstance(placed, CudaPlaced)
-        with self._driving(f"cannot fill {symbol}: "):
-            if (found := symbol_room(self._driver, module, symbol)) is not None:
+        with self._driving(f"cannot fill {symbol}: "), module.window.lock:
+            if (found := module.variable(symbol)) is not None:
                 address, room = found
                 require_room(symbol, room, placed.stored.nbytes)
+                self._claim(module.window)
                 self._driver.memcpy_dtod_async(address, placed.address, placed.stored.nbytes, self._stream)
+
+    def _claim(self, window: Any) -> None:
+        if getattr(self._local, "captures", False):
+            window.forget()
+        else:
+            window.claim(self._stream_handle)
 
     def download(self, placed: Placed, nbytes: int | None = None) -> NDArray[np.uint8]:
         assert isinstance(placed, CudaPlaced)

@@ -6,16 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from autotune.device.backend import Beginning, Constant, Launch, LaunchError, Placed
+from autotune.device.backend import Beginning, Constant, Launch, LaunchError, Placed, require_room
 from autotune.device.cuda.driver import call
 
-# Where each array begins in the window, and the array on the device that it is a copy of, which counts its ``uploads``.
+# Where each array begins in constant memory, and the one on the device that it is a copy of, which counts its
+# ``uploads``.
 Key = tuple[tuple[int, Any], ...]
 
 
 class ConstantWindow:
     """``find`` gives the window's address, None when no kernel in the binary reads it. ``lock`` is held from ``hold``
-    to the last launch that reads the content. The context is current in every call."""
+    to the last launch that reads the content, of the window and of the source's own arrays. The context is current in
+    every call."""
 
     def __init__(self, driver: Any, find: Callable[[], int | None]) -> None:
         self.lock = threading.RLock()
@@ -35,7 +37,7 @@ class ConstantWindow:
         return self._address
 
     def hold(self, copies: Iterable[Sequence[int]], key: Key | None, stream: Any) -> None:
-        """What is queued on ``stream`` from now on finds ``copies`` (offset, source address, bytes), which are those
+        """What is queued on ``stream`` from now on finds ``copies`` (address, source address, bytes), which are those
         of ``key``; without a key they may have changed since."""
         handle = int(stream.handle) if stream else 0
         if key is not None and self._holds(key):
@@ -44,17 +46,16 @@ class ConstantWindow:
                 self._streams.add(handle)
             return
         self.claim(handle)
-        if (address := self.address) is not None:
-            for offset, source, nbytes in copies:
-                self._copy(address + offset, source, nbytes, stream)
+        for target, source, nbytes in copies:
+            self._copy(target, source, nbytes, stream)
         self._key, self._uploads = key, [placed.uploads for _, placed in key or ()]
 
     def _holds(self, key: Key) -> bool:
         held = self._key
         if held is None or len(held) != len(key):
             return False
-        for (offset, placed), (at, source), uploads in zip(held, key, self._uploads, strict=True):
-            if offset != at or placed is not source or source.uploads != uploads:
+        for (target, placed), (at, source), uploads in zip(held, key, self._uploads, strict=True):
+            if target != at or placed is not source or source.uploads != uploads:
                 return False
         return True
 
@@ -107,13 +108,15 @@ class CudaCall:
         self._moves, self._steps = self._ready(driver, moves), self._ready(driver, launches)
         self._window: ConstantWindow | None = None
         self._key: Key | None = None
-        self._copies: dict[str, list[int]] = {}  # by name: offset, source address, bytes
+        self._copies: dict[str, list[int]] = {}  # by name: address, source address, bytes
         for constant in constants:
             self._window = constant.module.window  # type: ignore[attr-defined]  # one for all, a CudaModule's
             source: int = constant.resident.address  # type: ignore[attr-defined]
-            self._copies[constant.name] = [constant.window.constant_offset, source, constant.window.nbytes]
+            if (target := _target(constant)) is not None:
+                self._copies[constant.name] = [target, source, constant.window.nbytes]
         if constants and all(constant.stays for constant in constants):
-            self._key = tuple((each.window.constant_offset, each.resident) for each in constants)
+            read = [each for each in constants if each.name in self._copies]
+            self._key = tuple((self._copies[each.name][0], each.resident) for each in read)
 
     def _ready(self, driver: Any, launches: Sequence[Launch]) -> list[tuple[Any, ...]]:
         steps = []
@@ -165,6 +168,21 @@ class CudaCall:
             raise LaunchError(str(problem)) from None
         finally:
             self._pop()
+
+
+def _target(constant: Constant) -> int | None:
+    """Where its content goes; None for what no kernel in the binary reads."""
+    module: Any = constant.module  # a CudaModule
+    if not constant.symbol:
+        return (
+            None if module.window.address is None else module.window.address + constant.window.constant_offset
+        )
+    found = module.variable(constant.symbol)
+    if found is None:
+        return None
+    require_room(constant.symbol, found[1], constant.window.nbytes)
+    address: int = found[0]
+    return address
 
 
 class Joints:

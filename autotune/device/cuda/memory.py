@@ -50,14 +50,24 @@ class CudaPlaced:
 @dataclass
 class CudaModule:
     """``window`` is the binary's, whose variants share it; ``handles`` are the driver's, of the functions that were
-    launched cooperatively, ``variables`` where the source's own are, with their sizes."""
+    launched cooperatively."""
 
     image: Path
     module: Any
     window: ConstantWindow
     functions: dict[str, Any]
     handles: dict[str, int] = field(default_factory=dict)
-    variables: dict[str, tuple[int, int] | None] = field(default_factory=dict)
+    driver: Any = None
+    _variables: dict[str, tuple[int, int] | None] = field(default_factory=dict)
+
+    def variable(self, symbol: str) -> tuple[int, int] | None:
+        """Where an array of the source is, and how many bytes it has; None when the compiler left it out. The context
+        is current."""
+        if symbol not in self._variables:
+            names = variable_names(symbol, self.image.read_bytes())
+            found = (_variable(self.driver, self.module, name) for name in names)
+            self._variables[symbol] = next((one for one in found if one is not None), None)
+        return self._variables[symbol]
 
     def unload(self) -> None:
         """Dropped with the backend's table of images; a cubin is shared by the variants in it."""
@@ -72,7 +82,7 @@ def loaded(driver: Any, images: dict[Path, Any], compiled: Compiled) -> CudaModu
         images[compiled.image] = made, ConstantWindow(driver, partial(constant_window, driver, made))
     module, window = images[compiled.image]
     functions = {kernel: module.get_function(symbol) for kernel, symbol in compiled.symbols.items()}
-    return CudaModule(compiled.image, module, window, functions)
+    return CudaModule(compiled.image, module, window, functions, driver=driver)
 
 
 def constant_window(driver: Any, module: Any) -> int | None:
@@ -80,15 +90,6 @@ def constant_window(driver: Any, module: Any) -> int | None:
     left it out."""
     found = _variable(driver, module, CONSTANT_WINDOW)
     return found[0] if found else None
-
-
-def symbol_room(driver: Any, module: CudaModule, symbol: str) -> tuple[int, int] | None:
-    """Where the variable of the source is, and how many bytes it has; None when the compiler left it out."""
-    if symbol not in module.variables:
-        names = variable_names(symbol, module.image.read_bytes())
-        found = (_variable(driver, module.module, name) for name in names)
-        module.variables[symbol] = next((one for one in found if one is not None), None)
-    return module.variables[symbol]
 
 
 def _variable(driver: Any, module: Any, name: str) -> tuple[int, int] | None:
