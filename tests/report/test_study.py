@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from import_path import import_path
 from numpy.typing import NDArray
+from plain import blur, floats
 from rich.console import Console
 
 import autotune
@@ -246,6 +247,23 @@ def test_what_lies_on_a_gpu_is_swept_and_may_be_the_answer(swept: autotune.Study
     given = {"inputs": {"x": Elsewhere(X)}, "expected": Elsewhere(2 * X)}
     study = autotune.sweep(swept, set=FEW, samples=1, device="cpu", out=tmp_path / "out", **given)
     assert study.workload == swept.workload
+
+
+# -- a kernel as it stands
+
+
+def test_a_plain_kernel_is_swept_and_called(tmp_path: Path) -> None:
+    """Its sizes come with the arrays; control is right where nothing else says what is."""
+    kernel, content = blur(), floats(300)
+    asked = {"inputs": {"in": content}, "weights": np.array([0.25, 0.5, 0.25]), "RADIUS": 1}
+    study = autotune.sweep(kernel, device="cpu", samples=1, out=tmp_path / "out", **asked)
+    assert len(study.trials) == 4 and not study.failures
+    assert study.folder == kernel.folder.resolve()
+    assert study.workload.startswith("given-300x3-")
+    padded = np.pad(content, 1, mode="edge")
+    with autotune.load(study) as winner:
+        made = winner(content, weights=asked["weights"], RADIUS=1)
+    np.testing.assert_allclose(made, np.convolve(padded, asked["weights"], "valid"), rtol=1e-5)
 
 
 # -- errors
