@@ -120,7 +120,7 @@ def _run(family: Family, inputs: Inputs, on: Swept, cache: Cache) -> dict[str, N
     return first
 
 
-def _key(family: Family, inputs: Inputs, swept: Swept | None) -> str:
+def _key(family: Family, inputs: Inputs, swept: Swept | None = None) -> str:
     """sha256 over all that decides the outputs: the whole declaration, the C++, the Python behind ``family.py``, the
     inputs, and what computes: numpy, or the configuration and the compiler of the cpu device."""
     parts = [

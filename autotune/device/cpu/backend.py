@@ -256,7 +256,8 @@ class CpuBackend(Closing):
         on all threads even where that is not worth it; with one thread a launch is the same from time to time."""
         before = self._orders
         order = DRAWN if seed % 2 else DESCENDING
-        self._orders = ((order, (seed + number) * _STEP % 2**64) for number in count(1))
+        # map, unlike a generator, may be asked by several threads at once
+        self._orders = map(lambda number: (order, (seed + number) * _STEP % 2**64), count(1))
         try:
             yield
         finally:
