@@ -256,8 +256,8 @@ class CpuBackend(Closing):
         on all threads even where that is not worth it; with one thread a launch is the same from time to time."""
         before = self._orders
         order = DRAWN if seed % 2 else DESCENDING
-        # map, unlike a generator, may be asked by several threads at once
-        self._orders = map(lambda number: (order, (seed + number) * _STEP % 2**64), count(1))
+        # zip, unlike a generator, may be asked by several threads at once
+        self._orders = zip(repeat(order), count((seed + 1) * _STEP, _STEP), strict=False)
         try:
             yield
         finally:
@@ -280,7 +280,7 @@ class CpuBackend(Closing):
             ctypes.addressof(pointers),
             ctypes.addressof(sizes),
             order,
-            seed,
+            seed % 2**64,
         )
         status = module.functions[kernel](request)
         module.elapsed_ns = request.elapsed_ns
