@@ -104,7 +104,7 @@ COUNTERS: Mapping[str, tuple[Callable[[Metrics], float], str]] = MappingProxyTyp
 
 def parsed(text: str) -> pd.DataFrame:
     """What ``ncu --csv --page raw`` printed: a row a launch, with ``kernel`` and ``struct`` (its only template
-    argument) and a column for each known metric, in base units (ns, bytes). Raises ValueError when no table is in it."""
+    argument) and a column for each known metric, in base units (ns, bytes). Raises ValueError when it has no table."""
     lines = [line for line in text.splitlines() if line.startswith('"')]
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
