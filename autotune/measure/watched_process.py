@@ -40,8 +40,8 @@ class Task:
 @dataclass(frozen=True, kw_only=True)
 class Result:
     """``runs``: for each configuration in turn its id, the struct in its kernels' template argument (or empty) and the
-    kernels that it launched, one by one; configurations that only order data otherwise share a struct. ``failed``: id ->
-    why it did not run to its end. ``device`` is the device's slug, the digests those of what ran."""
+    kernels that it launched, one by one; configurations that only order data otherwise share a struct. ``failed``:
+    id -> why it did not run to its end. ``device`` is the device's slug, the digests those of what ran."""
 
     device: str
     source_digest: str
