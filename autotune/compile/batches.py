@@ -77,6 +77,7 @@ def chunked(batch: "Batch", uncached: Set[str], processes: int, most: int) -> It
 _MESSAGE_CHARACTERS = 4000
 _ERROR = re.compile(r"\b(error|fatal)\b")
 _WORTH_A_PROCESS = 4  # variants; fewer are sooner compiled than another process is started
+_ALONE = 4  # variants for a process at a time, where each is a unit of its own: nothing is saved by more
 _AHEAD = 4  # chunks for each process that nobody has asked for yet
 
 
@@ -138,6 +139,8 @@ def compile_many(
     its process down is a CompileFailure. ``started`` are processes to use instead, which are the caller's to end.
     Raises CompilerError.
     """
+    if any(variant.is_alone for variant in batch.variants):
+        batch_size = min(batch_size, _ALONE)
     found, missing = _look_up(batch, toolchain, cache)
     uncached = {variant.key for variant in missing.variants}
     processes = worthwhile(processes, len(uncached), batch_size)

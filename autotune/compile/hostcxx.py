@@ -128,7 +128,8 @@ extern "C" __attribute__((visibility("default"))) int {symbol}(autotune::cpu::La
 }}
 """
 
-_SHIM_AHEAD = '#include "autotune/cpu.hpp"\n'
+# With what a CUDA compiler knows without a header.
+_SHIM_AHEAD = '#include <assert.h>\n#include <stdio.h>\n#include "autotune/cpu.hpp"\n'
 
 # Of a source that finds no array by an accessor.
 _OWN_WINDOW = """

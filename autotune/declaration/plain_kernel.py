@@ -5,6 +5,7 @@ import hashlib
 import os
 import re
 import shutil
+import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -88,6 +89,7 @@ class Kernel:
         )
         self.name = name
         self.folder = _kept(content["family"], texts)
+        self._files = tuple(texts)
         self.family  # noqa: B018 - what is wrong with it is said now
 
     @cached_property
@@ -103,9 +105,9 @@ class Kernel:
             target.mkdir(parents=True, exist_ok=True)
             if any(target.iterdir()):
                 raise StoreError(f"{target} is not empty: name a folder that is, or is not there yet")
-            for path in sorted(self.folder.iterdir()):
-                if path.name != _MARK and path.is_file():
-                    shutil.copy(path, target / path.name)
+            for name in self._files:
+                (target / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(self.folder / name, target / name)
         except OSError as problem:
             raise StoreError(f"cannot write {target}: {problem.strerror or problem}") from None
         return target
@@ -314,10 +316,12 @@ def _kept(family: str, texts: Mapping[str, str]) -> Path:
         digest.update(f"{name}\0{len(text.encode())}\0{text}".encode())
     folder = user_cache() / "kernels" / f"{family}-{digest.hexdigest()[:16]}"
     if (folder / _MARK).is_file() and _is_as(folder, texts):
+        _require_own(folder)
         return folder
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)  # what lies there is compiled and run
+        for place in (folder.parent.parent, folder.parent, folder):
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _require_own(folder)
         for name, text in texts.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -329,6 +333,19 @@ def _kept(family: str, texts: Mapping[str, str]) -> Path:
             f"cannot write {folder}: {problem.strerror or problem}; AUTOTUNE_CACHE names another folder for it"
         ) from None
     return folder
+
+
+def _require_own(folder: Path) -> None:
+    """Raise StoreError for a folder in which another user can put files: what lies there is compiled and run."""
+    if os.environ.get("AUTOTUNE_CACHE_SHARED", "") not in ("", "0"):
+        return
+    for place in (folder, folder.parent, folder.parent.parent):
+        status = place.stat()
+        if status.st_uid not in (os.geteuid(), 0) or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise StoreError(
+                f"{place} can be written by others, and what lies there would be run as you: name a folder of your own "
+                "in AUTOTUNE_CACHE, or set AUTOTUNE_CACHE_SHARED=1 to run what any of its users puts there"
+            )
 
 
 def _is_as(folder: Path, texts: Mapping[str, str]) -> bool:

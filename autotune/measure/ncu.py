@@ -103,8 +103,8 @@ COUNTERS: Mapping[str, tuple[Callable[[Metrics], float], str]] = MappingProxyTyp
 
 
 def parsed(text: str) -> pd.DataFrame:
-    """What ``ncu --csv --page raw`` printed: a row a launch, with ``kernel`` and ``struct`` (the template argument) and
-    a column for each known metric, in base units (ns, bytes). Raises ValueError when no table is in it."""
+    """What ``ncu --csv --page raw`` printed: a row a launch, with ``kernel`` and ``struct`` (its only template
+    argument) and a column for each known metric, in base units (ns, bytes). Raises ValueError when it has no table."""
     lines = [line for line in text.splitlines() if line.startswith('"')]
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
@@ -113,7 +113,8 @@ def parsed(text: str) -> pd.DataFrame:
     units = pd.read_csv(table, nrows=1, dtype=str).iloc[0].fillna("")
     table.seek(0)
     frame = pd.read_csv(table, thousands=",", skiprows=[1], na_values=["n/a", "N/A"])
-    names = frame["Kernel Name"].astype(str).str.extract(r"(?P<kernel>\w+)<(?P<struct>\w+)>\(")
+    called = frame["Kernel Name"].astype(str).str
+    names = called.extract(r"(?P<kernel>\w+)[<(]").join(called.extract(r"<(?P<struct>\w+)>\("))
     known = [name for name in (*METRICS, *MORE_METRICS) if name in frame.columns]
     figures = frame[known].apply(pd.to_numeric, errors="coerce")
     for name in known:
@@ -128,17 +129,26 @@ def counters(
     """Configuration id -> kernel -> counter -> value, from ``parsed``. ``runs`` are those of a ``Result``: what
     was launched for which configuration, in turn. Sums are over all launches of a kernel, rates and shares their mean
     weighted by time; what was not counted is left out. Raises ValueError when the two do not agree."""
-    rows = frame[frame["kernel"].isin(kernels)]
-    made = [(struct, kernel) for _, struct, launched in runs for kernel in launched]
-    if made != list(rows[["struct", "kernel"]].itertuples(index=False, name=None)):
+    rows = frame[frame["kernel"].isin([_last(kernel) for kernel in kernels])]
+    made = [(struct, _last(kernel)) for _, struct, launched in runs for kernel in launched]
+    seen = list(rows[["struct", "kernel"]].itertuples(index=False, name=None))
+    known = [
+        (struct if wanted else "", kernel) for (wanted, _), (struct, kernel) in zip(made, seen, strict=False)
+    ]
+    if len(seen) != len(made) or known != made:
         raise ValueError(f"it has {len(rows)} launches that are not the {len(made)} that were made")
     owner = pd.Series([i for i, run in enumerate(runs) for _ in run[2]], index=rows.index, dtype=int)
     found: dict[str, dict[str, dict[str, float]]] = {}
     for i, (named, _, launched) in enumerate(runs):
         for kernel in dict.fromkeys(launched):
-            metrics = _over_launches(rows[(owner == i) & (rows["kernel"] == kernel)])
+            metrics = _over_launches(rows[(owner == i) & (rows["kernel"] == _last(kernel))])
             found.setdefault(named, {})[kernel] = _values(metrics)
     return found
+
+
+def _last(kernel: str) -> str:
+    """Its name without the namespaces around it."""
+    return kernel.rsplit("::", maxsplit=1)[-1]
 
 
 def _values(metrics: Metrics) -> dict[str, float]:
@@ -212,6 +222,7 @@ def command(
     return [
         ncu, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
         "--cache-control", "all" if cold else "none", "--target-processes", "application-only",
-        "--kernel-name", f"regex:{'|'.join(kernels)}", "--metrics", ",".join(metrics), "--log-file", str(log),
+        "--kernel-name", f"regex:{'|'.join(map(_last, kernels))}", "--metrics", ",".join(metrics),
+        "--log-file", str(log),
         sys.executable, "-m", "autotune.measure.watched_process", str(task),
     ]  # fmt: skip

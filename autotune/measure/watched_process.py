@@ -39,9 +39,9 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """``runs``: for each configuration in turn its id, the struct in its kernels' template argument and the kernels
-    that it launched, one by one; configurations that only order data otherwise share a struct. ``failed``: id -> why
-    it did not run to its end. ``device`` is the device's slug, the digests those of what ran."""
+    """``runs``: for each configuration in turn its id, the struct in its kernels' template argument (or empty) and the
+    kernels that it launched, one by one; configurations that only order data otherwise share a struct. ``failed``:
+    id -> why it did not run to its end. ``device`` is the device's slug, the digests those of what ran."""
 
     device: str
     source_digest: str
@@ -128,7 +128,8 @@ def run(task: Task, backend: Backend) -> Result:
                 backend.synchronize()
             except LaunchError as problem:
                 failed[named] = str(problem)
-            runs.append((named, variant.source.name, counting.launched))
+            source = variant.source
+            runs.append((named, "" if source.is_alone else source.name, counting.launched))
     finally:
         resident.close()
     return Result(

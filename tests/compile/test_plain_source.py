@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fakes import FakeToolchain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain import blur, floats, matrix, outputs, vector_add
@@ -16,6 +17,7 @@ from autotune.compile import (
     Variant,
     batch,
     compile_batch,
+    compile_many,
     default_root,
     find_compiler,
 )
@@ -80,6 +82,13 @@ def test_each_configuration_has_a_unit_and_a_key_of_its_own() -> None:
     assert [len(unit.variants) for unit in found.units] == [1, 1, 1]
     assert len({variant.key for variant in found.variants}) == 3
     assert [unit.units for unit in found.units] == [(unit,) for unit in found.units]
+
+
+def test_units_of_one_configuration_go_out_a_few_at_a_time(tmp_path: Path) -> None:
+    family = vector_add(policies={"block_size": [32 * k for k in range(1, 12)]}).family
+    found = batch(family, tuple(Variant.of(family, c, {}) for c in family.space.configurations()))
+    chunks = list(compile_many(found, FakeToolchain(), Cache(tmp_path), 1, 24))
+    assert [len(chunk) for chunk in chunks] == [4, 4, 3]
 
 
 def test_what_is_compiled_with_other_options_is_another_unit() -> None:

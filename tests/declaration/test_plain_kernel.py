@@ -1,5 +1,6 @@
 """A kernel as it stands, declared from Python: the folder that it becomes, what is refused, what it is from then on."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +70,7 @@ def test_a_path_brings_the_headers_that_it_includes(tmp_path: Path) -> None:
     assert (kernel.folder / "parts" / "two.h").is_file()
     got = outputs(kernel.family, kernel.family.space.control, {"x": [1, 2, 3]})
     assert got["y"].tolist() == [2, 4, 6]
+    assert (kernel.save(tmp_path / "saved") / "parts" / "two.h").read_text() == "#define TWO 2\n"
     with pytest.raises(UsageError, match="is no file and no kernel's text"):
         Kernel(tmp_path / "none.cu", "twice", arguments={}, grid=1, block=1)
     (tmp_path / "parts" / "out.cu").write_text('#include "../twice.cu"\n')
@@ -82,6 +84,23 @@ def test_save_gives_a_folder_to_go_on_with(tmp_path: Path) -> None:
     assert load_family(folder).accesses == {"y": "pointer", "x": "pointer"}
     with pytest.raises(StoreError, match="is not empty"):
         matrix().save(folder)
+
+
+def test_a_cache_that_others_may_write_to_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTOTUNE_CACHE", str(tmp_path / "cache"))
+    mask = os.umask(0o002)  # as where every user has a group of their own
+    try:
+        folder = vector_add().folder
+    finally:
+        os.umask(mask)
+    assert vector_add().folder == folder
+    folder.chmod(0o777)
+    with pytest.raises(StoreError, match="can be written by others"):
+        vector_add()
+    monkeypatch.setenv("AUTOTUNE_CACHE_SHARED", "1")
+    assert vector_add().folder == folder
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,20 @@ def output(rows: list[tuple[str, dict[str, Any]]], units: dict[str, str] | None 
     return f"==PROF== Connected\n{table}\n==PROF== Disconnected\n"
 
 
+def test_kernels_as_they_stand_are_known_by_their_place_alone() -> None:
+    called = [
+        "vector_add(float *, const float *, int)",
+        "void dense::times<(int)1, float>(T2 *, int)",
+        "other(int)",
+    ]
+    frame = parsed(output([(name, {"gpu__time_duration.sum": i + 1}) for i, name in enumerate(called)]))
+    runs = [("a=1", "", ["vector_add"]), ("a=2", "", ["dense::times"])]
+    found = counters(frame, runs, ("vector_add", "dense::times"))
+    assert {one: list(of) for one, of in found.items()} == {"a=1": ["vector_add"], "a=2": ["dense::times"]}
+    with pytest.raises(ValueError, match="2 launches that are not the 2"):
+        counters(frame, runs[::-1], ("vector_add", "dense::times"))
+
+
 def test_launches_are_added_up_and_shares_weighted_by_time() -> None:
     def launch(ns: str, read: str, hit: float | str) -> tuple[str, dict[str, Any]]:
         metrics = {

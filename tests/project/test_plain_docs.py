@@ -34,7 +34,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, compile_cache: str) -> Path:
 
 def run(folder: Path, name: str) -> str:
     program = (folder / name).read_text()
-    for call in ('load("./times"', "load(blur", 'sweep("./times"'):
+    for call in ('load("./times"', "load(blur", 'sweep("./times"', "sweep(kernel", "load(study"):
         program = program.replace(call, f'{call}, device="cpu"')
     (folder / name).write_text(program)
     command = [sys.executable, "-W", "ignore", name]
@@ -50,6 +50,10 @@ def test_the_kernel_is_swept_and_called(place: Path) -> None:
     assert f"Each of the {len(frame)} configurations" in TEXTS[PAGE]
     assert run(place, "use.py") == "True\n"
     assert run(place, "tune.py") == "True\n"
+
+
+def test_all_of_it_in_one_program(place: Path) -> None:
+    assert run(place, "all-in-one.py") == "True\n"
 
 
 def test_the_yaml_by_hand_declares_what_save_wrote(place: Path) -> None:
