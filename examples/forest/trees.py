@@ -64,8 +64,9 @@ class Forest:
 def not_above(thresholds: NDArray[np.float64]) -> Floats:
     """The largest float32 that is at most each threshold. A float32 is at most a float64 just when it is at most this,
     so a tree that scikit-learn grew in float64 takes the same turns in float32."""
-    nearest = thresholds.astype(np.float32)
-    return np.where(nearest > thresholds, np.nextafter(nearest, np.float32(-np.inf)), nearest)
+    with np.errstate(over="ignore"):  # what no float32 holds is an infinity
+        nearest = thresholds.astype(np.float32)
+        return np.where(nearest > thresholds, np.nextafter(nearest, np.float32(-np.inf)), nearest)
 
 
 @dataclass(frozen=True)
