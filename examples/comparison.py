@@ -104,14 +104,13 @@ def tuned(
         return Way(lambda: handle(out=out), lambda: cupy.asnumpy(out), autotune.__version__, configuration)
 
     def new() -> Way:
-        out, given = (
-            cupy.empty(shape, output.dtype),
-            {name: cupy.asarray(inputs.arrays[name]) for name in anew},
-        )
-        stream = cupy.cuda.Stream.null
+        kept = {name: array for name, array in inputs.arrays.items() if name not in anew}
+        partly = opened.enter_context(kernel.prepare(**kept, **inputs.options, **inputs.scalars))
+        given = {name: cupy.asarray(inputs.arrays[name]) for name in anew}
+        out, stream = cupy.empty(shape, output.dtype), cupy.cuda.Stream.null
 
         def call() -> None:
-            handle(**given, out=out)
+            partly(**given, out=out)
             stream.synchronize()
 
         return Way(call, lambda: cupy.asnumpy(out), autotune.__version__, configuration, waited)

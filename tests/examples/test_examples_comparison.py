@@ -65,8 +65,20 @@ def stencil(
     result[:] = module.reference({"field": field}, {"centre": centre, "side": side})["result"]
 
 
+def forest(
+    nodes: Any, roots: Any, trees: int, leaf_values: Any, base: Any, outputs: int, rows: Any, features: int,
+    result: Any, count: int,
+) -> None:  # fmt: skip
+    family = families.load_family(str(EXAMPLES / "forest"))
+    module: Any = family.module
+    assert (trees, outputs, (count, features)) == (roots.size, base.size, rows.shape)
+    arrays = {"nodes": nodes.view(family.data["nodes"].dtype).reshape(-1), "roots": roots, "rows": rows}
+    result[:] = module.reference({**arrays, "leaf_values": leaf_values, "base": base}, {})["result"]
+
+
 KERNELS = {
-    "nbody": nbody, "spmv": spmv, "lookup": lookup, "stencil": stencil, "hold": lambda _nanoseconds: None,
+    "nbody": nbody, "spmv": spmv, "lookup": lookup, "stencil": stencil, "forest": forest,
+    "hold": lambda _nanoseconds: None,
 }  # fmt: skip
 SMALL = {
     "nbody": ("parameters: {bodies: 70, seed: 1}", (-(-70 // 256),), (256,)),
@@ -77,12 +89,21 @@ SMALL = {
         (2, 2, 5),
         (32, 8),
     ),
-}
+    "forest": (
+        "parameters: {forest: wine-few, rows: 300, seed: 1}\ncache: warm", (2,), (256,),
+    ),
+}  # fmt: skip
 WAYS = {
     "nbody": {"plain.cu", "torch.compile", "numba.cuda"},
     "spmv": {"plain.cu", "cusparseSpMV", "cupy A @ x", "torch A @ x"},
     "lookup": {"plain.cu", "cupy searchsorted, take", "torch searchsorted, index_select"},
     "stencil": {"plain.cu", "cupyx ndimage.convolve", "torch conv3d"},
+    "forest": {
+        "autotune, new inputs, waited for",
+        "plain.cu",
+        "nvForest optimize, waited for",
+        "nvForest optimize, device alone",
+    },
 }
 
 
@@ -129,7 +150,7 @@ def test_every_way_of_an_example_is_right_and_gets_its_row(
             "3",
             "No GPU",
         )
-        assert row["cache"] == ("warm" if name == "lookup" else "cold")
+        assert row["cache"] == ("warm" if name in {"lookup", "forest"} else "cold")
         assert row["operation"] and float(row["operations_per_s"]) > 0
         assert bool(row["configuration"]) == what.startswith("autotune")
         assert row["measured"] == ("42" if what.startswith("autotune") else "")
