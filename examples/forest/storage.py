@@ -149,7 +149,8 @@ def van_emde_boas(nodes: NDArray[Any], roots: NDArray[Any]) -> Places:
         return order, under
 
     def height(root: int) -> int:
-        levels, level = 0, [(root,)]
+        level: list[tuple[int, ...]] = [(root,)]
+        levels = 0
         while level:
             levels, level = levels + 1, [under for pair in level for under in below(pair)]
         return levels

@@ -39,7 +39,7 @@ class Forest:
 
     @property
     def inner(self) -> NDArray[np.bool_]:
-        return (self.feature & LEAF) == 0
+        return np.less(self.feature, LEAF)
 
     @property
     def depth(self) -> NDArray[np.int64]:
