@@ -7,7 +7,6 @@ struct Default {
   static constexpr Form form = Form::whole;
   static constexpr Order order = Order::depth_first;
   static constexpr Staging staging = Staging::none;
-  static constexpr int row_gap = 0;
   static constexpr Sums sums = Sums::shared;
   static constexpr int rows_per_thread = 1;
   static constexpr int trees_at_once = 1;

@@ -28,7 +28,7 @@ struct CompactNode {
 
 enum class Form { whole, aligned, split, compact };
 enum class Order { depth_first, breadth_first, hot_first, van_emde_boas };
-enum class Staging { none, shared };
+enum class Staging { none, rows, padded, columns };
 enum class Sums { shared, registers, one };
 
 // Of a node's word, as in trees.py and storage.py. Only the word of a compact node has a distance.
@@ -121,30 +121,34 @@ struct Nodes {
 template <class Policy>
 struct Rows {
   static constexpr unsigned mine = Policy::rows_per_thread, teams = Policy::block_size / Policy::threads_per_row;
+  static constexpr unsigned gap = Policy::staging == Staging::padded ? 1 : 0;
+  static constexpr bool by_feature = Policy::staging == Staging::columns;
   typename Policy::rows rows;
   unsigned index[mine];  // past the end: the last row again, and nothing is stored
   const float* staged;
   unsigned begin;  // of the block
 
-  AUTOTUNE_DEVICE unsigned stride() const { return rows.extent(1) + Policy::row_gap; }
+  AUTOTUNE_DEVICE unsigned room() const { return teams * mine * (rows.extent(1) + gap); }  // in words
+
+  AUTOTUNE_DEVICE unsigned place(unsigned row, unsigned feature) const {
+    return by_feature ? feature * teams * mine + row : row * (rows.extent(1) + gap) + feature;
+  }
 
   AUTOTUNE_DEVICE void stage(float* to) {
     staged = to;
-    if constexpr (Policy::staging == Staging::shared) {
-      const unsigned features = rows.extent(1), cells = min(teams * mine, rows.extent(0) - begin) * features;
-      for (unsigned k = threadIdx.x; k < cells; k += Policy::block_size) {
-        const unsigned row = k / features, feature = k % features;
-        to[row * stride() + feature] = rows.load(begin + row, feature);
-      }
-      __syncthreads();
+    const unsigned features = rows.extent(1), count = min(teams * mine, rows.extent(0) - begin);
+    for (unsigned k = threadIdx.x; k < count * features; k += Policy::block_size) {
+      const unsigned row = by_feature ? k % count : k / features, feature = by_feature ? k / count : k % features;
+      to[place(row, feature)] = rows.load(begin + row, feature);
     }
+    __syncthreads();
   }
 
   AUTOTUNE_DEVICE float cell(unsigned m, unsigned feature) const {
-    if constexpr (Policy::staging == Staging::shared)
-      return staged[(index[m] - begin) * stride() + feature];
-    else
+    if constexpr (Policy::staging == Staging::none)
       return rows.load(index[m], feature);
+    else
+      return staged[place(index[m] - begin, feature)];
   }
 };
 
@@ -242,8 +246,10 @@ __global__ void __launch_bounds__(Policy::block_size)
 #pragma unroll
   for (unsigned m = 0; m < mine; ++m) own.index[m] = min(first + m * teams, count - 1);
   float* shared = autotune::dynamic_shared<float>();
-  own.stage(shared);
-  if constexpr (Policy::staging == Staging::shared) shared += teams * mine * own.stride();
+  if constexpr (Policy::staging != Staging::none) {
+    own.stage(shared);
+    shared += own.room();
+  }
 
   Totals<Policy> totals{outputs, shared, {}};
   totals.clear();
