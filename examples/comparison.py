@@ -84,8 +84,8 @@ def tuned(
     kernel: TunedKernel, inputs: Inputs, opened: ExitStack, anew: Sequence[str] = ()
 ) -> dict[str, Callable[[], Way]]:
     """The configuration that the policy file has for these sizes: its kernel alone, the result in the layout that was
-    chosen, as a sweep measures it; and the whole call of a program, the result in a plain array of cupy's. With the
-    inputs ``anew`` also a call that is given these, plain arrays of cupy's, each time, and waits for the result."""
+    chosen, as a sweep measures it; and the whole call of a program, the result in a plain array of cupy's. With inputs
+    ``anew``, named in declared order, also a call that is given these, plain arrays of cupy's, each time, and waits."""
     cupy = import_module("cupy")
     handle = opened.enter_context(kernel.prepare(**inputs.arrays, **inputs.options, **inputs.scalars))
     configuration = handle.variant.configuration.id
@@ -106,11 +106,11 @@ def tuned(
     def new() -> Way:
         kept = {name: array for name, array in inputs.arrays.items() if name not in anew}
         partly = opened.enter_context(kernel.prepare(**kept, **inputs.options, **inputs.scalars))
-        given = {name: cupy.asarray(inputs.arrays[name]) for name in anew}
+        given = [cupy.asarray(inputs.arrays[name]) for name in anew]
         out, stream = cupy.empty(shape, output.dtype), cupy.cuda.Stream.null
 
         def call() -> None:
-            partly(**given, out=out)
+            partly(*given, out=out)
             stream.synchronize()
 
         return Way(call, lambda: cupy.asnumpy(out), autotune.__version__, configuration, waited)
