@@ -18,7 +18,9 @@ __all__ = ["arrays_of", "inputs", "of_sklearn", "orders", "ragged", "reference"]
 
 FORESTS = Path(__file__).parent / "forests"
 _MIXED = 0.25  # of the numbers of a row are another row's
-_ROWS = 4096  # whose walks stay in a core's caches
+_WALKS = (
+    1 << 17
+)  # at a time: few enough for a core's caches, so many that threads rarely wait for Python's lock
 
 
 def inputs(parameters: Mapping[str, Any], _root: Path) -> dict[str, Any]:
@@ -47,46 +49,49 @@ def ragged(parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield {"forest": parameters["forest"], "trees": trees, "rows": rows, "seed": rows}
 
 
-def leaves(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
-    """The node in which each row ends in each tree, int64 (rows, trees): by numpy from the forest depth first, in all
-    threads, without the forms or orders."""
-    nodes, roots, rows = (arrays[name] for name in ("nodes", "roots", "rows"))
+def _ends(arrays: Mapping[str, NDArray[Any]], rows: NDArray[np.float32]) -> NDArray[np.int64]:
+    """The node in which each of ``rows`` ends in each tree, (rows, trees)."""
+    nodes, roots = arrays["nodes"], arrays["roots"].astype(np.int64)
     word, threshold = nodes["word"].copy(), nodes["threshold"].copy()
-    feature, inner = (word & (NAN_SMALLER - 1)).astype(np.int64), (word & LEAF) == 0
+    feature, inner = (word & (NAN_SMALLER - 1)).astype(np.int64), word < LEAF
     takes_nan = (word & NAN_SMALLER) != 0
     child = np.stack([nodes["larger"], nodes["smaller"]], axis=1).astype(np.int64).reshape(-1)
-    found = np.empty((len(rows), len(roots)), np.int64)
+    cells, starts = rows.reshape(-1), np.repeat(np.arange(len(rows)) * rows.shape[1], len(roots))
+    ends = np.tile(roots, len(rows))
+    going = np.flatnonzero(inner.take(ends))
+    while going.size:
+        at = ends.take(going)
+        cell = cells.take(starts.take(going) + feature.take(at))
+        smaller = (cell <= threshold.take(at)) | (np.isnan(cell) & takes_nan.take(at))
+        at = child.take(2 * at + smaller)
+        ends[going] = at
+        going = going[inner.take(at)]
+    return ends.reshape(len(rows), -1)
 
-    def some(begin: int) -> None:
-        own = rows[begin : begin + _ROWS]
-        cells, starts = own.reshape(-1), np.arange(len(own)) * own.shape[1]
-        for tree, root in enumerate(roots.tolist()):
-            ends = found[begin : begin + _ROWS, tree]
-            ends[:] = root
-            going = np.arange(len(own)) if inner[root] else np.arange(0)
-            while going.size:
-                at = ends[going]
-                cell = cells[starts[going] + feature[at]]
-                smaller = (cell <= threshold[at]) | (np.isnan(cell) & takes_nan[at])
-                at = child[2 * at + smaller]
-                ends[going] = at
-                going = going[inner[at]]
 
+def leaves(
+    arrays: Mapping[str, NDArray[Any]], use: Callable[[NDArray[np.int64]], NDArray[Any]] = np.array
+) -> NDArray[Any]:
+    """The node in which each row ends in each tree, int64 (rows, trees), or what ``use`` makes of them, some rows at a
+    time: by numpy from the forest depth first, in all threads, without the forms or orders."""
+    rows = arrays["rows"]
+    at_once = max(1, _WALKS // len(arrays["roots"]))
+    parts = [rows[begin : begin + at_once] for begin in range(0, len(rows), at_once)]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        list(pool.map(some, range(0, len(rows), _ROWS)))
-    return found
+        return np.concatenate(list(pool.map(lambda part: use(_ends(arrays, part)), parts)))
 
 
 def reference(arrays: Mapping[str, NDArray[Any]], _options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """In float64: the sum of the leaves' values in the order of the trees, then the base."""
-    nodes, values = arrays["nodes"], arrays["leaf_values"].astype(np.float64)
-    single = values.shape[1] == 1
-    own = nodes["leaf"].view(np.float32).astype(np.float64)[:, None] if single else None
-    ends = leaves(arrays)
-    total = np.zeros((len(ends), values.shape[1]))
-    for tree in range(ends.shape[1]):
-        total += own[ends[:, tree]] if own is not None else values[nodes["leaf"][ends[:, tree]]]
-    return {"result": (total + arrays["base"].astype(np.float64)).astype(np.float32)}
+    """The sum of the leaves' values and the base in float64."""
+    leaf, values = arrays["nodes"]["leaf"].copy(), arrays["leaf_values"].astype(np.float64)
+    own = leaf.view(np.float32).astype(np.float64) if values.shape[1] == 1 else None
+
+    def total(ends: NDArray[np.int64]) -> NDArray[Any]:
+        if own is not None:
+            return np.asarray(own.take(ends).sum(axis=1, keepdims=True))
+        return np.asarray(values.take(leaf.take(ends), axis=0).sum(axis=1))
+
+    return {"result": (leaves(arrays, total) + arrays["base"].astype(np.float64)).astype(np.float32)}
 
 
 def _order(
