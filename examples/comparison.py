@@ -5,7 +5,8 @@ the tuned kernel is put beside them, each result is compared with the family's r
 out), and all are timed in turns, so that a clock that drifts drifts for all. Data lie on the device before. A sample
 lies between two CUDA events, behind a kernel that only waits: while it does the host queues the calls, and so no
 Python is in the times. Where the workload says so (cache: cold, as it is without a word), what the cache holds is
-flushed before each call, as in a sweep. Times are medians of the samples.
+flushed before each call, as in a sweep. Times are medians of the samples. A way whose call waits for its result cannot
+be queued: it brings a `sample` of its own, `waited` by the host's clock.
 """
 
 import argparse
@@ -27,14 +28,15 @@ import autotune
 from autotune.family import AutotuneError, Inputs, TunedKernel, data_root, load_workload, prepare
 
 TUNED, PLAIN = "autotune", "plain.cu"
+CALLED = "autotune, new inputs, waited for"
 ROUNDS = 31  # samples of each way
 WARM_MS = 1.0  # a sample of a warm workload is of so many calls as take this long
 MOST_CALLS = 50
 LONGEST_HOLD_MS = 20.0
 
 # One row for each way on each workload. `sizes` are the inputs' extents, `measured` is how many configurations the
-# sweep measured, `times_the_tuned` the way's time over the tuned kernel's (above 1 the tuned kernel is faster),
-# `difference` that from the reference.
+# sweep measured, `times_the_tuned` the way's time over the tuned kernel's (above 1 the tuned kernel is faster), of a
+# library's call that waits over that of the tuned kernel's that does; `difference` that from the reference.
 COLUMNS = (
     "example", "workload", "sizes", "cache", "what", "version", "configuration", "measured",
     "median_ms", "lowest_ms", "highest_ms", "samples", "times_the_tuned", "times_the_plain",
@@ -51,24 +53,39 @@ extern "C" __global__ void hold(unsigned long long nanoseconds) {
 """
 
 
+Sample = Callable[[Callable[[], Any], int], float]  # milliseconds a call, of so many calls one after another
+
+
 @dataclass(frozen=True)
 class Way:
     """``call`` is timed; ``result`` gives what the calls made as an array of the host. ``version`` is the library's,
-    ``configuration`` the one that autotune chose."""
+    ``configuration`` the one that autotune chose. ``sample`` takes its times where `sampler`'s would not do; the
+    workload must be warm."""
 
     call: Callable[[], Any]
     result: Callable[[], NDArray[Any]]
     version: str = ""
     configuration: str = ""
+    sample: Sample | None = None
 
 
 Make = Callable[[Inputs], Way]
-Sample = Callable[[Callable[[], Any], int], float]  # milliseconds a call, of so many calls one after another
 
 
-def tuned(kernel: TunedKernel, inputs: Inputs, opened: ExitStack) -> dict[str, Callable[[], Way]]:
+def waited(call: Callable[[], Any], calls: int) -> float:
+    """A `Sample` by the host's clock, of a call that returns when its result is there."""
+    started = time.perf_counter()
+    for _ in range(calls):
+        call()
+    return (time.perf_counter() - started) * 1e3 / calls
+
+
+def tuned(
+    kernel: TunedKernel, inputs: Inputs, opened: ExitStack, anew: Sequence[str] = ()
+) -> dict[str, Callable[[], Way]]:
     """The configuration that the policy file has for these sizes: its kernel alone, the result in the layout that was
-    chosen, as a sweep measures it; and the whole call of a program, the result in a plain array of cupy's."""
+    chosen, as a sweep measures it; and the whole call of a program, the result in a plain array of cupy's. With inputs
+    ``anew``, named in declared order, also a call that is given these, plain arrays of cupy's, each time, and waits."""
     cupy = import_module("cupy")
     handle = opened.enter_context(kernel.prepare(**inputs.arrays, **inputs.options, **inputs.scalars))
     configuration = handle.variant.configuration.id
@@ -86,7 +103,19 @@ def tuned(kernel: TunedKernel, inputs: Inputs, opened: ExitStack) -> dict[str, C
         out = cupy.empty(shape, output.dtype)
         return Way(lambda: handle(out=out), lambda: cupy.asnumpy(out), autotune.__version__, configuration)
 
-    return {TUNED: alone, "autotune, whole call": whole}
+    def new() -> Way:
+        kept = {name: array for name, array in inputs.arrays.items() if name not in anew}
+        partly = opened.enter_context(kernel.prepare(**kept, **inputs.options, **inputs.scalars))
+        given = [cupy.asarray(inputs.arrays[name]) for name in anew]
+        out, stream = cupy.empty(shape, output.dtype), cupy.cuda.Stream.null
+
+        def call() -> None:
+            partly(*given, out=out)
+            stream.synchronize()
+
+        return Way(call, lambda: cupy.asnumpy(out), autotune.__version__, configuration, waited)
+
+    return {TUNED: alone, "autotune, whole call": whole} | ({CALLED: new} if anew else {})
 
 
 def difference(result: NDArray[Any], expected: NDArray[Any]) -> float:
@@ -150,13 +179,14 @@ def times_of(ways: Mapping[str, Way], sample: Sample, cold: bool, rounds: int) -
     """``rounds`` samples of each way, in milliseconds a call, taken in turns."""
     calls = {}
     for name, way in ways.items():
-        sample(way.call, 1)
-        once = max(sample(way.call, 1), 1e-6)
+        taken = way.sample or sample
+        taken(way.call, 1)
+        once = max(taken(way.call, 1), 1e-6)
         calls[name] = 1 if cold else max(1, min(MOST_CALLS, int(WARM_MS / once)))
     times: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name, way in ways.items():
-            times[name].append(sample(way.call, calls[name]))
+            times[name].append((way.sample or sample)(way.call, calls[name]))
     return times
 
 
@@ -185,6 +215,7 @@ def rows(
 
     made = []
     for name, (way, apart) in ways.items():
+        alike = CALLED if way.sample is waited and CALLED in middle and name != CALLED else TUNED
         row = {
             **about,
             "what": name,
@@ -195,7 +226,7 @@ def rows(
             "lowest_ms": f"{min(times[name]):.5g}",
             "highest_ms": f"{max(times[name]):.5g}",
             "samples": len(times[name]),
-            "times_the_tuned": over(name, TUNED),
+            "times_the_tuned": over(name, alike),
             "times_the_plain": over(name, PLAIN),
             "operations_per_s": f"{work / middle[name] * 1e3:.4g}",
             "difference": f"{apart:.2g}",
@@ -205,7 +236,12 @@ def rows(
 
 
 def measured(
-    kernel: TunedKernel, name: str, makes: Mapping[str, Make], allowed: float, given: argparse.Namespace
+    kernel: TunedKernel,
+    name: str,
+    makes: Mapping[str, Make],
+    allowed: float,
+    anew: Sequence[str],
+    given: argparse.Namespace,
 ) -> list[dict[str, Any]]:
     """The rows of one workload."""
     family = kernel.family
@@ -224,7 +260,7 @@ def measured(
     }  # fmt: skip
     with ExitStack() as opened:
         every = {
-            **tuned(kernel, inputs, opened),
+            **tuned(kernel, inputs, opened, anew),
             **{what: lambda make=make: make(inputs) for what, make in makes.items()},  # type: ignore[misc]
         }
         ways = checked(every, expected, allowed)
@@ -238,9 +274,12 @@ def measured(
     return rows(about, work, ways, times)
 
 
-def compare(doc: str | None, folder: Path, makes: Mapping[str, Make], allowed: float) -> None:
+def compare(
+    doc: str | None, folder: Path, makes: Mapping[str, Make], allowed: float, anew: Sequence[str] = ()
+) -> None:
     """What a compare.py runs: ``makes`` are its ways by name, plain.cu among them; ``allowed`` is the largest
-    `difference` from the reference. Raises SystemExit with a word where something is missing."""
+    `difference` from the reference; ``anew`` as `tuned` has it. Raises SystemExit with a word where something is
+    missing."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workload", action="append", help="again for more; default: the family's own")
     parser.add_argument("--policies", type=Path, help="folder of the policy files that a sweep wrote")
@@ -256,7 +295,7 @@ def compare(doc: str | None, folder: Path, makes: Mapping[str, Make], allowed: f
             found = [
                 row
                 for name in given.workload or [kernel.family.default_workload]
-                for row in measured(kernel, name, makes, allowed, given)
+                for row in measured(kernel, name, makes, allowed, anew, given)
             ]
     except AutotuneError as problem:  # no GPU, no such workload: its message says what to do
         raise SystemExit(f"compare.py: {problem}") from problem

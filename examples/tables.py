@@ -17,6 +17,7 @@ OWN = (
     "autotune is the tuned kernel, its result in the layout that was chosen; the whole call also puts it into\n"
     "a plain array of the caller's.\n\n"
 )
+WAITED = "A call that is given new inputs and waits for its result is compared with a library's that waits, too.\n\n"
 MARKED = re.compile(r"(<!-- comparison -->\n).*?(<!-- /comparison -->\n)", re.DOTALL)
 SECONDS = (("s", 1e3), ("ms", 1.0), ("µs", 1e-3), ("ns", 1e-6))
 
@@ -82,7 +83,8 @@ def table(rows: Sequence[Row]) -> str:
     caches = {row["workload"]: row["cache"] for row in rows}
     said = ", ".join(f"{name} {cache}" for name, cache in caches.items())
     text = f"On {devices}, medians of {rows[0]['samples']} samples in turns, the cache {said}:\n\n"
-    text += "\n".join(lines) + "\n\n" + OWN + "\n".join(sentences) + "\n"
+    waits = any(row["what"].startswith("autotune") and row["what"].endswith("waited for") for row in rows)
+    text += "\n".join(lines) + "\n\n" + OWN + WAITED * waits + "\n".join(sentences) + "\n"
     return text + (f"\nThe tuned configurations:\n\n{chr(10).join(chosen)}\n" if chosen else "")
 
 

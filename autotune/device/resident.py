@@ -87,6 +87,10 @@ class Resident:
         """Store the inputs as ``variant`` wants them, before anything is bound. Raises LaunchError, FamilyError."""
         self._hold(variant, self._ordering.orders_of(variant, self.inputs))
 
+    def order(self, variant: Variant, inputs: Inputs) -> None:
+        """Make the orders of ``variant`` from ``inputs``, arrays of the host, for all that has this as its parent."""
+        self._ordering.orders_of(variant, inputs)
+
     def _hold(self, variant: Variant, orders: Mapping[str, Order]) -> list[PlacedInput]:
         grouped = {name: group for group in variant.groups for name in group}
         groups = dict.fromkeys(grouped.get(data.name, (data.name,)) for data in variant.family.inputs)

@@ -36,13 +36,15 @@ HOST, STAGED, MOVED, LENT = "host", "staged", "moved", "lent"
 _log = logging.getLogger("autotune")
 
 
-def transfer_in(variant: Variant, name: str, array: Any, can_stage: bool) -> str:
-    """How ``array`` becomes the input ``name`` of ``variant``; a GPU ``can_stage``."""
+def transfer_in(variant: Variant, name: str, array: Any, can_stage: bool, orders_stay: bool = False) -> str:
+    """How ``array`` becomes the input ``name`` of ``variant``; a GPU ``can_stage``. Where its ``orders_stay`` from one
+    call to the next, only what they move goes through the host."""
+    is_reordered = variant.is_reordered(name if orders_stay else "")
     if not isinstance(array, View):
-        fits = can_stage and not variant.is_reordered() and can_be_staged(variant, name, array)
+        fits = can_stage and not is_reordered and can_be_staged(variant, name, array)
         return STAGED if fits else HOST
     obstacle = "it is cut into windows of constant memory" if variant.is_cut(name) else ""
-    if variant.is_reordered():
+    if is_reordered:
         obstacle = "an order policy moves index spaces on the host"
     return _transfer(variant, name, array, obstacle, inward=True)
 
@@ -62,14 +64,14 @@ def _transfer(variant: Variant, name: str, view: View, obstacle: str, *, inward:
     return HOST if reason else MOVED
 
 
-def can_be_refilled(variant: Variant, name: str, lends: bool) -> bool:
+def can_be_refilled(variant: Variant, name: str, lends: bool, orders_stay: bool = False) -> bool:
     """Whether new content can take the place of the old, with nothing else to be made anew; ``lends`` says whether
-    constant memory is filled from the device's."""
+    constant memory is filled from the device's, ``orders_stay`` is as for `transfer_in`."""
     layout = variant.layouts[name]
     if layout.memory == "constant" and (not lends or variant.is_cut(name)):
         return False
     flat = layout.memory != "texture" or layout.dims == "1d"
-    return flat and layout.group == (1, 0) and not variant.is_reordered()
+    return flat and layout.group == (1, 0) and not variant.is_reordered(name if orders_stay else "")
 
 
 @lru_cache(maxsize=1024)

@@ -186,7 +186,9 @@ class Prepared(Closing):
         self._settle(variant)
         inputs = self._inputs(asked)
         lends = self._target.lender is not None
-        inward = {name: transfer_in(variant, name, inputs.arrays[name], lends) for name in asked.sent}
+        # Any permutation is right, so one that moves prepared arrays only is made once, whatever else it looks at.
+        stay = not any(variant.is_reordered(name) for name in asked.sent)
+        inward = {name: transfer_in(variant, name, inputs.arrays[name], lends, stay) for name in asked.sent}
         sent = {
             name: self._on_host(name, inputs.arrays[name]) if how == HOST else inputs.arrays[name]
             for name, how in inward.items()
@@ -204,6 +206,9 @@ class Prepared(Closing):
             found.receive(views)
             return found, key
         inputs = replace(inputs, arrays={**inputs.arrays, **sent})
+        if stay and variant.is_reordered():
+            on_host = {name: self._on_host(name, array) for name, array in inputs.arrays.items()}
+            self._resident.order(variant, replace(inputs, arrays=on_host))
         self._make_room()
         try:
             made = Launcher(self._target, chosen, inputs, self._resident, inward, views, outward)
@@ -212,7 +217,8 @@ class Prepared(Closing):
                 raise
             self._make_room(0)  # what is kept ready may have taken the memory
             made = Launcher(self._target, chosen, inputs, self._resident, inward, views, outward)
-        if not all(can_be_refilled(variant, name, lends) for name, how in inward.items() if how == HOST):
+        by_host = [name for name, how in inward.items() if how == HOST]
+        if not all(can_be_refilled(variant, name, lends, stay) for name in by_host):
             return made, None
         self._launchers[key] = made
         return made, key

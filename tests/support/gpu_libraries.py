@@ -1,4 +1,4 @@
-"""Stand-ins for cupy, cupyx, torch and numba that compute with numpy and scipy on the host.
+"""Stand-ins for cupy, cupyx, torch, numba and nvForest that compute with numpy, scipy and treelite on the host.
 
 They have what the examples' compare.py call, and no more: what is missing is an AttributeError, which those show.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import treelite
 from scipy import ndimage, sparse
 
 Run = Callable[..., None]  # what stands for a kernel: takes its arguments, writes its results
@@ -66,6 +67,7 @@ def cupy_of(
         empty_like=np.empty_like, take=np.take, searchsorted=np.searchsorted, RawKernel=raw_kernel,
         cuda=SimpleNamespace(
             Event=lambda: Event(clock),
+            Stream=SimpleNamespace(null=SimpleNamespace(synchronize=lambda: None)),
             Device=lambda: SimpleNamespace(id=0),
             get_elapsed_time=lambda begin, end: (end.at - begin.at) * 1e3,
             runtime=SimpleNamespace(getDeviceProperties=lambda _: properties),
@@ -93,7 +95,25 @@ def torch_like() -> Any:
         ),
         backends=SimpleNamespace(cudnn=SimpleNamespace(allow_tf32=True)),
         nn=SimpleNamespace(functional=SimpleNamespace(conv3d=_conv3d)),
+        profiler=SimpleNamespace(profile=Profile, ProfilerActivity=SimpleNamespace(CUDA="CUDA")),
+        cuda=SimpleNamespace(synchronize=lambda: None),
     )  # fmt: skip
+
+
+class Profile:
+    """torch's profiler, which saw one kernel of 2 ms and one of 0.5."""
+
+    def __init__(self, activities: list[str]) -> None:
+        assert activities == ["CUDA"]
+
+    def __enter__(self) -> "Profile":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def key_averages(self) -> list[SimpleNamespace]:
+        return [SimpleNamespace(self_device_time_total=us) for us in (2000.0, 500.0)]
 
 
 class Product:
@@ -135,6 +155,25 @@ def numba_cuda() -> Any:
     )
 
 
+class Optimizable:
+    """nvForest's model: treelite's own inference, and what was asked of `optimize`."""
+
+    layout, default_chunk_size = "layered", 4
+
+    def __init__(self, model: Any, device: str, precision: str) -> None:
+        assert (device, precision) == ("gpu", "single")
+        self.model = model
+
+    def optimize(self, data: Any, timeout: float, predict_method: str) -> "Optimizable":
+        assert callable(getattr(self, predict_method)) and timeout > 0 and data.dtype == np.float32
+        return self
+
+    def predict(self, rows: Any) -> Any:
+        return treelite.gtil.predict(self.model, rows)
+
+    predict_proba = predict
+
+
 def install(monkeypatch: pytest.MonkeyPatch, cupy: Any) -> None:
     """``cupy`` and the others are what an import finds until the test ends."""
     stand_ins = {
@@ -144,6 +183,7 @@ def install(monkeypatch: pytest.MonkeyPatch, cupy: Any) -> None:
         "cupyx.scipy.ndimage": SimpleNamespace(convolve=ndimage.convolve),
         "torch": torch_like(),
         "numba": SimpleNamespace(__version__="7.8.9"),
+        "nvforest": SimpleNamespace(__version__="10.11.12", load_from_treelite_model=Optimizable),
         "numba.cuda": numba_cuda(),
     }
     for name, found in stand_ins.items():
