@@ -283,9 +283,14 @@ class Lender(Backend, Protocol):
         it leaves the memory as it is."""
         ...
 
-    def on(self, stream: int) -> AbstractContextManager[None]:
+    def on(self, stream: int) -> AbstractContextManager[int]:
         """What the calling thread queues in the block runs in the order of the stream with that handle, which
-        another library made; 0 changes nothing."""
+        another library made; 0 changes nothing. Where that library captures a graph there, it is recorded with it:
+        the block gets the number of that capture, which no other one has, else 0."""
+        ...
+
+    def aside(self) -> AbstractContextManager[None]:
+        """In a block of ``on`` that is captured: what is made ready in this block is made now, and not recorded."""
         ...
 
     def wait_for(self, stream: int) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.errors import UsageError, WorkloadError
+from autotune.layout import SCALAR_TYPES
 
 _KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}  # DLDataTypeCode
 
@@ -139,6 +140,37 @@ def fetched(array: Any) -> Any:
     """What numpy can take of an array that may lie on a GPU. Raises WorkloadError where there is no way to copy it."""
     seen = view(array)
     return as_host(array if seen is None else seen)
+
+
+def as_writable(array: Any) -> NDArray[Any] | None:
+    """The host's memory of ``array`` as numpy sees it: what is written there is in ``array``. None for anything but
+    numpy's arrays and torch's tensors of the host."""
+    if isinstance(array, np.ndarray):
+        return array
+    if _library(array) == "torch" and not obstacle(array) and array.device.type == "cpu":
+        memory: NDArray[Any] = array.numpy()
+        return memory
+    return None
+
+
+def obstacle(array: Any) -> str:
+    """Why a kernel cannot take a tensor of torch, and what to do; empty for one that it can, and anything else."""
+    if _library(array) != "torch" or not hasattr(array, "requires_grad"):
+        return ""
+    if array.requires_grad:
+        return "it requires a gradient, and a tuned kernel computes none: give tensor.detach()"
+    elements = str(array.dtype).removeprefix("torch.")
+    if elements not in _ELEMENTS:
+        other = "tensor.float()" if array.dtype.is_floating_point else "a tensor of a declared type"
+        return f"its elements are {elements}, which no family declares: give {other}"
+    if str(array.layout) != "torch.strided":
+        return f"its layout is {array.layout}: give tensor.to_dense(), or its parts"
+    if array.device.type not in ("cpu", "cuda"):
+        return f"it is on {array.device}, where no kernel runs: give tensor.cpu() or tensor.cuda()"
+    return ""
+
+
+_ELEMENTS = frozenset(("bool", *SCALAR_TYPES))  # what is written in torch as in numpy, and is as wide
 
 
 def _of_interface(array: Any, described: dict[str, Any]) -> View:
@@ -272,7 +304,8 @@ def reader(array: Any) -> Callable[[Any], tuple[int, Any]]:
 
 
 def _read_torch(tensor: Any) -> tuple[int, Any]:
-    return tensor.data_ptr(), (tensor.shape, tensor.dtype, tensor.is_contiguous(), tensor.device)
+    kind = tensor.dtype, tensor.device, tensor.requires_grad
+    return tensor.data_ptr(), (tensor.shape, tensor.is_contiguous(), *kind)
 
 
 def _read_cupy(array: Any) -> tuple[int, Any]:

@@ -43,6 +43,11 @@ class Ordering:
             orders[space] = self._orders[key]
         return orders
 
+    def has_orders_of(self, variant: Variant) -> bool:
+        """Whether each order that ``orders_of`` gives is made by now."""
+        makers = variant.family.orders
+        return all(key in self._orders for value, _, key in _ordered_spaces(variant) if value in makers)
+
     def moved(self, variant: Variant, inputs: Inputs, name: str, orders: Mapping[str, Order]) -> NDArray[Any]:
         """The array in the order asked for; the latest are kept, as the next layout may differ in something else."""
         data, array = variant.family.data[name], inputs.arrays[name]

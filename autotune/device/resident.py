@@ -91,6 +91,10 @@ class Resident:
         """Make the orders of ``variant`` from ``inputs``, arrays of the host, for all that has this as its parent."""
         self._ordering.orders_of(variant, inputs)
 
+    def is_ordered(self, variant: Variant) -> bool:
+        """Whether the orders of ``variant`` are made."""
+        return self._ordering.has_orders_of(variant)
+
     def _hold(self, variant: Variant, orders: Mapping[str, Order]) -> list[PlacedInput]:
         grouped = {name: group for group in variant.groups for name in group}
         groups = dict.fromkeys(grouped.get(data.name, (data.name,)) for data in variant.family.inputs)

@@ -61,6 +61,9 @@ def arguments(
         else:
             allowed = [*names, *family.scalars, *family.options]
             raise UnknownName("input", name, allowed, f"family {family.name}")
+    for name, array in arrays.items():
+        if reason := foreign.obstacle(array):
+            raise WorkloadError(f"{name}: {reason}")
     return Arguments(arrays, options, scalars)
 
 
@@ -69,7 +72,8 @@ def taken(data: Data, array: Any, stream: int = 0) -> Any:
     since that would have to wait for them. Raises WorkloadError."""
     seen = foreign.view(array, stream)
     if seen is None:
-        return canonical(data, foreign.as_host(array))
+        return canonical(data, _as_host_records(foreign.as_host(array), data))
+    seen = _as_records(seen, data)
     if len(seen.shape) != len(data.shape):
         raise WorkloadError(
             f"{data.name}: {len(seen.shape)} dimensions given, {len(data.shape)} needed ({', '.join(data.shape)})"
@@ -113,9 +117,9 @@ def known_sizes(family: Family, arrays: Mapping[str, Any]) -> dict[str, int]:
     }
 
 
-def wait_for_content(lender: Lender, asked: Request, outputs: Mapping[str, View]) -> None:
-    """Until what came with the call is there, or is made in the order of its stream. Raises WorkloadError for an array
-    on another GPU."""
+def wait_for_content(lender: Lender, asked: Request, outputs: Mapping[str, View], capture: int) -> None:
+    """Until what came with the call is there, or is made in the order of its stream, of which a ``capture`` may be
+    under way. Raises WorkloadError for an array on another GPU, UsageError for one that a capture cannot wait for."""
     sent: dict[str, Any] = {name: asked.inputs.arrays[name] for name in asked.sent}
     for name, array in {**sent, **outputs}.items():
         if not isinstance(array, View):
@@ -126,23 +130,27 @@ def wait_for_content(lender: Lender, asked: Request, outputs: Mapping[str, View]
                 f"load the kernel with device='cuda:{array.ordinal}'"
             )
         if name in sent and array.stream is not None and array.stream != asked.stream:
+            if capture:
+                raise UsageError(f"{name} is made on another stream than the one that is captured")
             lender.wait_for(array.stream)
 
 
 @dataclass(frozen=True)
 class Result:
     """Where one output goes: ``array`` is what the caller gets, None when it is not made yet; ``view`` its place on a
-    GPU, None when it comes to the host."""
+    GPU, ``memory`` that on the host, as numpy sees it; one of them is None."""
 
     data: Data
     array: Any
     view: View | None
+    memory: NDArray[Any] | None
 
     def fetched(self, made: NDArray[Any], example: Any) -> Any:
         """An output that came to the host, as the caller wants it; ``example`` shows the kind of a new array."""
         if self.array is None:
             return foreign.like(example, made)
-        np.copyto(self.array, made)
+        assert self.memory is not None
+        np.copyto(self.memory, made)
         return self.array
 
 
@@ -158,12 +166,18 @@ def results(family: Family, asked: Request, out: Any, can_lend: bool) -> list[Re
         array = given.get(data.name)
         if array is None and on_gpu:
             array = foreign.allocator(asked.example, shape, data.dtype)()
+        if reason := foreign.obstacle(array):
+            raise WorkloadError(f"out: {data.name}: {reason}")
         view = None if array is None else foreign.view(array, asked.stream)
+        memory = None
         if view is not None:
-            view = _as_records(view, data, shape)
+            view = _as_records(view, data)
+        elif array is not None and (memory := foreign.as_writable(array)) is not None:
+            memory = _as_host_records(memory, data)
         if array is not None:
-            _check(data, shape, array if view is None else view, can_lend)
-        found.append(Result(data, array, view))
+            seen = memory if view is None else view
+            _check(data, shape, array if seen is None else seen, can_lend)
+        found.append(Result(data, array, view, memory))
     return found
 
 
@@ -182,21 +196,40 @@ def _by_name(family: Family, out: Any) -> Mapping[str, Any]:
     return out
 
 
-def _as_records(view: View, data: Data, shape: tuple[int, ...]) -> View:
-    """Bytes of records (foreign.allocator for torch) as the records they are."""
-    as_bytes = (*shape, data.dtype.itemsize)
-    if data.record and view.dtype == np.uint8 and view.shape == as_bytes and view.is_contiguous:
-        return replace(view, shape=shape, strides=view.strides[:-1], dtype=data.dtype)
-    return view
+def _are_parts(array: View | NDArray[Any], data: Data) -> bool:
+    """Whether the last extent of ``array`` holds the parts of a record side by side, for a library that has no records:
+    its bytes, or its fields where they are of one type."""
+    fields = {field.type for field in data.fields}
+    return (
+        bool(data.record)
+        and len(array.shape) == len(data.shape) + 1
+        and (array.dtype == np.uint8 or {array.dtype.name} == fields)
+        and array.shape[-1] * array.dtype.itemsize == data.dtype.itemsize
+        and array.strides[-1] == array.dtype.itemsize
+    )
+
+
+def _as_records(view: View, data: Data) -> View:
+    if not _are_parts(view, data):
+        return view
+    return replace(view, shape=view.shape[:-1], strides=view.strides[:-1], dtype=data.dtype)
+
+
+def _as_host_records(array: Any, data: Data) -> Any:
+    """The very memory as records; what is no array of parts is left alone."""
+    if not data.record or not hasattr(array, "__array__"):
+        return array
+    parts = np.asarray(array)
+    return parts.view(data.dtype)[..., 0] if _are_parts(parts, data) else array
 
 
 def _check(data: Data, shape: tuple[int, ...], array: Any, can_lend: bool) -> None:
     if not isinstance(array, (View, np.ndarray)):
         raise WorkloadError(
-            f"out: {data.name} is a {type(array).__name__}; give an array of numpy or on a GPU"
+            f"out: {data.name} is a {type(array).__name__}; give an array of numpy, a tensor of torch, or one on a GPU"
         )
     if isinstance(array, View) and not can_lend:
-        raise WorkloadError(f"out: {data.name} is on a GPU, and this runs on the cpu; give an array of numpy")
+        raise WorkloadError(f"out: {data.name} is on a GPU, and this runs on the cpu; give one of the host")
     if tuple(array.shape) != shape or array.dtype != data.dtype:
         raise WorkloadError(
             f"out: {data.name} is {data.dtype} of shape {shape}, an array of {array.dtype} of shape {array.shape} is "

@@ -46,6 +46,12 @@ def fast_call(
     count, stream, known_names = len(call.arrays), call.stream, call.named
     handle, point = request.stream, launcher.point
 
+    def go(output: int, given: Sequence[tuple[str, int]]) -> None:
+        point(output_place, output)
+        for place, address in given:
+            point(place, address)
+        launches()
+
     def run(arrays: Sequence[Any], out: Any, on: Any, named: Mapping[str, Any]) -> Any:
         if (
             len(arrays) != count
@@ -65,14 +71,13 @@ def fast_call(
         address = output_address(made)
         if address < 0:
             return MISSED
-        point(output_place, address)
-        for place, address in given:
-            point(place, address)
         if handle:
-            with lender.on(handle):
-                launches()
+            with lender.on(handle) as capture:
+                if capture:
+                    return MISSED
+                go(address, given)
         else:
-            launches()
+            go(address, given)
         return made
 
     return run

@@ -26,6 +26,7 @@ from autotune.device import (
     staged,
 )
 from autotune.dispatch.target import Chosen, Target
+from autotune.errors import UsageError
 from autotune.layout import Data, Layout, handle
 
 # How an array gets to a kernel or comes from it: by the host; its bytes copied to the GPU and moved there; moved on the
@@ -64,6 +65,37 @@ def _transfer(variant: Variant, name: str, view: View, obstacle: str, *, inward:
     return HOST if reason else MOVED
 
 
+def refuse_capture(
+    variant: Variant, arrays: Mapping[str, Any], inward: Mapping[str, str], outward: Mapping[str, str],
+    still_to_do: str,
+) -> None:  # fmt: skip
+    """Raise UsageError for a call that a CUDA graph cannot hold, since the host has a part in it: in the ``inward``
+    transfers of ``arrays``, in those of outputs, of which some may be in no array on the GPU, or in the launches.
+    ``still_to_do`` is what it does for the first of such calls."""
+    family = variant.family
+    reason = ""
+    for name, how in inward.items():
+        if not isinstance(arrays[name], View):
+            reason = f"{name} is an array of the host: give one on the GPU, or prepare it before"
+        elif how == HOST:
+            reason = f"{name} goes through the host in {variant.configuration.id}"
+    if still_to_do and not reason:
+        reason = f"{still_to_do}: call it before the capture"
+    for data in family.outputs:
+        if data.name not in outward:
+            reason = f"{data.name} comes to the host: give out= on the GPU"
+        elif outward[data.name] == HOST:
+            reason = f"{data.name} goes through the host in {variant.configuration.id}"
+    if getattr(family.module, "plan", None) is not None:
+        reason = "its launches are driven by plan in family.py"
+    if any(variant.is_cut(data.name) for data in family.inputs):
+        reason = "an input is cut into windows of constant memory"
+    if reason:
+        raise UsageError(
+            f"{family.name} cannot be captured into a CUDA graph: {reason} (the logger autotune tells more at DEBUG)"
+        )
+
+
 def can_be_refilled(variant: Variant, name: str, lends: bool, orders_stay: bool = False) -> bool:
     """Whether new content can take the place of the old, with nothing else to be made anew; ``lends`` says whether
     constant memory is filled from the device's, ``orders_stay`` is as for `transfer_in`."""
@@ -86,15 +118,17 @@ _WIDEST = 16  # bytes of a kernel's access
 class Launcher:
     """``inputs`` are the first content; arrays that are the very objects in ``parent`` stay, the others are ``sent``
     anew with each call, each by its transfer in ``inward``. ``outputs`` are the GPU arrays that results go to, by the
-    transfers in ``outward``; other outputs are fetched. One thread at a time. Raises LaunchError."""
+    transfers in ``outward``; other outputs are fetched. One that ``is_captured`` is in a graph of others, which needs
+    all of it until ``close``. One thread at a time. Raises LaunchError."""
 
     def __init__(
         self, target: Target, chosen: Chosen, inputs: Inputs, parent: Resident, inward: Mapping[str, str],
-        outputs: Mapping[str, View], outward: Mapping[str, str],
+        outputs: Mapping[str, View], outward: Mapping[str, str], is_captured: bool = False,
     ) -> None:  # fmt: skip
         self._target, self._backend, self._lender = target, target.backend, target.lender
         self._variant = variant = chosen.variant
         self._inward, self._outward = inward, outward
+        self._is_captured = is_captured
         self._shapes = {data.name: data.shape_for(inputs.sizes) for data in variant.family.data.values()}
         self._plain = {
             name: variant.layouts[name].room(shape)
@@ -225,7 +259,7 @@ class Launcher:
         known = self._textures.setdefault(name, {})
         if address not in known:
             assert self._lender is not None
-            if len(known) >= _TEXTURES:
+            if len(known) >= _TEXTURES and not self._is_captured:
                 self._backend.synchronize()  # kernels may still read by them
                 _free(known)
             room = self._variant.layouts[name].room(self._shapes[name])

@@ -23,7 +23,14 @@ from autotune.dispatch.call import (
     wait_for_content,
 )
 from autotune.dispatch.fast_call import MISSED, FastCall, RawCall, fast_call
-from autotune.dispatch.launcher import HOST, Launcher, can_be_refilled, transfer_in, transfer_out
+from autotune.dispatch.launcher import (
+    HOST,
+    Launcher,
+    can_be_refilled,
+    refuse_capture,
+    transfer_in,
+    transfer_out,
+)
 from autotune.dispatch.target import Chosen, Target
 from autotune.errors import UsageError, WorkloadError
 from autotune.layout import canonical, check_links
@@ -49,6 +56,7 @@ class Prepared(Closing):
         self._example = example
         self._lock = threading.RLock()
         self._launchers: dict[object, Launcher] = {}
+        self._captured: dict[object, Launcher] = {}  # in graphs of others, by the capture too
         self._fast_call: FastCall | None = None
         self._closed = False
         if parent is None and self._family.has_links:
@@ -62,7 +70,11 @@ class Prepared(Closing):
         self._chosen: Chosen | None = None
         self._whole_launcher: Launcher | None = None
         if target.lender and any(isinstance(array, View) for array in self._kept.arrays.values()):
-            target.lender.wait_for(foreign.current_stream(example))  # from now on any stream may use them
+            made_on = foreign.current_stream(example)
+            with target.lender.on(made_on) as capture:
+                if capture:
+                    raise UsageError(f"{self._family.name}: prepare before a CUDA graph is captured")
+            target.lender.wait_for(made_on)  # from now on any stream may use them
         if not self._rest:
             self._place(parent)
 
@@ -148,7 +160,7 @@ class Prepared(Closing):
     def answer(self, asked: Request, out: Any, call: RawCall | None = None) -> Any:
         """The outputs for ``asked``: one, or a dict of them when the family has several. ``call`` is how it was asked,
         where the next call may be the same."""
-        with self._lock, self._on(asked.stream), self._target.backend.current():
+        with self._lock, self._on(asked.stream) as capture, self._target.backend.current():
             self._check_open()
             lender = self._target.lender
             if lender is None:
@@ -157,17 +169,17 @@ class Prepared(Closing):
             places = results(self._family, asked, out, lender is not None)
             views = {r.data.name: r.view for r in places if r.view} if lender else {}
             if lender:
-                wait_for_content(lender, asked, views)
-            made, launcher, key = self._run(asked, places, views)
-            has_one = len(places) == 1 and not isinstance(out, Mapping)
+                wait_for_content(lender, asked, views, capture)
+            made, launcher, key = self._run(asked, places, views, capture)
+            has_one = len(places) == 1 and not isinstance(out, Mapping) and not capture
             if lender and views and call is not None and key is not None and has_one:
                 self._fast_call = fast_call(lender, launcher, asked, call, places[0].array, out is None)
             return made
 
     def _run(
-        self, asked: Request, places: list[Result], views: Mapping[str, View]
+        self, asked: Request, places: list[Result], views: Mapping[str, View], capture: int
     ) -> tuple[Any, Launcher, object | None]:
-        launcher, key = self._launcher_for(asked, views)
+        launcher, key = self._launcher_for(asked, views, capture)
         try:
             launcher.run(views)
             made = {
@@ -179,29 +191,44 @@ class Prepared(Closing):
                 launcher.close()
         return (next(iter(made.values())) if len(made) == 1 else made), launcher, key
 
-    def _launcher_for(self, asked: Request, views: Mapping[str, View]) -> tuple[Launcher, object | None]:
-        """What runs the call, with its content sent; the key under which it is kept, None when it is for once."""
+    def _launcher_for(
+        self, asked: Request, views: Mapping[str, View], capture: int
+    ) -> tuple[Launcher, object | None]:
+        """What runs the call, with its content sent; the key under which it is kept, None when it is for once. What a
+        ``capture`` records has room of its own, which the graph uses whenever it is launched."""
         chosen = self._target.chosen(asked.inputs)
         variant = chosen.variant
-        self._settle(variant)
+        if not capture:
+            self._settle(variant)
         inputs = self._inputs(asked)
         lends = self._target.lender is not None
         # Any permutation is right, so one that moves prepared arrays only is made once, whatever else it looks at.
         stay = not any(variant.is_reordered(name) for name in asked.sent)
         inward = {name: transfer_in(variant, name, inputs.arrays[name], lends, stay) for name in asked.sent}
+        outward = {name: transfer_out(variant, name, view) for name, view in views.items()}
+        if capture:
+            refuse_capture(variant, inputs.arrays, inward, outward, self._still_to_do(variant))
         sent = {
             name: self._on_host(name, inputs.arrays[name]) if how == HOST else inputs.arrays[name]
             for name, how in inward.items()
         }
-        outward = {name: transfer_out(variant, name, view) for name, view in views.items()}
         key: object | None = (
             tuple(inputs.sizes.items()), tuple(inputs.options.items()), tuple(inputs.scalars.items()),
             asked.stream, tuple(inward.items()), tuple(outward.items()),
             tuple((v.dtype, v.strides) for v in (*sent.values(), *views.values()) if isinstance(v, View)),
+            capture,
         )  # fmt: skip
-        found = self._launchers.pop(key, None)
+        kept = self._captured if capture else self._launchers
+        if capture and key not in kept:
+            assert self._target.lender is not None
+            with self._target.lender.aside():
+                arrays = replace(inputs, arrays={**inputs.arrays, **sent})
+                kept[key] = Launcher(
+                    self._target, chosen, arrays, self._resident, inward, views, outward, is_captured=True
+                )
+        found = kept.pop(key, None)
         if found is not None:
-            self._launchers[key] = found  # the latest is last
+            kept[key] = found  # the latest is last
             found.send(sent)
             found.receive(views)
             return found, key
@@ -236,11 +263,24 @@ class Prepared(Closing):
     def _settle(self, variant: Variant) -> None:
         """Kept arrays of a GPU that ``variant`` cannot take there are copied to the host, once."""
         kept: Any = self._kept.arrays
-        for name, array in list(kept.items()):
-            if isinstance(array, View) and (
-                self._target.lender is None or transfer_in(variant, name, array, False) == HOST
-            ):
-                kept[name] = self._on_host(name, array)
+        for name in self._to_settle(variant):
+            kept[name] = self._on_host(name, kept[name])
+
+    def _still_to_do(self, variant: Variant) -> str:
+        """What the host does once for calls like this one, which a capture cannot wait for; empty for nothing."""
+        if names := self._to_settle(variant):
+            return f"{', '.join(names)} was prepared and is copied to the host once"
+        if variant.is_reordered() and not self._resident.is_ordered(variant):
+            return "the host makes an order of the arrays once"
+        return ""
+
+    def _to_settle(self, variant: Variant) -> list[str]:
+        return [
+            name
+            for name, array in self._kept.arrays.items()
+            if isinstance(array, View)
+            and (self._target.lender is None or transfer_in(variant, name, array, False) == HOST)
+        ]
 
     def _on_host(self, name: str, array: Any) -> Any:
         """The canonical array; what is on a GPU is copied."""
@@ -274,7 +314,10 @@ class Prepared(Closing):
             held = self._kept.arrays[name]
             if isinstance(held, View):
                 raise UsageError(f"{name} was prepared from an array on the GPU: prepare the new one")
-            given[name] = canonical(self._family.data[name], foreign.as_host(foreign.view(array) or array))
+            if reason := foreign.obstacle(array):
+                raise WorkloadError(f"{name}: {reason}")
+            data = self._family.data[name]
+            given[name] = canonical(data, foreign.as_host(foreign.view(array) or array))
             if given[name].shape != held.shape:
                 raise WorkloadError(f"{name}: shape {given[name].shape} given, prepared for {held.shape}")
             check_links(self._family.data[name], given[name], self._sizes())
@@ -289,6 +332,10 @@ class Prepared(Closing):
 
     def _replace(self, given: Mapping[str, NDArray[Any]]) -> None:
         """What was stored of the kept arrays is of old content by now, in whichever layouts."""
+        if self._captured:
+            raise UsageError(
+                f"a CUDA graph reads what was prepared ({', '.join(given)}): prepare new data, and capture again"
+            )
         with self._lock, self._target.backend.current():
             self._check_open()
             self._fast_call = None
@@ -301,9 +348,9 @@ class Prepared(Closing):
 
     # -- the end ----------------------------------------------------------------------------------------------
 
-    def _on(self, stream: int) -> AbstractContextManager[None]:
+    def _on(self, stream: int) -> AbstractContextManager[int]:
         lender = self._target.lender
-        return lender.on(stream) if lender and stream else nullcontext()
+        return lender.on(stream) if lender and stream else nullcontext(0)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -318,8 +365,10 @@ class Prepared(Closing):
             with self._target.backend.current():
                 for launcher in (
                     *self._launchers.values(),
+                    *self._captured.values(),
                     *([self._whole_launcher] if self._whole_launcher else []),
                 ):
                     launcher.close()
                 self._launchers.clear()
+                self._captured.clear()
                 self._resident.close()

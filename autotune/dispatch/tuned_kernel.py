@@ -24,7 +24,7 @@ from autotune.dispatch.fast_call import MISSED, RawCall
 from autotune.dispatch.placement import Placement
 from autotune.dispatch.prepared import Prepared
 from autotune.dispatch.target import Target
-from autotune.errors import AutotuneError, CompilerError, DeviceError, UnknownName
+from autotune.errors import AutotuneError, CompilerError, DeviceError, UnknownName, UsageError
 from autotune.files import policy_folders
 from autotune.policy import Candidate, PolicyFile
 from autotune.record import OBJECTIVES
@@ -107,6 +107,11 @@ class TunedKernel(Closing):
         return self._placement.first.kind
 
     @property
+    def is_closed(self) -> bool:
+        """Whether it can be called no more."""
+        return self._closed
+
+    @property
     def memory_bytes(self) -> int:
         """The device's memory."""
         return self._placement.first.backend.device.limits.memory_bytes
@@ -156,6 +161,11 @@ class TunedKernel(Closing):
             calls = self._calls_on(target)
             answer = calls.answer(asked, out, call)
         except (LaunchError, DeviceError, CompilerError) as problem:
+            if "capturing" in str(problem):  # the device is well
+                raise UsageError(
+                    f"{self.family.name}: a CUDA graph is being captured, and this call cannot be part of it: "
+                    f"{problem}; give arrays on the GPU, by the stream that is captured"
+                ) from None
             other = self._placement.after_failure(target, problem, asked.inputs)
             if other is None:
                 raise

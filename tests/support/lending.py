@@ -173,7 +173,11 @@ class Call:
             copies.append((self._target(c), int.from_bytes(source, "little"), c.window.nbytes))
         window = self.gpu.window_of(self.constants[0].module)
         with window.lock:
-            window.hold(copies, self.key, SimpleNamespace(handle=self.gpu.stream_handle()))
+            stream = SimpleNamespace(handle=self.gpu.stream_handle())
+            if self.gpu.capture:
+                window.record(copies, stream)
+            else:
+                window.hold(copies, self.key, stream)
             self._launch(self.launches)
 
     def _target(self, constant: Constant) -> int:
@@ -196,6 +200,7 @@ class Gpu(CpuBackend):
         self.device = replace(self.device, kind="cuda", name="Host GPU", arch="sm_90")
         self.seen: list[Any] = []
         self.failing = ""
+        self.capture = 0  # of every stream but the default one; what is captured runs at once here
         self._windows: dict[int, ConstantWindow] = {}
         self._local = threading.local()
 
@@ -262,13 +267,19 @@ class Gpu(CpuBackend):
         super().launch(*arguments)
 
     @contextmanager
-    def on(self, stream: int) -> Iterator[None]:
+    def on(self, stream: int) -> Iterator[int]:
         self.seen.append(("on", stream))
         before, self._local.stream = self.stream_handle(), stream
         try:
-            yield
+            yield self.capture if stream else 0
         finally:
             self._local.stream = before
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        self.seen.append("aside")
+        yield
+        self.seen.append("recorded from here")
 
     def wait_for(self, stream: int) -> None:
         self.seen.append(("wait for", stream))

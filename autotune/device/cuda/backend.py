@@ -31,7 +31,15 @@ from autotune.device.cuda.driver import (
     open_device,
     open_driver,
 )
-from autotune.device.cuda.graph import Graph, capture, captured_function, launch_cooperative, resident_blocks
+from autotune.device.cuda.graph import (
+    Graph,
+    beside_captures,
+    capture,
+    capture_of,
+    captured_function,
+    launch_cooperative,
+    resident_blocks,
+)
 from autotune.device.cuda.memory import (
     CONSTANT_BYTES,
     CudaModule,
@@ -59,7 +67,7 @@ class CudaBackend(Closing):
         self._driver = open_driver()
         self.driver_error: type[Exception] = self._driver.Error
         self._handle, self._context = open_device(self._driver, ordinal)
-        self._local = threading.local()  # depth: how often current() is nested; stream, captures: see below
+        self._local = threading.local()  # depth: how often current() is nested; the rest: see _restored
         self._images: dict[Path, Any] = {}
         self._joints = Joints(self._driver)
         self._traced: list[tuple[str, Any, Any]] | None = None
@@ -110,18 +118,38 @@ class CudaBackend(Closing):
         return nullcontext()
 
     @contextmanager
-    def on(self, stream: int) -> Iterator[None]:
-        """The calling thread's work in the block runs in the order of another library's stream, by its handle."""
+    def on(self, stream: int) -> Iterator[int]:
+        """The calling thread's work in the block runs in the order of another library's stream, by its handle, or is
+        recorded with it: the number of that capture, 0 for none."""
         if not stream:
-            yield
+            yield 0
             return
-        with self.current():
-            before = self._stream
-            try:
-                with self._joints.joined(stream) as self._local.stream:
-                    yield
-            finally:
-                self._local.stream = before
+        with self.current(), self._restored():
+            capture = capture_of(stream)
+            mode = beside_captures() if capture else nullcontext()
+            with mode, self._joints.joined(stream, capture) as self._local.stream:
+                self._local.captures = bool(capture)
+                yield capture
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """What the calling thread does in the block is done at its end, and no capture has it. Constant windows are
+        left as they are: what others queued may still read them."""
+        with self._restored():
+            self._local.captures, self._local.keeps_windows = False, True
+            with self.stream():
+                yield
+
+    @contextmanager
+    def _restored(self) -> Iterator[None]:
+        """What the block says of the calling thread's stream holds to its end."""
+        names = ("stream", "captures", "keeps_windows")
+        before = [getattr(self._local, name, None) for name in names]
+        try:
+            yield
+        finally:
+            for name, value in zip(names, before, strict=True):
+                setattr(self._local, name, value)
 
     def wait_for(self, stream: int) -> None:
         with self.current():
@@ -219,6 +247,8 @@ class CudaBackend(Closing):
     def fill_window(self, module: Any, resident: Placed, begin: int, window: Stored) -> None:
         assert isinstance(resident, CudaPlaced)
         with self._driving("cannot fill constant memory: "), module.window.lock:
+            if getattr(self._local, "keeps_windows", False):
+                return
             if (constants := module.window.address) is not None:
                 self._claim(module.window)
                 target, source = constants + window.constant_offset, resident.address + begin

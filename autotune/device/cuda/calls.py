@@ -28,6 +28,7 @@ class ConstantWindow:
         self._key: Key | None = None  # what it holds, where that is known
         self._uploads: list[int] = []  # of each array, when it was copied
         self._streams: set[int] = set()  # which may read it
+        self._is_recorded = False  # whether a graph of others fills it whenever that is launched
 
     @property
     def address(self) -> int | None:
@@ -52,12 +53,20 @@ class ConstantWindow:
 
     def _holds(self, key: Key) -> bool:
         held = self._key
-        if held is None or len(held) != len(key):
+        if held is None or self._is_recorded or len(held) != len(key):
             return False
         for (target, placed), (at, source), uploads in zip(held, key, self._uploads, strict=True):
             if target != at or placed is not source or source.uploads != uploads:
                 return False
         return True
+
+    def record(self, copies: Iterable[Sequence[int]], stream: Any) -> None:
+        """As ``hold``, for a graph that another library captures on ``stream``: nothing is waited for, and from now on
+        what the window holds is never known."""
+        self._key, self._is_recorded = None, True
+        if (address := self.address) is not None:
+            for offset, source, nbytes in copies:
+                self._copy(address + offset, source, nbytes, stream)
 
     def claim(self, handle: int) -> None:
         """For a change in the order of the stream of that handle: nobody else reads it any more, and what it holds is
@@ -161,7 +170,10 @@ class CudaCall:
                     run(grid, block, packed, shared_bytes, stream)
                 return
             with self._window.lock:  # until the launches are queued, no other call may replace what they read
-                self._window.hold(self._copies.values(), self._key, stream)
+                if getattr(self._local, "captures", False):
+                    self._window.record(self._copies.values(), stream)
+                else:
+                    self._window.hold(self._copies.values(), self._key, stream)
                 for run, grid, block, packed, shared_bytes in self._steps:
                     run(grid, block, packed, shared_bytes, stream)
         except self._error as problem:
@@ -191,13 +203,18 @@ class Joints:
 
     def __init__(self, driver: Any) -> None:
         self._driver = driver
+        self._lock = threading.Lock()
         self._idle: list[tuple[Any, Any]] = []  # a stream with an event, each in use by one block at a time
+        self._captured: list[
+            tuple[int, tuple[Any, Any]]
+        ] = []  # such pairs, each part of a capture until that ends
 
     @contextmanager
-    def joined(self, stream: int) -> Iterator[Any]:
+    def joined(self, stream: int, capture: int = 0) -> Iterator[Any]:
         """A stream of ours whose work in the block comes after what is queued on ``stream`` and before what follows
-        there. The context is current. Raises LaunchError."""
-        ours, event = self._idle.pop() if self._idle else self._made()
+        there; ``capture`` is the number of the capture that is under way there. The context is current. Raises
+        LaunchError."""
+        ours, event = self._taken(capture)
         handle = int(ours.handle)
         call("cuEventRecord", event, stream)
         call("cuStreamWaitEvent", handle, event, 0)
@@ -206,11 +223,30 @@ class Joints:
         finally:
             call("cuEventRecord", event, handle)
             call("cuStreamWaitEvent", stream, event, 0)
-            self._idle.append((ours, event))
+            if capture:
+                self._captured.append((capture, (ours, event)))
+            else:
+                self._idle.append((ours, event))
 
     def wait_for(self, stream: int) -> None:
         """Until another library's stream has nothing left to do. The context is current. Raises LaunchError."""
         call("cuStreamSynchronize", stream)
+
+    def _taken(self, capture: int) -> tuple[Any, Any]:
+        """One that is part of ``capture`` already, else one that is part of none."""
+        with self._lock:
+            held, self._captured = self._captured, []
+            found = None
+            for number, pair in held:
+                if found is None and capture and number == capture:
+                    found = pair
+                elif number != capture and not int(call("cuStreamIsCapturing", int(pair[0].handle))):
+                    self._idle.append(pair)
+                else:
+                    self._captured.append((number, pair))
+            if found is None:
+                found = self._idle.pop() if self._idle else None
+        return found or self._made()
 
     def _made(self) -> tuple[Any, Any]:
         return self._driver.Stream(1), call(
@@ -219,6 +255,7 @@ class Joints:
 
     def close(self) -> None:
         """The context is current."""
-        for _, event in self._idle:
+        for _, event in (*self._idle, *(pair for _, pair in self._captured)):
             call("cuEventDestroy", event)
         self._idle.clear()
+        self._captured.clear()

@@ -2,8 +2,8 @@
 and streams. PyCUDA knows neither."""
 
 import ctypes
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 from autotune.compile import Geometry
@@ -50,6 +50,33 @@ def capture(stream: int, steps: Callable[[], None]) -> Any:
             call("cuGraphDestroy", call("cuStreamEndCapture", stream))
         raise
     return call("cuStreamEndCapture", stream)
+
+
+def capture_of(stream: int) -> int:
+    """The number of the capture that another library has under way on the stream with that handle; 0 for none, and for
+    the default stream, which cannot be captured."""
+    from cuda.bindings import driver as bindings
+
+    if not stream or not int(call("cuStreamIsCapturing", stream)):
+        return 0
+    status, _, number, *_ = bindings.cuStreamGetCaptureInfo(stream)
+    if int(status):
+        raise LaunchError(f"cuStreamGetCaptureInfo: {status}")
+    return int(number)
+
+
+@contextmanager
+def beside_captures() -> Iterator[None]:
+    """The calling thread may do in the block what others' captures forbid it, such as to allocate memory, since none of
+    it is meant to be captured."""
+    from cuda.bindings import driver as bindings
+
+    relaxed = bindings.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+    before = call("cuThreadExchangeStreamCaptureMode", relaxed)
+    try:
+        yield
+    finally:
+        call("cuThreadExchangeStreamCaptureMode", before)
 
 
 def captured_function(graph: Any) -> int:
