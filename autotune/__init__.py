@@ -6,6 +6,7 @@ heavier.
 """
 
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,10 +16,13 @@ if TYPE_CHECKING:
     from autotune.dispatch import Prepared as Prepared
     from autotune.dispatch import TunedKernel as TunedKernel
     from autotune.dispatch import load as load
+    from autotune.dispatch import torch_operator
     from autotune.errors import AutotuneError as AutotuneError
     from autotune.report.notebook import study_html as study_html
     from autotune.report.study import Study as Study
     from autotune.report.study import sweep as sweep
+
+    torch = torch_operator
 
 __version__ = "0.1.0"
 __all__ = [
@@ -33,12 +37,20 @@ __all__ = [
 ]
 
 
-def lazy(package: str, names: "Mapping[str, str]", face: str = "") -> "Callable[[str], Any]":
+def lazy(
+    package: str,
+    names: "Mapping[str, str]",
+    face: str = "",
+    whole: "Mapping[str, str]" = MappingProxyType({}),
+) -> "Callable[[str], Any]":
     """The ``__getattr__`` of ``package``, or of the module ``face`` that offers its names: ``names``, by the module
-    that has them, are imported when they are asked for, so that nobody pays for the others."""
+    that has them, are imported when they are asked for, so that nobody pays for the others. ``whole`` modules are
+    offered by a name of their own."""
     modules = {name: module for module, listed in names.items() for name in listed.split()}
 
     def imported(name: str) -> Any:
+        if name in whole:
+            return import_module(f"{package}.{whole[name]}")
         if name not in modules:
             raise AttributeError(f"module {face or package!r} has no attribute {name!r}")
         return getattr(import_module(f"{package}.{modules[name]}"), name)

@@ -1,6 +1,7 @@
 """Arrays and streams of other libraries, as far as they can be looked at without a GPU."""
 
 import ctypes
+import re
 import sys
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -15,8 +16,10 @@ from autotune.device.foreign import (
     View,
     allocator,
     as_host,
+    as_writable,
     current_stream,
     like,
+    obstacle,
     reader,
     stream_handle,
     view,
@@ -178,6 +181,67 @@ def test_torch(torch: Any) -> None:
     assert allocator(tensor, (2,), records)() == ((2, 8), "torch.uint8", "cuda:1")
     tensor.is_cuda = False
     assert current_stream(tensor) == 0
+
+
+def tensor(**different: Any) -> Any:
+    """What is asked of a tensor before a kernel takes it."""
+    usual = {
+        "requires_grad": False, "dtype": Elements("torch.float32"), "layout": "torch.strided",
+        "device": SimpleNamespace(type="cuda"),
+    }  # fmt: skip
+    made = Tensor()
+    made.__dict__.update({**usual, **different})
+    return made
+
+
+class Elements(str):
+    __slots__ = ()
+
+    @property
+    def is_floating_point(self) -> bool:
+        return "float" in self
+
+
+@pytest.mark.parametrize(
+    ("different", "told"),
+    [
+        ({"requires_grad": True}, r"requires a gradient.*give tensor\.detach\(\)"),
+        (
+            {"dtype": Elements("torch.bfloat16")},
+            r"bfloat16, which no family declares: give tensor\.float\(\)",
+        ),
+        ({"dtype": Elements("torch.float16")}, r"float16, which no family declares: give tensor\.float\(\)"),
+        ({"dtype": Elements("torch.complex64")}, "complex64.*a tensor of a declared type"),
+        ({"layout": "torch.sparse_csr"}, r"tensor\.to_dense\(\)"),
+        ({"device": SimpleNamespace(type="meta")}, r"tensor\.cpu\(\) or tensor\.cuda\(\)"),
+    ],
+)
+def test_a_tensor_that_no_kernel_can_take(torch: Any, different: dict[str, Any], told: str) -> None:
+    assert re.search(told, obstacle(tensor(**different)))
+    host = SimpleNamespace(type="cpu")
+    assert as_writable(tensor(**{"device": host, **different}, numpy=lambda: np.zeros(1))) is None
+
+
+def test_a_tensor_that_a_kernel_takes(torch: Any) -> None:
+    for elements in ("float32", "int8", "uint64", "bool"):
+        assert obstacle(tensor(dtype=Elements(f"torch.{elements}"))) == ""
+    memory = np.zeros(3)
+    assert as_writable(memory) is memory
+    assert as_writable(tensor(device=SimpleNamespace(type="cpu"), numpy=lambda: memory)) is memory
+    assert as_writable(tensor()) is None  # on a GPU
+    assert as_writable([1.0]) is None
+    assert obstacle(None) == obstacle(np.zeros(2)) == obstacle([1]) == ""
+
+
+def test_a_reader_tells_a_tensor_with_a_gradient_from_one_without(torch: Any) -> None:
+    def one(requires_grad: bool) -> Any:
+        return tensor(
+            requires_grad=requires_grad, data_ptr=lambda: 64, shape=(3,), is_contiguous=lambda: True
+        )
+
+    read = reader(one(False))
+    assert read(one(False)) == read(one(False))
+    assert read(one(False))[1] != read(one(True))[1]
 
 
 def test_a_reader_tells_arrays_apart_by_what_matters() -> None:

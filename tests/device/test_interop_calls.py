@@ -162,7 +162,13 @@ def test_constants_are_copied_when_the_window_holds_others() -> None:
     assert said(one) == ["synchronize"]  # the copy was queued on stream 7
     assert said(one) == []
     assert said(other) == ["synchronize", copies[1024]]  # stream 7 may still read the other
+    local.stream, local.captures = SimpleNamespace(handle=8), True  # a graph of another library's
+    assert said(one) == said(one) == [copies[512]]  # nothing is waited for
+    local.stream, local.captures = None, False
+    assert said(one) == said(one) == [copies[512]]  # the graph may have been launched in between
     module.window = ConstantWindow(driver, lambda: None)
+    assert said(made(first)) == []
+    local.captures = True
     assert said(made(first)) == []
 
 
@@ -186,3 +192,28 @@ def test_a_joint_waits_both_ways_and_is_used_again(monkeypatch: pytest.MonkeyPat
     ]  # fmt: skip
     joints.close()
     assert [name for name, *_ in called[-2:]] == ["cuEventDestroy"] * 2
+
+
+def test_a_joint_stays_with_its_capture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until the capture ends, nothing outside of it may wait for what is in it."""
+    captured: set[int] = set()
+    asked = {"cuStreamIsCapturing": lambda handle: handle in captured}
+    monkeypatch.setattr(cuda_calls, "call", lambda name, *rest: asked.get(name, lambda *_: "event")(*rest))
+    joints = Joints(Notes())
+
+    def used(capture: int = 0) -> int:
+        with joints.joined(7, capture) as ours:
+            return int(ours.handle)
+
+    assert used() == 100
+    captured.add(100)
+    assert used(capture=1) == used(capture=1) == 100
+    assert used() == 200
+    captured.add(200)
+    assert used(capture=2) == 200
+    assert used() == 300
+    captured.remove(100)
+    assert {used() for _ in range(2)} <= {100, 300}
+    with joints.joined(7) as one, joints.joined(8) as other:
+        assert {one.handle, other.handle} == {100, 300}
+    joints.close()
