@@ -134,7 +134,7 @@ def test_records_are_tensors_of_their_parts() -> None:
         expected = kernel(bodies.numpy().view(kernel.family.data["bodies"].dtype)[:, 0])
         for parts in (bodies, bodies.view(torch.uint8), bodies.repeat(1, 2)[:, :4], bodies.numpy()):
             np.testing.assert_array_equal(kernel(parts), expected)
-        assert torch.equal(autotune.torch.op(kernel)(bodies), torch.from_numpy(expected))
+        assert torch.equal(autotune.torch.op(kernel, "host_nbody")(bodies), torch.from_numpy(expected))
         for wrong in (bodies.double(), bodies[:, :3], bodies.repeat(1, 2)[:, ::2]):
             with pytest.raises(WorkloadError, match="bodies: 2 dimensions given, 1 needed"):
                 kernel(wrong)
