@@ -204,8 +204,12 @@ def test_what_the_host_has_a_part_in_is_no_part_of_a_graph(tmp_path: Path) -> No
             graph.replay()
             assert int(made.sum()) == 24
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph), pytest.raises(UsageError, match="prepare before a CUDA graph"):
-            kernel.prepare(table)
+        with torch.cuda.graph(graph):
+            with pytest.raises(UsageError, match="prepare before a CUDA graph"):
+                kernel.prepare(table)
+            made = kernel(table, shift)
+        graph.replay()
+        assert torch.equal(made, table + shift)
         assert torch.equal(kernel(table, shift), table + shift)
 
 

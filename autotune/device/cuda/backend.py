@@ -124,12 +124,19 @@ class CudaBackend(Closing):
         if not stream:
             yield 0
             return
-        with self.current(), self._restored():
-            capture = capture_of(stream)
-            mode = beside_captures() if capture else nullcontext()
-            with mode, self._joints.joined(stream, capture) as self._local.stream:
-                self._local.captures = bool(capture)
-                yield capture
+        with self.current():
+            if capture := capture_of(stream):
+                with self._restored(), beside_captures():
+                    with self._joints.joined(stream, capture) as self._local.stream:
+                        self._local.captures = True
+                        yield capture
+                return
+            before = self._stream
+            try:
+                with self._joints.joined(stream) as self._local.stream:
+                    yield 0
+            finally:
+                self._local.stream = before
 
     @contextmanager
     def aside(self) -> Iterator[None]:

@@ -234,6 +234,8 @@ class Joints:
 
     def _taken(self, capture: int) -> tuple[Any, Any]:
         """One that is part of ``capture`` already, else one that is part of none."""
+        if not self._captured:
+            return self._idle.pop() if self._idle else self._made()
         with self._lock:
             held, self._captured = self._captured, []
             found = None
