@@ -126,10 +126,9 @@ class CudaBackend(Closing):
             return
         with self.current():
             if capture := capture_of(stream):
-                with self._restored(), beside_captures():
-                    with self._joints.joined(stream, capture) as self._local.stream:
-                        self._local.captures = True
-                        yield capture
+                with self._restored(), beside_captures(), self._joints.joined(stream, capture) as ours:
+                    self._local.stream, self._local.captures = ours, True
+                    yield capture
                 return
             before = self._stream
             try:
