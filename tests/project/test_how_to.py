@@ -7,6 +7,7 @@ the page stands in ``HERE`` and in ``carried_out``: the device is the cpu, sampl
 
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -155,9 +156,60 @@ def test_a_page_is_carried_out(
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(content, encoding="utf-8")
     carried_out(page, request.getfixturevalue("postgresql") if DATABASE in TEXTS[page] else "")
+    swept = re.search(
+        r"^autotune sweep \./(\w+)\n[\s\S]*^All (\d+) configurations", TEXTS[page], re.MULTILINE
+    )
+    if swept:
+        frame = pd.read_csv(place / "autotune-results" / swept[1] / "results.csv")
+        assert list(frame["state"]) == ["measured"] * int(swept[2])
     if "regression" in page:
         out = capsys.readouterr()
         assert "clusters" in out.out + out.err
+
+
+# -- guides that begin with a plain kernel and end with a program
+
+
+def programs() -> Iterator[Any]:
+    for page in PAGES:
+        for name, content in named_files(TEXTS[page]).items() if page != "docs/tutorial.md" else ():
+            if name.endswith(".py") and "/" not in name:
+                needs = {"torch": "import torch" in content, "gpu": '"cuda"' in content}
+                marks = [getattr(pytest.mark, marker) for marker, is_needed in needs.items() if is_needed]
+                yield pytest.param(page, name, marks=marks, id=name)
+
+
+@pytest.mark.filterwarnings("ignore:no usable policy file", "ignore::DeprecationWarning:torch")
+@pytest.mark.parametrize(("page", "name"), list(programs()))
+def test_the_program_of_a_guide(
+    page: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As it stands, but on the cpu where it does not ask for a GPU, and with no compiler of torch's own. What it prints
+    stands behind it."""
+    files = named_files(TEXTS[page])
+    for path, content in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(content, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    program = files[name].replace("fullgraph=True)", 'fullgraph=True, backend="aot_eager")')
+    if '"cuda"' not in program:
+        program = re.sub(r'load\("([^"]+)"\)', r'load("\1", device="cpu")', program)
+        assert 'device="cpu"' in program
+    exec(program, {"__name__": name})
+    told = re.findall(r"print\(.*\)  # (.*)", program)
+    assert capsys.readouterr().out.split() == " ".join(told).split()
+
+
+@pytest.mark.nvrtc
+def test_the_plain_kernels_compile() -> None:
+    from cuda.bindings import nvrtc
+
+    plain = {n: c for page in PAGES for n, c in named_files(TEXTS[page]).items() if n.endswith("/plain.cu")}
+    assert len(plain) == 4
+    for name, content in plain.items():
+        _, program = nvrtc.nvrtcCreateProgram(content.encode(), name.encode(), 0, [], [])
+        status = nvrtc.nvrtcCompileProgram(program, 1, [b"--gpu-architecture=sm_90"])
+        assert not int(status[0]), name
 
 
 def test_figures_beside_the_peers_are_the_measured_ones() -> None:
