@@ -6,6 +6,8 @@ torch computes shapes long before it runs anything: what an operator gives is sa
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from autotune.declaration import Family
 from autotune.dispatch.tuned_kernel import TunedKernel
 from autotune.errors import UsageError, WorkloadError
@@ -91,7 +93,6 @@ def _running(kernel: TunedKernel) -> Callable[..., Any]:
 
 def _tensor(made: Any) -> Any:
     """Records of the host, which torch has not, as bytes: what a GPU's are (foreign.allocator)."""
-    import numpy as np
     import torch
 
     if not isinstance(made, np.ndarray):

@@ -184,6 +184,22 @@ def test_constants_and_textures_in_a_graph(tmp_path: Path) -> None:
                 assert torch.equal(got, right)
 
 
+def test_a_graph_of_cupys(nbody: TunedKernel) -> None:
+    cupy: Any = pytest.importorskip("cupy")
+    bodies, out = cupy.random.default_rng(1).random((64, 4), cupy.float32), cupy.zeros((64, 3), cupy.float32)
+    expected = nbody(bodies * 3)
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        nbody(bodies, out=out)
+        stream.begin_capture()
+        nbody(bodies, out=out)
+        graph = stream.end_capture()
+        bodies *= 3
+        out[:] = 0
+        graph.launch(stream)
+        assert bool((out == expected).all())
+
+
 def test_what_the_host_has_a_part_in_is_no_part_of_a_graph(tmp_path: Path) -> None:
     import torch
 
