@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     torch = torch_operator
 
 __version__ = "0.1.0"
+# Not torch: import * would hide the library of that name.
 __all__ = [
     "AutotuneError",
     "Kernel",
@@ -67,4 +68,5 @@ __getattr__ = lazy(
         "report.notebook": "study_html",
         "report.study": "Study sweep",
     },
+    whole={"torch": "dispatch.torch_operator"},
 )

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from lending import Array, World, loaded, make_world
 
+from autotune.errors import UsageError
+
 FAMILY = """\
 schema: 1
 family: finder
@@ -130,3 +132,26 @@ def test_an_order_of_prepared_arrays_is_made_once_and_what_comes_with_a_call_sta
                 given = {name: Array(array) for name, array in given.items()}
             handle(**given, out=out)
             np.testing.assert_array_equal(out.memory, factor * (values + shift)[place])
+
+
+def test_a_capture_takes_an_order_that_was_made_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world: World = make_world(monkeypatch)
+    world.stream = 7
+    (tmp_path / "family.yaml").write_text(SCALED)
+    (tmp_path / "family.py").write_text(BY_FACTOR)
+    (tmp_path / "scaled.cu").write_text(SCALES)
+    values, place = np.arange(10, 80, dtype=np.int32), np.array([3, 69, 3, 0, 7], np.uint32)
+    factor = Array(np.arange(len(place), dtype=np.int32))
+    factor.stream = 7
+    with loaded(tmp_path) as kernel, kernel.prepare(values=values, place=place) as handle:
+        world.gpu.capture = 31
+        with pytest.raises(UsageError, match="the host makes an order of the arrays once: call it before"):
+            handle(factor)
+        world.gpu.capture = 0
+        handle(factor)
+        world.gpu.capture = 31
+        world.gpu.seen.clear()
+        np.testing.assert_array_equal(handle(factor).memory, factor.memory * values[place])
+        assert "upload" not in world.gpu.seen

@@ -253,9 +253,7 @@ class CudaBackend(Closing):
     def fill_window(self, module: Any, resident: Placed, begin: int, window: Stored) -> None:
         assert isinstance(resident, CudaPlaced)
         with self._driving("cannot fill constant memory: "), module.window.lock:
-            if getattr(self._local, "keeps_windows", False):
-                return
-            if (constants := module.window.address) is not None:
+            if (constants := module.window.address) is not None and not self._keeps_windows:
                 self._claim(module.window)
                 target, source = constants + window.constant_offset, resident.address + begin
                 self._driver.memcpy_dtod_async(target, source, window.nbytes, self._stream)
@@ -263,11 +261,15 @@ class CudaBackend(Closing):
     def fill_symbol(self, module: Any, symbol: str, placed: Placed) -> None:
         assert isinstance(placed, CudaPlaced)
         with self._driving(f"cannot fill {symbol}: "), module.window.lock:
-            if (found := module.variable(symbol)) is not None:
+            if (found := module.variable(symbol)) is not None and not self._keeps_windows:
                 address, room = found
                 require_room(symbol, room, placed.stored.nbytes)
                 self._claim(module.window)
                 self._driver.memcpy_dtod_async(address, placed.address, placed.stored.nbytes, self._stream)
+
+    @property
+    def _keeps_windows(self) -> bool:
+        return bool(getattr(self._local, "keeps_windows", False))
 
     def _claim(self, window: Any) -> None:
         if getattr(self._local, "captures", False):

@@ -64,9 +64,8 @@ class ConstantWindow:
         """As ``hold``, for a graph that another library captures on ``stream``: nothing is waited for, and from now on
         what the window holds is never known."""
         self._key, self._is_recorded = None, True
-        if (address := self.address) is not None:
-            for offset, source, nbytes in copies:
-                self._copy(address + offset, source, nbytes, stream)
+        for target, source, nbytes in copies:
+            self._copy(target, source, nbytes, stream)
 
     def claim(self, handle: int) -> None:
         """For a change in the order of the stream of that handle: nobody else reads it any more, and what it holds is
