@@ -138,6 +138,8 @@ def as_host(array: Any) -> Any:
 
 def fetched(array: Any) -> Any:
     """What numpy can take of an array that may lie on a GPU. Raises WorkloadError where there is no way to copy it."""
+    if reason := obstacle(array):
+        raise WorkloadError(f"a tensor is given that no kernel can take: {reason}")
     seen = view(array)
     return as_host(array if seen is None else seen)
 

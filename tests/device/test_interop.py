@@ -18,6 +18,7 @@ from autotune.device.foreign import (
     as_host,
     as_writable,
     current_stream,
+    fetched,
     like,
     obstacle,
     reader,
@@ -218,6 +219,8 @@ class Elements(str):
 )
 def test_a_tensor_that_no_kernel_can_take(torch: Any, different: dict[str, Any], told: str) -> None:
     assert re.search(told, obstacle(tensor(**different)))
+    with pytest.raises(WorkloadError, match=told):
+        fetched(tensor(**different))
     host = SimpleNamespace(type="cpu")
     assert as_writable(tensor(**{"device": host, **different}, numpy=lambda: np.zeros(1))) is None
 
