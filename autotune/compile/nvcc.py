@@ -129,6 +129,18 @@ def toolkit_program(name: str) -> str | None:
     return shutil.which(name) or shutil.which(name, path=os.pathsep.join(folders))
 
 
+def toolkit_headers() -> tuple[Path, ...]:
+    """The folders in which a toolkit has its headers; none where there is no toolkit."""
+    found = toolkit_program("nvcc")
+    named = [os.environ.get("CUDA_HOME", ""), os.environ.get("CUDA_PATH", "")]
+    homes = [
+        *([Path(found).resolve().parent.parent] if found else []),
+        *map(Path, filter(None, [*named, _TOOLKIT])),
+    ]
+    folder = next((home / "include" for home in homes if (home / "include" / "cuda_fp16.h").is_file()), None)
+    return tuple(place for place in (folder, folder / "cccl") if place.is_dir()) if folder else ()
+
+
 def find_nvcc() -> str:
     """The path of nvcc; raises CompilerError when there is none."""
     found = toolkit_program("nvcc")

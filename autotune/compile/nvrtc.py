@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from autotune.compile import stand_ins
+from autotune.compile.nvcc import toolkit_headers
 from autotune.compile.ptxas import check_target, complaints, figures
 from autotune.compile.toolchain import Batch, BuildError, Built, VariantSource, translation_unit
 from autotune.errors import CompilerError
@@ -41,8 +42,10 @@ class Nvrtc:
             # A hit in the driver's compute cache would come without ptxas's figures.
             options.append("--no-cache")
         options += batch.command_options
+        is_plain = any(variant.is_plain for variant in batch.variants)
+        options += [f"-I{folder}" for folder in toolkit_headers()] if is_plain else []
         source = translation_unit(batch).encode()
-        headers = stand_ins.NVRTC if any(variant.is_plain for variant in batch.variants) else {}
+        headers = stand_ins.NVRTC if is_plain else {}
         texts, names = ([text.encode() for text in each] for each in (headers.values(), headers))
         program = _value(nvrtc.nvrtcCreateProgram(source, b"autotune.cu", len(names), texts, names))
         try:

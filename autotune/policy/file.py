@@ -49,7 +49,8 @@ class Entry:
     sources changed: when, and the date and digests of the sweep. ``regret_with`` says what this workload loses with the
     winner of another entry: that one's time over the best, minus 1. The digests say what it was measured with.
     ``proved`` says for which ``sizes`` beside the workload's own its results were compared with the reference's, and by
-    which ``version`` of the verification; without sizes it is proved for the workload's own only. ``searched`` is how
+    which ``version`` of the verification, ``against`` which configuration where that is the reference; without sizes it
+    is proved for the workload's own only. ``searched`` is how
     much of the space was ``tried``, ``of`` how many configurations, ``by`` which search and with which ``budget``.
     ``sanitizer`` names those of compute-sanitizer's tools that found nothing in the winner."""
 

@@ -179,7 +179,7 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
         transform_ms=round(measurement.transform_ms, 4),
         transfer_ms=round(measurement.transfer_ms, 4),
         objective=decision.objective,
-        proved=_proved(decision.winner),
+        proved=_proved(study, decision.winner),
         searched=_searched(study),
         break_even=decision.break_even.launches if decision.break_even else 0,
         break_even_with=_other(decision),
@@ -190,11 +190,13 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
     )
 
 
-def _proved(winner: Trial) -> dict[str, Any]:
+def _proved(study: Study, winner: Trial) -> dict[str, Any]:
     """Nothing where a record does not tell."""
     if not winner.proof:
         return {}
-    return {"sizes": [dict(sorted(size.items())) for size in winner.proved], "version": winner.proof}
+    against = study.about.proof.get("against", "")
+    sizes = [dict(sorted(size.items())) for size in winner.proved]
+    return {"sizes": sizes, "version": winner.proof, **({"against": against} if against else {})}
 
 
 def _searched(study: Study) -> dict[str, Any]:

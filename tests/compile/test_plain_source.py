@@ -23,7 +23,7 @@ from autotune.compile import (
 )
 from autotune.compile.host_source import host_source
 from autotune.compile.mangled import instance_symbol, variable_names
-from autotune.compile.nvcc import Nvcc
+from autotune.compile.nvcc import Nvcc, toolkit_headers
 from autotune.compile.nvrtc import Nvrtc
 from autotune.compile.toolchain import Batch, VariantSource, translation_unit
 from autotune.compile.variant import default_header
@@ -135,6 +135,25 @@ def test_cuda_compilers_find_kernels_by_their_plain_names(toolchain: Any, tmp_pa
             assert compiled.figures[kernel.name]["registers"] > 4
             if kernel.name == "blur":
                 assert variable_names("weights", compiled.image.read_bytes())
+
+
+def test_headers_of_the_toolkit_are_found_where_there_is_one(tmp_path: Path) -> None:
+    source = """
+    #include <cuda_runtime.h>
+    #include <cuda_fp16.h>
+    #include <math.h>
+    #include <stdint.h>
+    extern "C" __global__ void halves(float* y) {
+      const __half h = __float2half(y[threadIdx.x]);
+      y[threadIdx.x] = __half2float(__hmul(h, h)) * static_cast<uint32_t>(M_PI);
+    }"""
+    kernel = Kernel(
+        source, "halves", arguments={"y": "inout float32[n]"}, grid=1, block="n", policies={"unused": [1]}
+    )
+    variant = Variant.of(kernel.family, kernel.family.space.control, {})
+    (compiled,) = compile_batch(batch(kernel.family, (variant,)), Nvrtc("sm_90"), Cache(tmp_path))
+    assert toolkit_headers()
+    assert not isinstance(compiled, CompileFailure), compiled.message
 
 
 def test_a_choice_of_compile_options_makes_binaries_of_its_own(tmp_path: Path) -> None:

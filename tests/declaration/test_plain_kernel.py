@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from plain import ADD, MATRIX, SAXPY, blur, floats, matrix, outputs, vector_add, workload
@@ -171,11 +172,24 @@ def test_it_is_swept_and_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     words = [str(kernel.folder), "-w", str(given), "--device", "cpu", "--samples", "3"]
     assert main(["sweep", *words]) == 0
     policy = next((tmp_path / "policies" / "vector_add").glob("*.yaml")).read_text()
-    assert "proved:" in policy
+    assert "against: control" in policy
     a, b = floats(500), floats(500, 1)
     with autotune.load(kernel, device="cpu") as add:
         np.testing.assert_array_equal(add(a, b), a + b)
         assert "small" in add.explain(bind(kernel.family, {"a": a, "b": b}, {}, {}))[0].origin
+
+
+def test_a_static_pass_needs_no_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = blur()
+    monkeypatch.chdir(tmp_path)
+    given = workload(tmp_path, "blur", **{"in": (1000,), "weights": (3,)})
+    assert (
+        main(["sweep", str(kernel.folder), "--static", "--arch", "sm_90", "-w", str(given), "--out", "out"])
+        == 0
+    )
+    frame = pd.read_csv(tmp_path / "out" / "static.csv")
+    assert len(frame) == 4
+    assert set(frame.dynamic_shared_bytes) == {4 * (size + 2) for size in (32, 64, 128)}
 
 
 def test_an_array_that_is_updated_in_place_begins_as_what_is_given() -> None:

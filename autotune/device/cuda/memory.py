@@ -62,11 +62,16 @@ class CudaModule:
 
     def variable(self, symbol: str) -> tuple[int, int] | None:
         """Where an array of the source is, and how many bytes it has; None when the compiler left it out. The context
-        is current."""
+        is current. Raises LaunchError for one that is in the binary and that the driver does not find."""
         if symbol not in self._variables:
             names = variable_names(symbol, self.image.read_bytes())
             found = (_variable(self.driver, self.module, name) for name in names)
             self._variables[symbol] = next((one for one in found if one is not None), None)
+            if names and self._variables[symbol] is None:
+                raise LaunchError(
+                    f"the driver does not find {symbol} in the binary (looked for {', '.join(names)}): declare it "
+                    "without static, and outside of an unnamed namespace"
+                )
         return self._variables[symbol]
 
     def unload(self) -> None:
