@@ -1294,3 +1294,296 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
 @figure("proof", "of {2,674} configurations {2,673} were measured", "proof-families-h200.csv")
 def _(frame: pd.DataFrame) -> Sequence[float]:
     return frame["tried"].sum(), frame["measured"].sum()
+
+
+# -- whole trials ------------------------------------------------------------------------------------------
+
+MDBENCH, XSBENCH, HASHGRID = (
+    "adopted-mdbench-h200.csv",
+    "adopted-xsbench-h200.csv",
+    "adopted-hashgrid-h200.csv",
+)
+
+
+def _theirs(
+    frame: pd.DataFrame, problem: str, run: int, variant: str = "", column: str = "kernel_ms"
+) -> float:
+    """The shortest time of the authors' variants whose name has ``variant`` in it."""
+    some = frame[(frame["problem"] == problem) & (frame["run"] == run) & (frame["whose"] == "theirs")]
+    return float(some[some["variant"].str.contains(variant, regex=True)][column].min())
+
+
+def _ours(frame: pd.DataFrame, problem: str, run: int, role: str = "", configuration: str = "") -> float:
+    """The shortest time of our configurations of that role, whose name has ``configuration`` in it."""
+    some = frame[(frame["problem"] == problem) & (frame["run"] == run) & (frame["whose"] == "ours")]
+    named = some["configuration"].str.contains(configuration, regex=True)
+    return float(some[some["role"].fillna("").str.contains(role) & named]["kernel_ms"].min())
+
+
+def _tried(frame: pd.DataFrame, problem: str, run: int) -> float:
+    return float(((frame["problem"] == problem) & (frame["run"] == run) & (frame["whose"] == "ours")).sum())
+
+
+@figure("adopted-trials", "| default box | {66.8} µs | {78.5} µs | {60.0} µs | {1.11} |", MDBENCH)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (
+        _theirs(frame, "lattice", 1) * 1e3,
+        _ours(frame, "lattice", 1, "control") * 1e3,
+        _ours(frame, "lattice", 1, "winner") * 1e3,
+        _theirs(frame, "lattice", 1) / _ours(frame, "lattice", 1, "winner"),
+    )
+
+
+@figure(
+    "adopted-trials",
+    "| default box, one type of atom | {60.1} µs | {66.0} µs | {51.9} µs | {1.16} |",
+    MDBENCH,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (
+        _theirs(frame, "one", 1) * 1e3,
+        _ours(frame, "one", 1, "control") * 1e3,
+        _ours(frame, "one", 1, "winner") * 1e3,
+        _theirs(frame, "one", 1) / _ours(frame, "one", 1, "winner"),
+    )
+
+
+@figure(
+    "adopted-trials",
+    "| default box, single precision | {56.2} µs | {64.7} µs | {40.3} µs | {1.40} |",
+    MDBENCH,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (
+        _theirs(frame, "single", 1) * 1e3,
+        _ours(frame, "single", 1, "control") * 1e3,
+        _ours(frame, "single", 1, "winner") * 1e3,
+        _theirs(frame, "single", 1) / _ours(frame, "single", 1, "winner"),
+    )
+
+
+@figure("adopted-trials", "| larger box | {217} µs | {242} µs | {182} µs | {1.19} |", MDBENCH)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (
+        _theirs(frame, "big", 1) * 1e3,
+        _ours(frame, "big", 1, "control") * 1e3,
+        _ours(frame, "big", 1, "winner") * 1e3,
+        _theirs(frame, "big", 1) / _ours(frame, "big", 1, "winner"),
+    )
+
+
+@figure(
+    "adopted-trials",
+    "| larger box, atoms at random | {218} µs, sorted by them | {708} µs | {216} µs | {1.01} |",
+    MDBENCH,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (
+        _theirs(frame, "shuffled", 2) * 1e3,
+        _ours(frame, "shuffled", 2, "control") * 1e3,
+        _ours(frame, "shuffled", 2, "winner") * 1e3,
+        _theirs(frame, "shuffled", 2) / _ours(frame, "shuffled", 2, "winner"),
+    )
+
+
+@figure(
+    "adopted-trials",
+    "**SoA is what wins among theirs** ({66.8} µs, AoS {68.5} µs), until atoms lie at random: then it is AoS ({636} µs against {1005} µs), and SoA again once they are sorted.",
+    MDBENCH,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (
+        _theirs(frame, "lattice", 1, "SOA") * 1e3,
+        _theirs(frame, "lattice", 1, "AOS") * 1e3,
+        _theirs(frame, "shuffled", 2, "^AOS$") * 1e3,
+        _theirs(frame, "shuffled", 2, "^SOA$") * 1e3,
+    )
+
+
+@figure(
+    "adopted-trials",
+    "default box {66.6} µs against {67.7} µs of theirs, one type {63.0} against {60.4}, which is a loss.",
+    MDBENCH,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (
+        _ours(frame, "lattice", 2, "winner") * 1e3,
+        _theirs(frame, "lattice", 2) * 1e3,
+        _ours(frame, "one", 2, "winner") * 1e3,
+        _theirs(frame, "one", 2) * 1e3,
+    )
+
+
+@figure(
+    "adopted-trials",
+    "**Control is slower than the original**: {72.9} µs against {70.5} on the default box and {268} against {230} on the larger one (second run)",
+    MDBENCH,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (
+        _ours(frame, "lattice", 2, "control") * 1e3,
+        _theirs(frame, "lattice", 2, "^AOS$") * 1e3,
+        _ours(frame, "big", 2, "control") * 1e3,
+        _theirs(frame, "big", 2, "^AOS$") * 1e3,
+    )
+
+
+@figure(
+    "adopted-trials",
+    "| theirs, lookups as they come: best of variants 0 to 3 and 5 | {11.2} ms | {45.9} ms |",
+    XSBENCH,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (
+        _theirs(frame, "small", 2, "-k [01235]"),
+        _theirs(frame, "large", 2, "-k [01235]"),
+    )
+
+
+@figure(
+    "adopted-trials", "| theirs, sorted by material and energy: variant 6 | {2.46} ms | {7.64} ms |", XSBENCH
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (
+        _theirs(frame, "small", 2, "-k 6"),
+        _theirs(frame, "large", 2, "-k 6"),
+    )
+
+
+@figure("adopted-trials", "| ours, lookups as they come | {9.03} ms | not swept |", XSBENCH)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (_ours(frame, "small", 2, "winner", "order=given"),)
+
+
+@figure("adopted-trials", "| ours, sorted by material and energy | {1.79} ms | {6.10} ms |", XSBENCH)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (
+        _ours(frame, "small", 2, "winner", "order=material_energy"),
+        _ours(frame, "large", 2, "winner"),
+    )
+
+
+@figure("adopted-trials", "| theirs / ours, as they come | {1.24} | |", XSBENCH)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (_theirs(frame, "small", 2, "-k [01235]") / _ours(frame, "small", 2, "winner", "order=given"),)
+
+
+@figure("adopted-trials", "| theirs / ours, sorted | {1.37} | {1.25} |", XSBENCH)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (
+        _theirs(frame, "small", 2, "-k 6") / _ours(frame, "small", 2, "winner", "order=material_energy"),
+        _theirs(frame, "large", 2, "-k 6") / _ours(frame, "large", 2, "winner"),
+    )
+
+
+@figure(
+    "adopted-trials",
+    "More bins is an option of theirs, too, and in its best time: variant 6 takes {2.46} ms with them and {2.66} ms without on the small problem.",
+    XSBENCH,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (
+        _theirs(frame, "small", 2, "hash -k 6 -h"),
+        _theirs(frame, "small", 2, "hash -k 6$"),
+    )
+
+
+@figure(
+    "adopted-trials",
+    "**A first run** with fewer policies (no finer bins, registers as they come) gave {1.96} ms and {6.92} ms, against {2.50} ms and {7.68} ms of theirs.",
+    XSBENCH,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (
+        _ours(frame, "small", 1, "winner"),
+        _ours(frame, "large", 1, "winner"),
+        _theirs(frame, "small", 1, "-k 6"),
+        _theirs(frame, "large", 1, "-k 6"),
+    )
+
+
+@figure(
+    "adopted-trials",
+    "**Sorting is most of a sorted run**: variant 6 takes {9.38} ms as a whole, {2.55} ms of it the lookups, and the baseline {11.6} ms.",
+    XSBENCH,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (
+        _theirs(frame, "small", 2, "unionized -k 6", "whole_ms"),
+        _theirs(frame, "small", 2, "unionized -k 6"),
+        _theirs(frame, "small", 2, "unionized -k 0", "whole_ms"),
+    )
+
+
+@figure(
+    "adopted-trials",
+    "| points anywhere, features in any layout | {1.13} ms | {1.06} ms | {0.88} ms | {1.28} |",
+    HASHGRID,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (
+        _theirs(frame, "uniform", 2, "out SoA"),
+        _ours(frame, "uniform", 2, "control"),
+        _ours(frame, "uniform", 2, "winner"),
+        _theirs(frame, "uniform", 2, "out SoA") / _ours(frame, "uniform", 2, "winner"),
+    )
+
+
+@figure(
+    "adopted-trials",
+    "| points along rays, features in any layout | {0.83} ms | {0.77} ms | {0.86} ms | {0.96} |",
+    HASHGRID,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (
+        _theirs(frame, "rays", 1, "out SoA"),
+        _ours(frame, "rays", 1, "control"),
+        _ours(frame, "rays", 1, "winner"),
+        _theirs(frame, "rays", 1, "out SoA") / _ours(frame, "rays", 1, "winner"),
+    )
+
+
+@figure(
+    "adopted-trials",
+    "| points anywhere, a point's features side by side | {1.44} ms | – | {1.74} ms | {0.83} |",
+    HASHGRID,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (
+        _theirs(frame, "uniform", 1, "out AoS"),
+        _ours(frame, "pointmajor", 1, "winner"),
+        _theirs(frame, "uniform", 1, "out AoS") / _ours(frame, "pointmajor", 1, "winner"),
+    )
+
+
+@figure("adopted-trials", "Control alone, {1.06} ms, is {1.06} times as fast as theirs", HASHGRID)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (
+        _ours(frame, "uniform", 2, "control"),
+        _theirs(frame, "uniform", 2, "out SoA") / _ours(frame, "uniform", 2, "control"),
+    )
+
+
+@figure(
+    "adopted-trials",
+    "A sweep of a quarter of the points with values of its own found {191} µs against control's {201}",
+    HASHGRID,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (
+        _ours(frame, "rays, a quarter", 2, "winner") * 1e3,
+        _ours(frame, "rays, a quarter", 2, "control") * 1e3,
+    )
+
+
+@figure(
+    "adopted-trials",
+    "Two kernels became a policy afterwards: on a quarter of the points {312} µs against {452} at once, and {273} with points in Morton order",
+    HASHGRID,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (
+        _ours(frame, "pointmajor, a quarter", 2, "turned") * 1e3,
+        _ours(frame, "pointmajor, a quarter", 2, "aos") * 1e3,
+        _ours(frame, "pointmajor, a quarter", 2, "winner") * 1e3,
+    )
