@@ -300,8 +300,9 @@ def _compile(
     so that equal sources give equal bytes. ``headers`` are found there where nothing else has them."""
     with tempfile.TemporaryDirectory(prefix="autotune-") as folder:
         for name, text in headers.items():
-            Path(folder, "include").mkdir(exist_ok=True)
-            Path(folder, "include", name).write_text(text, encoding="utf-8")
+            header = Path(folder, "include", name)
+            header.parent.mkdir(parents=True, exist_ok=True)
+            header.write_text(text, encoding="utf-8")
         options = [*options, *(["-idirafter", "include"] if headers else [])]
         Path(folder, "autotune.cpp").write_text(source, encoding="utf-8", errors="surrogateescape")
         listing, made = Path(folder, "autotune.d"), Path(folder, "autotune.so")

@@ -38,7 +38,10 @@ _MATH = """
 #define NAN __int_as_float(0x7fffffff)
 #endif
 """
-_TOOLKIT = ("cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h")
+_TOOLKIT = (
+    "cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h",
+    "hip/hip_runtime.h",  # of sources that are for AMD's compiler as well
+)  # fmt: skip
 _C = {"stdint": _TYPES, "limits": _LIMITS, "float": _FLOATS, "math": _MATH, "stdio": "", "stdlib": "", "string": "",
       "assert": "", "stddef": "", "time": ""}  # fmt: skip
 _ONCE = "#pragma once\n"

@@ -137,6 +137,28 @@ def test_cuda_compilers_find_kernels_by_their_plain_names(toolchain: Any, tmp_pa
                 assert variable_names("weights", compiled.image.read_bytes())
 
 
+@pytest.mark.parametrize("toolchain", [Nvrtc("sm_90"), HostCxx(find_compiler())], ids=["nvrtc", "host"])
+def test_headers_that_are_included_out_of_habit_have_stand_ins(toolchain: Any, tmp_path: Path) -> None:
+    names = [
+        "cuda.h",
+        "device_launch_parameters.h",
+        "cstdio",
+        "cstdint",
+        "cmath",
+        "cfloat",
+        "climits",
+        "iostream",
+    ]
+    included = "".join(f"#include <{name}>\n" for name in names)
+    source = f"""{included}#include "hip/hip_runtime.h"
+    __global__ void habits(float* y) {{ y[0] = FLT_MAX; y[1] = M_PI; y[2] = INT_MAX; y[3] = (uint8_t)300; }}"""
+    kernel = Kernel(source, "habits", arguments={"y": "output float32[n]"}, extents={"n": 4}, grid=1, block=1,
+                    policies={"unused": [1]})  # fmt: skip
+    variant = Variant.of(kernel.family, kernel.family.space.control, {})
+    (compiled,) = compile_batch(batch(kernel.family, (variant,)), toolchain, Cache(tmp_path))
+    assert not isinstance(compiled, CompileFailure), compiled.message
+
+
 def test_headers_of_the_toolkit_are_found_where_there_is_one(tmp_path: Path) -> None:
     source = """
     #include <cuda_runtime.h>
