@@ -3,12 +3,13 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.cli.adopt.accesses import Uses
-from autotune.cli.adopt.adoption import Adopter, Adoption
+from autotune.cli.adopt.adoption import Adopter, Adoption, write
 from autotune.cli.adopt.arrays import Arrays
 from autotune.cli.adopt.function import Function
 from autotune.cli.adopt.launch import Geometry, Launch
@@ -17,7 +18,9 @@ from autotune.cli.adopt.rewriting import Text, index_texts
 from autotune.cli.adopt.source import Source, read_source
 from autotune.cli.commands import main
 from autotune.cli.lint import lint
-from autotune.declaration import load_family
+from autotune.compile import Cache, default_root
+from autotune.declaration import bind, load_family
+from autotune.device import open_backend, run_once
 from autotune.errors import FamilyError, UnknownName, UsageError
 
 HEAD = "__global__ void k"
@@ -213,9 +216,7 @@ def test_the_declaration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 """
     adoption = adopted(tmp_path, text, monkeypatch)
     folder = tmp_path / "mine"
-    for name, content in adoption.files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(content, encoding="utf-8")
+    write(folder, adoption.files)
     family = load_family(folder)
     shapes = {name: data.shape for name, data in family.data.items()}
     assert shapes == {
@@ -349,6 +350,50 @@ def test_both_are_run_and_touch_the_same_bytes(tmp_path: Path, capsys: pytest.Ca
         "family.yaml", "family.py", "sums.cu", "default.cuh", "workloads", "adopted.txt"
     }  # fmt: skip
     assert not [finding for finding in lint(str(tmp_path / "sums")) if finding.is_error]
+
+
+FIELDS = f"""struct P {{ float x, y, z; int hits; }};
+{HEAD}(P* p, float step, int n) {{ {I}
+  p[i].x += step * p[i].y;
+  p[i].z = p[i].x;
+  ++p[i].hits;
+  P one = p[i];
+  one.y = -one.y;
+  if (i % 2) p[i].y = one.y;
+}}
+"""
+
+
+def test_other_layouts_give_what_control_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fields are written where the layout has them."""
+    adoption = adopted(tmp_path, FIELDS, monkeypatch)
+    folder = tmp_path / "mine"
+    write(folder, adoption.files)
+    family = load_family(folder)
+    assert family.module is not None
+    inputs = bind(family, family.module.inputs({"n": 37, "seed": 3}, tmp_path), {}, {})
+    before = inputs.arrays["p"]
+    wanted = before.copy()
+    wanted["x"] = before["x"] + np.float32(1.5) * before["y"]
+    wanted["z"] = wanted["x"]
+    wanted["hits"] += 1
+    wanted["y"][1::2] *= -1
+    with open_backend("cpu") as backend:
+        for records in ("aos", "soa", "aosoa32"):
+            configuration = family.space.configuration(f"p_records={records}")
+            found = run_once(family, configuration, inputs, backend, Cache(default_root()))["p_after"]
+            for name in before.dtype.names:
+                np.testing.assert_allclose(found[name], wanted[name], rtol=1e-6)
+
+
+@pytest.mark.nvrtc
+def test_what_is_made_compiles_for_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    adoption = adopted(tmp_path, FIELDS, monkeypatch)
+    write(tmp_path / "mine", adoption.files)
+    out = tmp_path / "out"
+    words = ["--static", "--arch", "sm_90", "--set", "block_size=256", "--out", str(out)]
+    assert main(["sweep", str(tmp_path / "mine"), *words]) == 0
+    assert len((out / "static.csv").read_text().splitlines()) > 3
 
 
 def test_a_rewriting_that_is_wrong_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
