@@ -227,7 +227,7 @@ class Adopter:
                 cursor = array.pointer.variable.cursor
                 text.replace(span(cursor), parameter_text(array.name, declaration.declared(array)))
         callees.rewrite(text)
-        begin = self._begin(function)
+        begin = span(function.cursor)[0]
         if declaration.template:
             opening = begin + self.source.content[begin:].index(b"<") + 1
             text.replace((opening, opening), "class Policy, ")
@@ -247,10 +247,6 @@ class Adopter:
             "family.py": declaration.family_py(),
             f"{self.name}.cu": source,
         }, original
-
-    @staticmethod
-    def _begin(function: Function) -> int:
-        return span(function.cursor)[0]
 
     def _tried(
         self, declaration: Declaration, files: dict[str, str], original: str, sizes: Sequence[dict[str, int]]
@@ -277,7 +273,3 @@ def family_name(kernel: str) -> str:
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise UsageError(f"{kernel!r} makes no family's name: give the folder one with -o")
     return name
-
-
-def has_body(function: Function) -> bool:
-    return any(kind(c) == "COMPOUND_STMT" for c in children(function.cursor))

@@ -11,7 +11,7 @@ from autotune.cli.adopt.arrays import Array
 from autotune.cli.adopt.source import read_source
 from autotune.compile import default_header
 from autotune.declaration import families, load_family
-from autotune.errors import AutotuneError, StoreError, UsageError
+from autotune.errors import StoreError, UsageError
 
 
 def adopt(path: Path, out_folder: Path | None, kernel: str, options: Sequence[str], out: Console) -> Adoption:
@@ -90,8 +90,3 @@ def _print(adoption: Adoption, path: Path, folder: Path, out: Console) -> None:
     shown = shlex.quote(str(folder if folder.is_absolute() else f"./{folder}"))
     out.print(f"made {shown} in {adoption.seconds:.1f} s; next: autotune lint {shown}, autotune sweep {shown}",
               markup=False, highlight=False, soft_wrap=True)  # fmt: skip
-
-
-def refusal(problem: AutotuneError) -> str:
-    """The problem's text in one line, for a table."""
-    return " ".join(str(problem).split())

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from autotune.cli.adopt.accesses import Access, Pointer
+from autotune.cli.adopt.accesses import Access
 from autotune.cli.adopt.arrays import Array
 from autotune.cli.adopt.expression import Expression, Span, terms, written
 from autotune.cli.adopt.source import Source
@@ -87,7 +87,3 @@ def index_texts(text: Text, array: Array, access: Access) -> list[str]:
 def parameter_text(name: str, policy: str = "") -> str:
     """The parameter of a kernel that takes an accessor."""
     return f"typename Policy::{policy or name} {name}"
-
-
-def is_followed(pointer: Pointer) -> bool:
-    return not pointer.reason

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from autotune.cli.adopt.arrays import Array, Arrays, ranked
-from autotune.cli.adopt.expression import Expression, Sum, names, terms
+from autotune.cli.adopt.expression import Expression, Sum, terms
 from autotune.cli.adopt.function import Function
 from autotune.cli.adopt.launch import Geometry
 from autotune.cli.adopt.source import Cursor, bare, binary, children, kind, number, span
@@ -125,8 +125,3 @@ class Sizes:
         except Exception:  # noqa: BLE001 - a size that is not known yet
             return None
         return count - 1 if name.endswith("Idx") else count
-
-
-def whole(index: Sum) -> bool:
-    """Whether nothing in the index was read from memory."""
-    return all(leaf.declared is not None or leaf.value is not None for leaf in names(index))
