@@ -352,6 +352,28 @@ def test_both_are_run_and_touch_the_same_bytes(tmp_path: Path, capsys: pytest.Ca
     assert not [finding for finding in lint(str(tmp_path / "sums")) if finding.is_error]
 
 
+def test_the_kernel_as_it_was_is_the_baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"""__constant__ float factors[3];
+template <int PLACE> {HEAD}(const float* x, float* y, int n) {{ {I} y[i] = x[i] * factors[PLACE]; }}
+void launch() {{ k<2><<<1, 2>>>(0, 0, 0); }}
+"""
+    adoption = adopted(tmp_path, text, monkeypatch)
+    write(tmp_path / "mine", adoption.files)
+    family = load_family(tmp_path / "mine")
+    assert family.baseline is not None
+    assert family.symbols == {"factors": "factors"}
+    assert family.kernels["k"].template == ("Policy", 2)
+    assert "template <class Policy, int PLACE> __global__ void k(typename Policy::x x," in kernel_text(
+        adoption
+    )
+    inputs = bind(family, family.module.inputs({"n": 37, "seed": 3}, tmp_path), {}, {})  # type: ignore[union-attr]
+    wanted = inputs.arrays["x"] * inputs.arrays["factors"][2]
+    with open_backend("cpu") as backend:
+        for one in (family, family.baseline):
+            found = run_once(one, one.space.control, inputs, backend, Cache(default_root()))["y"]
+            np.testing.assert_array_equal(found, wanted)
+
+
 FIELDS = f"""struct P {{ float x, y, z; int hits; }};
 {HEAD}(P* p, float step, int n) {{ {I}
   p[i].x += step * p[i].y;

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from autotune.cli.adopt.accesses import Uses
 from autotune.cli.adopt.arrays import Array, Arrays
 from autotune.cli.adopt.callees import Callees
-from autotune.cli.adopt.declaration import Declaration, bytes_of
+from autotune.cli.adopt.declaration import BEFORE, Declaration, bytes_of
 from autotune.cli.adopt.excerpt import Excerpt
 from autotune.cli.adopt.function import Function
 from autotune.cli.adopt.launch import Launch
@@ -243,6 +243,7 @@ class Adopter:
         source += '\n#ifndef AUTOTUNE_VARIANTS\n#include "default.cuh"\n#endif\n'
         original = f"{before}{plain.between(0, size)}"
         return {
+            **({} if declaration.in_place else {BEFORE: original}),
             "family.yaml": declaration.family_yaml(),
             "family.py": declaration.family_py(),
             f"{self.name}.cu": source,

@@ -12,6 +12,7 @@ from autotune.cli.adopt.symbols import Symbol
 from autotune.errors import FamilyError
 
 _MOST_AXES = 4  # arrays whose axes are chosen one by one; more of them share one choice
+BEFORE = "before.cu"  # the kernel as it was, with what it needs
 COPY = "begin"  # the kernel that copies what an array holds before the launch
 
 
@@ -200,6 +201,7 @@ class Declaration:
             for extent, block in self.geometry.unguarded.items():
                 lines += [f"  - require: {self._extent(extent)} % {block} == 0",
                           "    reason: every thread works, so blocks have to divide what there is"]  # fmt: skip
+        lines += self._baseline()
         lines += [
             "",
             "# The result of the kernel as it was is that of control: see adopted.txt.",
@@ -305,6 +307,29 @@ class Declaration:
             lambda found: self._extent(found[0]) if found[0] in self.arrays.extents else found[0],
             text,
         )
+
+    def _baseline(self) -> list[str]:
+        """The kernel as it was, to be timed beside control. Not where an array changes in place: nothing would give a
+        plain kernel what it begins as."""
+        if self.in_place:
+            return []
+        usual = {name: str(values[0]) for name, values in self.geometry.policies.items()}
+
+        def fixed(text: str) -> str:
+            return re.sub(r"[A-Za-z_]\w*", lambda found: usual.get(found[0], found[0]), text)
+
+        names = [cursor.spelling for cursor in self.function.parameters]
+        grid = ", ".join(quoted(fixed(self._of_extents(item))) for item in self.geometry.grid)
+        lines = ["", "# The kernel as it was, timed in the same run.", "baseline:", f"  source: {BEFORE}",
+                 f"  kernel: {self.function.name}", f"  arguments: [{', '.join(names)}]", f"  grid: [{grid}]",
+                 f"  block: [{', '.join(map(fixed, self.geometry.block))}]"]  # fmt: skip
+        if self.template:
+            lines.append(f"  template: [{', '.join(self.template)}]")
+        if self.shared_bytes:
+            lines.append(f"  shared_bytes: {quoted(fixed(self.shared_bytes))}")
+        if self.symbols:
+            lines.append(f"  symbols: {{{', '.join(f'{s.name}: {s.name}' for s in self.symbols)}}}")
+        return lines
 
     def _tolerance(self) -> tuple[str, str]:
         types = {t for a in self.arrays.all.values() for t in ([a.type] if a.type else a.fields.values())}
