@@ -347,7 +347,7 @@ def test_both_are_run_and_touch_the_same_bytes(tmp_path: Path, capsys: pytest.Ca
     assert "proved: 3 runs with random inputs on the cpu device" in told
     assert "out: accessor, read and written, float32 [n, m], 2 accesses" in told
     assert {path.name for path in (tmp_path / "sums").iterdir()} == {
-        "family.yaml", "family.py", "sums.cu", "default.cuh", "workloads", "adopted.txt"
+        "family.yaml", "family.py", "sums.cu", "before.cu", "default.cuh", "workloads", "adopted.txt"
     }  # fmt: skip
     assert not [finding for finding in lint(str(tmp_path / "sums")) if finding.is_error]
 
@@ -400,10 +400,12 @@ def test_other_layouts_give_what_control_gives(tmp_path: Path, monkeypatch: pyte
     wanted["z"] = wanted["x"]
     wanted["hits"] += 1
     wanted["y"][1::2] *= -1
+    assert family.baseline is not None
+    ways = [(family, f"p_records={records}") for records in ("aos", "soa", "aosoa32")]
     with open_backend("cpu") as backend:
-        for records in ("aos", "soa", "aosoa32"):
-            configuration = family.space.configuration(f"p_records={records}")
-            found = run_once(family, configuration, inputs, backend, Cache(default_root()))["p_after"]
+        for one, way in (*ways, (family.baseline, "control")):
+            configuration = one.space.configuration(way)
+            found = run_once(one, configuration, inputs, backend, Cache(default_root()))["p_after"]
             for name in before.dtype.names:
                 np.testing.assert_allclose(found[name], wanted[name], rtol=1e-6)
 

@@ -243,7 +243,7 @@ class Adopter:
         source += '\n#ifndef AUTOTUNE_VARIANTS\n#include "default.cuh"\n#endif\n'
         original = f"{before}{plain.between(0, size)}"
         return {
-            **({} if declaration.in_place else {BEFORE: original}),
+            BEFORE: original,
             "family.yaml": declaration.family_yaml(),
             "family.py": declaration.family_py(),
             f"{self.name}.cu": source,

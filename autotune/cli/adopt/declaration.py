@@ -282,9 +282,13 @@ class Declaration:
     def _fields(array: Array) -> str:
         return ", ".join(f"{name}: {type_}" for name, type_ in array.fields.items())
 
-    def _kernel(self) -> list[str]:
+    def _arguments(self) -> list[str]:
+        """The kernel's parameters, by the names of what they are given."""
         names = [cursor.spelling for cursor in self.function.parameters]
-        arguments = [self.declared(self.arrays.all[n]) if n in self.arrays.all else n for n in names]
+        return [self.declared(self.arrays.all[name]) if name in self.arrays.all else name for name in names]
+
+    def _kernel(self) -> list[str]:
+        arguments = self._arguments()
         grid = ", ".join(quoted(self._of_extents(item)) for item in self.geometry.grid)
         lines = [f"  {self.function.name}:"]
         if self.template:
@@ -309,16 +313,14 @@ class Declaration:
         )
 
     def _baseline(self) -> list[str]:
-        """The kernel as it was, to be timed beside control. Not where an array changes in place: nothing would give a
-        plain kernel what it begins as."""
-        if self.in_place:
-            return []
+        """The kernel as it was, to be timed beside control."""
         usual = {name: str(values[0]) for name, values in self.geometry.policies.items()}
 
         def fixed(text: str) -> str:
             return re.sub(r"[A-Za-z_]\w*", lambda found: usual.get(found[0], found[0]), text)
 
-        names = [cursor.spelling for cursor in self.function.parameters]
+        copies = {self.declared(array): array.name for array in self.copied}
+        names = self._arguments()
         grid = ", ".join(quoted(fixed(self._of_extents(item))) for item in self.geometry.grid)
         lines = ["", "# The kernel as it was, timed in the same run.", "baseline:", f"  source: {BEFORE}",
                  f"  kernel: {self.function.name}", f"  arguments: [{', '.join(names)}]", f"  grid: [{grid}]",
@@ -327,6 +329,8 @@ class Declaration:
             lines.append(f"  template: [{', '.join(self.template)}]")
         if self.shared_bytes:
             lines.append(f"  shared_bytes: {quoted(fixed(self.shared_bytes))}")
+        if copies:
+            lines.append(f"  begins_as: {{{', '.join(f'{n}: {given}' for n, given in copies.items())}}}")
         if self.symbols:
             lines.append(f"  symbols: {{{', '.join(f'{s.name}: {s.name}' for s in self.symbols)}}}")
         return lines
