@@ -106,7 +106,7 @@ def adopt_command(
         typer.Option("--define", "-D", metavar="NAME[=VALUE]", help="A macro; again for more."),
     ] = None,
 ) -> None:
-    """Make a family of a kernel as it stands: pointers become accessors, and both are run and compared."""
+    """Make a family of a kernel as it stands. Pointers become accessors, and both are run and compared."""
     from autotune.cli.adopt import adopt
 
     options = [*(f"-I{folder}" for folder in include or ()), *(f"-D{macro}" for macro in define or ())]
