@@ -450,6 +450,14 @@ def test_where_the_cpu_device_cannot_take_it_that_is_said(
     assert "unproved" in (tmp_path / "mine" / "adopted.txt").read_text()
 
 
+def test_a_compiler_that_cannot_trace_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autotune.cli.adopt.proof.find_compiler", lambda: ("python", "-m", "ziglang", "c++"))
+    found = source(tmp_path, f"{HEAD}(const float* x, float* y, int n) {{ {I} y[i] = x[i]; }}")
+    outcome = Adopter(found, "k", "mine").adopt().outcome
+    assert not outcome.is_proved
+    assert "name g++ or clang++ in CXX" in outcome.why
+
+
 # -- what is refused --------------------------------------------------------------------------------------
 
 

@@ -103,6 +103,8 @@ class Proof:
 
     def _images(self) -> dict[str, Any]:
         command = find_compiler()
+        if "ziglang" in command or Path(command[0]).stem == "zig":
+            raise CompilerError("zig has functions of its own for what is traced: name g++ or clang++ in CXX")
         toolchain = HostCxx(command, _TRACED)
         original, rewritten = self.folder / "original.cu", self.folder / "rewritten.cu"
         original.write_text(self.original, encoding="utf-8", errors="surrogateescape")
