@@ -13,6 +13,7 @@ from autotune.cli.adopt.callees import Callees
 from autotune.cli.adopt.declaration import BEFORE, Declaration, bytes_of
 from autotune.cli.adopt.excerpt import Excerpt
 from autotune.cli.adopt.function import Function
+from autotune.cli.adopt.inputs import InputsModule
 from autotune.cli.adopt.launch import Launch
 from autotune.cli.adopt.proof import Outcome, Proof
 from autotune.cli.adopt.rewriting import Text, parameter_text, rewrite_accesses
@@ -245,7 +246,7 @@ class Adopter:
         return {
             BEFORE: original,
             "family.yaml": declaration.family_yaml(),
-            "family.py": declaration.family_py(),
+            "family.py": InputsModule(declaration).text(),
             f"{self.name}.cu": source,
         }, original
 

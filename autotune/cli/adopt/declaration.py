@@ -262,7 +262,7 @@ class Declaration:
         if told and array.is_opaque:
             told += "; declared as bytes"
         if not array.is_written:
-            link = f", link: {self._extent(array.link)}" if self._is_link(array) else ""
+            link = f", link: {self._extent(array.link)}" if self.is_link(array) else ""
             return [f"  {array.name}: {{role: input, {element}{link}, {shape}{access}}}{told}"]
         if array not in self.in_place:
             zero = ', zero: "1"' if array.name in self.cleared else ""
@@ -275,7 +275,8 @@ class Declaration:
             f"  {self.declared(array)}: {{role: output, {element}, {shape}{access}{begins}}}",
         ]
 
-    def _is_link(self, array: Array) -> bool:
+    def is_link(self, array: Array) -> bool:
+        """Whether its numbers are declared as links, since what they lead to can be reordered."""
         return array.link in self.linked and array.is_accessor and not array.is_ascending
 
     @staticmethod
@@ -346,78 +347,6 @@ class Declaration:
             return ("0.0001", "0.0001") if adds else ("0.00001", "0.000001")
         return ("0.000000001", "0.000000001") if adds else ("0.00000000001", "0.000000000001")
 
-    # -- family.py --------------------------------------------------------------------------------------
-
-    def family_py(self) -> str:
-        lines = ['"""Inputs for trying the kernel out: random numbers, and links that lead somewhere."""', "",
-                 "import numpy as np", ""]  # fmt: skip
-        given = [*self.inputs, *self.in_place]
-        held: list[Array | Symbol] = [*given, *self.symbols]
-        records = {a.record: a.fields for a in held if a.record}
-        for name, fields_ in records.items():
-            fields = ", ".join(f'("{f}", np.{t})' for f, t in fields_.items())
-            lines.append(f"{constant(name)} = np.dtype([{fields}])")
-        lines += ["", "", "def inputs(parameters, _root):", '    """Every input by name."""',
-                  '    generator = np.random.default_rng(parameters["seed"])', "    made = {}"]  # fmt: skip
-        for array in given:
-            lines += self._made(array)
-        for symbol in self.symbols:
-            shape = f"({', '.join(map(str, symbol.counts))},)"
-            element = constant(symbol.record) if symbol.record else f"np.{symbol.type}"
-            kind = "records" if symbol.record else "reals" if "float" in symbol.type else "wholes"
-            last = ", 3" if kind == "wholes" else ""
-            lines.append(f'    made["{symbol.name}"] = {kind}(generator, {element}, {shape}{last})')
-        lines += ["    return made", "", ""]
-        for type_ in sorted({a.type or "record" for a in held}):
-            lines += _GENERATORS["record" if type_ == "record" else "whole" if "int" in type_ else "real"]
-        lines = [*_once(lines), *self._ragged()]
-        if self.linked:
-            lines += self._orders()
-        return re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines).rstrip() + "\n")
-
-    def _ragged(self) -> list[str]:
-        """Small odd sizes, those of the runs; not where a scalar that a workload gives decides a size, too."""
-        constant_ones = {n for n in self.scalars if len({sizes.get(n) for sizes in self.small}) == 1}
-        if not self.small or any(name in self.scalars for name in self.small[0].keys() - constant_ones):
-            return []
-        lines = ["", "", "def ragged(parameters):", '    """Small odd sizes, on which winners are proved."""']
-        for sizes in self.small:
-            texts = ", ".join(
-                f'"{name}": {value}' for name, value in sizes.items() if name not in constant_ones
-            )
-            lines.append(f"    yield {{**parameters, {texts}}}")
-        return lines
-
-    def _made(self, array: Array) -> list[str]:
-        parts = [self._number(name) for name in array.shape]
-        shape = f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
-        name = array.name
-        if array.record:
-            return [f'    made["{name}"] = records(generator, {constant(array.record)}, {shape})']
-        if "float" in array.type:
-            return [f'    made["{name}"] = reals(generator, np.{array.type}, {shape})']
-        below = self._number(array.link) if array.link else "2" if array.is_bool else "3"
-        made = f"wholes(generator, np.{array.type}, {shape}, {below}{' + 1' if array.is_ascending else ''})"
-        return [
-            f'    made["{name}"] = {f"np.sort({made}, axis=None).reshape({shape})" if array.is_ascending else made}'
-        ]
-
-    def _number(self, name: str) -> str:
-        text = self.arrays.extents[name].text
-        return re.sub(r"[A-Za-z_]\w*", lambda found: f'parameters["{found[0]}"]', text)
-
-    def _orders(self) -> list[str]:
-        lines = ["", "", "def first_use(arrays):",
-                 '    """permutation[new] = old: what the links name first comes first, then the rest."""']  # fmt: skip
-        extent = self.linked[0]
-        links = [a.name for a in self.inputs if a.link == extent and self._is_link(a)]
-        holder = next(a for a in self.arrays.all.values() if extent in a.shape)
-        size = f'arrays["{holder.name}"].shape[{holder.shape.index(extent)}]'
-        each = ", ".join(f'arrays["{name}"].reshape(-1)' for name in links)
-        return [*lines, f"    named = np.concatenate([{each}, np.arange({size})])",
-                "    _, first = np.unique(named, return_index=True)", "    return named[np.sort(first)]", "", "",
-                'orders = {"first_use": first_use}']  # fmt: skip
-
     def workload_yaml(self, sizes: Mapping[str, int]) -> str:
         numbers = ", ".join(f"{name}: {value}" for name, value in sizes.items())
         parameters = f"{numbers}, seed: 1" if numbers else "seed: 1"
@@ -433,31 +362,6 @@ class Declaration:
     def copy_kernels(self) -> str:
         """Kernels that give each array in place what it begins as."""
         return "".join(_copy(array, self.declared(array)) for array in self.copied)
-
-
-_GENERATORS = {
-    "real": ["def reals(generator, dtype, shape):",
-             "    return generator.uniform(0.5, 1.5, shape).astype(dtype)", "", ""],
-    "whole": ["def wholes(generator, dtype, shape, below):",
-              "    return generator.integers(0, below, shape).astype(dtype)", "", ""],
-    "record": ["def records(generator, dtype, shape):", "    made = np.zeros(shape, dtype)",
-               "    for name in dtype.names:",
-               '        whole = dtype[name].kind in "iu"',
-               "        made[name] = generator.integers(0, 3, shape) if whole else generator.uniform(0.5, 1.5, shape)",
-               "    return made", "", ""],
-}  # fmt: skip
-
-
-def _once(lines: list[str]) -> Iterator[str]:
-    """Each function once."""
-    seen: set[str] = set()
-    skip = False
-    for line in lines:
-        if line.startswith("def "):
-            skip = line in seen
-            seen.add(line)
-        if not skip:
-            yield line
 
 
 def _copy(array: Array, after: str) -> str:
@@ -479,10 +383,6 @@ def _copy(array: Array, after: str) -> str:
     text = ", ".join(reversed(indices))
     lines += [f"  {after}.store({name}.load({text}), {text});", "}", ""]
     return "\n".join(lines)
-
-
-def constant(name: str) -> str:
-    return name.upper()
 
 
 def quoted(text: str) -> str:
