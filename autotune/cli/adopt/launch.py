@@ -81,10 +81,9 @@ class Launch:
         return self._reads("threadIdx", axis) and self._fixed(axis) is None
 
     def _fixed(self, axis: str) -> int | None:
-        if (value := self._factor(axis)) is not None and value <= 1024:
+        """What the source fixes: a number that blocks are counted by, or a tile with a place for each thread."""
+        if (value := self._factor(axis)) is not None and value <= _MOST_THREADS:
             return value
-        if self._reads("blockDim", axis):
-            return None
         return self._tile(axis)
 
     def _tile(self, axis: str) -> int | None:
