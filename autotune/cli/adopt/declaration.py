@@ -257,6 +257,10 @@ class Declaration:
             else f"type: {array.type}"
         )
         shape = f"shape: [{', '.join(self.shape(array))}]"
+        if array.is_accessor and len(array.shape) == 1:
+            # As an int is one: 32 bits without a sign may wrap around, which keeps a compiler from going on from one
+            # address to the next.
+            shape += ", index_bits: 64"
         access = "" if array.is_accessor else ", access: pointer"
         told = f"  # stays a pointer: {array.pointer.reason}" if array.pointer.reason else ""
         if told and array.is_opaque:
