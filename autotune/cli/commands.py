@@ -86,6 +86,33 @@ def new_command(
     print_made(folder, made, out)
 
 
+def adopt_command(
+    source: Annotated[Path, typer.Argument(metavar="FILE.cu", help="The file that has the kernel.")],
+    out_: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="The folder to make; default ./KERNEL.", show_default=False
+        ),
+    ] = None,
+    kernel: Annotated[
+        str, typer.Option("--kernel", metavar="NAME", help="Which kernel, where the file has several.")
+    ] = "",
+    include: Annotated[
+        list[Path] | None,
+        typer.Option("--include", "-I", metavar="DIR", help="Where its headers lie; again for more."),
+    ] = None,
+    define: Annotated[
+        list[str] | None,
+        typer.Option("--define", "-D", metavar="NAME[=VALUE]", help="A macro; again for more."),
+    ] = None,
+) -> None:
+    """Make a family of a kernel as it stands. Pointers become accessors, and both are run and compared."""
+    from autotune.cli.adopt import adopt
+
+    options = [*(f"-I{folder}" for folder in include or ()), *(f"-D{macro}" for macro in define or ())]
+    adopt(source, out_, kernel, options, out)
+
+
 def lint_command(
     folder: Annotated[
         str, typer.Argument(metavar="FOLDER", help="A folder with a family.yaml, or a family's name.")
@@ -259,6 +286,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = {  # in the order in which --help 
     "list": list_command,
     "show": show_command,
     "new": new_command,
+    "adopt": adopt_command,
     "lint": lint_command,
     "sweep": sweep_command,
     "report": report_command,

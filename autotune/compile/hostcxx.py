@@ -64,9 +64,11 @@ _NAMES = ("c++", "g++", "clang++")
 
 @dataclass(frozen=True)
 class HostCxx:
-    """``command`` is the compiler's command line; see ``find_compiler``."""
+    """``command`` is the compiler's command line; see ``find_compiler``. ``last`` are options behind all others: a
+    build in which every access of memory calls a function, for one."""
 
     command: tuple[str, ...]
+    last: tuple[str, ...] = ()
     suffix: ClassVar = ".so"
 
     @property
@@ -77,7 +79,7 @@ class HostCxx:
 
     @property
     def _flags(self) -> tuple[str, ...]:
-        return (*_COMMON, *_KERNELS, *_native(), *_driver_flags(self.command))
+        return (*_COMMON, *_KERNELS, *_native(), *_driver_flags(self.command), *self.last)
 
     def build(self, batch: Batch) -> Built:
         """Of the batch's options only ``-D…`` count; the others are a CUDA compiler's. Raises BuildError with

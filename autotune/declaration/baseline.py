@@ -21,6 +21,7 @@ def baseline_content(content: Mapping[str, Any]) -> dict[str, Any]:
     configuration of a source that is compiled as it stands."""
     told = dict(content["baseline"])
     symbols: Mapping[str, str] = told.pop("symbols", {})
+    begins: Mapping[str, str] = told.pop("begins_as", {})
     data = {}
     for name, value in content["data"].items():
         if value["role"] == "view":
@@ -28,6 +29,8 @@ def baseline_content(content: Mapping[str, Any]) -> dict[str, Any]:
         kept = {key: each for key, each in value.items() if key not in _OF_ACCESSORS}
         if "zero" in kept:
             kept["zero"] = "1"  # its condition may read what the baseline does not choose
+        if name in begins:
+            kept["begins_as"] = begins[name]
         data[name] = {**kept, "access": "symbol", "symbol": symbols[name]} if name in symbols else kept
     shared = ("extents", "scalars", "options")
     return {

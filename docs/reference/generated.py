@@ -102,7 +102,7 @@ def kind_of(node: Mapping[str, Any]) -> str:
 
 def headers() -> str:
     """Each header with the comment at its head."""
-    files = sorted(INCLUDE.glob("*.*")) + sorted((INCLUDE / "cpu").glob("*.*"))
+    files = [path for folder in ("", "cpu", "trace") for path in sorted((INCLUDE / folder).glob("*.*"))]
     return "\n\n".join(
         f"## {path.relative_to(INCLUDE.parent).as_posix()}\n\n{head_comment(path)}" for path in files
     )

@@ -1,0 +1,271 @@
+"""Proof, not hope: the kernel as it was and the rewritten one, run on the cpu device with the same random inputs.
+
+Both are built so that every access of memory calls a function (the compiler's own instrumentation, made for finding
+races), which writes down which byte of which array it is. With control's layouts both have to touch the same bytes
+in the same order and leave the same bytes behind.
+"""
+
+import hashlib
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.cli.adopt.declaration import Declaration, bytes_of
+from autotune.compile import (
+    Batch,
+    BuildError,
+    Cache,
+    HostCxx,
+    RuntimeCxx,
+    Variant,
+    VariantSource,
+    batch,
+    compile_one,
+    default_root,
+    find_compiler,
+    scalar_bytes,
+)
+from autotune.declaration import Family, Inputs, bind
+from autotune.errors import AutotuneError, CompilerError
+from autotune.files import include_dir
+from autotune.processes import death, program
+
+_TRACED = ("-O0", "-fsanitize=thread", "-nodefaultlibs", "-w")
+_SECONDS = 120
+_TRACE = "autotune/trace/hooks.cpp"
+
+
+@dataclass
+class Outcome:
+    """What the runs said. ``is_proved``, or ``why`` not; ``left`` are arrays whose indices left an inner extent,
+    ``beyond`` the bytes that were touched outside of an array, ``written`` the least part of an array that was written
+    in any run."""
+
+    is_proved: bool
+    why: str = ""
+    runs: int = 0
+    accesses: int = 0
+    turned: int = 0
+    unseen: bool = False
+    left: set[str] = field(default_factory=set)
+    beyond: dict[str, tuple[int, int]] = field(default_factory=dict)
+    written: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class Proof:
+    """``original`` is the text that the family's source was made from, cut alike and not rewritten."""
+
+    declaration: Declaration
+    family: Family
+    original: str
+    folder: Path
+
+    def run(self, sizes: Sequence[Mapping[str, int]]) -> Outcome:
+        """A run for each of ``sizes``, each with a seed of its own."""
+        try:
+            images = self._images()
+        except (BuildError, CompilerError) as problem:
+            return Outcome(False, f"the cpu device cannot take it: {_first(str(problem))}")
+        outcome = Outcome(True)
+        for seed, given in enumerate(sizes, 1):
+            try:
+                inputs = self._inputs(given, seed)
+            except AutotuneError as problem:
+                return replace(outcome, is_proved=False, why=f"no inputs of sizes {dict(given)}: {problem}")
+            answer = self._one(images, inputs, seed)
+            _take(outcome, answer)
+            if not outcome.is_proved:
+                told = ", ".join(f"{name}={value}" for name, value in given.items())
+                outcome.why += f" (sizes {told}, seed {seed})"
+                break
+        return outcome
+
+    # -- what is built ----------------------------------------------------------------------------------
+
+    @cached_property
+    def _variant(self) -> Variant:
+        family = self.family
+        return Variant.of(family, family.space.control, family.chosen_options({}))
+
+    @property
+    def _kernel(self) -> str:
+        return self.declaration.function.name
+
+    def _images(self) -> dict[str, Any]:
+        command = find_compiler()
+        if "ziglang" in command or Path(command[0]).stem == "zig":
+            raise CompilerError("zig has functions of its own for what is traced: name g++ or clang++ in CXX")
+        toolchain = HostCxx(command, _TRACED)
+        original, rewritten = self.folder / "original.cu", self.folder / "rewritten.cu"
+        original.write_text(self.original, encoding="utf-8", errors="surrogateescape")
+        rewritten.write_text(
+            f'#include "autotune/trace/checked.cuh"\n#include "{self.family.source.resolve()}"\n',
+            encoding="utf-8",
+        )
+        values = ", ".join(self.declaration.template)
+        instance = f"{self._kernel}<{values}>" if values else self._kernel
+        plain = VariantSource(
+            "original", "Original", "", (self._kernel,), "", ((self._kernel, instance),), True
+        )
+        plain = replace(plain, symbols=tuple(symbol.name for symbol in self.declaration.symbols))
+        whole = batch(self.family, (self._variant,))
+        source = self._variant.source
+        checked = replace(source, struct=self._checked(source.struct), kernels=(self._kernel,))
+        images: dict[str, Any] = {}
+        for name, unit in (
+            ("original", Batch(original, (include_dir(), self.family.folder), (plain,), whole.options)),
+            ("rewritten", replace(whole, source=rewritten, variants=(checked,))),
+        ):
+            try:
+                built = toolchain.build(unit)
+            except BuildError as problem:
+                raise BuildError(f"{_which(name)} does not compile there: {_first(str(problem))}") from None
+            image = self.folder / f"{name}.so"
+            image.write_bytes(built.image)
+            symbol = built.symbols[unit.variants[0].key][self._kernel]
+            images[name] = {"image": str(image), "symbol": symbol, "kernel": self._kernel}
+        hooks = include_dir() / _TRACE
+        unit = Batch(
+            hooks, (include_dir(),), (VariantSource(hooks.read_text(encoding="utf-8"), "trace", "", ()),)
+        )
+        unit = replace(unit, variants=(replace(unit.variants[0], key=_digest(hooks)),))
+        compiled = compile_one(
+            unit, RuntimeCxx(command), Cache(default_root()), "the trace does not compile: "
+        )
+        images["trace"] = str(compiled.image)
+        return images
+
+    def _checked(self, struct: str) -> str:
+        """The policy struct with accessors that tell when an index leaves its extent."""
+        for number, array in enumerate(self.declaration.arrays.all.values()):
+            if array.is_accessor:
+                cpp = self._variant.layouts[self.declaration.declared(array)].cpp
+                name = self.declaration.declared(array)
+                struct = struct.replace(
+                    f"using {name} = {cpp};", f"using {name} = autotune::Checked<{cpp}, {number}>;"
+                )
+        return struct
+
+    # -- one run ----------------------------------------------------------------------------------------
+
+    def _inputs(self, sizes: Mapping[str, int], seed: int) -> Inputs:
+        assert self.family.module is not None, "adopt writes a family.py"
+        made = self.family.module.inputs({**sizes, "seed": seed}, Path())
+        scalars = {name: sizes[name] for name in self.family.scalars if name in sizes}
+        return bind(self.family, made, {}, scalars)
+
+    def _one(self, images: Mapping[str, Any], inputs: Inputs, seed: int) -> dict[str, Any]:
+        declaration, names = self.declaration, inputs.names(self.family.space.control)
+        generator = np.random.default_rng(seed)
+        contents: dict[str, NDArray[np.uint8]] = {}
+        rests: dict[str, str] = {}
+        for array in declaration.arrays.all.values():
+            data = self.family.data[declaration.declared(array)]
+            layout = self._variant.layouts[data.name]
+            shape = data.shape_for(inputs.sizes)
+            given = inputs.arrays.get(array.name)
+            if given is None:
+                room = layout.room(shape).nbytes
+                content = np.zeros(room, np.uint8) if array.name in declaration.cleared else (
+                    generator.integers(0, 64, room).astype(np.uint8))  # fmt: skip
+            else:
+                content = flat(given)
+            contents[array.name] = content
+            rests[array.name] = layout.room(shape).argument(0)[8:].hex() if array.is_accessor else ""
+        geometry = self._variant.geometry(self.family.kernels[self._kernel], names)
+        symbols = {symbol.name: f"symbol {symbol.name}" for symbol in declaration.symbols}
+        request = {
+            **images,
+            "symbols": symbols,
+            "arrays": list(contents),
+            "record_bytes": {a.name: bytes_of(a) if a.record else 0 for a in declaration.arrays.all.values()},
+            "element_bytes": {a.name: bytes_of(a) for a in declaration.arrays.all.values()},
+            "arguments": [
+                self._argument(cursor.spelling, rests, names) for cursor in declaration.function.parameters
+            ],
+            "grid": geometry.grid,
+            "block": geometry.block,
+            "shared_bytes": geometry.shared_bytes,
+        }
+        with tempfile.TemporaryDirectory(prefix="autotune-") as folder:
+            Path(folder, "request.json").write_text(json.dumps(request), encoding="utf-8")
+            contents |= {key: flat(inputs.arrays[name]) for name, key in symbols.items()}
+            np.savez(Path(folder, "arrays.npz"), **contents)  # type: ignore[arg-type]
+            command = [sys.executable, "-m", "autotune.cli.adopt.trial", folder]
+            try:
+                done = program(command, seconds=_SECONDS)
+            except subprocess.TimeoutExpired:
+                return {"status": "crashed", "why": f"it did not end within {_SECONDS} s"}
+            answer = Path(folder, "answer.json")
+            if not answer.is_file():
+                said = death(done.returncode) if done.returncode < 0 else _last(done.stderr)
+                return {"status": "crashed", "why": f"the run died: {said}"}
+            found: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+            return found
+
+    def _argument(self, name: str, rests: Mapping[str, str], names: Mapping[str, Any]) -> dict[str, str]:
+        if name in rests:
+            return {"array": name, "original": "", "rewritten": rests[name]}
+        return {"bytes": scalar_bytes(self.family.number_type(name), names[name]).hex()}
+
+
+def flat(array: NDArray[Any]) -> NDArray[np.uint8]:
+    """The bytes."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _take(outcome: Outcome, answer: Mapping[str, Any]) -> None:
+    outcome.runs += 1
+    outcome.accesses += answer.get("events", 0)
+    outcome.turned += answer.get("turned", 0)
+    outcome.unseen |= answer.get("unseen", False)
+    outcome.left |= set(answer.get("left", {}))
+    for name, (first, last) in answer.get("beyond", {}).items():
+        before = outcome.beyond.get(name, (0, 0))
+        outcome.beyond[name] = (min(before[0], first), max(before[1], last))
+    for name, part in answer.get("written", {}).items():
+        outcome.written[name] = min(part, outcome.written.get(name, 1.0))
+    if answer["status"] != "same":
+        outcome.is_proved = False
+        told = {
+            "original": "the kernel as it was does not run: ",
+            "rewritten": "the rewritten kernel does not run: ",
+            "addresses": "other addresses: ",
+            "values": "other values: ",
+            "crashed": "",
+        }
+        outcome.why = told[answer["status"]] + answer["why"]
+    elif not answer["compared"]:
+        outcome.is_proved, outcome.why = (
+            False,
+            "the kernel touched none of its arrays, so nothing was compared",
+        )
+
+
+def _which(name: str) -> str:
+    return "the kernel as it was" if name == "original" else "the rewritten kernel"
+
+
+def _first(message: str) -> str:
+    """The first line of a compiler's message that tells what is wrong."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    return next((line for line in lines if "error" in line), lines[0] if lines else "no message")
+
+
+def _last(message: str) -> str:
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    return lines[-1] if lines else "no message"
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,499 @@
+"""autotune adopt: what a kernel's pointers become, what is left and why, and the proof that both do the same."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autotune.cli.adopt.accesses import Uses
+from autotune.cli.adopt.adoption import Adopter, Adoption, write
+from autotune.cli.adopt.arrays import Arrays
+from autotune.cli.adopt.function import Function
+from autotune.cli.adopt.launch import Geometry, Launch
+from autotune.cli.adopt.proof import Outcome
+from autotune.cli.adopt.rewriting import Text, index_texts
+from autotune.cli.adopt.source import Source, read_source
+from autotune.cli.commands import main
+from autotune.cli.lint import lint
+from autotune.compile import Cache, default_root
+from autotune.declaration import bind, load_family
+from autotune.device import open_backend, run_once
+from autotune.errors import FamilyError, UnknownName, UsageError
+
+HEAD = "__global__ void k"
+I = "int i = blockIdx.x * blockDim.x + threadIdx.x; if (i >= n) return;"  # noqa: E741
+
+
+def source(tmp_path: Path, text: str) -> Source:
+    (tmp_path / "k.cu").write_text(text, encoding="utf-8")
+    return read_source(tmp_path / "k.cu")
+
+
+def adopted(tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch, name: str = "") -> Adoption:
+    """Without the runs."""
+    monkeypatch.setattr("autotune.cli.adopt.adoption.Proof.run", lambda *_: Outcome(True))
+    found = source(tmp_path, text)
+    return Adopter(found.having(name), found.kernel(name).spelling, "mine").adopt()
+
+
+def kernel_text(adoption: Adoption) -> str:
+    return adoption.files["mine.cu"]
+
+
+# -- what is rewritten ------------------------------------------------------------------------------------
+
+REWRITTEN = {
+    "a line": ("(const float* x, float* y, int n)", "y[i] = 2 * x[i];", ["y.store(2 * x.load(i), i);"]),
+    "rows": (
+        "(const float* x, float* y, int n, int m)",
+        "for (int j = 0; j < m; ++j) y[i * m + j] = x[j * n + i];",
+        ["y.store(x.load(j, i), i, j);"],
+    ),
+    "three extents": (
+        "(const float* x, float* y, int n, int m, int l)",
+        "for (int j = 0; j < m; ++j) for (int k = 0; k < l; ++k) y[(i * m + j) * l + k] = x[i * m * l + j * l + k];",
+        ["y.store(x.load(i, j, k), i, j, k);"],
+    ),
+    "an index by name": (
+        "(const float* x, float* y, int n, int m)",
+        "int at = i * m + 3; y[i] = x[at] + x[at - 1];",
+        ["int at = i * m + 3;", "y.store(x.load(i, 3) + x.load(i, 3 - 1), i);"],
+    ),
+    "through another": (
+        "(const float* x, const int* index, float* y, int n)",
+        "y[i] = x[index[i]]; int j = index[i]; y[i] += x[j];",
+        ["y.store(x.load(index.load(i)), i);", "autotune::element(y, i) += x.load(j);"],
+    ),
+    "a scatter": (
+        "(const float* x, const int* index, float* y, int n)",
+        "y[index[i]] = x[i];",
+        ["autotune::element(y, index.load(i)) = x.load(i);"],
+    ),
+    "records": (
+        "(const P* p, P* q, int n)",
+        "q[i].v = p[i].v * 2; P one = p[i]; q[i] = one; q[i].at[1] = (p + i)->at[0];",
+        ["autotune::field<&P::v>(q, i) = p.load(i).v * 2;", "P one = p.load(i); q.store(one, i);",
+         "autotune::field<&P::at>(q, i)[1] = p.load(i).at[0];"],
+    ),
+    "vectors": ("(const float4* p, float* y, int n)", "y[i] = p[i].x + p[i].w;", ["p.load(i).x + p.load(i).w"]),
+    "atomics": (
+        "(const int* x, int* y, int* z, int n)",
+        "atomicAdd(&y[x[i]], 1); int old = atomicAdd(z + i, 2); atomicMax(&z[0], old); ++z[i];",
+        ["y.add(1, x.load(i));", "int old = atomicAdd(&autotune::element(z, i), 2);",
+         "atomicMax(&autotune::element(z, 0), old);", "++autotune::element(z, i);"],
+    ),
+    "the read only cache": (
+        "(const float* __restrict__ x, float* y, int n)", "y[i] = __ldg(&x[i]) + __ldg(x + i);",
+        ["y.store(x.load(i) + x.load(i), i);"],
+    ),
+    "a row's begin": (
+        "(const float* x, float* y, int n, int m)",
+        "const float* row = x + i * m; y[i] = row[2] + *row;",
+        ["/* const float* row = x + i * m; */ y.store(x.load(i, 2) + x.load(i, 0), i);"],
+    ),
+    "macros": (
+        "(const float* x, float* y, int n, int m)",
+        "y[i] = x[AT(i, 2)] + LOAD(x + 1) + CELL(i, 1) + TWICE(x[i * m]);",
+        ["x.load(i, 2) + x.load(0, 1) + x.load(i, 1) + TWICE(x.load(i, 0))"],
+    ),
+}  # fmt: skip
+BEFORE = """
+struct P { float v; float at[2]; int k; };
+#define AT(i, j) ((i) * m + (j))
+#define CELL(i, j) x[(i) * m + (j)]
+#define LOAD(p) __ldg(p)
+#define TWICE(a) ((a) + (a))
+"""
+
+
+@pytest.mark.parametrize("what", REWRITTEN)
+def test_a_pointer_becomes_an_accessor(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parameters, body, wanted = REWRITTEN[what]
+    adoption = adopted(tmp_path, f"{BEFORE}{HEAD}{parameters} {{ {I} {body} }}", monkeypatch)
+    text = kernel_text(adoption)
+    for line in wanted:
+        assert line in text
+    assert [array.name for array in adoption.arrays if not array.is_accessor] == []
+    for array in adoption.arrays:
+        assert f"typename Policy::{adoption.declaration.declared(array)} {array.name}" in text
+
+
+LEFT = {
+    "moved": ("x += 2; y[i] = *x;", "x is moved (+=), so where it points to is not known here"),
+    "another type": ("y[i] = ((const float2*)x)[i].x;", "x is read as another type (const float2 *)"),
+    "an alias that changes": ("const float* p = x; ++p; y[i] = *p;", "x becomes p, which changes in line 9"),
+    "compared": ("if (x) y[i] = x[i];", "x is compared or tested as a pointer"),
+    "passed as a place": ("y[i] = outside(x + i);", "a place in x is passed to outside"),
+    "passed to others": ("y[i] = outside(x);", "x is passed to outside"),
+    "called with a tile": ("__shared__ float t[4]; y[i] = inside(x, i) + inside(t, 0);",
+                           "it is passed to inside, which is called with other pointers, too"),
+    "half a macro": ("y[i] = SUM(i);", "x is one part of what the macro SUM stands for"),
+    "an address kept": ("const float* p = &x[i]; y[i] = p[0];", "the address of an element of x is kept"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", LEFT)
+def test_what_cannot_be_followed_stays_a_pointer_and_says_why(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body, why = LEFT[what]
+    before = f"{BEFORE}#define SUM(i) (x[i] + 1)\n__device__ float outside(const float* a);\n"
+    before += "__device__ float inside(const float* a, int i) { return a[i]; }"
+    adoption = adopted(
+        tmp_path, f"{before}{HEAD}(const float* x, float* y, int n) {{ {I} {body} }}", monkeypatch
+    )
+    x, y = adoption.arrays
+    assert (x.pointer.reason, x.pointer.line) == (why, 9)
+    assert y.is_accessor
+    text = kernel_text(adoption)
+    assert f"{HEAD}(const float* x, typename Policy::y y, int n)" in text
+    assert (
+        f"x: {{role: input, type: float32, shape: [x_size], access: pointer}}  # stays a pointer: {why}"
+        in (adoption.files["family.yaml"])
+    )
+
+
+def test_a_function_that_gets_accessors_becomes_a_template(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"""struct P {{ float x, y; }};
+__device__ float apart(const P* p, int i, int j);
+static __device__ void put(float* out, int i, float v) {{ out[i] += v; }}
+{HEAD}(const P* p, float* y, int n) {{ {I} put(y, i, apart(p, i, 0)); }}
+__device__ float apart(const P* p, int i, int j) {{ return p[i].x - (p + j)->x; }}
+"""
+    made = kernel_text(adopted(tmp_path, text, monkeypatch))
+    assert "template <class Accessor0>\n__device__ float apart(Accessor0 p, int i, int j);" in made
+    assert "out, int i, float v) { autotune::element(out, i) += v; }" in made
+    assert "{ return p.load(i).x - p.load(j).x; }" in made
+
+
+def test_all_other_text_stays_byte_for_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"""// A kernel.\t\n#include <stdio.h>
+#define SCALE 2  /* odd   spacing */
+
+/* what it does */
+{HEAD}(const float  *x , float* y,
+  int n)   // sizes
+{{
+\t{I}
+  /* here */ y[ i ]  =  SCALE*x[i];   // done é
+#ifdef NOTHING
+  y[0] = 1;
+#endif
+}}
+
+// the host's
+int main() {{ k<<<1, 2>>>(0, 0, 0); printf("%d", 1); return 0; }}
+"""
+    made = kernel_text(adopted(tmp_path, text, monkeypatch))
+    wanted = text.replace("#include <stdio.h>\n", "").split("\n// the host's")[0]
+    wanted = wanted.replace(HEAD, f"template <class Policy>\n{HEAD}")
+    wanted = wanted.replace("const float  *x", "typename Policy::x x").replace(
+        "float* y", "typename Policy::y y"
+    )
+    wanted = wanted.replace("y[ i ]  =  SCALE*x[i]", "y.store(SCALE*x.load(i), i)")
+    assert wanted.strip() in made
+    assert "main" not in made
+    assert (tmp_path / "k.cu").read_text() == text
+
+
+# -- what is declared -------------------------------------------------------------------------------------
+
+
+def test_the_declaration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"""struct P {{ double x; int k; }};
+{HEAD}(const P* p, const float* __restrict__ a, const int* link, float* y, float* sum, float alpha, int n, int m) {{
+  {I}
+  float s = 0;
+  for (int j = 0; j < m; ++j) s += a[i * m + j] * p[link[i]].x * alpha;
+  y[i] = s;
+  sum[i] += s;
+}}
+"""
+    adoption = adopted(tmp_path, text, monkeypatch)
+    folder = tmp_path / "mine"
+    write(folder, adoption.files)
+    family = load_family(folder)
+    shapes = {name: data.shape for name, data in family.data.items()}
+    assert shapes == {
+        "p": ("p_size",),
+        "a": ("n", "m"),
+        "link": ("n",),
+        "y": ("n",),
+        "sum": ("n",),
+        "sum_after": ("n",),
+    }
+    assert family.data["link"].fields[0].link == "p_size"
+    assert family.data["p"].dtype.itemsize == 16  # what the compiler leaves free is filled
+    assert family.kernels["k"].arguments == ("p", "a", "link", "y", "sum_after", "alpha", "n", "m")
+    assert {p.name: p.default for p in family.space.policies}["restrict_memory"] == "readonly"
+    assert {p.layout for p in family.space.policies} >= {"records", "axes", "memory", "padding"}
+    assert not [finding for finding in lint(str(folder)) if finding.is_error]
+
+
+def geometry(tmp_path: Path, parameters: str, body: str, name: str = "k") -> Geometry:
+    found = source(tmp_path, f"{HEAD}{parameters} {{ {body} }}")
+    return Launch(Arrays(Uses(Function(found, found.kernel(name))))).geometry
+
+
+IN_LINE = "blockIdx.x * blockDim.x + threadIdx.x"
+TILE = "__shared__ float t[8][8]; int a = threadIdx.x, b = threadIdx.y; t[b][a] = 1;"
+GUESSED = {
+    "a line": ("n", f"{I} y[i] = 0;", ["ceil_div(n, block_size)"], ["block_size"]),
+    "a number": ("n", "int i = blockIdx.x * 64 + threadIdx.x; if (i < n) y[i] = 0;", ["ceil_div(n, 64)"], ["64"]),
+    "one block": ("n", "for (int i = threadIdx.x; i < n; i += blockDim.x) y[i] = 0;", ["1"], ["block_size"]),
+    "a plane": (
+        "h, int w",
+        f"int c = {IN_LINE}, r = blockIdx.y * blockDim.y + threadIdx.y; if (r < h && c < w) y[r * w + c] = 0;",
+        ["ceil_div(w, block_x)", "ceil_div(h, block_y)"], ["block_x", "block_y"],
+    ),
+    "no variable": ("n", f"if ({IN_LINE} >= n) return; y[{IN_LINE}] = 0;", ["ceil_div(n, block_size)"], ["block_size"]),
+    "a block a row": ("n", "y[blockIdx.x * n + threadIdx.x] = 0;", ["y_size"], ["block_size"]),
+    "no bound": (
+        "n", f"for (int j = 0; j < 3; ++j) y[j * n + {IN_LINE}] = 0;", ["ceil_div(n, block_size)"], ["block_size"],
+    ),
+    "several a row": (
+        "n", "int i = (blockIdx.x * 64 + threadIdx.x) / 32; if (i < n) y[i] = 0;", ["ceil_div(n * 32, 64)"], ["64"],
+    ),
+    "a tile": (
+        "w", f"{TILE} y[(blockIdx.y * 8 + b) * w + blockIdx.x * 8 + a] = t[a][b];",
+        ["ceil_div(w, 8)", "ceil_div(y_size, 8)"], ["8", "8"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", GUESSED)
+def test_the_launch_is_guessed(what: str, tmp_path: Path) -> None:
+    sizes, body, grid, block = GUESSED[what]
+    found = geometry(tmp_path, f"(float* y, int {sizes})", body)
+    assert (found.grid, found.block) == (grid, block)
+
+
+# -- index arithmetic -------------------------------------------------------------------------------------
+
+NAMES = {"i": 5, "j": 3, "k": 2, "n": 11, "m": 7}
+
+
+def products(depth: int) -> st.SearchStrategy[str]:
+    leaf = st.one_of(st.sampled_from(sorted(NAMES)), st.integers(0, 9).map(str))
+    if depth == 0:
+        return leaf
+    inner = products(depth - 1)
+    return st.one_of(
+        leaf,
+        st.tuples(inner, st.sampled_from("+-*"), inner).map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
+        st.tuples(inner, inner).map(
+            lambda t: f"{t[0]} * {t[1]}" if "+" not in t[0] + t[1] else f"({t[0]}) * ({t[1]})"
+        ),
+        inner.map(lambda t: f"-{t}" if t[0] != "-" else t),
+    )
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.lists(products(3), min_size=12, max_size=12))
+def test_an_address_is_the_same_whatever_its_expression(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str]
+) -> None:
+    """Two accesses of an array share its strides; i, j and k vary, n and m are the kernel's."""
+    parameters = ", ".join(f"const float* x{number}" for number in range(0, len(texts), 2))
+    uses = " ".join(f"s += x{number // 2 * 2}[{text}];" for number, text in enumerate(texts))
+    loops = " ".join(f"for (int {name} = 0; {name} < 9; ++{name})" for name in "ijk")
+    body = f"float s = 0; {loops} {{ {uses} }} y[0] = s;"
+    kernel = f"{HEAD}({parameters}, float* y, int n, int m) {{ {body} }}"
+    found = source(tmp_path_factory.mktemp("x"), kernel)
+    arrays = Arrays(Uses(Function(found, found.kernel())))
+    text = Text(found)
+    for number, array in enumerate(list(arrays.all.values())[:-1]):
+        steps = [1]
+        for stride in array.by:
+            steps.append(steps[-1] * value(text.expression(stride)))
+        for expression, access in zip(texts[2 * number :], array.pointer.accesses, strict=False):
+            indices = index_texts(text, array, access)
+            assert sum(value(i) * s for i, s in zip(indices, reversed(steps), strict=True)) == value(
+                expression
+            )
+
+
+def value(text: str) -> int:
+    """Of C++ arithmetic that is Python's, too."""
+    assert re.fullmatch(r"[\w\s()+*-]+", text)
+    return int(eval(text, {}, dict(NAMES)))
+
+
+# -- the proof --------------------------------------------------------------------------------------------
+
+WHOLE = """
+struct P { float x, y; };
+__device__ float half_of(const float* a, int i) { return a[i] * 0.5f; }
+__global__ void sums(const P* p, const float* w, const int* link, float* out, float* total, int n, int m) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  float s = half_of(w, i);
+  for (int j = 0; j < m; ++j) s += out[i * m + j] * p[link[i]].y;
+  out[i * m] += s;
+  atomicAdd(&total[0], s);
+}
+"""
+
+
+def test_both_are_run_and_touch_the_same_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "sums.cu").write_text(WHOLE)
+    assert main(["adopt", str(tmp_path / "sums.cu"), "-o", str(tmp_path / "sums")]) == 0
+    told = capsys.readouterr().out
+    assert "proved: 3 runs with random inputs on the cpu device" in told
+    assert "out: accessor, read and written, float32 [n, m], 2 accesses" in told
+    assert {path.name for path in (tmp_path / "sums").iterdir()} == {
+        "family.yaml", "family.py", "sums.cu", "before.cu", "default.cuh", "workloads", "adopted.txt"
+    }  # fmt: skip
+    assert not [finding for finding in lint(str(tmp_path / "sums")) if finding.is_error]
+
+
+def test_the_kernel_as_it_was_is_the_baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"""__constant__ float factors[3];
+template <int PLACE> {HEAD}(const float* x, float* y, int n) {{ {I} y[i] = x[i] * factors[PLACE]; }}
+void launch() {{ k<2><<<1, 2>>>(0, 0, 0); }}
+"""
+    adoption = adopted(tmp_path, text, monkeypatch)
+    write(tmp_path / "mine", adoption.files)
+    family = load_family(tmp_path / "mine")
+    assert family.baseline is not None
+    assert family.symbols == {"factors": "factors"}
+    assert family.kernels["k"].template == ("Policy", 2)
+    assert "template <class Policy, int PLACE> __global__ void k(typename Policy::x x," in kernel_text(
+        adoption
+    )
+    inputs = bind(family, family.module.inputs({"n": 37, "seed": 3}, tmp_path), {}, {})  # type: ignore[union-attr]
+    wanted = inputs.arrays["x"] * inputs.arrays["factors"][2]
+    with open_backend("cpu") as backend:
+        for one in (family, family.baseline):
+            found = run_once(one, one.space.control, inputs, backend, Cache(default_root()))["y"]
+            np.testing.assert_array_equal(found, wanted)
+
+
+FIELDS = f"""struct P {{ float x, y, z; int hits; }};
+{HEAD}(P* p, float step, int n) {{ {I}
+  p[i].x += step * p[i].y;
+  p[i].z = p[i].x;
+  ++p[i].hits;
+  P one = p[i];
+  one.y = -one.y;
+  if (i % 2) p[i].y = one.y;
+}}
+"""
+
+
+def test_other_layouts_give_what_control_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fields are written where the layout has them."""
+    adoption = adopted(tmp_path, FIELDS, monkeypatch)
+    folder = tmp_path / "mine"
+    write(folder, adoption.files)
+    family = load_family(folder)
+    assert family.module is not None
+    inputs = bind(family, family.module.inputs({"n": 37, "seed": 3}, tmp_path), {}, {})
+    before = inputs.arrays["p"]
+    wanted = before.copy()
+    wanted["x"] = before["x"] + np.float32(1.5) * before["y"]
+    wanted["z"] = wanted["x"]
+    wanted["hits"] += 1
+    wanted["y"][1::2] *= -1
+    assert family.baseline is not None
+    ways = [(family, f"p_records={records}") for records in ("aos", "soa", "aosoa32")]
+    with open_backend("cpu") as backend:
+        for one, way in (*ways, (family.baseline, "control")):
+            configuration = one.space.configuration(way)
+            found = run_once(one, configuration, inputs, backend, Cache(default_root()))["p_after"]
+            for name in before.dtype.names:
+                np.testing.assert_allclose(found[name], wanted[name], rtol=1e-6)
+
+
+@pytest.mark.nvrtc
+def test_what_is_made_compiles_for_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    adoption = adopted(tmp_path, FIELDS, monkeypatch)
+    write(tmp_path / "mine", adoption.files)
+    out = tmp_path / "out"
+    words = ["--static", "--arch", "sm_90", "--set", "block_size=256", "--out", str(out)]
+    assert main(["sweep", str(tmp_path / "mine"), *words]) == 0
+    assert len((out / "static.csv").read_text().splitlines()) > 3
+
+
+def test_a_rewriting_that_is_wrong_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The proof is no formality: an index that is off by one is other addresses."""
+    whole = Adopter._files
+
+    def wrong(self: Adopter, *given: object) -> tuple[dict[str, str], str]:
+        files, original = whole(self, *given)  # type: ignore[arg-type]
+        files["mine.cu"] = files["mine.cu"].replace("x.load(i)", "x.load(i > 0 ? i - 1 : 0)")
+        return files, original
+
+    monkeypatch.setattr(Adopter, "_files", wrong)
+    found = source(tmp_path, f"{HEAD}(const float* x, float* y, int n) {{ {I} y[i] = x[i]; }}")
+    outcome = Adopter(found, "k", "mine").adopt().outcome
+    assert not outcome.is_proved
+    assert (
+        "other addresses: access 2: reads 4 bytes at byte 4 of x in the kernel as it was, reads 4 bytes at byte 0"
+        in (outcome.why)
+    )
+
+
+def test_where_the_cpu_device_cannot_take_it_that_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = 'asm volatile("membar.gl;" : : "l"(x)); unknown y[i] = x[i];'.replace("unknown ", "")
+    (tmp_path / "k.cu").write_text(f"{HEAD}(const float* x, float* y, int n) {{ {I} {body} }}")
+    assert main(["adopt", str(tmp_path / "k.cu"), "-o", str(tmp_path / "mine")]) == 0
+    told = capsys.readouterr().out
+    assert "unproved: the cpu device cannot take it: the kernel as it was does not compile there" in told
+    assert "unproved" in (tmp_path / "mine" / "adopted.txt").read_text()
+
+
+def test_a_compiler_that_cannot_trace_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autotune.cli.adopt.proof.find_compiler", lambda: ("python", "-m", "ziglang", "c++"))
+    found = source(tmp_path, f"{HEAD}(const float* x, float* y, int n) {{ {I} y[i] = x[i]; }}")
+    outcome = Adopter(found, "k", "mine").adopt().outcome
+    assert not outcome.is_proved
+    assert "name g++ or clang++ in CXX" in outcome.why
+
+
+# -- what is refused --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("void host() {}", "no __global__ function is defined here"),
+        (f"{HEAD}(int n) {{}}", "kernel k takes no pointer (int n)"),
+        (f"{HEAD}(unknown* x) {{ x[0] = 1; }}", "unknown type name 'unknown'"),
+        (f"template <class T> {HEAD}(T* x) {{ x[0] = 1; }}", "kernel k is a template over the type T"),
+        (
+            f"struct S {{ int a; }}; {HEAD}(float* x, S s) {{ x[0] = s.a; }}",
+            "k takes S s, and a family's kernel takes",
+        ),
+    ],
+)
+def test_what_no_family_can_hold_is_refused(
+    text: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(FamilyError, match=re.escape(told)):
+        adopted(tmp_path, text, monkeypatch)
+
+
+def test_the_kernel_has_to_be_named_where_there_are_several(tmp_path: Path) -> None:
+    found = source(tmp_path, "__global__ void a(float* x) {} __global__ void b(float* x) {}")
+    with pytest.raises(UsageError, match=r"has 2 kernels: add --kernel a\|b"):
+        found.kernel()
+    with pytest.raises(UnknownName, match="unknown kernel 'c'"):
+        found.kernel("c")
+
+
+def test_nothing_is_overwritten_and_a_file_has_to_be_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "k.cu").write_text(f"{HEAD}(float* x) {{}}")
+    assert main(["adopt", str(tmp_path / "k.cu"), "-o", str(tmp_path)]) == 2
+    assert "is there already, and nothing is overwritten" in capsys.readouterr().err
+    assert main(["adopt", str(tmp_path / "none.cu")]) == 2
+    assert "none.cu is not there: name a CUDA source" in capsys.readouterr().err
