@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("autotune")
 
+_AT_A_TIME = 4  # variants of templates; fewer are sooner compiled than another process is started
+
 # Of a study, which choosing finalists anew does not change.
 _OF_THE_SEARCH = ("searched", "beside", "visited")
 
@@ -208,8 +210,11 @@ def _sanitizer(request: SweepRequest, device: str) -> str:
 def _compilers(request: SweepRequest, names: Sequence[str]) -> Iterator[Pool | None]:
     """Compiler processes that start while the devices are opened, where there seems to be a GPU. A search asks for too
     few at a time to need them."""
-    count = worthwhile(request.compiler_processes("cuda", len(names)), request.listed or 0)
-    if count <= 1 or not request.strategy.tries_all or names[0] == "cpu" or find_spec("pycuda") is None:
+    most = request.strategy.most_trials(request.listed)
+    variants = min(number for number in (most, request.listed, MOST_LISTED) if number is not None)
+    at_a_time = 1 if request.family.is_plain else _AT_A_TIME
+    count = worthwhile(request.compiler_processes("cuda", len(names)), variants, at_a_time)
+    if count <= 1 or not request.strategy.is_foreseen or names[0] == "cpu" or find_spec("pycuda") is None:
         yield None
         return
     workers = compilers(count)
