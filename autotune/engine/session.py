@@ -34,6 +34,7 @@ from autotune.engine.runner import launched, opened
 from autotune.errors import DeviceError, NothingMeasured, UnknownName
 from autotune.hardware import Device
 from autotune.measure import CPU, CUDA, Answer, Reference, answered
+from autotune.measure import Protocol as Sampling
 from autotune.record import OBJECTIVES, Study, Trial, reasons, states_text
 from autotune.search import Strategy
 
@@ -62,7 +63,8 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepRequest:
-    """A sweep as asked for. ``workloads`` are names or files; none stands for the family's own."""
+    """A sweep as asked for. ``workloads`` are names or files; none stands for the family's own. ``protocol`` stands in
+    for that of the device."""
 
     family: Family
     workloads: tuple[str, ...] = ()
@@ -77,6 +79,7 @@ class SweepRequest:
     processes: int = 0
     trial_seconds: float = TRIAL_SECONDS
     samples: int = 0
+    protocol: Sampling | None = None
     objective: str = "kernel"
     strategy: Strategy = field(default_factory=Strategy)
     sanitize: bool = False
@@ -287,7 +290,7 @@ class Session:
         from autotune.engine.sweep import Sweep
 
         request, kind = self.request, self.workers[0].device.kind
-        protocol = CPU if kind == "cpu" else CUDA
+        protocol = request.protocol or (CPU if kind == "cpu" else CUDA)
         return Sweep(
             workers=self.workers,
             family=request.family,
