@@ -130,11 +130,12 @@ def tune_kernel(
     place, compared = _device(device), verify is None and answer is not None
     roles = _roles(asked, _answers(answer), verify, place)
     kernel = asked.kernel(roles, {"relative": _RELATIVE, "absolute": atol} if compared else None)
-    if (
-        search["search"] == "exhaustive"
-        and ("trials" in search or "time" in search)
-        and _is_vast(kernel.family.space)
-    ):
+    if search["search"] == "exhaustive" and _is_vast(kernel.family.space):
+        if "trials" not in search and "time" not in search:
+            raise UsageError(
+                "the space is too large to try all of it: give strategy_options={'max_fevals': …} or a time_limit, "
+                "or take another strategy"
+            )
         search["search"] = "random"  # nothing tells it from a walk that ends long before the space does
     with ExitStack() as held:
         folder = (

@@ -211,6 +211,14 @@ def test_a_list_of_sources_is_host_code() -> None:
         tuned(["host.cu", "add.cu"], PARAMETERS)
 
 
+def test_a_space_that_cannot_be_listed_needs_a_limit() -> None:
+    vast = {**PARAMETERS, "other": list(range(2000)), "more": list(range(2000))}
+    with pytest.raises(UsageError, match="the space is too large to try all of it: give strategy_options"):
+        tuned(ADD, vast)
+    results, _ = tuned(ADD, vast, strategy_options={"max_fevals": 1})
+    assert len(results) >= 1
+
+
 def test_where_nothing_could_be_measured_it_says_why() -> None:
     with pytest.raises(NothingMeasured, match="1 compile_failed"):
         tuned(ADD, {"block_size_x": [32]})  # no factor
