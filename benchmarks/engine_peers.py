@@ -7,18 +7,26 @@ Each tuner runs in a process of its own, cold: no driver JIT cache, empty caches
 ``sweep_s`` is the tuning alone: of Kernel Tuner its import and tune_kernel, with every layout of the input and the
 expected output at hand; of ours the sweep, with both still to be made. ``--device cpu`` leaves Kernel Tuner out, and
 shows that the script works.
+
+    python benchmarks/engine_peers.py --family convolution_milo.json --draw 2000 --seconds 450 --gpus 0,1 --peers nvcuda
+
+With ``--draw`` the configurations are drawn from the whole space: so many, and no more than Kernel Tuner needs
+``--seconds`` for, by the pace of its first 20. The two then run at the same time, each on a GPU of its own; ours
+twice, as a race (``measure.Protocol``) and with as many samples of every configuration.
 """
 
 import argparse
 import csv
 import json
 import os
+import random
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +37,8 @@ from autotune.declaration import load_family
 from autotune.record import Store
 
 HERE = Path(__file__).resolve().parent
+_FIRST = 20  # configurations that tell Kernel Tuner's pace
+_RACE = 1.02
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,10 +52,12 @@ class Asked:
     device: str
     samples: int
     data: Path | None = None
+    drawn: Path | None = None
+    race: float = 0.0
 
     @property
     def common(self) -> list[str]:
-        command = ["--preset", self.preset]
+        command = ["--drawn", str(self.drawn)] if self.drawn else ["--preset", self.preset]
         for text in self.narrowed:
             command += ["--set", text]
         command += ["--workload", self.workload] if self.workload else []
@@ -102,12 +114,17 @@ def cold(folder: Path) -> dict[str, str]:
     }
 
 
-def call(command: Sequence[str], folder: Path) -> float:
+def call(command: Sequence[str], folder: Path, gpu: str = "") -> float:
     """Wall seconds of a command; its output is kept in the folder. Raises RuntimeError with the end of it."""
     began = time.perf_counter()
     with (folder / "output.txt").open("w") as output:
         status = subprocess.run(
-            command, cwd=folder, env=cold(folder), stdout=output, stderr=subprocess.STDOUT, check=False
+            command,
+            cwd=folder,
+            env=cold(folder) | ({"CUDA_VISIBLE_DEVICES": gpu} if gpu else {}),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            check=False,
         ).returncode
     wall_s = time.perf_counter() - began
     if status:
@@ -116,11 +133,11 @@ def call(command: Sequence[str], folder: Path) -> float:
     return wall_s
 
 
-def kernel_tuner(asked: Asked, backend: str, folder: Path) -> Run:
+def kernel_tuner(asked: Asked, backend: str, folder: Path, gpu: str = "") -> Run:
     """Kernel Tuner on one of its backends; its figure is the mean of its samples."""
     out = folder / "kernel-tuner.json"
     command = [sys.executable, str(HERE / "kernel_tuner_run.py"), backend, "--family", asked.family]
-    wall_s = call([*command, *asked.common, "--samples", str(asked.samples), "--out", str(out)], folder)
+    wall_s = call([*command, *asked.common, "--samples", str(asked.samples), "--out", str(out)], folder, gpu)
     result = json.loads(out.read_text())
     rows = [row for row in result["rows"] if row["times_ms"]]
     seconds = {
@@ -139,17 +156,20 @@ def kernel_tuner(asked: Asked, backend: str, folder: Path) -> Run:
     )
 
 
-def ours(asked: Asked, folder: Path) -> Run:
+def ours(asked: Asked, folder: Path, gpu: str = "") -> Run:
     """``autotune sweep``; its figure is the median, of the interleaved re-timing where there was one. A control that
     the sweep times beside a selection is no configuration that the peers were given, and is not among them."""
-    command = [sys.executable, "-m", "autotune", "sweep", asked.family, *asked.common]
+    program = [str(HERE / "drawn_sweep.py")] if asked.drawn else ["-m", "autotune", "sweep"]
+    command = [sys.executable, *program, asked.family, *asked.common]
+    command += ["--race", str(asked.race)] if asked.race else []
     command += ["--device", asked.device, "--out", str(folder / "out")]
-    wall_s = call([*command, *(["--samples", str(asked.samples)] if asked.samples else [])], folder)
+    wall_s = call([*command, *(["--samples", str(asked.samples)] if asked.samples else [])], folder, gpu)
     (study,) = Store(folder / "out").studies()
     seconds = study.about.phases_s
     measured = [(t.configuration.id, t.measurement) for t in study.selection if t.measurement]
     return Run(
-        f"autotune, {f'{asked.samples} samples' if asked.samples else 'full protocol'}",
+        f"autotune, {f'{asked.samples} samples' if asked.samples else 'full protocol'}"
+        + (f", race {asked.race:g}" if asked.race else ""),
         wall_s,
         seconds["total"],
         seconds.get("compile", seconds.get("wait", 0.0)),
@@ -192,6 +212,38 @@ def explain(peer: Run, run: Run) -> None:
             )
 
 
+def in_parallel(
+    asked: Asked, backend: str, root: Path, count: int, seconds: float, gpus: Sequence[str]
+) -> list[Run]:
+    """Kernel Tuner and ours at the same time on configurations that are drawn from the whole space."""
+    family = load_family(asked.family)
+    every = list(family.space.configurations())
+    random.Random(1).shuffle(every)
+
+    def on(number: int, name: str) -> tuple[Asked, Path]:
+        folder = root / name
+        folder.mkdir()
+        (folder / "drawn.txt").write_text("\n".join(c.id for c in every[:number]))
+        return replace(asked, drawn=folder / "drawn.txt"), folder
+
+    first = kernel_tuner(*_placed(on(_FIRST, "first"), backend), gpus[0])
+    pace = first.sweep_s / _FIRST
+    number = min(count, len(every), int(seconds / pace))
+    print(f"Kernel Tuner's first {_FIRST}: {pace:.3f} s each; {number} of {len(every)} are drawn", flush=True)
+    with ThreadPoolExecutor(1) as pool:
+        theirs = pool.submit(kernel_tuner, *_placed(on(number, "kernel-tuner"), backend), gpus[0])
+        raced, place = on(number, "raced")
+        race = ours(replace(raced, race=_RACE), place, gpus[1])  # then the other, on the same GPU
+        print(f"{race.tuner}: {race.wall_s:.1f} s, best {race.best}", flush=True)
+        own = ours(*on(number, "ours"), gpus[1])
+        print(f"{own.tuner}: {own.wall_s:.1f} s, best {own.best}", flush=True)
+        return [theirs.result(), own, race]
+
+
+def _placed(given: tuple[Asked, Path], backend: str) -> tuple[Asked, str, Path]:
+    return given[0], backend, given[1]
+
+
 def asked_of(given: argparse.Namespace) -> Asked:
     """What ``asking`` was given on the command line, with our full protocol."""
     return Asked(
@@ -230,13 +282,24 @@ def check_asked(asked: Asked) -> int:
 def main(words: Sequence[str] | None = None) -> list[Run]:
     parser = asking(__doc__, "engine-peers")
     parser.add_argument("--samples", type=int, default=7, help="of each configuration, for all tuners alike")
+    parser.add_argument("--draw", type=int, default=0, help="so many configurations of the whole space")
+    parser.add_argument("--seconds", type=float, default=450, help="of Kernel Tuner, with --draw")
+    parser.add_argument("--gpus", default="0,1", help="with --draw: one for Kernel Tuner, one for ours")
     given = parser.parse_args(words)
     full = asked_of(given)
+    if given.draw:
+        asked = replace(full, samples=given.samples, narrowed=())
+        with tempfile.TemporaryDirectory(prefix="engine-peers-") as place:
+            runs = in_parallel(
+                asked, peers_of(given)[0], Path(place), given.draw, given.seconds, given.gpus.split(",")
+            )
+            write(runs, given.out)
+        return runs
     if given.check:
         check_asked(full)
         return []
     asked = replace(full, samples=given.samples)
-    runs: list[Run] = []
+    runs = []
     with tempfile.TemporaryDirectory(prefix="engine-peers-") as root:
 
         def folder(name: str) -> Path:

@@ -6,6 +6,8 @@
 Kernel Tuner passes arrays and numbers, not structs: a plain kernel takes the parts of the accessors and puts them
 together; the family's own source, headers and policy structs are compiled as they are. What Kernel Tuner's user
 would prepare by hand (every layout of every input, the expected outputs) is made before its clock starts.
+A family whose choices are macros (a T1 file, a plain kernel) is given as it is: its source, its parameters, and a
+function that keeps the configurations asked for. ``--drawn`` names a file with one configuration a line.
 Needs kernel_tuner, a CUDA device, and cuda-bindings (nvcuda) or CuPy (cupy).
 """
 
@@ -13,7 +15,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,6 +132,54 @@ def plain_source(family: Family, variants: Sequence[Variant]) -> str:
     )
 
 
+def plain_arguments(
+    family: Family, inputs: Inputs, configurations: Sequence[Configuration], samples: int
+) -> dict[str, Any]:
+    """Keyword arguments of tune_kernel for a kernel that is compiled as it stands. The result is compared with nothing:
+    a T1 file does not say what is right."""
+    (kernel,) = family.kernels.values()
+    names = list(family.space.control)
+    wanted = {tuple(c[name] for name in names) for c in configurations}
+    sizes = {c: dict(inputs.names(c)) for c in configurations}
+    grids = {tuple(c[n] for n in names): [e.integer(sizes[c]) for e in kernel.grid] for c in configurations}
+
+    def argument(name: str) -> Any:
+        if kind := family.number_type(name):
+            return np.dtype(kind).type(inputs.scalars.get(name, inputs.sizes.get(name)))
+        data = family.data[name]
+        if data.role == "input":
+            return np.ascontiguousarray(inputs.arrays[name])
+        begins_as = family.beginnings.get(name)
+        return (
+            inputs.arrays[begins_as].copy()
+            if begins_as
+            else np.zeros(data.shape_for(inputs.sizes), data.dtype)
+        )
+
+    def is_wanted(p: Mapping[str, Any]) -> bool:  # a lambda is taken apart by its text
+        return tuple(p[name] for name in names) in wanted
+
+    return {
+        "kernel_name": kernel.name,
+        "kernel_source": family.source.read_text(encoding="utf-8"),
+        "problem_size": lambda p: tuple(grids[tuple(p[name] for name in names)]),
+        "grid_div_x": [],
+        "grid_div_y": [],
+        "grid_div_z": [],
+        "arguments": [argument(name) for name in kernel.arguments],
+        "cmem_args": {symbol: inputs.arrays[name] for name, symbol in family.symbols.items()} or None,
+        "tune_params": {name: sorted({c[name] for c in configurations}) for name in names},
+        "restrictions": [is_wanted],
+        "block_size_names": [
+            block.text if block.text in names else f"block_size_{axis}"
+            for axis, block in zip("xyz", kernel.block, strict=False)
+        ],
+        "compiler_options": ["-std=c++17", f"-I{family.folder}", *family.compile_options],
+        "iterations": samples,
+        "quiet": True,
+    }  # fmt: skip
+
+
 def arguments_of(work: Task, tunable: Callable[..., Any]) -> list[Any]:
     """Each argument: the value itself where all configurations share it, else one that Kernel Tuner chooses."""
     chosen = []
@@ -170,6 +220,12 @@ def tune_arguments(work: Task, tunable: Callable[..., Any], samples: int) -> dic
     }
 
 
+def drawn(family: Family, path: Path | None) -> tuple[Configuration, ...]:
+    """The configurations in a file, one a line."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path else []
+    return tuple(family.space.configuration(line) for line in lines if line)
+
+
 def main(words: Sequence[str] | None = None) -> int:
     parser = arguments(__doc__, "kernel-tuner.json")
     parser.add_argument("backend", choices=("nvcuda", "cupy"))
@@ -182,14 +238,18 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--cache", type=Path, default=Path("kernel-tuner-cache"), help="for the expected outputs"
     )
+    parser.add_argument("--drawn", type=Path, help="a file with the configurations, one a line")
     asked = parser.parse_args(words)
     family = load_family(asked.family)
     inputs = inputs_of(family, asked.workload, asked.data)
     narrowed = {key: values.split(",") for key, _, values in (text.partition("=") for text in asked.set)}
-    configurations = family.space.configurations(asked.preset, narrowed)
-    work = task(family, inputs, configurations, asked.cache)
+    configurations = drawn(family, asked.drawn) or family.space.configurations(asked.preset, narrowed)
+    if family.is_plain:
+        work = plain_arguments(family, inputs, configurations, asked.samples)
+    else:
+        made = task(family, inputs, configurations, asked.cache)
     if asked.check:
-        given = tune_arguments(work, lambda _key, _forms: None, asked.samples)
+        given = work if family.is_plain else tune_arguments(made, lambda _key, _forms: None, asked.samples)
         print(f"tune_kernel: {', '.join(given)}")
         return check(family, [inputs], configurations, peers=("kernel_tuner", "cupy"))
 
@@ -197,13 +257,14 @@ def main(words: Sequence[str] | None = None) -> int:
     import kernel_tuner
     from kernel_tuner.accuracy import Tunable
 
-    results, environment = kernel_tuner.tune_kernel(
-        **tune_arguments(work, Tunable, asked.samples), lang=asked.backend
-    )
+    given = work if family.is_plain else tune_arguments(made, Tunable, asked.samples)
+    results, environment = kernel_tuner.tune_kernel(**given, lang=asked.backend)
     wall_s = time.perf_counter() - began
     rows = [
         {
-            "configuration": work.configurations[r[INDEX]].id,
+            "configuration": Configuration({name: r[name] for name in family.space.control}).id
+            if family.is_plain
+            else made.configurations[r[INDEX]].id,
             "times_ms": [float(t) for t in r.get("times", ())],
             "compile_ms": r.get("compile_time", 0.0),
             "verify_ms": r.get("verification_time", 0.0),

@@ -1,5 +1,8 @@
 """What a family and a workload say: data, kernels, policies, the space they span, expressions; the YAML itself."""
 
+from typing import TYPE_CHECKING
+
+from autotune import lazy
 from autotune.declaration import yamlfile
 from autotune.declaration.access import ACCESSOR, POINTER, SYMBOL, cpp_type
 from autotune.declaration.expression import Expression, Value
@@ -14,10 +17,11 @@ from autotune.declaration.members import (
     listed,
     narrowed,
 )
-from autotune.declaration.parse import Kernel
+from autotune.declaration.parse import ITSELF, Kernel
 from autotune.declaration.shared import (
     SharedArray,
     SharedInputs,
+    has_arrays,
     read_arrays,
     shared_array,
     shared_arrays,
@@ -54,24 +58,34 @@ from autotune.declaration.workload import (
     workloads,
 )
 
+if TYPE_CHECKING:
+    from autotune.declaration.asked_kernel import AskedKernel, KernelArgument, kept
+    from autotune.declaration.formula import evaluated
+    from autotune.declaration.parameters import BLOCK_NAMES, Parameters
+
 __all__ = [
     "ACCESSOR",
     "AS_GIVEN",
+    "BLOCK_NAMES",
     "EDITORS_HEADER",
+    "ITSELF",
     "LIBRARY",
     "MOST_LISTED",
     "POINTER",
     "SUFFIXES",
     "SYMBOL",
+    "AskedKernel",
     "Configuration",
     "Constraint",
     "Expression",
     "Family",
     "Inputs",
     "Kernel",
+    "KernelArgument",
     "Listed",
     "MalformedNpy",
     "Members",
+    "Parameters",
     "Policy",
     "PolicyValue",
     "Preset",
@@ -85,10 +99,13 @@ __all__ = [
     "columns",
     "cpp_type",
     "encode",
+    "evaluated",
     "families",
     "find_data",
+    "has_arrays",
     "hashed",
     "included_names",
+    "kept",
     "listed",
     "load_family",
     "load_workload",
@@ -105,3 +122,12 @@ __all__ = [
     "write_arrays",
     "yamlfile",
 ]
+
+_ON_DEMAND = {  # by module: a dispatcher never pays for these
+    "asked_kernel": "AskedKernel KernelArgument kept",
+    "formula": "evaluated",
+    "parameters": "BLOCK_NAMES Parameters",
+}
+
+
+__getattr__ = lazy(__name__, _ON_DEMAND)

@@ -22,7 +22,7 @@ from autotune.declaration import yamlfile
 from autotune.declaration.baseline import baseline_content
 from autotune.declaration.expression import Expression, Value
 from autotune.declaration.host_code import host_code, is_edited, texts
-from autotune.declaration.parse import Kernel, Option, Scalar, parse
+from autotune.declaration.parse import ITSELF, Kernel, Option, Scalar, parse
 from autotune.declaration.source_files import LIBRARY, hashed, reached, sources, together
 from autotune.declaration.space import AS_GIVEN, Policy, Space
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
@@ -83,6 +83,11 @@ class Family:
     @property
     def outputs(self) -> tuple[Data, ...]:
         return tuple(d for d in self.data.values() if d.role == "output")
+
+    @property
+    def is_own_reference(self) -> bool:
+        """Whether nothing says what is right, and each configuration is held against its own first run."""
+        return self.reference == ITSELF
 
     @property
     def is_plain(self) -> bool:
@@ -183,7 +188,8 @@ class Family:
     @property
     def reference_configuration(self) -> str:
         """The configuration whose result is the reference; empty where family.py computes it. Loads family.py."""
-        return "" if getattr(self.module, "reference", None) is not None else self.reference
+        is_computed = getattr(self.module, "reference", None) is not None
+        return "" if is_computed or self.is_own_reference else self.reference
 
     @cached_property
     def sources(self) -> Mapping[str, tuple[Path, str]]:
@@ -265,11 +271,15 @@ def families(extra: Path | None = None) -> dict[str, Path]:
 
 
 def load_family(name_or_folder: str | os.PathLike[str], check: bool = True) -> Family:
-    """The family of that name, or in that folder (or the folder of that family.yaml). With ``check`` off the
-    declaration's schema is only consulted when it cannot be read without (run-time dispatch: files that a sweep has
-    accepted). Raises UnknownName, FamilyError."""
+    """The family of that name, or in that folder (or the folder of that family.yaml), or of that T1 file
+    (.json). With ``check`` off the declaration's schema is only consulted when it cannot be read without (run-time
+    dispatch: files that a sweep has accepted). Raises UnknownName, FamilyError."""
     known = families()
     text = os.fspath(name_or_folder)
+    if text.endswith(".json") and Path(text).is_file():
+        from autotune.declaration.t1 import kernel_of
+
+        return kernel_of(Path(text)).family
     if Path(text).name == "family.yaml" and Path(text).is_file():  # its folder is meant
         text = str(Path(text).parent)
     folder = known.get(text) or Path(text)

@@ -179,6 +179,8 @@ def windowed_of(data: Mapping[str, Any], policies: tuple[Policy, ...], where: st
     return found
 
 
+ITSELF = "itself"  # as a reference: each configuration's own first run
+
 _WORD = r"[\w.+-]+"  # what goes into C++ text
 
 
@@ -323,7 +325,8 @@ def _space(
     space = Space(policies, constraints, _presets(content.get("presets", {}), policies, where))
     try:
         space.check()
-        if reference := _reference(content):
+        reference = _reference(content)
+        if reference and reference != ITSELF:
             space.configuration(reference)
     except AutotuneError as problem:
         raise FamilyError(f"{where}: {problem}") from None

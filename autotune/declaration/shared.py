@@ -80,6 +80,11 @@ def shared_arrays(arrays: Mapping[str, NDArray[Any]]) -> Iterator[Path]:
         yield Path(name)
 
 
+def has_arrays(folder: Path, prefix: str, declared: Iterable[Data]) -> bool:
+    """Whether ``write_arrays`` wrote all of them."""
+    return all((folder / f"{prefix}-{data.name}.npy").is_file() for data in declared)
+
+
 def read_arrays(folder: Path, prefix: str, declared: Iterable[Data]) -> dict[str, NDArray[Any]]:
     """What ``write_arrays`` wrote: read-only, the pages shared by every process that maps them."""
     found: dict[str, NDArray[Any]] = {}

@@ -104,8 +104,9 @@ class JobCompiler:
     ) -> Iterator[list[Made]]:
         """What the compiler made of them, in their order, until ``stopped``."""
         variants = [self.variant(configuration) for configuration in configurations]
+        most = 1 if self.family.is_plain else BATCH_SIZE  # each is compiled alone anyway
         chunks = compile_many(
-            batch(self.family, tuple(variants)), self.worker.toolchain, self.cache, self.processes, BATCH_SIZE,
+            batch(self.family, tuple(variants)), self.worker.toolchain, self.cache, self.processes, most,
             self.compilers,
         )  # fmt: skip
         if self.worker.device.kind == "cpu":  # compilers would disturb the measurement

@@ -60,7 +60,7 @@ class Measurer:
     family: Family
     workload: Workload
     inputs: Inputs
-    expected: Mapping[str, NDArray[Any]]
+    expected: Mapping[str, NDArray[Any]] | None
     protocol: Protocol
     best_ms: float = math.inf
     _resident: Resident = field(init=False)
@@ -185,6 +185,7 @@ class Measurer:
             transfer_bytes=execution.transfer_bytes,
             footprint_bytes=execution.footprint_bytes,
             abandoned=samples.abandoned,
+            times_ms=tuple(samples.times_ms),
         )
 
     def _kernel_ms(

@@ -34,6 +34,7 @@ from autotune.engine.runner import launched, opened
 from autotune.errors import DeviceError, NothingMeasured, UnknownName
 from autotune.hardware import Device
 from autotune.measure import CPU, CUDA, Answer, Reference, answered
+from autotune.measure import Protocol as Sampling
 from autotune.record import OBJECTIVES, Study, Trial, reasons, states_text
 from autotune.search import Strategy
 
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from autotune.record import Store
 
 _log = logging.getLogger("autotune")
+
+_AT_A_TIME = 4  # variants of templates; fewer are sooner compiled than another process is started
 
 # Of a study, which choosing finalists anew does not change.
 _OF_THE_SEARCH = ("searched", "beside", "visited")
@@ -60,7 +63,8 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepRequest:
-    """A sweep as asked for. ``workloads`` are names or files; none stands for the family's own."""
+    """A sweep as asked for. ``workloads`` are names or files; none stands for the family's own. ``protocol`` stands in
+    for that of the device."""
 
     family: Family
     workloads: tuple[str, ...] = ()
@@ -75,6 +79,7 @@ class SweepRequest:
     processes: int = 0
     trial_seconds: float = TRIAL_SECONDS
     samples: int = 0
+    protocol: Sampling | None = None
     objective: str = "kernel"
     strategy: Strategy = field(default_factory=Strategy)
     sanitize: bool = False
@@ -208,8 +213,11 @@ def _sanitizer(request: SweepRequest, device: str) -> str:
 def _compilers(request: SweepRequest, names: Sequence[str]) -> Iterator[Pool | None]:
     """Compiler processes that start while the devices are opened, where there seems to be a GPU. A search asks for too
     few at a time to need them."""
-    count = worthwhile(request.compiler_processes("cuda", len(names)), request.listed or 0)
-    if count <= 1 or not request.strategy.tries_all or names[0] == "cpu" or find_spec("pycuda") is None:
+    most = request.strategy.most_trials(request.listed)
+    variants = min(number for number in (most, request.listed, MOST_LISTED) if number is not None)
+    at_a_time = 1 if request.family.is_plain else _AT_A_TIME
+    count = worthwhile(request.compiler_processes("cuda", len(names)), variants, at_a_time)
+    if count <= 1 or not request.strategy.is_foreseen or names[0] == "cpu" or find_spec("pycuda") is None:
         yield None
         return
     workers = compilers(count)
@@ -282,7 +290,7 @@ class Session:
         from autotune.engine.sweep import Sweep
 
         request, kind = self.request, self.workers[0].device.kind
-        protocol = CPU if kind == "cpu" else CUDA
+        protocol = request.protocol or (CPU if kind == "cpu" else CUDA)
         return Sweep(
             workers=self.workers,
             family=request.family,

@@ -137,7 +137,7 @@ class Sweep:
         worker, space = self.workers[0], self.family.space
         self._compiler = JobCompiler(
             self.family, self.inputs, worker, self.cache,
-            self.processes if self.strategy.tries_all else 1,  # they are not worth their start for a few at a time
+            self.processes if self.strategy.is_foreseen else 1,  # they are not worth their start for a few at a time
             self.compilers, self.compiled,
         )  # fmt: skip
         study = header(
@@ -151,6 +151,8 @@ class Sweep:
         self._record = self.store.open(study, {p.name: p for p in space.policies})
         if self._record.why_new:
             self.note(self._record.why_new)
+        if self.family.is_own_reference and not self.answer:
+            self.note("nothing says what is right: each configuration is held against its own first run")
         self._known, self._visited = self._record.known(), 0
         return study
 
@@ -213,7 +215,7 @@ class Sweep:
         first = [c for c in dict.fromkeys((*self._beside, *timed)) if c not in self._known or c in again]
         excluded = {c: reason for c in first if (reason := self._compiler.exclusion(c))}
         search = self._search(again, timed)
-        size = None if self.strategy.tries_all else _ASKED * len(self.workers)
+        size = None if self.strategy.is_foreseen else _ASKED * len(self.workers)
         is_cpu = self.workers[0].device.kind == "cpu"  # where nothing is compiled while something is measured
         proposals = Proposals(search, size, 1 if is_cpu else 2, [c for c in first if c not in excluded])
         total = len(self.configurations or ())
@@ -290,8 +292,9 @@ class Sweep:
         if prover.sizes is not None:
             told = [dict(size.told) for size in prover.sizes.sizes]
             about["proof"] = {"version": PROOF_VERSION, "sizes": told, "why_not": prover.sizes.why_not}
-            if not self.answer and (against := self.family.reference_configuration):
-                about["proof"]["against"] = against
+            own = "its own first run" if self.family.is_own_reference else self.family.reference_configuration
+            if own and not self.answer:
+                about["proof"]["against"] = own
         return about
 
     def _compared(self) -> dict[str, Any]:

@@ -36,6 +36,11 @@ def expected_outputs(
 
     Raises FamilyError when the reference does not give what the family declares.
     """
+    if family.is_own_reference:
+        raise FamilyError(
+            f"family {family.name} has reference: itself, so nothing says what is right; write reference(inputs, "
+            "options) in family.py, or name a configuration with reference: in family.yaml"
+        )
     path = cache_root / "references" / f"{family.name}-{_key(family, inputs, swept)[:32]}.npz"
     if kept := _kept(path, cache_root, family, inputs):
         return kept

@@ -21,7 +21,9 @@ _NO_LIMIT = 1e9
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
     """``target_spread`` is the relative half-width aimed at; ``seconds`` bounds the sampling of one configuration;
-    a configuration is abandoned when its first samples exceed ``abandon`` times the best median so far.
+    a configuration is abandoned when its first samples exceed ``abandon`` times the best median so far. ``race`` is for
+    long kernels, of which one run says nearly as much as several: one whose first run takes longer than so many times
+    the best median, and than ``LONG_MS``, has that run only.
     Samples taken while the device was throttled are retaken up to ``retakes`` times a configuration, after a pause of
     ``pause`` seconds that doubles each time; what is still throttled then is kept, with a note.
     ``finalists`` are re-timed in ``rounds`` interleaved rounds of ``round_samples`` samples each, in fewer (at least
@@ -40,9 +42,14 @@ class Protocol:
     rounds: int = 15
     round_samples: int = 3
     finalist_seconds: float = 3.0
+    race: float = math.inf
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """A JSON-ready dict, of a race only where there is one: what was recorded before there were any goes on."""
+        plain = asdict(self)
+        if self.race == math.inf:
+            del plain["race"]
+        return plain
 
     def exactly(self, samples: int) -> "Protocol":
         """This many samples of every configuration, whatever they say, and none timed again: for comparing with
@@ -67,6 +74,7 @@ CUDA = Protocol()
 
 _FEW_ROUNDS = 3
 _FLOOR_SAMPLES = 50
+LONG_MS = 10.0
 
 
 @dataclass(frozen=True)
@@ -162,7 +170,7 @@ class _Sampler:
 
 def hopeless_ms(protocol: Protocol, best_ms: float) -> float:
     """A first run that takes longer is never repeated; of a short kernel, a single sample proves nothing."""
-    return max(3 * protocol.abandon * best_ms, 1.0)
+    return min(max(3 * protocol.abandon * best_ms, 1.0), max(protocol.race * best_ms, LONG_MS))
 
 
 def measure(

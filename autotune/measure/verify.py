@@ -20,6 +20,11 @@ timing, the last run of each of its turns, some 20 in all: one in three is caugh
 third of the sweeps. A configuration that is so slow at its first run that it is not timed at all
 (``sampling.hopeless_ms``), and so is never chosen, has that run only.
 
+Where a family has ``reference: itself``, nothing says what is right, and the first verified run of a configuration
+stands in for it: the second one, in which the patterns differ, and what the timed runs left are held against it. All of
+the above is seen, but for a result that is wrong each time in the same way. An element that neither run wrote counts as
+no part of the result.
+
 Not seen: what is read past the end through a texture (the hardware gives 0, or the edge), past a texture's plane on a
 GPU (which has no guards), behind the 64 KiB of constant memory, or further away than the guards.
 """
@@ -44,22 +49,27 @@ PROOF_VERSION = 2
 
 GUARD_BYTES = 64 << 10  # on either side of an array: a row of most arrays
 PATTERNS = (0xFF, 0x7E)  # NaN or -1; as a float, 8e37 (in double precision, 1e300)
+_MOST_OWN = 64  # configurations whose checksums are remembered: the finalists, and the latest
 AGAIN = (0xFF, 0xFE)  # for what was verified before; -8e37 is below everything, as the other is above
 
 
 @dataclass
 class Verifier:
-    """Holds the reference outputs, resident once per output layout. ``expected`` are canonical arrays; ``ran_ms`` is
-    what all verified runs took by now."""
+    """Holds the reference outputs, resident once per output layout. ``expected`` are canonical arrays, or None where
+    each configuration's first run is its own; ``ran_ms`` is what all verified runs took by now."""
 
     backend: Backend
     family: Family
-    expected: Mapping[str, NDArray[Any]]
+    expected: Mapping[str, NDArray[Any]] | None
     ran_ms: float = 0.0
     _resident: dict[str, Placed] = field(default_factory=dict)
     _right: dict[tuple[Configuration, str], int] = field(
         default_factory=dict
     )  # outputs that were found right
+    _same: dict[Configuration, dict[str, set[int]]] = field(
+        default_factory=dict
+    )  # checksums that are its own
+    _first: "_FirstRun | None" = None
     _byte: int = PATTERNS[0]
 
     def run(
@@ -76,7 +86,12 @@ class Verifier:
         fastest, recorded = math.inf, execution.graphs
         for number, byte in enumerate(patterns):
             fastest = min(fastest, self._run(execution, cold, byte, is_shuffled=number > 0))
-            if reason := self.left(execution):
+            if self.expected is None and number == 0 and not self._is_kept(execution):
+                self._keep(execution)
+                reason = self._outside(execution) or self._inputs(execution)
+            else:
+                reason = self.left(execution)
+            if reason:
                 return reason, fastest
             if fastest > once_above_ms and execution.graphs == recorded:
                 break
@@ -89,6 +104,8 @@ class Verifier:
 
     def outputs(self, execution: Execution) -> str:
         """How the outputs differ from the reference, as ``left``."""
+        if self.expected is None:
+            return self._differs_from_own(execution)
         return next(
             (reason for data in self.family.outputs if (reason := self._compare(execution, data.name))), ""
         )
@@ -169,7 +186,58 @@ class Verifier:
                 return f"writes its input {where}"
         return f"writes its input {' or '.join(item.placed)}"
 
+    def _is_kept(self, execution: Execution) -> bool:
+        return self._first is not None and self._first.configuration == execution.variant.configuration
+
+    def _keep(self, execution: Execution) -> None:
+        """Remember what the first run of ``execution`` left, on the device."""
+        if self._first is not None:
+            self._first.free()
+        self._first = None  # if there is no room for another
+        copies = {}
+        for name, shape in self._shapes(execution).items():
+            copies[name] = self.backend.place(execution.variant.layouts[name].room(shape))
+            self.backend.copy(copies[name], execution.placed[name])
+        configuration = execution.variant.configuration
+        self._first = _FirstRun(configuration, self._byte, copies)
+        self._same.pop(configuration, None)
+        self._same[configuration] = {name: {value} for name, value in self._sums(execution).items()}
+        for old in list(self._same)[:-_MOST_OWN]:
+            del self._same[old]
+
+    def _shapes(self, execution: Execution) -> dict[str, tuple[int, ...]]:
+        return {data.name: data.shape_for(execution.names) for data in self.family.outputs}
+
+    def _sums(self, execution: Execution) -> dict[str, int]:
+        return {data.name: self.backend.checksum(execution.placed[data.name]) for data in self.family.outputs}
+
+    def _differs_from_own(self, execution: Execution) -> str:
+        """How the outputs differ from those of the configuration's first run. The same bytes after two patterns are the
+        same result, all of it written."""
+        same, sums = self._same.get(execution.variant.configuration), self._sums(execution)
+        if same is None or all(value in same[name] for name, value in sums.items()):
+            return ""
+        if not self._is_kept(execution):  # compared when it was measured, and gone since
+            return ""
+        assert self._first is not None
+        shapes, is_written = self._shapes(execution), False
+        for name, shape in shapes.items():
+            left = execution.restore(name, shape)
+            self.backend.copy(execution.placed[name], self._first.copies[name])
+            first = execution.restore(name, shape)
+            untouched = _holds(first, self._first.byte) & _holds(left, self._byte)
+            is_written = is_written or not untouched.all()
+            relative, absolute = self.family.tolerance(execution.names)
+            if reason := difference(name, np.where(untouched, first, left), first, relative, absolute):
+                return f"gives another result each time: {reason}"
+        for name, value in sums.items():
+            same[name].add(value)
+        return (
+            "" if is_written else f"writes no element of {', '.join(shapes)}, or only adds to what was there"
+        )
+
     def _compare(self, execution: Execution, name: str) -> str:
+        assert self.expected is not None, "what is its own reference is compared elsewhere"
         layout, placed, expected = (
             execution.variant.layouts[name],
             execution.placed[name],
@@ -197,6 +265,27 @@ class Verifier:
         for placed in self._resident.values():
             placed.free()
         self._resident.clear()
+        if self._first is not None:
+            self._first.free()
+
+
+@dataclass(frozen=True)
+class _FirstRun:
+    """What one run of a configuration left in the outputs, which were filled with ``byte`` before it, on the device."""
+
+    configuration: Configuration
+    byte: int
+    copies: Mapping[str, Placed]
+
+    def free(self) -> None:
+        for placed in self.copies.values():
+            placed.free()
+
+
+def _holds(array: NDArray[Any], byte: int) -> NDArray[np.bool_]:
+    """Which elements are as they were filled: every byte of them is ``byte``."""
+    single = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, -1)
+    return np.asarray((single == byte).all(axis=1).reshape(array.shape))
 
 
 def _is_exact(dtype: np.dtype[Any]) -> bool:

@@ -56,15 +56,16 @@ if TYPE_CHECKING:
         summarised,
     )
     from autotune.record.identity import header
-    from autotune.record.kernel_tuner import write_cache
+    from autotune.record.kernel_tuner import ERRORS, write_cache
     from autotune.record.optuna_log import quiet_optuna
     from autotune.record.readers import holds_store, import_files, read_ceilings, read_record
     from autotune.record.regret import Regrets, read_regrets, write_matrix
     from autotune.record.results_csv import read_results, results_frame, write_results
     from autotune.record.store import Store, StudyStore
-    from autotune.record.t4 import write_t4
+    from autotune.record.t4 import metadata_t4, results_t4, write_t4
 
 __all__ = [
+    "ERRORS",
     "FAILED",
     "MOST",
     "OBJECTIVES",
@@ -106,6 +107,7 @@ __all__ = [
     "latest",
     "margin",
     "margin_text",
+    "metadata_t4",
     "minimax",
     "moved",
     "newest",
@@ -123,6 +125,7 @@ __all__ = [
     "read_results",
     "reasons",
     "results_frame",
+    "results_t4",
     "settings",
     "states_text",
     "summarised",
@@ -139,13 +142,13 @@ _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "effects": "Importance Pairing Timed contributions effects_frame every_effect importance pairs "
     "policy_values settings summarised",
     "identity": "header",
-    "kernel_tuner": "write_cache",
+    "kernel_tuner": "ERRORS write_cache",
     "optuna_log": "quiet_optuna",
     "readers": "holds_store import_files read_ceilings read_record",
     "regret": "Regrets read_regrets write_matrix",
     "results_csv": "read_results results_frame write_results",
     "store": "Store StudyStore",
-    "t4": "write_t4",
+    "t4": "metadata_t4 results_t4 write_t4",
 }
 
 

@@ -1,8 +1,10 @@
 """Studies from whatever holds them: a sweep's folder, a database, tables that were kept, other tuners' files; and the
 ceilings of a device that may lie beside them."""
 
+import gzip
 import json
 import math
+import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,13 +14,15 @@ from autotune.declaration import Configuration
 from autotune.errors import StoreError, UnknownName, UsageError
 from autotune.record.study import Study, newest_of_each
 
+_MOST_BYTES = 1 << 30  # that a packed file may hold
+
 
 def read_record(record: str) -> list[Study]:
     """The studies in ``record``: the newest of each family, workload and device.
 
     A folder with a ``store.journal`` or, without one, a ``results.csv``; a ``postgresql://`` address; a table of the
-    form of ``results.csv``; a cache file of Kernel Tuner or results in the T4 format (``.json``). Raises StoreError
-    for anything else, and where nothing is recorded.
+    form of ``results.csv``; a cache file of Kernel Tuner or results in the T4 format (``.json``, or ``.json.gz`` as the
+    benchmark hub keeps them). Raises StoreError for anything else, and where nothing is recorded.
     """
     if holds_store(record):
         from autotune.record.store import Store
@@ -33,12 +37,16 @@ def read_record(record: str) -> list[Study]:
         from autotune.record.results_csv import read_results
 
         return newest_of_each(read_results([path]))
-    if path.suffix == ".json":
+    if _is_json(path):
         return [_foreign(path)]
     raise StoreError(
         f"{record} holds no record; name a sweep's --out folder, a postgresql:// address, a results.csv, or a .json "
         "file of Kernel Tuner's cache or of T4 results"
     )
+
+
+def _is_json(path: Path) -> bool:
+    return path.name.endswith((".json", ".json.gz"))
 
 
 def holds_store(record: str | Path) -> bool:
@@ -52,8 +60,8 @@ def _foreign(path: Path) -> Study:
     try:
         if not path.is_file() and path.exists():  # a pipe would be waited for
             raise StoreError(f"{path} is no file")
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
+        text = _unpacked(path) if path.suffix == ".gz" else path.read_text(encoding="utf-8")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as problem:
         raise StoreError(f"cannot read {path}: {problem}") from None
     content = kernel_tuner.parsed(text)
     if isinstance(content, dict) and "cache" in content:
@@ -64,6 +72,16 @@ def _foreign(path: Path) -> Study:
         f"{path} is neither a cache file of Kernel Tuner (a JSON object with a cache) nor results in the T4 format "
         f"(one with results), but {_kind(content)}"
     )
+
+
+def _unpacked(path: Path) -> str:
+    with gzip.open(path) as file:
+        content = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise StoreError(
+            f"{path} holds more than {_MOST_BYTES >> 20} MiB: unpack it, and name the .json file"
+        )
+    return content.decode("utf-8")
 
 
 def _kind(content: object) -> str:
@@ -82,7 +100,7 @@ def import_files(
     """
     studies = []
     for path in files:
-        if path.suffix != ".json":
+        if not _is_json(path):
             raise UsageError(
                 f"cannot import {path}: name .json files of Kernel Tuner's cache or of T4 results"
             )

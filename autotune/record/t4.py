@@ -4,17 +4,22 @@ T4 has neither a family nor a device; autotune keeps those in the file's ``metad
 """
 
 import json
-from collections.abc import Mapping
+import platform
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
+from autotune import __version__
 from autotune.declaration import Configuration
 from autotune.errors import StoreError
 from autotune.files import write_text
 from autotune.measure import median
 from autotune.record.decision import time_ms
 from autotune.record.exchange import Foreign, added, figures, policy_value
+from autotune.record.kernel_tuner import ERRORS
 from autotune.record.provenance import Provenance
 from autotune.record.study import Study
 from autotune.record.trial import State, Trial
@@ -40,6 +45,12 @@ _MS = {
 
 _PHASES = {
     "compilation_time": "compile", "compilation": "compile", "validation": "verify", "benchmark": "measure",
+}  # fmt: skip
+
+# By T4's name, what Kernel Tuner's results call it; milliseconds.
+_KERNEL_TUNER = {
+    "compilation": "compile_time", "benchmark": "benchmark_time", "framework": "framework_time",
+    "search_algorithm": "strategy_time", "validation": "verification_time",
 }  # fmt: skip
 
 _OURS = {"transferred": "transfer_bytes", "footprint": "footprint_bytes"}
@@ -74,7 +85,7 @@ def from_t4(content: Mapping[str, Any], where: str) -> Study:
     try:
         metadata = content.get("metadata") or {}
         ours: Mapping[str, Any] = metadata.get("autotune", {})
-        name = Path(where).stem
+        name = Path(where).name.removesuffix(".gz").removesuffix(".json")
         study = Foreign(ours, name, name, "unknown")
         factor = _factor(metadata.get("timeunit") or "milliseconds")
         for result in content["results"]:
@@ -85,6 +96,55 @@ def from_t4(content: Mapping[str, Any], where: str) -> Study:
         raise StoreError(
             f"cannot read {where} as results in the T4 format: {type(problem).__name__}: {problem}"
         ) from None
+
+
+def results_t4(
+    results: Sequence[Mapping[str, Any]], parameters: Collection[str], objective: str
+) -> dict[str, Any]:
+    """Kernel Tuner's results (a mapping for each configuration) as T4, as Kernel Tuner writes them."""
+    return {
+        "schema_version": "1.0.0",
+        "metadata": {"timeunit": "milliseconds"},
+        "results": [_told(one, parameters, objective) for one in results],
+    }
+
+
+def _told(one: Mapping[str, Any], parameters: Collection[str], objective: str) -> dict[str, Any]:
+    error = next((state for state, name in ERRORS.items() if name == one.get("__error__")), None)
+    aside = {*parameters, *_KERNEL_TUNER.values(), "timestamp", "times", "__error__"}
+    return {
+        "timestamp": str(one.get("timestamp", "")),
+        "configuration": {name: one[name] for name in parameters},
+        "objectives": [objective],
+        "times": {
+            **{name: one.get(key, 0.0) for name, key in _KERNEL_TUNER.items()},
+            "runtimes": list(one.get("times", ())),
+        },
+        "invalidity": INVALIDITY[error or "measured"],
+        "correctness": 0 if error else 1,
+        "measurements": [
+            {"name": name, "value": value, "unit": "ms" if name.startswith("time") else ""}
+            for name, value in one.items()
+            if name not in aside
+        ],
+    }
+
+
+def metadata_t4() -> dict[str, Any]:
+    """What is known of this machine, as T4 metadata."""
+    return {
+        "schema_version": "1.0.0",
+        "metadata": {
+            "hardware": {
+                "hardware_description": [{"machine": platform.machine(), "processor": platform.processor()}],
+                "operating_system": platform.system(),
+            },
+            "environment": {
+                "device_query": {},
+                "requirements": [f"autotune=={__version__}", f"numpy=={np.__version__}"],
+            },
+        },
+    }  # fmt: skip
 
 
 def _result(study: Study, trial: Trial) -> dict[str, Any]:

@@ -31,7 +31,9 @@ class Measurement:
     then of that re-timing. ``transform_ms`` and
     ``transfer_ms`` are what the layout costs once: host transform, and copy to the device. ``transfer_bytes`` are those
     copied to the device for one call: its inputs as they are stored, and what the plan sends. ``abandoned`` tells that
-    sampling stopped early because the first samples proved the configuration hopeless."""
+    sampling stopped early because the first samples proved the configuration hopeless.
+    ``times_ms`` are the samples behind ``median_ms`` in the order they were taken, for who is there when they are: they
+    are not recorded."""
 
     median_ms: float
     minimum_ms: float
@@ -44,6 +46,7 @@ class Measurement:
     transfer_bytes: int = 0
     footprint_bytes: int = 0
     abandoned: bool = False
+    times_ms: tuple[float, ...] = field(default=(), compare=False)
 
     @property
     def time_ms(self) -> float:
@@ -96,6 +99,8 @@ class Trial:
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready dict; ``from_dict`` gives the same trial back."""
         plain = asdict(self)
+        if plain["measurement"]:
+            del plain["measurement"]["times_ms"]
         plain["configuration"] = dict(self.configuration)
         plain["same_as"] = None if self.same_as is None else dict(self.same_as)
         return plain

@@ -8,15 +8,15 @@ if TYPE_CHECKING:
     from autotune.report.files import write_all, write_static_report
     from autotune.report.meter import Live, live, pace
     from autotune.report.static_pass import write_static
-    from autotune.report.study import saved
+    from autotune.report.study import saved, sweep
 
-__all__ = ["Live", "live", "pace", "saved", "write_all", "write_static", "write_static_report"]
+__all__ = ["Live", "live", "pace", "saved", "sweep", "write_all", "write_static", "write_static_report"]
 
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "files": "write_all write_static_report",
     "meter": "Live live pace",
     "static_pass": "write_static",
-    "study": "saved",
+    "study": "saved sweep",
 }
 
 

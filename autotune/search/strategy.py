@@ -52,6 +52,11 @@ class Strategy:
         """Whether it ends with the space, so that nothing told on the way changes what is tried."""
         return self.sampler == "exhaustive" and self.trials is None and self.seconds is None
 
+    @property
+    def is_foreseen(self) -> bool:
+        """Whether all that is tried is known before the first time is: it can be compiled ahead."""
+        return self.sampler in ("exhaustive", "random") and self.seconds is None
+
     def check(self, configurations: Sequence[Configuration] | None) -> None:
         """Raises UsageError where ``configurations`` are too many to list, and the sampler walks through a list."""
         if configurations is None and self.sampler == "exhaustive":

@@ -2,13 +2,24 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.measure.sampling import Protocol, floors, interleave, measure, median, spread
+from autotune.measure.sampling import (
+    CUDA,
+    LONG_MS,
+    Protocol,
+    floors,
+    hopeless_ms,
+    interleave,
+    measure,
+    median,
+    spread,
+)
 
 
 class Clock:
@@ -235,3 +246,12 @@ def test_a_fixed_number_of_samples_is_taken_whatever_they_say():
     assert not hopeless.abandoned
     assert len(sampled(Clock(1.0, 5.0), Protocol().exactly(1)).times_ms) == 1
     assert protocol.finalists == 0
+
+
+def test_in_a_race_a_long_kernel_that_is_slower_has_one_run() -> None:
+    race = replace(CUDA.exactly(7), race=1.02)
+    assert hopeless_ms(race, 50.0) == pytest.approx(51.0)
+    assert hopeless_ms(race, 1.0) == LONG_MS
+    assert hopeless_ms(CUDA, 50.0) == 9 * 50.0
+    assert "race" not in CUDA.to_dict()
+    assert race.to_dict()["race"] == 1.02

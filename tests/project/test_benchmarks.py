@@ -78,6 +78,9 @@ CHECKED = {
 ELSEWHERE = {
     "engine_peers": "project/test_engine_benchmarks.py",
     "winner_agreement": "project/test_engine_benchmarks.py",
+    "kernel_tuner_examples": "project/test_kernel_tuner_benchmarks.py",
+    "hub_t1": "project/test_kernel_tuner_benchmarks.py",
+    "drawn_sweep": "project/test_kernel_tuner_benchmarks.py",
     "mummergpu_end_to_end": "families/mummergpu/test_end_to_end_benchmark.py",
 }
 NEEDS = {"coulomb_published": pytest.mark.nvrtc}

@@ -24,7 +24,7 @@ FLOORS = (
     ("search",),
     ("engine", "policy"),
     ("dispatch", "report", "export"),
-    ("family", "cli"),  # beside each other: what families import is for nobody here
+    ("family", "cli", "kernel_tuner"),  # beside each other: what families import is for nobody here
 )
 FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
 FACES = ("__init__", "__main__")  # what a program and the command line begin with
@@ -152,6 +152,7 @@ INSIDE = {
         "clean read_limits share si spread write_text": "",
     },
     "compile": {"find_nvcc": "a host library without CUDA asks for no nvcc"},
+    "declaration": {"kernel_of": "a T1 file becomes a family's folder, which is read by what reads T1 files"},
     "device": {"CpuBackend CudaBackend": "the device that is opened needs nothing of the other"},
     "dispatch": {"cpu_model": "a dispatcher on a GPU reads nothing of the processor"},
     "files": {"metadata unquote urlsplit": "30 ms for a message"},

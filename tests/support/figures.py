@@ -352,6 +352,67 @@ def _(*frames: pd.DataFrame) -> Sequence[float]:
     ]
 
 
+# -- from Kernel Tuner ------------------------------------------------------------------------------------
+
+KERNEL_TUNER = "Kernel Tuner 1.5.0 nvcuda"
+
+
+def _hub(tuner: str) -> Callable[[pd.DataFrame], Sequence[float]]:
+    def values(frame: pd.DataFrame) -> Sequence[float]:
+        theirs, own = row(frame, "wall_s", tuner=KERNEL_TUNER), row(frame, "wall_s", tuner=tuner)
+        return [row(frame, "configurations", tuner=KERNEL_TUNER), theirs, own, theirs / own]
+
+    return values
+
+
+for name, tuner, line in (
+    ("convolution", "autotune, 7 samples", "| convolution | {35} | {117.3} s | {20.7} s | {5.7} | the same, of those that run |"),
+    ("dedispersion", "autotune, 7 samples, race 1.02", "| dedispersion, as a race | {181} | {64.4} s | {23.1} s | {2.8} | the same |"),
+):  # fmt: skip
+    figure("from-kernel-tuner", line, f"hub-peers-h200-{name}.csv")(_hub(tuner))
+
+
+@figure(
+    "from-kernel-tuner",
+    "| dedispersion | {181} | {64.4} s | {64.6} s | {1.0} | the same: {28.76} and {28.75} ms |",
+    "hub-peers-h200-dedispersion.csv",
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    own = "autotune, 7 samples"
+    assert frame["best"].nunique() == 1
+    return [*_hub(own)(frame), *(row(frame, "best_ms", tuner=tuner) for tuner in (KERNEL_TUNER, own))]
+
+
+@figure(
+    "from-kernel-tuner",
+    "convolution {16} s, best {0.31} ms; dedispersion, corrected, {18} s, best {28.9} ms; hotspot, corrected, {7.5} s, best "
+    "{0.127} ms; gemm, corrected, compiles, and its sweep was ended after {60} s.",
+    "hub-t1-h200.csv",
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    found: list[float] = []
+    for kernel, file in (
+        ("convolution_milo", "as it is"),
+        ("dedispersion_milo", "corrected"),
+        ("hotspot_milo", "corrected"),
+    ):
+        one = frame[(frame["kernel"] == kernel) & (frame["file"] == file)].iloc[0]
+        number, unit = re.search(r"winner ([\d.]+) (ms|µs)", one["result"]).groups()  # type: ignore[union-attr]
+        found += [one["seconds"], float(number) * (1 if unit == "ms" else 1e-3)]
+    ended = frame[(frame["kernel"] == "gemm_milo") & (frame["file"] == "corrected")].iloc[0]
+    return [*found, ended["seconds"]]
+
+
+@figure(
+    "from-kernel-tuner",
+    "([those tried on an H200](../benchmarks/results/kernel-tuner-examples-h200.csv), the rest on the cpu)",
+    "kernel-tuner-examples-h200.csv",
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    assert set(frame["state"]) == {"runs", "failed", "too long"}
+    return []
+
+
 AGREEMENT = "winner-agreement-h200.csv"
 
 

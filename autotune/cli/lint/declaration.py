@@ -7,7 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from autotune.cli.lint.findings import Declared, Finding
-from autotune.declaration import AS_GIVEN, Configuration, Constraint, Expression, Policy, Space, listed
+from autotune.declaration import (
+    AS_GIVEN,
+    ITSELF,
+    Configuration,
+    Constraint,
+    Expression,
+    Policy,
+    Space,
+    listed,
+)
 from autotune.errors import FamilyError, suggestion
 from autotune.hardware import Limits
 
@@ -359,6 +368,14 @@ def _reference(declared: Declared) -> Iterator[Finding]:
     if not named:
         yield declared.found(
             "no-reference", f"nothing says what is right: {how}, or name a configuration with reference:"
+        )
+        return
+    if named == ITSELF:
+        yield declared.found(
+            "no-reference",
+            f"nothing says what is right: each configuration is held against its own first run; {how}",
+            "reference",
+            is_error=False,
         )
         return
     yield declared.found(

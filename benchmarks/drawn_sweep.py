@@ -1,0 +1,59 @@
+"""A sweep of configurations that are named in a file: what ``autotune sweep`` does, on those and no others.
+
+python benchmarks/drawn_sweep.py kernel.json --drawn configurations.txt --samples 7 --out out
+
+With ``--race 1.02`` a long kernel that takes more than 1.02 times the best in its first, verified run is not timed
+again (``measure.Protocol``): all others have their samples.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from kernel_tuner_run import drawn
+from rich.console import Console
+
+from autotune.cli.sweep import run
+from autotune.declaration import Configuration, load_family
+from autotune.engine import SweepRequest
+from autotune.measure import CPU, CUDA
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawn(SweepRequest):
+    """``named`` is the file."""
+
+    named: Path
+
+    @cached_property
+    def configurations(self) -> tuple[Configuration, ...]:
+        return drawn(self.family, self.named)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("family")
+    parser.add_argument("--drawn", type=Path, required=True)
+    parser.add_argument("--workload", default="")
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--samples", type=int, default=0)
+    parser.add_argument("--race", type=float, default=0)
+    parser.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args(words)
+    protocol = CPU if given.device == "cpu" else CUDA
+    request = Drawn(
+        family=load_family(given.family), named=given.drawn, device=given.device, samples=given.samples,
+        out=given.out, data=given.data, policies=given.out / "policies",
+        workloads=(given.workload,) if given.workload else (),
+        protocol=replace(protocol, race=given.race) if given.race else None,
+    )  # fmt: skip
+    run(request, Console(), Console(stderr=True))
+
+
+if __name__ == "__main__":
+    main()
