@@ -11,7 +11,7 @@ shows that the script works.
     python benchmarks/engine_peers.py --family convolution_milo.json --draw 2000 --seconds 450 --gpus 0,1 --peers nvcuda
 
 With ``--draw`` the configurations are drawn from the whole space: so many, and no more than Kernel Tuner needs
-``--seconds`` for, by the pace of its first 20. The two then run at the same time, each on a GPU of its own; ours
+``--seconds`` for, by the pace of its first 8. The two then run at the same time on two GPUs, one after the other on one; ours
 twice, as a race (``measure.Protocol``) and with as many samples of every configuration.
 """
 
@@ -37,7 +37,7 @@ from autotune.declaration import load_family
 from autotune.record import Store
 
 HERE = Path(__file__).resolve().parent
-_FIRST = 20  # configurations that tell Kernel Tuner's pace
+_FIRST = 8  # configurations that tell Kernel Tuner's pace
 _RACE = 1.02
 
 
@@ -215,7 +215,8 @@ def explain(peer: Run, run: Run) -> None:
 def in_parallel(
     asked: Asked, backend: str, root: Path, count: int, seconds: float, gpus: Sequence[str]
 ) -> list[Run]:
-    """Kernel Tuner and ours at the same time on configurations that are drawn from the whole space."""
+    """Kernel Tuner and ours on configurations that are drawn from the whole space: at the same time on two GPUs, one
+    after the other on one."""
     family = load_family(asked.family)
     every = list(family.space.configurations())
     random.Random(1).shuffle(every)
@@ -230,13 +231,19 @@ def in_parallel(
     pace = first.sweep_s / _FIRST
     number = min(count, len(every), int(seconds / pace))
     print(f"Kernel Tuner's first {_FIRST}: {pace:.3f} s each; {number} of {len(every)} are drawn", flush=True)
-    with ThreadPoolExecutor(1) as pool:
-        theirs = pool.submit(kernel_tuner, *_placed(on(number, "kernel-tuner"), backend), gpus[0])
+
+    def ours_twice() -> tuple[Run, Run]:
         raced, place = on(number, "raced")
         race = ours(replace(raced, race=_RACE), place, gpus[1])  # then the other, on the same GPU
         print(f"{race.tuner}: {race.wall_s:.1f} s, best {race.best}", flush=True)
         own = ours(*on(number, "ours"), gpus[1])
         print(f"{own.tuner}: {own.wall_s:.1f} s, best {own.best}", flush=True)
+        return own, race
+
+    with ThreadPoolExecutor(len(set(gpus))) as pool:  # on one GPU one after the other
+        both = pool.submit(ours_twice)
+        theirs = pool.submit(kernel_tuner, *_placed(on(number, "kernel-tuner"), backend), gpus[0])
+        own, race = both.result()
         return [theirs.result(), own, race]
 
 
