@@ -6,7 +6,8 @@ from autotune import lazy
 from autotune.declaration import yamlfile
 from autotune.declaration.access import ACCESSOR, POINTER, SYMBOL, cpp_type
 from autotune.declaration.expression import Expression, Value
-from autotune.declaration.family import Family, families, load_family
+from autotune.declaration.family import families, load_family
+from autotune.declaration.family_folder import Family
 from autotune.declaration.members import (
     MOST_LISTED,
     Listed,

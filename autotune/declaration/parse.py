@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from autotune.declaration.access import (
     accesses,
     beginnings,
@@ -19,165 +17,11 @@ from autotune.declaration.access import (
     symbols,
 )
 from autotune.declaration.compile_options import chosen_options, compile_options
+from autotune.declaration.data import check_choice, check_views, data_of, one_choice_each, windowed_of
 from autotune.declaration.expression import Expression
 from autotune.declaration.space import Constraint, Policy, PolicyValue, Preset, Space
 from autotune.errors import AutotuneError, FamilyError, UnknownName
-from autotune.layout import Data, Field, check_value
-
-
-def check_choice(place: str, data: Data, layout: str, choice: Any) -> None:
-    """Raise when ``choice`` is no value of the layout dimension, or none that ``data`` can take."""
-    check_value(layout, choice, place)
-    if layout in ("vector", "padding") and not (isinstance(choice, int) and choice >= 1):
-        raise FamilyError(f"{place}: {layout} {choice!r} is not a whole number of at least 1")
-    if data.of and (layout != "memory" or choice == "constant"):
-        raise FamilyError(
-            f"{place}: {data.name} is a view of {data.of}, whose elements stay where they are: only its memory can be "
-            "chosen, global, readonly or texture"
-        )
-    if data.of and choice == "texture" and len(data.shape) > 2:
-        raise FamilyError(
-            f"{place}: {data.name} has {len(data.shape)} extents, and the texture of a view has one or two"
-        )
-    if layout == "memory" and choice != "global" and data.role not in ("input", "view"):
-        raise FamilyError(
-            f"{place}: {choice} memory cannot be written, and {data.name} has role {data.role}; only global can"
-        )
-    if layout == "axes" and not (
-        isinstance(choice, list) and sorted(map(str, choice)) == sorted(set(data.shape))
-    ):
-        raise UnknownName("axes layout", choice, [list(data.shape), "in any order"], place)
-    if layout == "axes" and len(set(data.shape)) < len(data.shape):
-        raise FamilyError(
-            f"{place}: the extents of {data.name} repeat, so their names give its axes no order"
-        )
-    if layout in ("packing", "vector"):
-        if not data.packed:
-            raise FamilyError(f"{place}: data {data.name} names no packed extent to join elements along")
-        if data.dtype.kind not in "iu":
-            raise FamilyError(
-                f"{place}: data {data.name} holds {data.dtype}, and only whole numbers can be packed"
-            )
-
-
-def check_views(data: Mapping[str, Data], policies: tuple[Policy, ...], where: str) -> None:
-    """Raise for a view of what is no scratch array, or of one whose elements a layout moves: a view finds them by its
-    own shape, in canonical order."""
-    scratch = [array.name for array in data.values() if array.role == "scratch"]
-    for array in data.values():
-        if not array.of:
-            continue
-        place = f"{where}: data {array.name}"
-        if array.of not in scratch:
-            raise UnknownName("scratch array", array.of, scratch, f"{place}: of")
-        drivers = [f"its own layout ({name})" for name in data[array.of].fixed if name != "memory"]
-        drivers += [f"policy {p.name}" for p in policies if array.of in p.data and p.layout != "memory"]
-        if drivers:
-            raise FamilyError(
-                f"{place}: {drivers[0]} moves the elements of {array.of}, and a view has to find them in order; take "
-                "it away"
-            )
-
-
-def one_choice_each(data: Mapping[str, Data], policies: tuple[Policy, ...], where: str) -> None:
-    """A layout dimension of an array has one driver; a vector width joins words, so it needs a packing."""
-    drivers = {(layout, name): "its own layout" for name, array in data.items() for layout in array.fixed}
-    for policy in policies:
-        for name in policy.data:
-            driver = drivers.setdefault((policy.layout, name), f"policy {policy.name}")
-            if driver != f"policy {policy.name}":
-                raise FamilyError(
-                    f"{where}: policy {policy.name} and {driver} both choose the {policy.layout} of {name}"
-                )
-    for (layout, name), driver in drivers.items():
-        if layout == "vector" and ("packing", name) not in drivers:
-            raise FamilyError(f"{where}: {driver} sets the vector width of {name}, which has no packing")
-
-
-def data_of(name: str, value: Mapping[str, Any], where: str) -> Data:
-    place = f"{where}: data {name}"
-    if ("type" in value) == ("record" in value) or ("record" in value) != ("fields" in value):
-        raise FamilyError(f"{place}: give either type, or record with fields")
-    if "record" in value:
-        members = {key: {"type": f} if isinstance(f, str) else f for key, f in value["fields"].items()}
-        fields = tuple(_field(key, member, place) for key, member in members.items())
-    else:
-        fields = (_field("", value, place),)
-    low, high = value.get("range", (None, None))
-    if value.get("packed", "") not in ("", *value["shape"]):
-        raise UnknownName("extent", value["packed"], value["shape"], f"{place}: packed")
-    if "record" in value and ("range" in value or "packed" in value):
-        raise FamilyError(f"{place}: range and packed are for plain elements, and this one holds records")
-    _check_view(value, place)
-    plane = value.get("plane", {})
-    data = Data(
-        name=name,
-        role=value["role"],
-        fields=fields,
-        shape=tuple(value["shape"]),
-        record=value.get("record", ""),
-        packed=value.get("packed", ""),
-        low=low,
-        high=high,
-        index_bits=value.get("index_bits", 32),
-        constant_bytes=value.get("constant_bytes", 65536),
-        plane=(plane.get("width", 4096), plane.get("rows", 1)),
-        fixed=dict(value.get("layout", {})),
-        of=value.get("of", ""),
-        pitch=value.get("pitch", ""),
-        doc=value.get("doc", ""),
-    )
-    if data.record and np.dtype([(f.name, f.type) for f in fields], align=True) != data.dtype:
-        raise FamilyError(
-            f"{place}: a C++ compiler would pad this record; order its fields by size and fill it up"
-        )
-    for layout, choice in data.fixed.items():
-        check_choice(place, data, layout, choice)
-    return data
-
-
-def _field(name: str, value: Mapping[str, Any], place: str) -> Field:
-    field = Field(name, value["type"], value.get("link", ""), value.get("none"))
-    if field.link and np.dtype(field.type).kind not in "iu":
-        raise FamilyError(f"{place}: a link is a whole number, and {name or 'this one'} is {field.type}")
-    if field.none is not None:
-        if not field.link:
-            raise FamilyError(f"{place}: none is for links: it is the number that stands for none")
-        limits = np.iinfo(field.type)
-        if not limits.min <= field.none <= limits.max:
-            raise FamilyError(f"{place}: none {field.none} is outside the range of {field.type}")
-    return field
-
-
-_NOT_OF_A_VIEW = ("record", "range", "packed", "link", "none", "constant_bytes", "plane", "zero", "windowed")
-
-
-def _check_view(value: Mapping[str, Any], place: str) -> None:
-    """Raise FamilyError when what makes a view is there without the rest of it."""
-    if (value["role"] == "view") != ("of" in value):
-        raise FamilyError(f"{place}: role view and of go together: of names the scratch array that is viewed")
-    if "pitch" in value and not ("of" in value and len(value["shape"]) > 1):
-        raise FamilyError(f"{place}: pitch says how far apart the rows of a view of two or more extents lie")
-    if "of" in value and (wrong := [key for key in _NOT_OF_A_VIEW if key in value]):
-        raise FamilyError(f"{place}: {wrong[0]} is not for views, which have no content of their own")
-
-
-def windowed_of(data: Mapping[str, Any], policies: tuple[Policy, ...], where: str) -> dict[str, str]:
-    """The extent along which each array that says so may be cut, by the array's name."""
-    found = {name: value["windowed"] for name, value in data.items() if "windowed" in value}
-    for name, extent in found.items():
-        place = f"{where}: data {name}"
-        if extent not in data[name]["shape"]:
-            raise UnknownName("extent", extent, data[name]["shape"], f"{place}: windowed")
-        if data[name]["role"] != "input":
-            raise FamilyError(f"{place}: windowed is for inputs, and this one has role {data[name]['role']}")
-    for policy in policies:
-        for name in found.keys() & set(policy.data) if policy.layout == "grouping" else ():
-            raise FamilyError(
-                f"{where}: policy {policy.name}: {name} is windowed, and what is cut into windows cannot be merged"
-            )
-    return found
-
+from autotune.layout import Data
 
 ITSELF = "itself"  # as a reference: each configuration's own first run
 
@@ -223,7 +67,7 @@ class Option:
 
 
 def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The fields of ``family.Family``. ``content`` has the shape of schemas/family.json."""
+    """The fields of ``family_folder.Family``. ``content`` has the shape of schemas/family.json."""
     where = f"family {content['family']}"
     source = folder / content["source"]
     if not source.is_file():

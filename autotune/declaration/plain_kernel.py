@@ -16,7 +16,7 @@ import numpy as np
 import yaml
 
 from autotune.declaration import yamlfile
-from autotune.declaration.family import Family, load_family
+from autotune.declaration.family_folder import Family, read_family
 from autotune.declaration.source_files import reached
 from autotune.errors import FamilyError, StoreError, UsageError
 from autotune.files import replaced, user_cache
@@ -95,7 +95,7 @@ class Kernel:
     @cached_property
     def family(self) -> Family:
         """What the folder declares."""
-        return load_family(self.folder)
+        return read_family(self.folder)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """The family's files in a folder of the user's own, to go on with by hand. Raises StoreError for one that is

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from autotune.declaration import yamlfile
 from autotune.declaration.expression import Value
-from autotune.declaration.family import Family
+from autotune.declaration.family_folder import Family
 from autotune.declaration.parse import Scalar
 from autotune.declaration.space import PolicyValue
 from autotune.errors import AutotuneError, UnknownName, UsageError, WorkloadError

@@ -13,7 +13,7 @@ from demo_family import load as load_demo
 
 from autotune.compile import variant
 from autotune.compile.variant import Variant
-from autotune.declaration import family
+from autotune.declaration import family, family_folder
 from autotune.declaration.family import Family
 from autotune.files import include_dir
 from autotune.hardware import Limits
@@ -220,7 +220,7 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """All-pairs and the layout library, copied to be changed."""
     shutil.copytree(ALLPAIRS.folder, tmp_path / "allpairs")
     shutil.copytree(include_dir(), tmp_path / "include")
-    monkeypatch.setattr(family, "include_dir", lambda: tmp_path / "include")
+    monkeypatch.setattr(family_folder, "include_dir", lambda: tmp_path / "include")
     (tmp_path / "allpairs" / "near.cuh").write_text("// near\n")
     return tmp_path
 

@@ -1,0 +1,312 @@
+"""A kernel family: the folder that declares data, kernels and policies, read into frozen values.
+
+``read_family`` is the only way in. What a family says is checked here once, so that nothing later meets a
+misspelt name.
+"""
+
+import hashlib
+import importlib.util
+import json
+import math
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from autotune.declaration import yamlfile
+from autotune.declaration.baseline import baseline_content
+from autotune.declaration.expression import Expression, Value
+from autotune.declaration.host_code import host_code, is_edited, texts
+from autotune.declaration.parse import ITSELF, Kernel, Option, Scalar, parse
+from autotune.declaration.source_files import LIBRARY, hashed, reached, sources, together
+from autotune.declaration.space import AS_GIVEN, Policy, Space
+from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
+from autotune.files import include_dir
+from autotune.layout import Data
+
+_TEXTS = "__autotune_texts__"  # of a module: what it was loaded from
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """``choices`` says how the source knows them: ``struct`` or ``macros``. ``accesses`` has the arrays that kernels do
+    not find by accessors, ``symbols`` what the source calls those that are its own. ``beginnings`` has the input that
+    an array is a copy of before the launches, ``zero`` the condition under which it has to be cleared first; ``used``
+    that under which kernels read an input: where it is not met, there is room for the array and nothing is copied.
+    ``baseline`` is what it is held against; such a one has no Python, and ``held`` are its family's choices."""
+
+    name: str
+    folder: Path
+    source: Path
+    title: str = ""
+    doc: str = ""
+    default_workload: str = ""
+    choices: str = "struct"
+    compile_options: tuple[str, ...] = ()
+    extents: Mapping[str, Expression | None]
+    scalars: Mapping[str, Scalar]
+    options: Mapping[str, Option]
+    features: Mapping[str, Expression] = field(default_factory=dict)
+    accuracy: tuple[str, ...] = ()
+    data: Mapping[str, Data]
+    accesses: Mapping[str, str] = field(default_factory=dict)
+    symbols: Mapping[str, str] = field(default_factory=dict)
+    extent_types: Mapping[str, str] = field(default_factory=dict)
+    beginnings: Mapping[str, str] = field(default_factory=dict)
+    windowed: Mapping[str, str] = field(default_factory=dict)
+    zero: Mapping[str, Expression] = field(default_factory=dict)
+    used: Mapping[str, Expression] = field(default_factory=dict)
+    kernels: Mapping[str, Kernel]
+    space: Space
+    means: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    reference: str = ""
+    relative: Expression | None = None
+    absolute: Expression | None = None
+    bytes: Expression | None = None
+    needs: Mapping[str, Expression] = field(default_factory=dict)
+    baseline: "Family | None" = None
+    has_python: bool = True
+    held: Mapping[str, Any] = field(default_factory=dict)
+    operations: Expression | None = None
+    operation_unit: str = ""
+    space_digest: str = ""
+
+    @property
+    def inputs(self) -> tuple[Data, ...]:
+        return tuple(d for d in self.data.values() if d.role == "input")
+
+    @property
+    def outputs(self) -> tuple[Data, ...]:
+        return tuple(d for d in self.data.values() if d.role == "output")
+
+    @property
+    def is_own_reference(self) -> bool:
+        """Whether nothing says what is right, and each configuration is held against its own first run."""
+        return self.reference == ITSELF
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the source is compiled as it stands."""
+        return self.choices == "macros"
+
+    @property
+    def accessors(self) -> tuple[Data, ...]:
+        """The arrays that kernels find by accessors, whose layouts can be chosen."""
+        return tuple(data for name, data in self.data.items() if name not in self.accesses)
+
+    def number_type(self, argument: str) -> str:
+        """The type of a kernel's argument that is a number, a scalar or an extent; empty for an array."""
+        scalar = self.scalars.get(argument)
+        return scalar.type if scalar else self.extent_types.get(argument, "")
+
+    @cached_property
+    def orders(self) -> Mapping[str, Any]:
+        """What makes the orders of order policies: functions of the inputs by policy value, from family.py. Raises
+        FamilyError for a value that stands for no order."""
+        policies = self.space.order_policies
+        found: Mapping[str, Any] = getattr(self.module, "orders", {}) if policies else {}
+        for policy in policies:
+            for value in policy.values:
+                if not policy.is_order(value, found):
+                    raise FamilyError(
+                        f"family {self.name}: policy {policy.name}: {UnknownName('order', value, found)}: write it in "
+                        f"orders of family.py, or call the value {AS_GIVEN} if it stands for no order"
+                    )
+        return found
+
+    def cleared(self, names: Mapping[str, Any]) -> list[str]:
+        """The arrays that a launch needs cleared first, with ``names`` bound."""
+        return [name for name, condition in self.zero.items() if condition.evaluate(names)]
+
+    def reordering(self, configuration: Mapping[str, Any]) -> list[Policy]:
+        """The order policies whose value in ``configuration`` permutes something."""
+        return [p for p in self.space.order_policies if configuration[p.name] in self.orders]
+
+    @property
+    def constants(self) -> frozenset[str]:
+        """The extents that are the same for every input: their value reads nothing."""
+        return frozenset(
+            name for name, value in self.extents.items() if value is not None and not value.names
+        )
+
+    @property
+    def has_links(self) -> bool:
+        """Whether an input holds indices of another array."""
+        return any(field.link for data in self.inputs for field in data.fields)
+
+    @property
+    def fixed_sizes(self) -> Mapping[str, int]:
+        """The sizes of ``constants``."""
+        return {name: value.integer({}) for name, value in self.extents.items() if value and not value.names}
+
+    def tolerance(self, names: Mapping[str, Any]) -> tuple[float, float]:
+        """(relative, absolute) that a floating point output may be off; ``names`` binds options, policies, extents and
+        scalars. Raises FamilyError."""
+        relative, absolute = (
+            0.0 if e is None else float(e.evaluate({**self.held, **names}))
+            for e in (self.relative, self.absolute)
+        )
+        for key, value in (("relative", relative), ("absolute", absolute)):
+            if not 0 <= value < math.inf:
+                raise FamilyError(
+                    f"family {self.name}: the {key} tolerance is {value} here; it has to be finite and not negative"
+                )
+        return relative, absolute
+
+    @cached_property
+    def module(self) -> ModuleType | None:
+        """``family.py`` of the folder, loaded as a package so that it can import its neighbours; None when the
+        family has no Python. Once a process, and again when it was edited, as a notebook lets one do."""
+        file = self.folder / "family.py"
+        if not (self.has_python and file.is_file()):
+            return None
+        name = f"autotune_family_{self.name}_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]}"
+        if name in sys.modules:
+            if not is_edited(getattr(sys.modules[name], _TEXTS, {})):
+                return sys.modules[name]
+            for loaded in [own for own in sys.modules if own == name or own.startswith(f"{name}.")]:
+                del sys.modules[loaded]
+        spec = importlib.util.spec_from_file_location(
+            name, file, submodule_search_locations=[str(self.folder)]
+        )
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except Exception as problem:
+            del sys.modules[name]
+            raise FamilyError(f"{file} cannot be imported: {type(problem).__name__}: {problem}") from problem
+        setattr(module, _TEXTS, texts(self.folder, name))
+        return module
+
+    @property
+    def reference_configuration(self) -> str:
+        """The configuration whose result is the reference; empty where family.py computes it. Loads family.py."""
+        is_computed = getattr(self.module, "reference", None) is not None
+        return "" if is_computed or self.is_own_reference else self.reference
+
+    @cached_property
+    def sources(self) -> Mapping[str, tuple[Path, str]]:
+        """The C++ files that decide the binaries (see ``sources``) with the sha256 of each, by name. Raises
+        FamilyError."""
+        ahead = [include_dir() / LIBRARY] if self.is_plain and self.accessors else []
+        return hashed(sources(self.folder, include_dir(), ahead))
+
+    def names_record(self, record: str) -> bool:
+        """Whether the source, or a header of its own, has that name: one that is compiled as it stands may know the
+        elements by another."""
+        return bool(record) and re.search(rf"\b{record}\b", self._text) is not None
+
+    @cached_property
+    def _text(self) -> str:
+        """Of the source and of the folder's headers that it includes."""
+        own = reached([self.source], self.folder).values()
+        return "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in own)
+
+    @cached_property
+    def source_digest(self) -> str:
+        """sha256 over names and contents of ``sources``."""
+        return together(self.sources)
+
+    @cached_property
+    def host_code(self) -> Mapping[str, tuple[Path, str]]:
+        """The files behind ``family.py`` (see ``host_code``) with the sha256 of each, by name. Loads it. Raises
+        FamilyError."""
+        return hashed(host_code(self.folder, self.module))
+
+    @cached_property
+    def host_digest(self) -> str:
+        """sha256 over names and contents of ``host_code``."""
+        return together(self.host_code)
+
+    def chosen_options(self, given: Mapping[str, Any]) -> dict[str, str | int]:
+        """Every option's value: ``given`` where named, else the default. Raises UnknownName."""
+        for name in given:
+            if name not in self.options:
+                raise UnknownName("option", name, self.options, f"family {self.name}")
+        chosen: dict[str, str | int] = {}
+        for name, option in self.options.items():
+            value = given.get(name, option.default)
+            match = [v for v in option.values if str(v) == str(value)]
+            if not match:
+                raise UnknownName(f"value of option {name}", value, option.values)
+            chosen[name] = match[0]
+        return chosen
+
+    def sizes(
+        self, shapes: Mapping[str, tuple[int, ...]], given: Mapping[str, Value] | None = None
+    ) -> dict[str, int]:
+        """Every extent's value from the shapes of the inputs and what is ``given``: options, and scalars that are not
+        computed. Raises WorkloadError when two inputs disagree."""
+        known = {**{name: option.default for name, option in self.options.items()}, **(given or {})}
+        bound: dict[str, int] = {}
+        giver: dict[str, str] = {}  # the first input that has the extent
+        for data in self.inputs:
+            for name, size in zip(data.shape, shapes[data.name], strict=True):
+                giver.setdefault(name, data.name)
+                if bound.setdefault(name, size) != size:
+                    raise WorkloadError(
+                        f"extent {name}: {data.name} gives {size}, another input gives {bound[name]}; they must agree"
+                    )
+        for name, value in self.extents.items():
+            if (
+                value is not None
+                and bound.setdefault(name, computed := value.integer({**known, **bound})) != computed
+            ):
+                needed = str(computed) if name in self.constants else f"{value.text}, which is {computed}"
+                raise WorkloadError(f"{giver[name]}: {name} is {bound[name]}, and must be {needed}")
+        return bound
+
+
+def read_family(folder: Path, check: bool = True) -> Family:
+    """The family in ``folder``, which holds a family.yaml. With ``check`` off the declaration's schema is only
+    consulted when it cannot be read without (run-time dispatch: files that a sweep has accepted). Raises
+    FamilyError."""
+    file = folder / "family.yaml"
+    content = yamlfile.read(file, FamilyError)
+    if check:
+        yamlfile.check(content, "family", file, FamilyError)
+    try:
+        declared = parse(content, folder.resolve())
+        baseline = _baseline(content, folder.resolve(), declared)
+    except (AutotuneError, KeyError, TypeError, AttributeError, ValueError):
+        yamlfile.check(content, "family", file, FamilyError)
+        raise
+    return Family(**declared, space_digest=_space_digest(content), baseline=baseline)
+
+
+def _baseline(content: Mapping[str, Any], folder: Path, of: Mapping[str, Any]) -> Family | None:
+    """The baseline as a family of one configuration, which no family.py drives. Raises FamilyError."""
+    if "baseline" not in content:
+        return None
+    told = baseline_content(content)
+    try:
+        declared = {**parse(told, folder), **{key: of[key] for key in ("relative", "absolute")}}
+        held = dict(of["space"].control)  # what a tolerance reads
+        return Family(**declared, space_digest=_space_digest(told), has_python=False, held=held)
+    except FamilyError as problem:
+        raise FamilyError(
+            str(problem).replace(f"family {content['family']}:", f"family {content['family']}: baseline:")
+        ) from None
+
+
+_NOT_MEASURED = ("title", "presets", "default_workload", "features", "accuracy", "needs", "baseline")
+
+
+def _space_digest(content: Mapping[str, Any]) -> str:
+    """sha256 over what decides a measurement: data, geometry, policies, constraints. Not over what only explains or
+    names (docs, titles, presets, the default workload), nor over what only chooses among measurements (features,
+    accuracy) or is held against them (needs, the baseline)."""
+
+    def kept(item: Any) -> Any:
+        if isinstance(item, dict):
+            return {str(key): kept(value) for key, value in item.items() if key != "doc"}
+        return [kept(value) for value in item] if isinstance(item, list) else item
+
+    told = {key: value for key, value in content.items() if key not in _NOT_MEASURED}
+    return hashlib.sha256(json.dumps(kept(told), sort_keys=True).encode()).hexdigest()
