@@ -11,7 +11,7 @@ shows that the script works.
     python benchmarks/engine_peers.py --family convolution_milo.json --draw 2000 --seconds 450 --gpus 0,1 --peers nvcuda
 
 With ``--draw`` the configurations are drawn from the whole space: so many, and no more than Kernel Tuner needs
-``--seconds`` for, by the pace of its first 8. The two then run at the same time on two GPUs, one after the other on one;
+``--seconds`` for, by the pace of its first 8. They then run at the same time on two GPUs, on one one after the other;
 ours twice, as a race (``measure.Protocol``) and with as many samples of every configuration.
 """
 
