@@ -130,13 +130,7 @@ def tune_kernel(
     place, compared = _device(device), verify is None and answer is not None
     roles = _roles(asked, _answers(answer), verify, place)
     kernel = asked.kernel(roles, {"relative": _RELATIVE, "absolute": atol} if compared else None)
-    if search["search"] == "exhaustive" and _is_vast(kernel.family.space):
-        if "trials" not in search and "time" not in search:
-            raise UsageError(
-                "the space is too large to try all of it: give strategy_options={'max_fevals': …} or a time_limit, "
-                "or take another strategy"
-            )
-        search["search"] = "random"  # nothing tells it from a walk that ends long before the space does
+    search = _ending(search, kernel.family.space)
     with ExitStack() as held:
         folder = (
             _store(cache) if cache is not None else Path(held.enter_context(TemporaryDirectory("autotune")))
@@ -260,9 +254,17 @@ def _search(strategy: Any, options: Mapping[str, Any], seed: int | None) -> dict
     return search
 
 
-def _is_vast(space: Space) -> bool:
-    """Whether it cannot be listed."""
-    return math.prod(len(policy.values) for policy in space.policies) > MOST_LISTED and listed(space) is None
+def _ending(search: dict[str, Any], space: Space) -> dict[str, Any]:
+    """The search, which tries all of a space only where that can be listed. Raises UsageError."""
+    is_small = math.prod(len(policy.values) for policy in space.policies) <= MOST_LISTED
+    if search["search"] != "exhaustive" or is_small or listed(space) is not None:
+        return search
+    if "trials" not in search and "time" not in search:
+        raise UsageError(
+            "the space is too large to try all of it: give strategy_options={'max_fevals': …} or a time_limit, "
+            "or take another strategy"
+        )
+    return {**search, "search": "random"}  # nothing tells it from a walk that ends long before the space does
 
 
 def _check_objective(

@@ -34,23 +34,15 @@ def fast_call(
     launches, (output,) = launcher.call, launcher.execution.variant.family.outputs
     if launches is None or len(call.arrays) != len(request.sent) or not _stay(call.named):
         return None
-    pairs = zip([*request.sent, output.name], [*call.arrays, result], strict=True)
-    places = [(_address_of(launcher, request, name, array), launcher.place(name)) for name, array in pairs]
-    known = [(address_of, place) for address_of, place in places if address_of is not None]
-    if len(known) < len(places):
+    places = _places(launcher, request, [*request.sent, output.name], [*call.arrays, result])
+    if places is None:
         return None
-    *inputs, (output_address, output_place) = known
+    *inputs, (output_address, output_place) = places
     shape = output.shape_for(request.inputs.sizes)
     make = foreign.allocator(request.example, shape, output.dtype) if is_new else None
     current = foreign.stream_asker(request.example) if call.stream is None else None
     count, stream, known_names = len(call.arrays), call.stream, call.named
-    handle, point = request.stream, launcher.point
-
-    def go(output: int, given: Sequence[tuple[str, int]]) -> None:
-        point(output_place, output)
-        for place, address in given:
-            point(place, address)
-        launches()
+    handle, go = request.stream, _launch_at(launcher.point, launches, output_place)
 
     def run(arrays: Sequence[Any], out: Any, on: Any, named: Mapping[str, Any]) -> Any:
         if (
@@ -81,6 +73,34 @@ def fast_call(
         return made
 
     return run
+
+
+def _launch_at(
+    point: Callable[[str, int], None], launches: Callable[[], None], output_place: str
+) -> Callable[[int, Sequence[tuple[str, int]]], None]:
+    """The launches, for the address of the output and, by place, those of the inputs."""
+
+    def go(output: int, given: Sequence[tuple[str, int]]) -> None:
+        point(output_place, output)
+        for place, address in given:
+            point(place, address)
+        launches()
+
+    return go
+
+
+def _places(
+    launcher: Launcher, request: Request, names: Sequence[str], arrays: Sequence[Any]
+) -> list[tuple[_Address, str]] | None:
+    """How the address of each of ``arrays`` is found, and where it goes; None where one has to be looked at each
+    time."""
+    places = []
+    for name, array in zip(names, arrays, strict=True):
+        address_of = _address_of(launcher, request, name, array)
+        if address_of is None:
+            return None
+        places.append((address_of, launcher.place(name)))
+    return places
 
 
 def _address_of(launcher: Launcher, request: Request, name: str, array: Any) -> _Address | None:

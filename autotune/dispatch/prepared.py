@@ -1,9 +1,10 @@
 """Data that stay on a device, to be called with the rest: layouts are applied to them once and kept."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from numpy.typing import NDArray
@@ -194,8 +195,7 @@ class Prepared(Closing):
     def _launcher_for(
         self, asked: Request, views: Mapping[str, View], capture: int
     ) -> tuple[Launcher, object | None]:
-        """What runs the call, with its content sent; the key under which it is kept, None when it is for once. What a
-        ``capture`` records has room of its own, which the graph uses whenever it is launched."""
+        """What runs the call, with its content sent; the key under which it is kept, None when it is for once."""
         chosen = self._target.chosen(asked.inputs)
         variant = chosen.variant
         if not capture:
@@ -220,12 +220,10 @@ class Prepared(Closing):
         )  # fmt: skip
         kept = self._captured if capture else self._launchers
         if capture and key not in kept:
-            assert self._target.lender is not None
-            with self._target.lender.aside():
-                arrays = replace(inputs, arrays={**inputs.arrays, **sent})
-                kept[key] = Launcher(
-                    self._target, chosen, arrays, self._resident, inward, views, outward, is_captured=True
-                )
+            arrays = replace(inputs, arrays={**inputs.arrays, **sent})
+            kept[key] = self._made_aside(
+                partial(Launcher, self._target, chosen, arrays, self._resident, inward, views, outward)
+            )
         found = kept.pop(key, None)
         if found is not None:
             kept[key] = found  # the latest is last
@@ -236,19 +234,31 @@ class Prepared(Closing):
         if stay and variant.is_reordered():
             on_host = {name: self._on_host(name, array) for name, array in inputs.arrays.items()}
             self._resident.order(variant, replace(inputs, arrays=on_host))
-        self._make_room()
-        try:
-            made = Launcher(self._target, chosen, inputs, self._resident, inward, views, outward)
-        except LaunchError:
-            if not self._launchers:
-                raise
-            self._make_room(0)  # what is kept ready may have taken the memory
-            made = Launcher(self._target, chosen, inputs, self._resident, inward, views, outward)
+        make = partial(Launcher, self._target, chosen, inputs, self._resident, inward, views, outward)
+        made = self._with_room_for(make)
         by_host = [name for name, how in inward.items() if how == HOST]
         if not all(can_be_refilled(variant, name, lends, stay) for name in by_host):
             return made, None
         self._launchers[key] = made
         return made, key
+
+    def _made_aside(self, make: Callable[..., Launcher]) -> Launcher:
+        """What ``make`` makes while a capture goes on, of which it is no part; with room of its own, which the graph
+        uses whenever it is launched."""
+        assert self._target.lender is not None
+        with self._target.lender.aside():
+            return make(is_captured=True)
+
+    def _with_room_for(self, make: Callable[[], Launcher]) -> Launcher:
+        """What ``make`` makes, beside what is kept ready or, where the memory is too small for both, in its place."""
+        self._make_room()
+        try:
+            return make()
+        except LaunchError:
+            if not self._launchers:
+                raise
+            self._make_room(0)  # what is kept ready may have taken the memory
+            return make()
 
     def _make_room(self, most: int = _MOST_LAUNCHERS - 1) -> None:
         """Keep the latest ``most``, and no more than a share of the memory."""

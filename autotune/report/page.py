@@ -22,6 +22,7 @@ from autotune.report.blocks import Block, Table
 from autotune.report.conclusions import groups
 from autotune.report.effects import effects_blocks
 from autotune.report.progress import search_blocks
+from autotune.report.ranking import configurations, untied
 from autotune.report.static_pass import Static
 from autotune.report.trade_offs import choice_blocks
 from autotune.report.trials import Code, as_script, every_trial, rows
@@ -30,12 +31,10 @@ from autotune.report.verdict import (
     Use,
     Verdict,
     answer,
-    configurations,
     facts,
     ladder,
     roles_of,
     tie_table,
-    untied,
     verdict,
 )
 from autotune.report.why import why_blocks

@@ -229,23 +229,20 @@ def sweep(
         again=again,
         retime=retime,
     )
-    given = _given(inputs or {}, named)
-    if given and workload is not None:
-        raise UsageError(
-            f"{next(iter(given))} is given, and workload={str(workload)!r} too: name a workload, or give its inputs"
-        )
+    given = _given(inputs or {}, named, workload)
     request.check()
     asked = _case(request, workload, given, cold, _reference(found, reference, expected))
     swept = _swept(request, asked, progress)
-    if swept.interrupted:
-        raise KeyboardInterrupt(f"{swept.interrupted}; the same call goes on from there")
-    raise_unless_measured([swept.study], f"the record ({request.store or request.folder})")
     return Study(found, swept.study, request, swept.wall_s, dict(swept.phases))
 
 
 def _swept(request: SweepRequest, case: Case, progress: bool) -> Swept:
+    """A whole sweep, with something measured. Raises KeyboardInterrupt, NothingMeasured."""
     with sweeping(request, [case], partial(live, err=watching(progress))) as session:
         (swept,) = session.sweeps()
+    if swept.interrupted:
+        raise KeyboardInterrupt(f"{swept.interrupted}; the same call goes on from there")
+    raise_unless_measured([swept.study], f"the record ({request.store or request.folder})")
     return swept
 
 
@@ -268,10 +265,16 @@ def _values(value: Any) -> list[str]:
     return [str(one) for one in (value if many else [value])]
 
 
-def _given(inputs: Mapping[str, Any], named: Mapping[str, Any]) -> Mapping[str, Any]:
+def _given(inputs: Mapping[str, Any], named: Mapping[str, Any], workload: object) -> Mapping[str, Any]:
+    """All that is given by name, where no workload is. Raises UsageError."""
     if twice := [name for name in inputs if name in named]:
         raise UsageError(f"{twice[0]!r} is given twice: by its name, and in inputs=")
-    return {**inputs, **named}
+    given = {**inputs, **named}
+    if given and workload is not None:
+        raise UsageError(
+            f"{next(iter(given))} is given, and workload={str(workload)!r} too: name a workload, or give its inputs"
+        )
+    return given
 
 
 def _reference(family: Family, reference: Reference | None, expected: Any) -> Reference | None:

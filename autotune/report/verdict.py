@@ -3,14 +3,14 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from autotune import figures as units
-from autotune.declaration import Configuration, PolicyValue
+from autotune.declaration import Configuration
 from autotune.device import POWER_OR_HEAT
 from autotune.record import (
     FAILED,
@@ -29,7 +29,6 @@ from autotune.record import (
     coverage,
     moved,
     once_ms,
-    ranked,
     time_ms,
     unbeaten,
 )
@@ -414,110 +413,3 @@ def _flat(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(map(_flat, value))
     return f"{value:,}" if type(value) is int else str(value)
-
-
-BEST, WORST = 20, 5
-LONGEST = 70  # characters of a label beside a bar
-
-
-def configurations(study: Study, decision: Decision, roles: Roles) -> tuple[Table, Chart]:
-    """The fastest and the slowest configurations with their part in the verdict."""
-    order = ranked(study.trials, decision)
-    ranks = [i for i in range(len(order)) if i < BEST or i >= len(order) - WORST]
-    is_mixed = len({bool(t.measurement and t.measurement.retimed_ms) for t in order}) > 1
-    rank, registers = Column("rank", "rank", "count"), Column("registers", "registers", "count")
-    again = Column("timed_again", "timed again")
-    columns = (
-        rank,
-        TIME,
-        again,
-        SPREAD,
-        OVER_WINNER,
-        registers,
-        OCCUPANCY,
-        Column("role", "role"),
-        CONFIGURATION,
-    )
-    best = time_ms(decision.winner)
-    shown = [order[i].configuration for i in ranks]
-    told, shared = _labels(shown, study.control)
-    rows, entries = [], []
-    for i in ranks:
-        trial, ms = order[i], time_ms(order[i])
-        named = roles.get(trial.configuration, ())
-        spread = trial.measurement.spread if trial.measurement else None
-        is_again = trial.measurement is not None and trial.measurement.retimed_ms > 0
-        figures = (
-            i + 1,
-            ms,
-            "yes" if is_again and is_mixed else None,
-            spread,
-            ms / best,
-            trial.registers,
-            trial.occupancy,
-        )
-        rows.append((*figures, ", ".join(named), trial.configuration))
-        role = next((r for r in ("winner", "tied", "control") if r in named), "preset" if named else "other")
-        if role == "other" and i >= BEST:
-            role = "slow"
-        text = units.duration(ms) + (f"  {', '.join(named)}" if named else "")
-        entries.append(Bar(f"{told[trial.configuration]}  #{i + 1}", f"#{i + 1}", ms, role, text))
-    caption = f"The {BEST} fastest and {WORST} slowest of {len(order):,} timed configurations, best first"
-    if len(order) <= BEST + WORST:
-        caption = f"All {len(order):,} timed configurations, best first"
-    table = without_empty(Table("configurations", caption, columns, tuple(rows)))
-    alt = f"{caption}; the table has the figures"
-    if shared:
-        alt += f"; … is {', '.join(f'{name}={value}' for name, value in shared.items())}"
-    return table, bars("configurations", alt, entries)
-
-
-def _labels(
-    shown: Sequence[Configuration], control: Configuration
-) -> tuple[dict[Configuration, str], Mapping[str, PolicyValue]]:
-    """What stands beside the bars of ``shown``, best first, and what "…" stands for there: nothing where each has room
-    for all that it changes of the control."""
-    told = {one: one.changes(control) for one in shown}
-    if max(map(len, told.values())) <= LONGEST:
-        return told, {}
-    varying = [name for name in control if len({configuration[name] for configuration in shown}) > 1]
-    shared = _shared(shown[:BEST], control)
-    return {one: _short(one, varying, shared, control) for one in shown}, shared
-
-
-def untied(study: Study, decision: Decision) -> str:
-    """Why some that are faster than members of the tie set are not in it; empty where there are none."""
-    slowest = max(map(time_ms, decision.tie_set))
-    faster = [t for t in study.trials if t not in decision.tie_set and time_ms(t) < slowest]
-    if not faster:
-        return ""
-    return (
-        f"{len(faster):,} that are not in the tie set have a shorter time than one that is: they were not among the "
-        "finalists, which were timed again side by side, and a time from before does not compare with those."
-    )
-
-
-def _shared(best: Sequence[Configuration], control: Configuration) -> dict[str, PolicyValue]:
-    """What all of ``best`` change of the control alike."""
-    first = best[0]
-    return {
-        name: value
-        for name, value in first.items()
-        if value != control[name] and all(one[name] == value for one in best)
-    }
-
-
-def _short(
-    configuration: Configuration,
-    names: Sequence[str],
-    shared: Mapping[str, PolicyValue],
-    control: Configuration,
-) -> str:
-    """As ``Configuration.changes``, of the policies ``names`` alone, those in which shown configurations differ, with
-    "…" for all of ``shared`` where it has them all. Cut at ``LONGEST`` characters; the table has it whole."""
-    has_all = bool(shared) and all(configuration[name] == value for name, value in shared.items())
-    left = [name for name in names if not (has_all and name in shared)]
-    own = Configuration({name: configuration[name] for name in left}).changes(control)
-    if has_all:
-        own = "…" if own == "control" else f"…, {own}"
-    return own if len(own) <= LONGEST else f"{own[: LONGEST - 1].rstrip(' ,')}…"

@@ -29,7 +29,8 @@ from autotune.record.trial import Trial
 from autotune.report import page as page_module
 from autotune.report.files import generated, used, write_all
 from autotune.report.page import write_report
-from autotune.report.verdict import LONGEST, Use, configurations, roles_of
+from autotune.report.ranking import LONGEST, configurations
+from autotune.report.verdict import Use, roles_of
 
 
 @pytest.fixture(scope="module")
