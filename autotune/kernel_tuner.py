@@ -7,7 +7,6 @@ in a process of its own. An argument that has no counterpart is refused, with th
 
 import inspect
 import json
-import math
 import os
 import re
 import time
@@ -24,16 +23,15 @@ from autotune import __version__
 from autotune.compile import Cache, default_root
 from autotune.declaration import (
     BLOCK_NAMES,
-    MOST_LISTED,
     AskedKernel,
     Configuration,
     KernelArgument,
     Parameters,
     Space,
     bind,
+    can_be_listed,
     evaluated,
     kept,
-    listed,
 )
 from autotune.device import foreign, open_backend, run_once
 from autotune.errors import CompilerError, UsageError
@@ -256,8 +254,7 @@ def _search(strategy: Any, options: Mapping[str, Any], seed: int | None) -> dict
 
 def _ending(search: dict[str, Any], space: Space) -> dict[str, Any]:
     """The search, which tries all of a space only where that can be listed. Raises UsageError."""
-    is_small = math.prod(len(policy.values) for policy in space.policies) <= MOST_LISTED
-    if search["search"] != "exhaustive" or is_small or listed(space) is not None:
+    if search["search"] != "exhaustive" or can_be_listed(space):
         return search
     if "trials" not in search and "time" not in search:
         raise UsageError(

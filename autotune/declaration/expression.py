@@ -36,7 +36,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 }
 
 
-_BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -45,7 +45,7 @@ _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Mod: operator.mod,
 }
 
-_COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -56,7 +56,7 @@ _COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.NotIn: lambda a, b: a not in b,
 }
 
-_UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
+UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
     ast.Not: operator.not_,
@@ -95,9 +95,9 @@ class Expression:
         known = (
             (isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str, bool)))
             or isinstance(node, (ast.Name, ast.BoolOp, ast.IfExp, ast.Tuple))
-            or (isinstance(node, ast.BinOp) and type(node.op) in _BINARY)
-            or (isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY)
-            or (isinstance(node, ast.Compare) and all(type(op) in _COMPARE for op in node.ops))
+            or (isinstance(node, ast.BinOp) and type(node.op) in BINARY)
+            or (isinstance(node, ast.UnaryOp) and type(node.op) in UNARY)
+            or (isinstance(node, ast.Compare) and all(type(op) in COMPARE for op in node.ops))
             or (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Name)
@@ -165,9 +165,9 @@ def _compiled(node: ast.expr) -> Evaluate:
             items = tuple(map(_compiled, node.elts))
             return lambda names: tuple(item(names) for item in items)
         case ast.BinOp():
-            return _arithmetic(_BINARY[type(node.op)], _compiled(node.left), _compiled(node.right))
+            return _arithmetic(BINARY[type(node.op)], _compiled(node.left), _compiled(node.right))
         case ast.UnaryOp():
-            unary, operand = _UNARY[type(node.op)], _compiled(node.operand)
+            unary, operand = UNARY[type(node.op)], _compiled(node.operand)
             return lambda names: unary(operand(names))
         case ast.IfExp():
             test, body, other = _compiled(node.test), _compiled(node.body), _compiled(node.orelse)
@@ -176,7 +176,7 @@ def _compiled(node: ast.expr) -> Evaluate:
             return _boolean(isinstance(node.op, ast.Or), tuple(map(_compiled, node.values)))
         case ast.Compare():
             pairs = zip(node.ops, node.comparators, strict=True)
-            steps = tuple((_COMPARE[type(op)], _compiled(item)) for op, item in pairs)
+            steps = tuple((COMPARE[type(op)], _compiled(item)) for op, item in pairs)
             return _comparison(_compiled(node.left), steps)
         case ast.Call(func=ast.Name(id=name)):
             function, arguments = FUNCTIONS[name], tuple(map(_compiled, node.args))

@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from itertools import product
 from typing import Any
 
-from autotune.declaration.expression import Expression
+from autotune.declaration.expression import BINARY, COMPARE, UNARY, Expression
 from autotune.declaration.space import PolicyValue
 from autotune.errors import FamilyError
 
@@ -28,17 +28,10 @@ _MOST_WRITTEN = 4000
 _DEEPEST = 60
 
 _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift, ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
+    **BINARY, ast.Pow: operator.pow, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
+    ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
 }  # fmt: skip
-_UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
-    ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Not: operator.not_, ast.Invert: operator.invert,
-}  # fmt: skip
-_COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
-    ast.GtE: operator.ge, ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
-}  # fmt: skip
+_UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {**UNARY, ast.Invert: operator.invert}
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "abs": abs, "all": all, "any": any, "bool": bool, "ceil": math.ceil, "float": float, "floor": math.floor,
     "int": int, "len": len, "list": list, "log": math.log, "log2": math.log2, "max": max, "min": min, "round": round,
@@ -222,9 +215,9 @@ def _first(parts: Sequence[ast.expr], of: Callable[[ast.expr], Any], *, stop: bo
 
 def _compared(left: Any, ops: Sequence[ast.cmpop], others: Sequence[Any]) -> bool:
     for op, right in zip(ops, others, strict=True):
-        if type(op) not in _COMPARE:
+        if type(op) not in COMPARE:
             raise TypeError(f"{type(op).__name__} is no comparison of a formula")
-        if not _COMPARE[type(op)](left, right):
+        if not COMPARE[type(op)](left, right):
             return False
         left = right
     return True

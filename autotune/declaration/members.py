@@ -4,6 +4,7 @@ Both say what is near a configuration, in one measure: a policy whose values are
 (0); between two numbers it is how many declared values lie between them, as a share of all.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -174,6 +175,13 @@ def listed(space: Space, most: int = MOST_LISTED) -> tuple[Configuration, ...] |
     steps = Steps(20 * most)
     found = tuple(islice(space.walk(steps=steps), most + 1))
     return None if len(found) > most or steps.are_spent else found
+
+
+def can_be_listed(space: Space) -> bool:
+    """Whether ``listed`` has an answer; a space that is small without its constraints is not listed to tell."""
+    return (
+        math.prod(len(policy.values) for policy in space.policies) <= MOST_LISTED or listed(space) is not None
+    )
 
 
 def narrowed(space: Space, held: dict[str, Sequence[Any]]) -> Space:

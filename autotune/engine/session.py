@@ -2,7 +2,6 @@
 started, and one sweep a workload."""
 
 import logging
-import math
 import os
 import time
 import warnings
@@ -23,7 +22,7 @@ from autotune.declaration import (
     Inputs,
     Space,
     Workload,
-    listed,
+    can_be_listed,
     load_workload,
     narrowed,
     prepare,
@@ -113,8 +112,7 @@ class SweepRequest:
     @cached_property
     def configurations(self) -> tuple[Configuration, ...] | None:
         """None where they are too many to list: a search draws them. Raises UnknownName, UsageError."""
-        product = math.prod(len(policy.values) for policy in self.space.policies)
-        if self.preset == "full" and product > MOST_LISTED and listed(self.space) is None:
+        if self.preset == "full" and not can_be_listed(self.space):
             return None
         return self.family.space.configurations(self.preset, self.narrowed)
 

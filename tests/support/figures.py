@@ -1381,18 +1381,19 @@ def _ours(frame: pd.DataFrame, problem: str, run: int, role: str = "", configura
     return float(some[some["role"].fillna("").str.contains(role) & named]["kernel_ms"].min())
 
 
+def _beside(frame: pd.DataFrame, problem: str, run: int) -> Sequence[float]:
+    """Theirs, control and winner in microseconds, and how many times as fast as theirs the winner is."""
+    theirs, winner = _theirs(frame, problem, run), _ours(frame, problem, run, "winner")
+    return theirs * 1e3, _ours(frame, problem, run, "control") * 1e3, winner * 1e3, theirs / winner
+
+
 def _tried(frame: pd.DataFrame, problem: str, run: int) -> float:
     return float(((frame["problem"] == problem) & (frame["run"] == run) & (frame["whose"] == "ours")).sum())
 
 
 @figure("adopted-trials", "| default box | {66.8} µs | {78.5} µs | {60.0} µs | {1.11} |", MDBENCH)
 def _(frame: pd.DataFrame) -> Sequence[float]:
-    return (
-        _theirs(frame, "lattice", 1) * 1e3,
-        _ours(frame, "lattice", 1, "control") * 1e3,
-        _ours(frame, "lattice", 1, "winner") * 1e3,
-        _theirs(frame, "lattice", 1) / _ours(frame, "lattice", 1, "winner"),
-    )
+    return _beside(frame, "lattice", 1)
 
 
 @figure(
@@ -1401,12 +1402,7 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
     MDBENCH,
 )
 def _(frame: pd.DataFrame) -> Sequence[float]:
-    return (
-        _theirs(frame, "one", 1) * 1e3,
-        _ours(frame, "one", 1, "control") * 1e3,
-        _ours(frame, "one", 1, "winner") * 1e3,
-        _theirs(frame, "one", 1) / _ours(frame, "one", 1, "winner"),
-    )
+    return _beside(frame, "one", 1)
 
 
 @figure(
@@ -1415,22 +1411,12 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
     MDBENCH,
 )
 def _(frame: pd.DataFrame) -> Sequence[float]:
-    return (
-        _theirs(frame, "single", 1) * 1e3,
-        _ours(frame, "single", 1, "control") * 1e3,
-        _ours(frame, "single", 1, "winner") * 1e3,
-        _theirs(frame, "single", 1) / _ours(frame, "single", 1, "winner"),
-    )
+    return _beside(frame, "single", 1)
 
 
 @figure("adopted-trials", "| larger box | {217} µs | {242} µs | {182} µs | {1.19} |", MDBENCH)
 def _(frame: pd.DataFrame) -> Sequence[float]:
-    return (
-        _theirs(frame, "big", 1) * 1e3,
-        _ours(frame, "big", 1, "control") * 1e3,
-        _ours(frame, "big", 1, "winner") * 1e3,
-        _theirs(frame, "big", 1) / _ours(frame, "big", 1, "winner"),
-    )
+    return _beside(frame, "big", 1)
 
 
 @figure(
@@ -1439,12 +1425,7 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
     MDBENCH,
 )
 def _(frame: pd.DataFrame) -> Sequence[float]:
-    return (
-        _theirs(frame, "shuffled", 2) * 1e3,
-        _ours(frame, "shuffled", 2, "control") * 1e3,
-        _ours(frame, "shuffled", 2, "winner") * 1e3,
-        _theirs(frame, "shuffled", 2) / _ours(frame, "shuffled", 2, "winner"),
-    )
+    return _beside(frame, "shuffled", 2)
 
 
 @figure(
