@@ -103,7 +103,8 @@ def _bounded(path: Path) -> Iterator[ReadBlock]:
 def read_blocks(
     path: Path, bases_per_block: int, max_read_length: int = MAX_READ_LENGTH
 ) -> Generator[ReadBlock, None, None]:
-    """The reads of `path` in order, in blocks of at most `bases_per_block` bases; a longer read is a block.
+    """The reads of `path` in order, in blocks of at most `bases_per_block` bases and, but for the last one, at least
+    half as many; a longer read is a block.
 
     The first block is read by the call itself, so that a file that is unusable from its start is refused
     there; what is wrong further on can only be seen on the way.
@@ -148,10 +149,11 @@ def _blocks(
                     held.append(_slice(part, first, last))
                     bases += int(held[-1].offsets[-1])
                     first = last
-                if first < len(part.headers):
+                if first < len(part.headers) or 2 * bases > bases_per_block:
                     yield join(held)
                     held, bases = [], 0
-    yield join(held)
+    if held:
+        yield join(held)
 
 
 def _slice(part: ReadBlock, first: int, last: int) -> ReadBlock:
