@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import Geometry, Variant, scalar_bytes
-from autotune.device.backend import Backend, Beginning, Launch, Module, Placed
+from autotune.device.backend import Backend, Beginning, Launch, Module, Outlet, Placed
 from autotune.device.placed import PlacedInput, Shared, Windowed, linear
 from autotune.errors import FamilyError, UnknownName
 from autotune.layout import POINTER_BYTES, Order, Stored, handle, restored
@@ -188,11 +188,16 @@ class Execution:
     def _stored(placed: Placed) -> Stored:
         return placed.windows[0].stored if isinstance(placed, Windowed) else placed.stored
 
-    def head(self, name: str, count: int) -> NDArray[Any]:
+    def head(self, name: str, count: int, into: NDArray[np.uint8] | None = None) -> NDArray[Any]:
         """The first ``count`` elements of a one-dimensional array as the device has them now, links as they are; only
-        those are fetched. The array must lie plainly: 1d, aos, not packed, padded or merged."""
+        those are fetched, to the bytes ``into`` where they are given. The array must lie plainly: 1d, aos, not packed,
+        padded or merged."""
         placed, data = self.placed[name], self.variant.family.data[name]
-        return self.backend.download(placed, count * data.dtype.itemsize).view(data.dtype)
+        return self.backend.download(placed, count * data.dtype.itemsize, into).view(data.dtype)
+
+    def outlet(self) -> Outlet:
+        """For a family's own plan, which closes it: memory of the host that copies from the device go to fast."""
+        return self.backend.outlet()
 
     @property
     def uses_constant(self) -> bool:

@@ -76,6 +76,13 @@ class ReadBlock:
     codes: NDArray[np.uint8]
     offsets: NDArray[np.int64]
 
+    def part(self, first: int, last: int) -> "ReadBlock":
+        """The reads first to last, in the same memory."""
+        begin, end = self.offsets[first], self.offsets[last]
+        return ReadBlock(
+            self.headers[first:last], self.codes[begin:end], self.offsets[first : last + 1] - begin
+        )
+
 
 def first_word(header: str) -> str:
     """The name in a header line: up to the first ASCII blank, of which there may be some before it, too."""

@@ -146,7 +146,7 @@ def _blocks(
                 if last <= first and not held:
                     last = first + 1
                 if last > first:
-                    held.append(_slice(part, first, last))
+                    held.append(part.part(first, last))
                     bases += int(held[-1].offsets[-1])
                     first = last
                 if first < len(part.headers) or 2 * bases > bases_per_block:
@@ -154,8 +154,3 @@ def _blocks(
                     held, bases = [], 0
     if held:
         yield join(held)
-
-
-def _slice(part: ReadBlock, first: int, last: int) -> ReadBlock:
-    begin, end = part.offsets[first], part.offsets[last]
-    return ReadBlock(part.headers[first:last], part.codes[begin:end], part.offsets[first : last + 1] - begin)

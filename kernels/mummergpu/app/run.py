@@ -6,7 +6,6 @@ reference is cut into pages, the reads are gone through once for each, and the l
 but once, so they need one page.
 """
 
-import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -28,8 +27,10 @@ from ..sequences import (
     read_reference,
     reverse_complement,
 )
+from .clock import Clock
 from .mums import write_block
 from .pages import Page, Spill, merged, pages
+from .portions import Portions
 from .search import Search, Searcher, largest_text, tree_of
 from .stages import Ahead, Behind, Beside
 
@@ -38,7 +39,9 @@ __all__ = ["Request", "Tally", "align", "parse", "run"]
 PAPER_PAGE = 8_388_608
 _MOST = 2**31 - 1
 # Of reads: enough to fill a device; with more, less of the reading, searching and writing goes on at once.
-_BASES_PER_BLOCK = 1 << 22
+_BASES_PER_BLOCK = 1 << 26
+# Of these so many are searched at once: on one device, and on a cpu or where matches wait in a file.
+_MANY_BASES, _FEW_BASES = 1 << 24, 1 << 22
 _SOON_BUILT = 1 << 22  # characters: about a second
 _FITS_ANYWHERE = 1 << 24  # characters: 1.7 GB on a device
 
@@ -70,28 +73,33 @@ def run(
     """Align what ``given`` names, write ``output`` and sum up through ``note``. What can be seen to be wrong in the
     arguments, the reference, or the reads up to the first that is long enough, is refused before ``open_kernel`` is
     called. Raises UsageError, UnknownName, WorkloadError, what the device raises, and OSError from writing."""
-    begin = time.perf_counter()
+    clock = Clock()
     request = parse(given)
     if output is None:
         raise UsageError("matches go to a file: name it with -o FILE")
-    reference = read_reference(request.reference)
-    parts = _pages(request, reference)
-    with closing(_reads(request)) as blocks, ThreadPoolExecutor(1) as opener:
-        opened = opener.submit(open_kernel)  # while the first tree is built
+    clock.lap("start")
+    reference, parts, blocks = _inputs(request)
+    clock.lap("reading")
+    with closing(blocks), ThreadPoolExecutor(1) as opener:
+        opened = opener.submit(open_kernel)  # a tree may be built meanwhile
         if request.page is None and len(reference.codes) > _FITS_ANYWHERE and opened.result().kind == "cuda":
             parts = _pages(request, reference, opened.result().memory_bytes)
-        start = time.perf_counter() - begin
 
         def told(step: str, share: float) -> None:
             note(f"index        {step}, {share:.0%} done")
 
         def open_page(text: Codes) -> Search:
             tree = tree_of(text, told if len(text) > _SOON_BUILT else None)
-            return Searcher(opened.result(), tree, request.min_match_length)
+            clock.lap("index")
+            kernel = opened.result()
+            clock.lap("start")
+            return Searcher(kernel, tree, request.min_match_length, _MANY_BASES)
 
-        tally = align(request, reference, parts, blocks, open_page, output)
+        tally = align(request, reference, parts, blocks, open_page, output, clock)
         device = opened.result().device
-    for line in tally.lines(device, request, len(parts), start, time.perf_counter() - begin):
+        opened.result().close()
+    clock.lap("end")
+    for line in tally.lines(device, request, len(parts), clock):
         note(line)
 
 
@@ -156,6 +164,22 @@ def _pages(request: Request, reference: Reference, device_bytes: int | None = No
     return parts
 
 
+def _inputs(request: Request) -> tuple[Reference, list[Page], Generator[ReadBlock, None, None]]:
+    """The reference with its pages, and the reads, read at the same time where both are files."""
+    if _comes_once(request.queries):
+        reference = read_reference(request.reference)
+        return reference, _pages(request, reference), _reads(request)
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(_reads, request)
+        try:
+            reference = read_reference(request.reference)
+            return reference, _pages(request, reference), coming.result()
+        except BaseException:
+            if not coming.exception():
+                coming.result().close()
+            raise
+
+
 def _comes_once(path: Path) -> bool:
     return path.exists() and not path.is_file()
 
@@ -190,36 +214,31 @@ def _reads(request: Request) -> Generator[ReadBlock, None, None]:
 
 @dataclass
 class Tally:
-    """What a run did, and the seconds it took: ``index`` and ``search`` one after the other, ``reading`` and
-    ``writing`` beside them, ``waited`` for these two."""
+    """What a run did; ``reading`` and ``writing`` are the seconds of the threads that did these beside the others."""
 
     reads: int = 0
     bases: int = 0
     matches: int = 0
-    index: float = 0.0
-    search: float = 0.0
     reading: float = 0.0
     writing: float = 0.0
-    waited: float = 0.0
     policy: str = ""
 
-    def lines(self, device: str, request: Request, parts: int, start: float, wall: float) -> list[str]:
-        """The summary. ``start`` is how many of ``wall`` seconds went by before the first page."""
+    def lines(self, device: str, request: Request, parts: int, clock: Clock) -> list[str]:
+        """The summary."""
         strands = "both strands" if request.both_strands else "one strand"
-        in_turn = f"index {self.index:.3f}, search {self.search:.3f}, waiting for files {self.waited:.3f}"
-        beside = f"beside these reading {self.reading:.3f}, output {self.writing:.3f}"
+        beside = f"in threads beside these reading {self.reading:.3f}, output {self.writing:.3f}"
         return [
             f"mummergpu on {device}: {self.policy or 'nothing to search'}",
             f"reads        {self.reads:,} ({self.bases:,} bases), {strands}, {parts} page{'s' * (parts != 1)}",
             f"matches      {self.matches:,} of at least {request.min_match_length} bases",
-            f"seconds      {wall:.3f}: start {start:.3f}, {in_turn}; {beside}",
-            f"rate         {self.reads / wall:,.0f} reads a second",
+            f"seconds      {clock.total:.3f}: {clock}; {beside}",
+            f"rate         {self.reads / clock.total:,.0f} reads a second",
         ]
 
 
 def align(
     request: Request, reference: Reference, parts: list[Page], blocks: Iterator[ReadBlock],
-    open_page: OpenPage, output: Path,
+    open_page: OpenPage, output: Path, clock: Clock,
 ) -> Tally:  # fmt: skip
     """Search ``blocks``, the reads of ``request``, in every page and write ``output``. On one page rows are in the
     order of the tree, which is MUMmer's; on several by start in the read, then position."""
@@ -229,9 +248,7 @@ def align(
         for number, page in enumerate(parts):
             if number:
                 again = read_blocks(request.queries, request.block, request.max_read_length)
-                blocks = _unchanged(opened.enter_context(closing(again)), sizes, request.queries)
-            else:
-                blocks = _noted(blocks, sizes)
+                blocks = opened.enter_context(closing(again))
 
             def keep(block: int, reads: ReadBlock, found: Strands, page: int = number) -> None:
                 if page == len(parts) - 1:
@@ -242,36 +259,66 @@ def align(
                     for strand, mems in enumerate(found):
                         spill.put((page, block, strand), mems)
 
-            _search_page(request, page, page.text(reference.codes), blocks, open_page, keep, tally)
+            def checked(portions: Iterator[ReadBlock], again: bool = number > 0) -> Iterator[ReadBlock]:
+                return _unchanged(portions, sizes, request.queries) if again else _noted(portions, sizes)
+
+            def opened_page(page: Page = page) -> Search:
+                return open_page(page.text(reference.codes))
+
+            _search_page(
+                request, page, Pass(blocks, checked, len(parts) == 1), opened_page, keep, tally, clock
+            )
+            clock.lap("end")
     tally.reads, tally.bases = (sum(column) for column in zip(*sizes, strict=True))
     return tally
 
 
+@dataclass(frozen=True)
+class Pass:
+    """One pass over the reads: the ``blocks`` as they are read, and what looks at the portions that are searched at
+    once. Where it is the only one, these may be of any size."""
+
+    blocks: Iterator[ReadBlock]
+    checked: Callable[[Iterator[ReadBlock]], Iterator[ReadBlock]]
+    is_only: bool
+
+
 def _search_page(
-    request: Request, page: Page, text: Codes, blocks: Iterator[ReadBlock], open_page: OpenPage,
-    keep: Callable[[int, ReadBlock, Strands], None], tally: Tally,
+    request: Request, page: Page, reads: Pass, open_page: Callable[[], Search],
+    keep: Callable[[int, ReadBlock, Strands], None], tally: Tally, clock: Clock,
 ) -> None:  # fmt: skip
-    """One pass over the reads. ``keep`` is called for every block, in order, on a thread of its own."""
-    ahead, behind = Ahead(blocks), Behind()
-    with ahead as coming, behind:
-        begin = time.perf_counter()
-        search = open_page(text)  # while the reader is at the first blocks
-        ready = time.perf_counter()
-        # While one lane copies, another computes.
-        with closing(search), Beside(search.lanes) as lanes:
+    """One pass over the reads. ``keep`` is called for every portion, in order, on a thread of its own."""
+    ahead, behind = Ahead(reads.blocks), Behind()
+    # While one lane copies, another computes.
+    with ahead as coming, behind, closing(open_page()) as search, Beside(search.lanes) as lanes:
+        clock.lap("index")
+        few = search.lanes == 1 or not reads.is_only
+        portions = Portions(_FEW_BASES if few else _MANY_BASES, reads.is_only)
 
-            def found_in(block: ReadBlock) -> Strands:
-                return [page.owned(mems) for mems in _strands(request, search, block)]
+        def expected() -> Iterator[ReadBlock]:
+            for block in coming:
+                search.expect(len(block.codes), len(block.headers))
+                yield block
 
-            for number, (block, found) in enumerate(lanes.each(found_in, coming)):
-                behind.do(keep, number, block, found)
-            tally.search += time.perf_counter() - ready - ahead.waited - behind.waited
-            behind.finish()
-        tally.index += ready - begin
-        tally.policy = tally.policy or search.policy
+        def found_in(block: ReadBlock) -> Strands:
+            found = list(_strands(request, search, block))
+            portions.found(len(block.codes), sum(len(mems.reads) for mems in found))
+            return found
+
+        def kept(number: int, block: ReadBlock, found: Strands) -> None:
+            keep(number, block, [page.owned(mems) for mems in found])
+            for mems in found:
+                search.release(mems)
+
+        for number, (block, found) in enumerate(lanes.each(found_in, reads.checked(portions.of(expected())))):
+            behind.do(kept, number, block, found)
+        behind.finish()
+        clock.lap("search")
+        clock.move("search", "reading", ahead.waited)
+        clock.move("search", "output", behind.waited)
+    tally.policy = tally.policy or search.policy
     tally.reading += ahead.seconds
     tally.writing += behind.seconds
-    tally.waited += ahead.waited + behind.waited
 
 
 def _strands(request: Request, search: Search, block: ReadBlock) -> Iterator[Mems]:

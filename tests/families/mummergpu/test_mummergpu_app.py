@@ -192,6 +192,12 @@ class BruteForce:
         reads = np.split(codes, offsets[1:-1])
         return numpy_mems(self.text, reads, self.minimum)
 
+    def expect(self, _bases: int, _reads: int) -> None:
+        pass
+
+    def release(self, _found: Any) -> None:
+        pass
+
     def close(self) -> None:
         pass
 
@@ -231,6 +237,7 @@ def test_every_way_through_writes_the_same(
             alignment.read_blocks(request.queries, request.block, 30),
             lambda text: BruteForce(text, minimum),
             folder / "out",
+            alignment.Clock(),
         )
         texts.append((folder / "out").read_text())
         assert (tally.reads, tally.bases) == (len(reads), sum(map(len, reads)))

@@ -48,6 +48,12 @@ class Nothing:
         type(self).searches += 1
         return alignment.Mems(*np.empty((4, 0), np.int64))
 
+    def expect(self, _bases: int, _reads: int) -> None:
+        pass
+
+    def release(self, _found: Any) -> None:
+        pass
+
     def close(self) -> None:
         type(self).closed += 1
 
@@ -122,6 +128,7 @@ def test_a_signal_to_the_program(way: dict[str, Any], tmp_path: Path) -> None:
         "    policy, lanes = '', 1\n"
         "    def __init__(self, *_): pass\n"
         "    def search(self, *_): print('searching', flush=True); time.sleep(60)\n"
+        "    def expect(self, *_): pass\n"
         "    def close(self): print('closed', flush=True)\n"
         "alignment.Searcher = Slow\n"
         "sys.exit(main(sys.argv[1:]))\n"
@@ -200,7 +207,7 @@ def test_reading_building_and_writing_go_on_beside_each_other(tmp_path: Path) ->
             is_searched[number].set()
             return Nothing.search(self, codes, offsets)
 
-    def open_page(_text: Any) -> Any:
+    def open_page() -> Any:
         assert is_read[0].wait(20), "nothing is read while the tree is built"
         return Waiting()
 
@@ -210,7 +217,8 @@ def test_reading_building_and_writing_go_on_beside_each_other(tmp_path: Path) ->
         written.append(block.headers)
 
     (page,) = alignment.pages(np.array([0, 1, 4], np.uint8), None, 8)
-    alignment._search_page(request, page, None, blocks(), open_page, keep, alignment.Tally())
+    reads_once = alignment.Pass(blocks(), iter, True)
+    alignment._search_page(request, page, reads_once, open_page, keep, alignment.Tally(), alignment.Clock())
     assert written == [[f"q{number}"] for number in range(6)]
 
 
@@ -236,7 +244,8 @@ def test_only_a_few_blocks_are_in_memory(tmp_path: Path) -> None:
         most = max(most, read - number)
 
     (page,) = alignment.pages(np.array([0, 1, 4], np.uint8), None, 8)
-    alignment._search_page(request, page, None, blocks(), lambda _text: Nothing(), keep, alignment.Tally())
+    reads_once = alignment.Pass(blocks(), iter, True)
+    alignment._search_page(request, page, reads_once, Nothing, keep, alignment.Tally(), alignment.Clock())
     assert read == 40
     assert 2 <= most <= 4
 

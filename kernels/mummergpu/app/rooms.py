@@ -1,0 +1,54 @@
+"""Memory that matches come to from the device: made once, used again and again."""
+
+import threading
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.family import Outlet
+
+from ..matches import Mems
+
+__all__ = ["Rooms"]
+
+_LEAST_BYTES = 1 << 20
+
+
+class Rooms:
+    """``outlet`` makes the memory such that copies go there fast; it is closed with this. For any number of threads."""
+
+    def __init__(self, outlet: Outlet) -> None:
+        self._outlet = outlet
+        self._lock = threading.Lock()
+        self._free: list[NDArray[np.uint8]] = []
+        self._lent: dict[int, tuple[Mems, NDArray[np.uint8]]] = {}
+
+    def take(self, nbytes: int) -> NDArray[np.uint8]:
+        """At least so many bytes; the smallest of those that are free."""
+        with self._lock:
+            fitting = [number for number, room in enumerate(self._free) if room.nbytes >= nbytes]
+            if fitting:
+                return self._free.pop(min(fitting, key=lambda number: self._free[number].nbytes))
+        room = np.empty(max(_LEAST_BYTES, 1 << (nbytes - 1).bit_length() if nbytes else 0), np.uint8)
+        self._outlet.pin(room)
+        return room
+
+    def lend(self, room: NDArray[np.uint8], found: Mems) -> Mems:
+        """``found``, which is in ``room``, until it is released."""
+        with self._lock:
+            self._lent[id(found)] = found, room
+        return found
+
+    def release(self, found: Mems) -> None:
+        """Nobody looks at ``found`` from now on. What was not lent is nobody's concern."""
+        with self._lock:
+            _, room = self._lent.pop(id(found), (found, None))
+            if room is not None:
+                self._free.append(room)
+
+    def close(self) -> None:
+        """Nothing of it may be looked at any more."""
+        with self._lock:
+            self._outlet.close()
+            self._free.clear()
+            self._lent.clear()
