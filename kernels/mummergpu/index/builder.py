@@ -138,14 +138,28 @@ class _Building:
 
     def _order(self, made: ExitStack) -> None:
         """``suffixes`` and ``ranks``."""
+        self._suffixes = self._room(made, self._letters * _WORD)
+        with ExitStack() as rounds:
+            left, places, values = self._first_order(rounds)
+            if not left:
+                return
+            words = [self._room(rounds, left * _WORD) for _ in range(4)]
+            keys = [self._room(rounds, left * _KEY) for _ in range(2)]
+            counts = self._room(rounds, self._count_bytes(left))
+            spare_places, heads, lefts, spare_values = words
+            pairs = _Pairs(keys[0], values, keys[1], spare_values)
+            depth = _KEY_LETTERS
+            while left:
+                left = self._double(pairs, counts, places, spare_places, heads, lefts, left, depth)
+                places, spare_places = spare_places, places
+                depth *= 2
+
+    def _first_order(self, rounds: ExitStack) -> tuple[int, Room, Room]:
+        """By the first letters; how many suffixes are equal to others, their places and themselves."""
         count = self._letters
-        self._suffixes = self._room(made, count * _WORD)
         with ExitStack() as step:
             keys, spare_keys = (self._room(step, count * _KEY) for _ in range(2))
-            values, spare_values, places, spare_places, heads, lefts = (
-                self._room(step, count * _WORD) for _ in range(6)
-            )
-            counts = self._room(step, -(-count // self._tile) * _DIGITS * _WORD)
+            spare_values, counts = self._room(step, count * _WORD), self._room(step, self._count_bytes(count))
             pairs = _Pairs(keys, self._suffixes, spare_keys, spare_values)
             self._launch(
                 "first_keys", self._length, self._text, self._ranks, pairs.keys, pairs.values, self._separators,
@@ -153,17 +167,14 @@ class _Building:
             )  # fmt: skip
             self._sort(pairs, counts, count, range(0, 8 * _KEY, _DIGIT_BITS))
             assert pairs.values is self._suffixes, "an even number of passes"
+            heads, lefts = pairs.spare_keys, pairs.spare_values
             self._launch("first_heads", count, pairs.keys, heads, count)
             self._scan(heads, count, is_maximum=True)
             self._launch("first_ranks", count, heads, self._suffixes, self._ranks, lefts, count)
             left = self._scanned(lefts, count)
+            places, values = (self._room(rounds, left * _WORD) for _ in range(2))
             self._launch("gather_left", count, lefts, None, self._suffixes, places, values, count)
-            pairs.values = values
-            depth = _KEY_LETTERS
-            while left:
-                left = self._double(pairs, counts, places, spare_places, heads, lefts, left, depth)
-                places, spare_places = spare_places, places
-                depth *= 2
+        return left, places, values
 
     def _double(
         self, pairs: "_Pairs", counts: Room, places: Room, left_places: Room, heads: Room, lefts: Room, count: int,
@@ -263,6 +274,10 @@ class _Building:
 
     def _room(self, owner: ExitStack, nbytes: int) -> Room:
         return owner.enter_context(self._program.room(nbytes))
+
+    def _count_bytes(self, count: int) -> int:
+        """Of the digits of a sort's tiles."""
+        return -(-count // self._tile) * _DIGITS * _WORD
 
     def _rooms_of_tiles(self, owner: ExitStack) -> Iterator[Room]:
         """What the tiles of a scan come to, of a scan of those, and so on."""
