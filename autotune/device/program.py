@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from autotune.compile import Batch, Cache, Geometry, VariantSource, compile_one
 from autotune.declaration import hashed, reached, together
-from autotune.device.backend import Backend, Closing, Placed
+from autotune.device.backend import Backend, Closing, LaunchError, Placed
 from autotune.files import include_dir
 from autotune.layout import Bytes, Stored, handle
 
@@ -25,8 +25,11 @@ class Room(Closing):
         units = -(-nbytes // _UNIT)
         stored = Stored(content, units * _UNIT, _UNIT, "global", (units,), (1,), 0)
         self._backend = backend
-        with backend.current():
-            self._placed: Placed = backend.place(stored)
+        try:
+            with backend.current():
+                self._placed: Placed = backend.place(stored)
+        except LaunchError as problem:
+            raise MemoryError(f"{backend.device.name}: {problem}") from None
         self.address, self.nbytes = handle(self._placed.argument), nbytes
 
     def fill(self, byte: int) -> None:
@@ -67,7 +70,7 @@ class DeviceProgram:
             self._module = backend.load(compile_one(batch, backend.toolchain(), cache, failed))
 
     def room(self, nbytes: int, content: NDArray[Any] | None = None) -> Room:
-        """So much memory on the device, with the bytes of ``content`` where that is given, as many. Raises LaunchError
+        """So much memory on the device, with the bytes of ``content`` where that is given, as many. Raises MemoryError
         where there is not so much."""
         return Room(self._backend, nbytes, None if content is None else content.reshape(-1).view(np.uint8))
 

@@ -8,7 +8,7 @@ constexpr unsigned run = 1u << run_bits;
 constexpr unsigned most_levels = 7;  // 32^7 is more than there are numbers
 constexpr unsigned nowhere = 0xFFFFFFFFu;
 
-// builder.py: _LEASTS. Level 0 is the array itself.
+// steps.py: Leasts. Level 0 is the array itself.
 struct Leasts {
   const unsigned* level[most_levels];
   unsigned size[most_levels];

@@ -12,7 +12,7 @@
 constexpr unsigned root = 0;
 constexpr unsigned no_fork = nowhere;
 
-// builder.py: _TREE. What is known of the text, and what of the tree.
+// nodes.py: _Tree. What is known of the text, and what of the tree.
 struct Tree {
   const unsigned char* text;
   const unsigned* separators;  // their positions
@@ -133,12 +133,11 @@ struct Range {
   unsigned first, count;
 };
 
-// builder.py: _RECORDS. Nodes and children lie `stride` records of 16 bytes apart. Without ranges there are no leaves.
+// nodes.py: Records. Nodes and children lie `stride` records of 16 bytes apart. Leaves and ranges may be left out.
 struct Records {
   uint4* nodes;
   unsigned* children;
   uint4* tails;
-  Leaf* leaves;
   Range* ranges;
   unsigned long long stride;
 
@@ -174,8 +173,8 @@ AUTOTUNE_DEVICE unsigned letters_from(const Tree& tree, unsigned position) {
   return tree.separators[low] - position;
 }
 
-AUTOTUNE_DEVICE unsigned preceding(const Tree& tree, unsigned position) {
-  return position ? tree.text[position - 1] : separator;
+AUTOTUNE_DEVICE unsigned preceding(const unsigned char* text, unsigned position) {
+  return position ? text[position - 1] : separator;
 }
 
 // The fork under which the leaf at a rank is.
@@ -208,9 +207,8 @@ __global__ void __launch_bounds__(Policy::block_size) write_leaves(Tree tree, Re
     const unsigned following = fork_of_leaf(tree, tree.ranks[position + 1]);
     link = depth_of(tree, following) == depth - 1 ? number_of(tree, following) : tree.leaves[position + 1];
   }
-  const unsigned code = preceding(tree, position);
-  records.put(number, {link, start, depth - above, parent}, {next, depth, position, code}, {rank, 1});
-  if (records.leaves) records.leaves[rank] = {position, code};
+  records.put(number, {link, start, depth - above, parent}, {next, depth, position, preceding(tree.text, position)},
+              {rank, 1});
 }
 
 // The first leaf of the chain at a node of so many letters, root where there is none: those that end come last.
