@@ -38,9 +38,10 @@ class DeviceIndex:
     """``rooms`` hold the arrays by their names in family.yaml, the reference one byte a character; where nodes and
     children are merged, both are in ``nodes``."""
 
-    def __init__(self, kept: ExitStack, rooms: dict[str, Room], letters: int, nodes: int) -> None:
+    def __init__(self, kept: ExitStack, rooms: dict[str, Room], suffixes: Suffixes, nodes: int) -> None:
         self._kept = kept
-        self.rooms, self.letters, self.nodes = rooms, letters, nodes
+        self.rooms, self.nodes = rooms, nodes
+        self.length, self.letters = suffixes.length, suffixes.letters
 
     def close(self) -> None:
         """Free it all. Safe to call twice."""
@@ -65,7 +66,7 @@ def build(program: DeviceProgram, text: NDArray[np.uint8], wanted: Wanted, progr
             rooms |= _words(steps, kept, suffixes, wanted)
             program.synchronize()
         progress("done", 1.0)
-        return DeviceIndex(kept.pop_all(), rooms, suffixes.letters, nodes)
+        return DeviceIndex(kept.pop_all(), rooms, suffixes, nodes)
 
 
 def _text(program: DeviceProgram, text: NDArray[np.uint8]) -> Room:
