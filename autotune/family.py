@@ -27,7 +27,7 @@ from autotune.errors import (
 if TYPE_CHECKING:
     from autotune.compile import cuda_library, library
     from autotune.declaration import Inputs, find_data, load_family, load_workload, prepare, read_npy
-    from autotune.device import Execution, Outlet
+    from autotune.device import DeviceProgram, Execution, Outlet, Room
     from autotune.dispatch import Prepared, TunedKernel, Units
     from autotune.files import data_root, pip_install
 
@@ -35,11 +35,13 @@ __all__ = [
     "Application",
     "AutotuneError",
     "CompilerError",
+    "DeviceProgram",
     "Execution",
     "Inputs",
     "Latest",
     "Outlet",
     "Prepared",
+    "Room",
     "StoreError",
     "TunedKernel",
     "Units",
@@ -64,7 +66,7 @@ __all__ = [
 _ON_DEMAND = {  # by package
     "compile": "cuda_library library",
     "declaration": "Inputs find_data load_family load_workload prepare read_npy",
-    "device": "Execution Outlet",
+    "device": "DeviceProgram Execution Outlet Room",
     "dispatch": "TunedKernel Prepared Units",
     "files": "data_root pip_install",
 }

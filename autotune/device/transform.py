@@ -5,6 +5,8 @@ records, dims in linear memory. ``refusal`` says what it cannot do; such an arra
 """
 
 import threading
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +52,23 @@ def is_as_stored(layout: Layout, view: View) -> bool:
         and view.dtype == layout.data.dtype
         and view.is_contiguous
         and view.address % alignment(layout) == 0
+    )
+
+
+def lie_merged(layouts: Sequence[Layout], views: Sequence[View]) -> bool:
+    """Whether the arrays lie by turns as their ``layouts`` (grouping: merged) would store them, so that a kernel can
+    use them in place."""
+    members = len(layouts)
+    first, size = views[0], layouts[0].data.dtype.itemsize
+    return all(
+        replace(layout, group=(1, 0)).is_canonical(view.shape)
+        and layout.group == (members, member)
+        and layout.memory != "constant"
+        and view.dtype == layout.data.dtype
+        and view.strides == (members * size,)
+        and view.address == first.address + member * size
+        and first.address % alignment(layout) == 0
+        for member, (layout, view) in enumerate(zip(layouts, views, strict=True))
     )
 
 
