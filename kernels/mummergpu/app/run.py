@@ -6,6 +6,7 @@ reference is cut into pages, the reads are gone through once for each, and the l
 but once, so they need one page.
 """
 
+import itertools
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -31,7 +32,7 @@ from .clock import Clock
 from .mums import write_block
 from .pages import Page, Spill, merged, pages
 from .portions import Portions
-from .search import Search, Searcher, largest_text, tree_of
+from .search import Search, Searcher, largest_text
 from .stages import Ahead, Behind, Beside
 
 __all__ = ["Request", "Tally", "align", "parse", "run"]
@@ -42,12 +43,13 @@ _MOST = 2**31 - 1
 _BASES_PER_BLOCK = 1 << 26
 # Of these so many are searched at once: on one device, and on a cpu or where matches wait in a file.
 _MANY_BASES, _FEW_BASES = 1 << 24, 1 << 22
+_SPARE = 1.25  # portions are about equal: room for a little more reads than the first block has
 _SOON_BUILT = 1 << 22  # characters: about a second
 _FITS_ANYWHERE = 1 << 24  # characters: 1.7 GB on a device
 
 Codes = NDArray[np.uint8]
 Strands = list[Mems]
-OpenPage = Callable[[Codes], Search]
+OpenPage = Callable[[Codes, ReadBlock], Search]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,12 +90,14 @@ def run(
         def told(step: str, share: float) -> None:
             note(f"index        {step}, {share:.0%} done")
 
-        def open_page(text: Codes) -> Search:
-            tree = tree_of(text, told if len(text) > _SOON_BUILT else None)
-            clock.lap("index")
+        def open_page(text: Codes, block: ReadBlock) -> Search:
+            clock.lap("reading")
             kernel = opened.result()
             clock.lap("start")
-            return Searcher(kernel, tree, request.min_match_length, _MANY_BASES)
+            bases = min(len(block.codes), _MANY_BASES if kernel.kind == "cuda" else _FEW_BASES)
+            reads = len(block.headers) * bases // max(1, len(block.codes))
+            report = told if len(text) > _SOON_BUILT else None
+            return Searcher(kernel, text, request.min_match_length, bases, int(_SPARE * reads) + 1, report)
 
         tally = align(request, reference, parts, blocks, open_page, output, clock)
         device = opened.result().device
@@ -262,8 +266,8 @@ def align(
             def checked(portions: Iterator[ReadBlock], again: bool = number > 0) -> Iterator[ReadBlock]:
                 return _unchanged(portions, sizes, request.queries) if again else _noted(portions, sizes)
 
-            def opened_page(page: Page = page) -> Search:
-                return open_page(page.text(reference.codes))
+            def opened_page(block: ReadBlock, page: Page = page) -> Search:
+                return open_page(page.text(reference.codes), block)
 
             _search_page(
                 request, page, Pass(blocks, checked, len(parts) == 1), opened_page, keep, tally, clock
@@ -284,41 +288,49 @@ class Pass:
 
 
 def _search_page(
-    request: Request, page: Page, reads: Pass, open_page: Callable[[], Search],
+    request: Request, page: Page, reads: Pass, open_page: Callable[[ReadBlock], Search],
     keep: Callable[[int, ReadBlock, Strands], None], tally: Tally, clock: Clock,
 ) -> None:  # fmt: skip
     """One pass over the reads. ``keep`` is called for every portion, in order, on a thread of its own."""
     ahead, behind = Ahead(reads.blocks), Behind()
-    # While one lane copies, another computes.
-    with ahead as coming, behind, closing(open_page()) as search, Beside(search.lanes) as lanes:
-        clock.lap("index")
-        few = search.lanes == 1 or not reads.is_only
-        portions = Portions(_FEW_BASES if few else _MANY_BASES, reads.is_only)
-
-        def expected() -> Iterator[ReadBlock]:
-            for block in coming:
-                search.expect(len(block.codes), len(block.headers))
-                yield block
-
-        def found_in(block: ReadBlock) -> Strands:
-            found = list(_strands(request, search, block))
-            portions.found(len(block.codes), sum(len(mems.reads) for mems in found))
-            return found
-
-        def kept(number: int, block: ReadBlock, found: Strands) -> None:
-            keep(number, block, [page.owned(mems) for mems in found])
-            for mems in found:
-                search.release(mems)
-
-        for number, (block, found) in enumerate(lanes.each(found_in, reads.checked(portions.of(expected())))):
-            behind.do(kept, number, block, found)
-        behind.finish()
-        clock.lap("search")
-        clock.move("search", "reading", ahead.waited)
-        clock.move("search", "output", behind.waited)
-    tally.policy = tally.policy or search.policy
+    with ahead as coming, behind:
+        block = next(coming)
+        at_once = itertools.chain([block], coming)
+        waited = ahead.waited
+        # Reading goes on, and while one lane copies, another computes.
+        with closing(open_page(block)) as search, Beside(search.lanes) as lanes:
+            clock.lap("index")
+            _search_all(request, page, search, Pass(at_once, reads.checked, reads.is_only), lanes, behind, keep)
+            clock.lap("search")
+            tally.policy = tally.policy or search.policy
+    clock.move("search", "reading", ahead.waited - waited)
+    clock.move("search", "output", behind.waited)
     tally.reading += ahead.seconds
     tally.writing += behind.seconds
+
+
+def _search_all(
+    request: Request, page: Page, search: Search, reads: Pass, lanes: Beside, behind: Behind,
+    keep: Callable[[int, ReadBlock, Strands], None],
+) -> None:  # fmt: skip
+    """Every read in a page that is open."""
+    few = search.lanes == 1 or not reads.is_only
+    portions = Portions(_FEW_BASES if few else _MANY_BASES, reads.is_only)
+
+    def found_in(block: ReadBlock) -> Strands:
+        found = list(_strands(request, search, block))
+        portions.found(len(block.codes), sum(len(mems.reads) for mems in found))
+        return found
+
+    def kept(number: int, block: ReadBlock, found: Strands) -> None:
+        keep(number, block, [page.owned(mems) for mems in found])
+        for mems in found:
+            search.release(mems)
+
+    blocks = reads.checked(portions.of(reads.blocks))
+    for number, (block, found) in enumerate(lanes.each(found_in, blocks)):
+        behind.do(kept, number, block, found)
+    behind.finish()
 
 
 def _strands(request: Request, search: Search, block: ReadBlock) -> Iterator[Mems]:

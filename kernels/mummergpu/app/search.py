@@ -1,31 +1,29 @@
-"""The matches of reads in one page, by the tuned kernels: the page's tree stays on the device, reads come and go."""
+"""The matches of reads in one page, by the tuned kernels: the page's index stays on the device, reads come and go."""
 
 import os
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.family import Prepared, TunedKernel, WorkloadError
+from autotune.family import Inputs, Prepared, TunedKernel, WorkloadError
 
-from ..arrays import OFFSET, Progress, bounds_of, tree_arrays
+from ..arrays import OFFSET, Progress, bounds_of
 from ..fastx import OTHER
 from ..matches import Mems
 from ..suffix_tree import MAX_CHARACTERS
 from ..text import cores, packed
+from .page_index import PageIndex, index_of
 from .rooms import Rooms
 
-__all__ = ["Search", "Searcher", "largest_text", "tree_of"]
+__all__ = ["Search", "Searcher", "largest_text"]
 
 Codes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
-Arrays = Mapping[str, Any]
 
-_TOO_MANY = 2**32 - 1  # print.cuh: too_many
-_GROUP_SIZE = 4096  # print.cuh: group_size
+_TOO_MANY = 2**32 - 1  # scan.cuh: too_many
 _AT_ONCE = 1 << 24  # matches are fetched in passes of at most so many, 16 bytes each
 _SPARE = 1.25  # blocks of reads are about equal: room for a little more than the first has
 _BASES_IN_WORD = 8  # of reads on the device
@@ -43,15 +41,12 @@ class Search(Protocol):
 
     @property
     def policy(self) -> str:
-        """The configuration that runs and why it was taken; empty before the first search."""
+        """The configuration that runs and why it was taken."""
 
     def search(self, codes: Codes, offsets: Offsets) -> Mems:
         """The matches of the reads `codes[offsets[i]:offsets[i + 1]]`: by read, start in the read, then in the order
         of what follows in the text, at positions of the text. Raises WorkloadError when one read alone has
         4,294,967,295 matches or more."""
-
-    def expect(self, bases: int, reads: int) -> None:
-        """Reads like these are about to be searched, in portions."""
 
     def release(self, found: Mems) -> None:
         """What ``search`` gave is needed no more: its memory may be that of a later search's."""
@@ -67,46 +62,89 @@ class _Lane:
 
     prepared: Prepared
     words: NDArray[np.uint32]
-    bases: int
     bounds: int
     slots: int
     matches: int
 
-
-def tree_of(codes: Codes, progress: Progress | None = None) -> Arrays:
-    """What a `Searcher` needs of a text, which ends with an OTHER."""
-    return {**tree_arrays(codes, progress), "reference": codes}
+    def has_room(self, bases: int, bounds: int, slots: int) -> bool:
+        return bases <= self.words.size * _BASES_IN_WORD and bounds <= self.bounds and slots <= self.slots
 
 
 class Searcher:
-    """A `Search` that runs the kernels on the tree of one page; ``most`` bases of reads come at once at most, but for
-    longer reads."""
+    """A `Search` that runs the kernels on the index of one page's text, which ends with an OTHER. The reads that come
+    at once are expected to have up to so many ``bases``, and to be so many. Raises WorkloadError, and what the
+    device raises."""
 
-    def __init__(self, kernel: TunedKernel, tree: Arrays, min_match_length: int, most: int) -> None:
+    def __init__(
+        self,
+        kernel: TunedKernel,
+        text: Codes,
+        min_match_length: int,
+        bases: int,
+        reads: int,
+        progress: Progress | None = None,
+    ) -> None:
         self._kernel = kernel
-        self._page = {**tree, "min_match_length": min_match_length}
         self._min_match_length = min_match_length
-        self._most = most
-        self._expected = 0, 0  # bases and reads
         self._lock = threading.Lock()
-        self._lanes: dict[int, _Lane] = {}  # by thread
-        self._base: Prepared | None = None  # has the tree, which all lanes share
-        self._rooms: Rooms | None = None
+        self._free: list[_Lane] = []
+        self._lanes: list[_Lane] = []
+        # Every base may begin a slot, and three more of each read stay empty.
+        self._expected = bases, reads + 1, bases + 3 * reads
+        self._index, self._base = self._indexed(text, progress)
         self.lanes = 2 if kernel.kind == "cuda" else 1
-        self.policy = ""
+        self.policy = f"{self._base.variant.configuration.id} ({self._base.match})"
+        self._rooms = Rooms(self._base.execution.outlet())
 
-    def expect(self, bases: int, reads: int) -> None:
-        at_once = min(bases, self._most)
-        self._expected = at_once, int(_SPARE * reads * at_once / max(1, bases))
+    def _indexed(self, text: Codes, progress: Progress | None) -> tuple[PageIndex, Prepared]:
+        """What the configuration that is chosen for these sizes reads of the text, and that with room for reads."""
+        kernel, minimum = self._kernel, self._min_match_length
+        sizes = self._inputs(index_of(kernel, text, minimum, None).arrays, *self._expected)
+        chosen = kernel.explain(sizes)[0].configuration
+        while True:
+            assert chosen is not None
+            index = index_of(kernel, text, minimum, chosen, progress)
+            try:
+                prepared = kernel.prepare(self._inputs(index.arrays, *self._expected))
+            except BaseException:
+                index.close()
+                raise
+            if index.suffices_for(prepared.variant.configuration):
+                self._lanes.append(self._lane_of(prepared, *self._expected))
+                self._free += self._lanes
+                return index, prepared
+            # The sizes of the index count, too.
+            chosen = prepared.variant.configuration
+            prepared.close()
+            index.close()
+
+    def _inputs(self, arrays: Any, bases: int, bounds: int, slots: int) -> Inputs:
+        words = max(1, -(-bases // _BASES_IN_WORD))
+        return self._kernel.bind(
+            **arrays,
+            min_match_length=self._min_match_length,
+            queries=np.full(words * _BASES_IN_WORD, OTHER, np.uint8),
+            offsets=np.zeros(bounds, OFFSET),
+            slots=slots,
+            mem_count=_matches_at_once(bases),
+        )
+
+    @staticmethod
+    def _lane_of(prepared: Prepared, bases: int, bounds: int, slots: int) -> _Lane:
+        words = np.empty(max(1, -(-bases // _BASES_IN_WORD)), np.uint32)
+        return _Lane(prepared, words, bounds, slots, _matches_at_once(bases))
 
     def search(self, codes: Codes, offsets: Offsets) -> Mems:
         bounds = bounds_of(offsets, self._min_match_length)
         if not bounds["slot"][-1]:
             return Mems(*np.empty((4, 0), np.uint32))
-        lane = self._lane(len(codes), len(bounds), int(bounds["slot"][-1]))
-        assert self._rooms is not None
-        with lane.prepared.stream():
-            found = _found(lane, codes, bounds, self._rooms)
+        lane = self._taken(len(codes), len(bounds), int(bounds["slot"][-1]))
+        try:
+            with lane.prepared.stream():
+                found = _found(lane, codes, bounds, self._rooms)
+        finally:
+            with self._lock:
+                self._free.append(lane)
         if found is not None:
             return found
         reads = len(offsets) - 1
@@ -129,54 +167,42 @@ class Searcher:
         return both
 
     def release(self, found: Mems) -> None:
-        if self._rooms is not None:
-            self._rooms.release(found)
+        self._rooms.release(found)
 
-    def _lane(self, bases: int, bounds: int, slots: int) -> _Lane:
-        """The calling thread's, made or made anew where there is no room for these."""
-        thread = threading.get_ident()
+    def _taken(self, bases: int, bounds: int, slots: int) -> _Lane:
+        """One that nobody uses, with room for these."""
         with self._lock:
-            lane = self._lanes.get(thread)
-            if lane and bases <= lane.bases and bounds <= lane.bounds and slots <= lane.slots:
-                return lane
-            if lane and lane.prepared is not self._base:
-                lane.prepared.close()
-            expected_bases, expected_reads = self._expected
-            words = -(-max(int(bases * _SPARE), expected_bases) // _BASES_IN_WORD)
-            room = words * _BASES_IN_WORD, max(int(bounds * _SPARE), expected_reads + 1)
-            # Every base may begin a slot, and three more of each read stay empty.
-            most_slots = max(int(slots * _SPARE), expected_bases + 3 * expected_reads)
-            matches = min(_AT_ONCE, 2 * room[0])
-            inputs = self._kernel.bind(
-                **self._page,
-                queries=np.full(room[0], OTHER, np.uint8),
-                offsets=np.zeros(room[1], OFFSET),
-                slots=most_slots,
-                mem_count=matches,
-            )
-            if self._base is None:
-                prepared = self._base = self._kernel.prepare(inputs)
-                self.policy = f"{prepared.variant.configuration.id} ({prepared.match})"
-                self._rooms = Rooms(prepared.execution.outlet())
-            else:
-                prepared = self._base.beside(inputs)
-            self._lanes[thread] = _Lane(
-                prepared, np.empty(words, np.uint32), room[0], room[1], most_slots, matches
-            )
-            return self._lanes[thread]
+            for lane in self._free:
+                if lane.has_room(bases, bounds, slots):
+                    self._free.remove(lane)
+                    return lane
+            if len(self._lanes) >= self.lanes and self._free:  # too small
+                unused = self._free.pop()
+                self._lanes.remove(unused)
+                if unused.prepared is not self._base:  # has the index, which all share
+                    unused.prepared.close()
+            wanted = bases, bounds, slots
+            room = [max(int(n * _SPARE), most) for n, most in zip(wanted, self._expected, strict=True)]
+            prepared = self._base.beside(self._inputs(self._index.arrays, *room))
+            lane = self._lane_of(prepared, *room)
+            self._lanes.append(lane)
+            return lane
 
     def close(self) -> None:
         """Safe to call twice."""
         with self._lock:
-            if self._rooms is not None:
-                self._rooms.close()
-            for lane in self._lanes.values():
+            self._rooms.close()
+            for lane in self._lanes:
                 if lane.prepared is not self._base:
                     lane.prepared.close()
-            if self._base is not None:
-                self._base.close()
             self._lanes.clear()
-            self._base = self._rooms = None
+            self._free.clear()
+            self._base.close()
+            self._index.close()
+
+
+def _matches_at_once(bases: int) -> int:
+    return max(1, min(_AT_ONCE, 2 * bases))
 
 
 def _found(lane: _Lane, codes: Codes, bounds: NDArray[Any], rooms: Rooms) -> Mems | None:
@@ -188,8 +214,7 @@ def _found(lane: _Lane, codes: Codes, bounds: NDArray[Any], rooms: Rooms) -> Mem
     lane.prepared.refill(offsets=np.concatenate((bounds, np.repeat(bounds[-1:], lane.bounds - len(bounds)))))
     for kernel in ("match", "print_count", "scan_tiles", "scan_groups"):
         run.launch(kernel, slots=slots)
-    tiles = -(-slots // int(lane.prepared.variant.configuration["block_size"]))
-    total = int(run.head("group_sums", -(-tiles // _GROUP_SIZE) + 1)[-1])
+    total = int(run.head("group_sums", 1)[0])
     if total == _TOO_MANY:
         return None
     record = lane.prepared.variant.family.data["mems"].dtype

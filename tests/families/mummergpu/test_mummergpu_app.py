@@ -192,9 +192,6 @@ class BruteForce:
         reads = np.split(codes, offsets[1:-1])
         return numpy_mems(self.text, reads, self.minimum)
 
-    def expect(self, _bases: int, _reads: int) -> None:
-        pass
-
     def release(self, _found: Any) -> None:
         pass
 
@@ -235,7 +232,7 @@ def test_every_way_through_writes_the_same(
             reference,
             alignment.pages(codes, request.page or None, 30),
             alignment.read_blocks(request.queries, request.block, 30),
-            lambda text: BruteForce(text, minimum),
+            lambda text, _: BruteForce(text, minimum),
             folder / "out",
             alignment.Clock(),
         )

@@ -48,9 +48,6 @@ class Nothing:
         type(self).searches += 1
         return alignment.Mems(*np.empty((4, 0), np.int64))
 
-    def expect(self, _bases: int, _reads: int) -> None:
-        pass
-
     def release(self, _found: Any) -> None:
         pass
 
@@ -128,7 +125,6 @@ def test_a_signal_to_the_program(way: dict[str, Any], tmp_path: Path) -> None:
         "    policy, lanes = '', 1\n"
         "    def __init__(self, *_): pass\n"
         "    def search(self, *_): print('searching', flush=True); time.sleep(60)\n"
-        "    def expect(self, *_): pass\n"
         "    def close(self): print('closed', flush=True)\n"
         "alignment.Searcher = Slow\n"
         "sys.exit(main(sys.argv[1:]))\n"
@@ -207,7 +203,7 @@ def test_reading_building_and_writing_go_on_beside_each_other(tmp_path: Path) ->
             is_searched[number].set()
             return Nothing.search(self, codes, offsets)
 
-    def open_page() -> Any:
+    def open_page(_block: Any) -> Any:
         assert is_read[0].wait(20), "nothing is read while the tree is built"
         return Waiting()
 
