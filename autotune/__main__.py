@@ -37,8 +37,8 @@ def entry_point() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the end is near
     if gpu is not None:
         gpu.join()  # a driver that is not ready yet would not survive the end
-        if code == 0:
-            _end_at_once()
+    if code == 0 and sys.argv[1:2] == ["run"]:
+        _end_at_once()
     sys.exit(code)
 
 

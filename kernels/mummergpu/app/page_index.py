@@ -24,7 +24,9 @@ class PageIndex:
     """``arrays`` are the inputs of family.yaml that are of a text; one that no kernel reads has one element, or as many
     zeros as another array of its extent."""
 
-    def __init__(self, arrays: Mapping[str, Any], wanted: Wanted, letters: Mapping[str, int], made: Any = None) -> None:
+    def __init__(
+        self, arrays: Mapping[str, Any], wanted: Wanted, letters: Mapping[str, int], made: Any = None
+    ) -> None:
         self.arrays = arrays
         self._wanted, self._letters, self._made = wanted, letters, made
 
@@ -47,7 +49,9 @@ def index_of(
 ) -> PageIndex:
     """What a configuration reads of ``text``, which ends with OTHER; None for one that reads nothing but its size.
     Raises WorkloadError and CompilerError, and what the device raises."""
-    letters = dict(zip(("coarse_table", "fine_table"), table_letters(text.size, min_match_length), strict=True))
+    letters = dict(
+        zip(("coarse_table", "fine_table"), table_letters(text.size, min_match_length), strict=True)
+    )
     if configuration is None:
         nothing = Wanted(tree=False)
         return PageIndex(_on_host(kernel, text, min_match_length, nothing, None), nothing, letters)

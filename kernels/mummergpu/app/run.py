@@ -300,7 +300,9 @@ def _search_page(
         # Reading goes on, and while one lane copies, another computes.
         with closing(open_page(block)) as search, Beside(search.lanes) as lanes:
             clock.lap("index")
-            _search_all(request, page, search, Pass(at_once, reads.checked, reads.is_only), lanes, behind, keep)
+            _search_all(
+                request, page, search, Pass(at_once, reads.checked, reads.is_only), lanes, behind, keep
+            )
             clock.lap("search")
             tally.policy = tally.policy or search.policy
     clock.move("search", "reading", ahead.waited - waited)
