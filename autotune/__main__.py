@@ -24,6 +24,9 @@ def entry_point() -> None:
     is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_ours:
         signal.signal(signal.SIGINT, _leave)
+    if sys.argv[1:2] == ["run"]:
+        # Numpy's library of linear algebra begins with a thread on every core, which no kernel here needs.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gpu = _awakened(sys.argv[1:])
     from autotune.cli import main  # half a second, with the answer to Ctrl-C in place
 

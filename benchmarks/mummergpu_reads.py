@@ -35,7 +35,8 @@ def _pieces(
     """(count, _LENGTH) letters."""
     starts = generator.integers(0, len(strands[0]) - _LENGTH + 1, count)
     places = starts[:, None] + np.arange(_LENGTH)
-    pieces = np.where((np.arange(count) % 2 == 0)[:, None], strands[0][places], strands[1][places])
+    is_forward = (np.arange(count) % 2 == 0)[:, None]
+    pieces: NDArray[np.uint8] = np.where(is_forward, strands[0][places], strands[1][places])
     changed = generator.random(pieces.shape) < _SUBSTITUTIONS
     letters = np.frombuffer(b"ACGT", np.uint8)
     pieces[changed] = letters[generator.integers(0, len(letters), int(changed.sum()))]

@@ -44,7 +44,7 @@ _PIECE_BYTES = 1 << 21
 # More of them would wait for the text.
 _MOST_THREADS = 8
 # Of a plain file so much is read at a time, but for its last records.
-_WINDOW_BYTES = 1 << 26
+_WINDOW_BYTES = 1 << 25
 _LEAST_WINDOW = 1 << 20
 # Even one base to a Windows line, with a long header, takes fewer bytes for a read than this allows for.
 _BYTES_PER_BASE = 4
@@ -209,10 +209,10 @@ def _windows(
     """The records of a file from the one at ``begin`` on, each window's with where they end; up to its last ones, which
     may lack a line end or have empty lines behind them."""
     done, size, threads = 0, os.fstat(file).st_size, texts.cores()
+    room = np.empty(min(_WINDOW_BYTES, max(0, size - begin)), np.uint8)
     while (length := min(_WINDOW_BYTES, size - begin - _LEAST_WINDOW)) >= _LEAST_WINDOW:
-        room = np.empty(length, np.uint8)
         with _told(path):
-            text = room[: texts.read_at(file, begin, room, threads)]
+            text = room[: texts.read_at(file, begin, room[:length], threads)]
         if is_fasta:
             cut = texts.last_fasta(text)
             part = texts.parse_fasta(text[:cut], _CODE_OF_BYTE, threads) if cut else None

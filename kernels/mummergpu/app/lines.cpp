@@ -1,6 +1,8 @@
 // Matches to lines, and lines to a file. lines.py, which calls these, allocates all memory and says what it is for.
 // It needs the C library only.
 #include <errno.h>
+#include <fcntl.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -48,7 +50,7 @@ struct Block {
 };
 
 constexpr int64_t column_width = 8;
-constexpr uint64_t narrow = 100000000;     // numbers below fill a column at most
+constexpr uint64_t narrow = 100000000;  // numbers below fill a column at most
 constexpr int64_t gap = 2;
 constexpr int64_t most_digits = 20;
 
@@ -176,6 +178,7 @@ struct File {
   static constexpr int64_t least = 1 << 20;
 
   Own& own;
+  sem_t& gate;
   int file;
   int64_t place, waiting = 0;
   int problem = 0;
@@ -197,6 +200,12 @@ struct File {
   }
   void filled(char* to) { waiting = to - own.text; }
   void flush() {
+    while (sem_wait(&gate)) {
+    }
+    write_waiting();
+    sem_post(&gate);
+  }
+  void write_waiting() {
     for (int64_t done = 0; done < waiting && !failed;) {
       const int64_t wrote = pwrite(file, own.text + done, waiting - done, place + done);
       if (wrote < 0 && errno == EINTR) continue;
@@ -293,16 +302,22 @@ EXPORT void lines_put(const Block* block, const int64_t* cuts, int64_t groups, c
   });
 }
 
-// The same in a file. Returns the number of the error, 0 for none.
+// The same in a file, which is written to by so many threads at a time: more would wait for each other in the kernel.
+// Returns the number of the error, 0 for none.
 EXPORT int lines_write(const Block* block, const int64_t* cuts, int64_t groups, const int64_t* places, int file,
-                       int64_t threads) {
+                       int64_t threads, int64_t writers) {
+  // Room at once, where the file system can tell: it is faster, and a full disk shows before anything is written.
+  if (fallocate(file, 0, places[0], places[groups] - places[0]) && errno == ENOSPC) return ENOSPC;
   int problem = 0;
+  sem_t gate;
+  sem_init(&gate, 0, static_cast<unsigned>(writers));
   in_threads<File::Own>(threads, groups, [&](int64_t group, File::Own& own) {
     if (__atomic_load_n(&problem, __ATOMIC_RELAXED)) return;
-    File to = {own, file, places[group]};
+    File to = {own, gate, file, places[group]};
     put_lines(*block, cuts[group], cuts[group + 1], to);
     if (!to.failed) to.flush();
     if (to.failed) __atomic_store_n(&problem, to.problem, __ATOMIC_RELAXED);
   });
+  sem_destroy(&gate);
   return problem;
 }

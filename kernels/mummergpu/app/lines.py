@@ -25,6 +25,7 @@ _THREADS = _SOURCE.parent.with_name("threads.hpp")
 _NAME_GAP = 2
 # So many rows are looked through at a time for where those of each read begin.
 _ROWS_AT_ONCE = 1 << 18
+_WRITERS = 4  # at a time: more wait for each other
 _FAULTS = ("", "matches are not in the order of reads", "matches of reads that are not in the block")
 
 
@@ -115,8 +116,9 @@ class Lines:
         for bounds in self._bounds:
             lines += bounds
         ends = np.searchsorted(lines, np.arange(lines_at_once, int(lines[-1]), lines_at_once))
-        inner = ends[(ends > 0) & (ends < self._reads)]
-        return np.unique(np.concatenate(([0], inner, [self._reads])).astype(np.int64))
+        # Ascending already, and so without what numpy would load for np.unique.
+        cuts = np.concatenate(([0], ends[ends < self._reads], [self._reads]))
+        return cuts[np.diff(cuts, prepend=-1) > 0].astype(np.int64)
 
     def places(self, cuts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Where the text of each group begins, and where that of the last one ends."""
@@ -130,10 +132,10 @@ class Lines:
         compiled().lines_put(*self._groups(cuts), _address(places), _address(text), self._threads)
         return text
 
-    def write(self, cuts: NDArray[np.int64], places: NDArray[np.int64], file: int, threads: int) -> None:
-        """The text into a file, from its place on. Raises OSError."""
+    def write(self, cuts: NDArray[np.int64], places: NDArray[np.int64], file: int) -> None:
+        """The text into a file, each group's from its place on. Raises OSError."""
         number = compiled().lines_write(
-            *self._groups(cuts), _address(places), ctypes.c_int(file), ctypes.c_int64(threads)
+            *self._groups(cuts), _address(places), ctypes.c_int(file), self._threads, ctypes.c_int64(_WRITERS)
         )
         if number:
             raise OSError(number, os.strerror(number))

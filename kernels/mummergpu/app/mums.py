@@ -69,7 +69,7 @@ def write_block(
         stream.write(lines.put(cuts, places).data)
         return
     begin = stream.tell()
-    lines.write(cuts, begin + places, file, cores())
+    lines.write(cuts, begin + places, file)
     stream.seek(begin + int(places[-1]))
 
 

@@ -10,10 +10,10 @@ from autotune.family import TunedKernel
 
 from .. import suffix_tree
 from ..arrays import Progress
-from ..index import Wanted, build_index, wanted_for
+from ..index import Wanted, build_index, device_bytes, wanted_for
 from ..tables import table_letters, tables
 
-__all__ = ["PageIndex", "index_of"]
+__all__ = ["PageIndex", "index_bytes", "index_of"]
 
 Codes = NDArray[np.uint8]
 
@@ -49,9 +49,7 @@ def index_of(
 ) -> PageIndex:
     """What a configuration reads of ``text``, which ends with OTHER; None for one that reads nothing but its size.
     Raises WorkloadError and CompilerError, and what the device raises."""
-    letters = dict(
-        zip(("coarse_table", "fine_table"), table_letters(text.size, min_match_length), strict=True)
-    )
+    letters = _letters(text.size, min_match_length)
     if configuration is None:
         nothing = Wanted(tree=False)
         return PageIndex(_on_host(kernel, text, min_match_length, nothing, None), nothing, letters)
@@ -60,6 +58,17 @@ def index_of(
         made = build_index(kernel, text, wanted, progress)
         return PageIndex(made.arrays, wanted, letters, made)
     return PageIndex(_on_host(kernel, text, min_match_length, wanted, progress), wanted, letters)
+
+
+def index_bytes(characters: int, min_match_length: int, configuration: Mapping[str, Any]) -> int:
+    """What a GPU needs while it makes what a configuration reads of so many characters."""
+    return device_bytes(characters, wanted_for(configuration, _letters(characters, min_match_length)))
+
+
+def _letters(characters: int, min_match_length: int) -> dict[str, int]:
+    """Of the words of each table."""
+    coarse, fine = table_letters(characters, min_match_length)
+    return {"coarse_table": coarse, "fine_table": fine}
 
 
 def _on_host(

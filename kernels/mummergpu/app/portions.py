@@ -10,7 +10,7 @@ __all__ = ["Portions"]
 
 _FIRST_BASES = 1 << 20
 # Few enough to be written while the next are searched, enough to keep all cores busy.
-_MATCHES = 1 << 23
+_MATCHES = 1 << 21
 
 
 class Portions:

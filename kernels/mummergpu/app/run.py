@@ -40,7 +40,7 @@ __all__ = ["Request", "Tally", "align", "parse", "run"]
 PAPER_PAGE = 8_388_608
 _MOST = 2**31 - 1
 # Of reads: enough to fill a device; with more, less of the reading, searching and writing goes on at once.
-_BASES_PER_BLOCK = 1 << 26
+_BASES_PER_BLOCK = 1 << 25
 # Of these so many are searched at once: on one device, and on a cpu or where matches wait in a file.
 _MANY_BASES, _FEW_BASES = 1 << 24, 1 << 22
 _SPARE = 1.25  # portions are about equal: room for a little more reads than the first block has
@@ -80,12 +80,11 @@ def run(
     if output is None:
         raise UsageError("matches go to a file: name it with -o FILE")
     clock.lap("start")
-    reference, parts, blocks = _inputs(request)
+    reference, blocks = _inputs(request)
     clock.lap("reading")
     with closing(blocks), ThreadPoolExecutor(1) as opener:
         opened = opener.submit(open_kernel)  # a tree may be built meanwhile
-        if request.page is None and len(reference.codes) > _FITS_ANYWHERE and opened.result().kind == "cuda":
-            parts = _pages(request, reference, opened.result().memory_bytes)
+        parts = _pages(request, reference, lambda: _largest(request, reference, opened.result()))
 
         def told(step: str, share: float) -> None:
             note(f"index        {step}, {share:.0%} done")
@@ -150,15 +149,18 @@ def _is_true(name: str, text: str) -> bool:
     return text == "true"
 
 
-def _page_size(request: Request, characters: int, device_bytes: int | None = None) -> int | None:
-    if request.page is not None:
-        return request.page or None
-    largest = largest_text(device_bytes)
-    return None if characters <= largest else max(1, largest - request.max_read_length - 1)
+def _largest(request: Request, reference: Reference, kernel: TunedKernel) -> int:
+    """How many characters a page may have."""
+    if len(reference.codes) <= _FITS_ANYWHERE and kernel.kind == "cuda":
+        return _FITS_ANYWHERE
+    return largest_text(kernel, reference.codes, request.min_match_length)
 
 
-def _pages(request: Request, reference: Reference, device_bytes: int | None = None) -> list[Page]:
-    size = _page_size(request, len(reference.codes), device_bytes)
+def _pages(request: Request, reference: Reference, largest: Callable[[], int]) -> list[Page]:
+    """As asked for, else as few as are possible where a page may have the ``largest`` number of characters."""
+    size = request.page or None
+    if request.page is None and len(reference.codes) > (most := largest()):
+        size = max(1, most - request.max_read_length - 1)
     parts = pages(reference.codes, size, request.max_read_length)
     if len(parts) > 1 and _comes_once(request.queries):
         raise WorkloadError(
@@ -168,16 +170,24 @@ def _pages(request: Request, reference: Reference, device_bytes: int | None = No
     return parts
 
 
-def _inputs(request: Request) -> tuple[Reference, list[Page], Generator[ReadBlock, None, None]]:
-    """The reference with its pages, and the reads, read at the same time where both are files."""
+def _reference(request: Request) -> Reference:
+    """With what can be said of its pages before the device is opened."""
+    reference = read_reference(request.reference)
+    if request.page is not None:
+        _pages(request, reference, lambda: 0)
+    return reference
+
+
+def _inputs(request: Request) -> tuple[Reference, Generator[ReadBlock, None, None]]:
+    """The reference and the reads, read at the same time where both are files."""
     if _comes_once(request.queries):
-        reference = read_reference(request.reference)
-        return reference, _pages(request, reference), _reads(request)
+        reference = _reference(request)
+        return reference, _reads(request)
     with ThreadPoolExecutor(1) as reader:
         coming = reader.submit(_reads, request)
         try:
-            reference = read_reference(request.reference)
-            return reference, _pages(request, reference), coming.result()
+            reference = _reference(request)
+            return reference, coming.result()
         except BaseException:
             if not coming.exception():
                 coming.result().close()

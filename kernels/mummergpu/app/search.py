@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,7 +16,7 @@ from ..fastx import OTHER
 from ..matches import Mems
 from ..suffix_tree import MAX_CHARACTERS
 from ..text import cores, packed
-from .page_index import PageIndex, index_of
+from .page_index import PageIndex, index_bytes, index_of
 from .rooms import Rooms
 
 __all__ = ["Search", "Searcher", "largest_text"]
@@ -27,10 +28,10 @@ _TOO_MANY = 2**32 - 1  # scan.cuh: too_many
 _AT_ONCE = 1 << 24  # matches are fetched in passes of at most so many, 16 bytes each
 _SPARE = 1.25  # blocks of reads are about equal: room for a little more than the first has
 _BASES_IN_WORD = 8  # of reads on the device
-# Building a tree, its arrays as they are and as a policy has them; and those on the device.
+# Building a tree, its arrays as they are and as a policy has them.
 _HOST_BYTES_PER_CHARACTER = 400
-_DEVICE_BYTES_PER_CHARACTER = 100
-_DEVICE_SHARE = 0.5  # the rest is for reads and matches
+_DEVICE_SHARE = 0.8  # for the index; the rest is for reads and matches
+_SOME_BASES, _SOME_READS = 1 << 20, 1 << 13  # where none are known yet
 
 
 class Search(Protocol):
@@ -99,13 +100,12 @@ class Searcher:
     def _indexed(self, text: Codes, progress: Progress | None) -> tuple[PageIndex, Prepared]:
         """What the configuration that is chosen for these sizes reads of the text, and that with room for reads."""
         kernel, minimum = self._kernel, self._min_match_length
-        sizes = self._inputs(index_of(kernel, text, minimum, None).arrays, *self._expected)
-        chosen = kernel.explain(sizes)[0].configuration
+        chosen = kernel.explain(_sizes(kernel, text, minimum, *self._expected))[0].configuration
         while True:
             assert chosen is not None
             index = index_of(kernel, text, minimum, chosen, progress)
             try:
-                prepared = kernel.prepare(self._inputs(index.arrays, *self._expected))
+                prepared = kernel.prepare(_inputs(kernel, index.arrays, minimum, *self._expected))
             except BaseException:
                 index.close()
                 raise
@@ -117,17 +117,6 @@ class Searcher:
             chosen = prepared.variant.configuration
             prepared.close()
             index.close()
-
-    def _inputs(self, arrays: Any, bases: int, bounds: int, slots: int) -> Inputs:
-        words = max(1, -(-bases // _BASES_IN_WORD))
-        return self._kernel.bind(
-            **arrays,
-            min_match_length=self._min_match_length,
-            queries=np.full(words * _BASES_IN_WORD, OTHER, np.uint8),
-            offsets=np.zeros(bounds, OFFSET),
-            slots=slots,
-            mem_count=_matches_at_once(bases),
-        )
 
     @staticmethod
     def _lane_of(prepared: Prepared, bases: int, bounds: int, slots: int) -> _Lane:
@@ -183,7 +172,9 @@ class Searcher:
                     unused.prepared.close()
             wanted = bases, bounds, slots
             room = [max(int(n * _SPARE), most) for n, most in zip(wanted, self._expected, strict=True)]
-            prepared = self._base.beside(self._inputs(self._index.arrays, *room))
+            prepared = self._base.beside(
+                _inputs(self._kernel, self._index.arrays, self._min_match_length, *room)
+            )
             lane = self._lane_of(prepared, *room)
             self._lanes.append(lane)
             return lane
@@ -199,6 +190,29 @@ class Searcher:
             self._free.clear()
             self._base.close()
             self._index.close()
+
+
+def _inputs(
+    kernel: TunedKernel, arrays: Mapping[str, Any], min_match_length: int, bases: int, bounds: int, slots: int
+) -> Inputs:
+    """``arrays`` of a text with room for reads."""
+    words = max(1, -(-bases // _BASES_IN_WORD))
+    return kernel.bind(
+        **arrays,
+        min_match_length=min_match_length,
+        queries=np.full(words * _BASES_IN_WORD, OTHER, np.uint8),
+        offsets=np.zeros(bounds, OFFSET),
+        slots=slots,
+        mem_count=_matches_at_once(bases),
+    )
+
+
+def _sizes(
+    kernel: TunedKernel, text: Codes, min_match_length: int, bases: int, bounds: int, slots: int
+) -> Inputs:
+    """What a configuration is chosen for."""
+    nothing = index_of(kernel, text, min_match_length, None).arrays
+    return _inputs(kernel, nothing, min_match_length, bases, bounds, slots)
 
 
 def _matches_at_once(bases: int) -> int:
@@ -227,11 +241,19 @@ def _found(lane: _Lane, codes: Codes, bounds: NDArray[Any], rooms: Rooms) -> Mem
     return rooms.lend(room, Mems(found["query"], found["position"], found["start"], found["length"]))
 
 
-def largest_text(device_bytes: int | None = None) -> int:
-    """How many characters the tree of one page may have here: by the width of node ids, the host's memory, and the
-    device's where it is known."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    largest = min(MAX_CHARACTERS - 1, memory // _HOST_BYTES_PER_CHARACTER)
-    if device_bytes is not None:
-        largest = min(largest, int(device_bytes * _DEVICE_SHARE) // _DEVICE_BYTES_PER_CHARACTER)
-    return largest
+def largest_text(kernel: TunedKernel, text: Codes, min_match_length: int) -> int:
+    """How many characters a page like ``text`` may have here: by the width of positions and, where its index is made,
+    the host's memory or the device's."""
+    if kernel.kind != "cuda":
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return min(MAX_CHARACTERS - 1, memory // _HOST_BYTES_PER_CHARACTER)
+    room = _DEVICE_SHARE * kernel.memory_bytes
+    sizes = _sizes(kernel, text, min_match_length, _SOME_BASES, _SOME_READS, _SOME_BASES)
+    configuration = kernel.explain(sizes)[0].configuration
+    assert configuration is not None
+    fits = [
+        size
+        for size in (len(text), *(MAX_CHARACTERS >> halves for halves in range(1, 31)))
+        if size < MAX_CHARACTERS and index_bytes(size, min_match_length, configuration) <= room
+    ]
+    return max(fits, default=1)

@@ -9,6 +9,7 @@ import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -249,7 +250,8 @@ def test_a_reference_beyond_the_memory_is_cut_by_itself(
 ) -> None:
     given = {"reference": files / "lambda.fa", "queries": files / "reads.fa", "min_match_length": 20,
              "max_read_length": 200}  # fmt: skip
-    assert 2**20 < search.largest_text() < 2**31
+    cpu: Any = SimpleNamespace(kind="cpu")
+    assert 2**20 < search.largest_text(cpu, np.zeros(9, np.uint8), 20) < 2**31
     run(tmp_path / "whole", **given)
     assert "1 page\n" in capsys.readouterr().out
     monkeypatch.setattr(alignment, "largest_text", lambda *_: 20_000)
