@@ -1,16 +1,15 @@
 """``python -m autotune``, and the command ``autotune``."""
 
 import atexit
-import ctypes
 import os
 import signal
 import sys
-import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from types import FrameType
 
 from autotune.family import command_begins
+from autotune.hardware import EarlyContext
 
 __all__ = ["entry_point"]
 
@@ -27,7 +26,7 @@ def entry_point() -> None:
     if sys.argv[1:2] == ["run"]:
         # Numpy's library of linear algebra begins with a thread on every core, which no kernel here needs.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    gpu = _awakened(sys.argv[1:])
+    gpu = _awaken(sys.argv[1:])
     from autotune.cli import main  # half a second, with the answer to Ctrl-C in place
 
     if is_ours:
@@ -39,16 +38,16 @@ def entry_point() -> None:
     if is_ours and code == _INTERRUPTED:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the end is near
     if gpu is not None:
-        gpu.join()  # a driver that is not ready yet would not survive the end
+        gpu.finish()  # a driver that is not ready yet would not survive the end
     if code == 0 and sys.argv[1:2] == ["run"]:
         _end_at_once()
     sys.exit(code)
 
 
-def _awakened(arguments: Sequence[str]) -> threading.Thread | None:
-    """What ``run`` would wait for longest, begun before the imports: the driver and the GPU's primary context, which
-    whoever opens the GPU shares. What goes wrong is told there. None for a command that needs no GPU, or several."""
-    if not arguments or arguments[0] != "run":
+def _awaken(arguments: Sequence[str]) -> EarlyContext | None:
+    """The context of the GPU that ``run`` will open, begun before the imports. What goes wrong is told there. None for
+    a command that needs no GPU, or several."""
+    if arguments[:1] != ["run"]:
         return None
     named = "auto"
     for option, value in zip(arguments, [*arguments[1:], ""], strict=True):
@@ -59,17 +58,7 @@ def _awakened(arguments: Sequence[str]) -> threading.Thread | None:
     kind, _, number = named.partition(":")
     if kind not in ("auto", "cuda") or not (number or "0").isdigit():
         return None
-    thread = threading.Thread(target=_awaken, args=(int(number or 0),), daemon=True)
-    thread.start()
-    return thread
-
-
-def _awaken(ordinal: int) -> None:
-    with suppress(OSError, AttributeError):  # no driver, or another one
-        driver = ctypes.CDLL("libcuda.so.1")
-        device, context = ctypes.c_int(), ctypes.c_void_p()
-        if driver.cuInit(0) == 0 and driver.cuDeviceGet(ctypes.byref(device), ordinal) == 0:
-            driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+    return EarlyContext(int(number or 0))
 
 
 def _end_at_once() -> None:
