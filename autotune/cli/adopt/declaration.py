@@ -204,8 +204,8 @@ class Declaration:
         lines += self._baseline()
         lines += [
             "",
-            "# The result of the kernel as it was is that of control: see adopted.txt.",
-            "reference: control",
+            "# What is right: the result of the kernel as it was, on the same device.",
+            "reference: baseline",
         ]
         lines += [f"tolerance: {{relative: {self._tolerance()[0]}, absolute: {self._tolerance()[1]}}}", ""]
         return "\n".join(lines)
