@@ -79,7 +79,8 @@ def alignment(layout: Layout) -> int:
 
 def raw(nbytes: int) -> Stored:
     """Room for so many bytes as they are."""
-    return Stored(None, nbytes, 1, "global", (nbytes,), (1,), 0)
+    unit = 1 if nbytes < 2**32 else 16  # an accessor's extent has 32 bits
+    return Stored(None, nbytes, unit, "global", (-(-nbytes // unit),), (1,), 0)
 
 
 def staged(array: NDArray[Any], address: int = 0) -> View:
