@@ -31,7 +31,8 @@ def suffix_array(text: NDArray[np.uint8], threads: int = 0) -> NDArray[np.uint32
     of the text. Separators themselves come last. ``text`` ends with one.
 
     ``threads`` work, 0 stands for every core this process may use. The time grows as n log n, whatever repeats. Memory
-    is 14 bytes for each character of DNA, 46 where every letter is the same. Raises MemoryError, CompilerError when there is no C++ compiler or it fails.
+    is 14 bytes for each character of DNA, 46 where every letter is the same. Raises MemoryError, CompilerError when
+    there is no C++ compiler or it fails.
     """
     assert text.dtype == np.uint8 and text.flags.c_contiguous and text[-1] == _SEPARATOR
     with ThreadPoolExecutor(threads or len(os.sched_getaffinity(0))) as pool:

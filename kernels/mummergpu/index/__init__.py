@@ -51,8 +51,8 @@ class DeviceArray:
 
 
 class Index:
-    """``arrays`` are the inputs of family.yaml that are of a reference, by name; one that was not wanted has one zero
-    element, of the host. ``close`` frees the others, after whatever uses them."""
+    """``arrays`` are the inputs of family.yaml that are of a reference, by name; what was not wanted is there in the
+    shape that the others ask for, with no content. ``close`` frees the others, after whatever uses them."""
 
     def __init__(self, arrays: Mapping[str, Any], made: DeviceIndex) -> None:
         self.arrays = arrays
@@ -120,6 +120,9 @@ def _arrays(made: DeviceIndex, wanted: Wanted) -> dict[str, Any]:
         dtype = _ELEMENTS[name]
         count = counts.get(name, room.nbytes // dtype.itemsize if name in _TABLES else made.nodes)
         arrays[name] = DeviceArray(room.address, count, dtype)
+    if wanted.tree and not wanted.ranges:
+        # As many as there are nodes, which nothing reads: where the tails are, to take no memory.
+        arrays["ranges"] = DeviceArray(made.rooms["tails"].address, made.nodes, _ELEMENTS["ranges"])
     if wanted.tree and wanted.merged:
         node = _ELEMENTS["nodes"]
         for member, name in enumerate(("nodes", "children")):
