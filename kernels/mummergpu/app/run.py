@@ -8,9 +8,9 @@ but once, so they need one page.
 
 import itertools
 from collections.abc import Callable, Generator, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +44,7 @@ _BASES_PER_BLOCK = 1 << 25
 # Of these so many are searched at once: on one device, and on a cpu or where matches wait in a file.
 _MANY_BASES, _FEW_BASES = 1 << 24, 1 << 22
 _SPARE = 1.25  # portions are about equal: room for a little more reads than the first block has
-_SOON_BUILT = 1 << 22  # characters: about a second
+_SOON_BUILT = 1 << 22, 1 << 29  # characters: about a second on a cpu, on a GPU
 _FITS_ANYWHERE = 1 << 24  # characters: 1.7 GB on a device
 
 Codes = NDArray[np.uint8]
@@ -93,14 +93,24 @@ def run(
             clock.lap("reading")
             kernel = opened.result()
             clock.lap("start")
-            bases = min(len(block.codes), _MANY_BASES if kernel.kind == "cuda" else _FEW_BASES)
+            is_gpu = kernel.kind == "cuda"
+            bases = min(len(block.codes), _MANY_BASES if is_gpu else _FEW_BASES)
             reads = len(block.headers) * bases // max(1, len(block.codes))
-            report = told if len(text) > _SOON_BUILT else None
+            report = told if len(text) > _SOON_BUILT[is_gpu] else None
             return Searcher(kernel, text, request.min_match_length, bases, int(_SPARE * reads) + 1, report)
 
-        tally = align(request, reference, parts, blocks, open_page, output, clock)
+        def give_back(search: Search) -> None:
+            search.close()
+            opened.result().close()
+
+        def searched(search: Search) -> None:
+            closed.append(opener.submit(give_back, search))  # while the last lines are written
+
+        closed: list[Future[None]] = []
+        tally = align(request, reference, parts, blocks, open_page, searched, output, clock)
         device = opened.result().device
-        opened.result().close()
+        for done in closed:
+            done.result()
     clock.lap("end")
     for line in tally.lines(device, request, len(parts), clock):
         note(line)
@@ -252,9 +262,10 @@ class Tally:
 
 def align(
     request: Request, reference: Reference, parts: list[Page], blocks: Iterator[ReadBlock],
-    open_page: OpenPage, output: Path, clock: Clock,
+    open_page: OpenPage, searched: Callable[[Search], None], output: Path, clock: Clock,
 ) -> Tally:  # fmt: skip
-    """Search ``blocks``, the reads of ``request``, in every page and write ``output``. On one page rows are in the
+    """Search ``blocks``, the reads of ``request``, in every page and write ``output``; ``searched`` is called when all
+    is found, but not all is written. On one page rows are in the
     order of the tree, which is MUMmer's; on several by start in the read, then position."""
     tally = Tally()
     sizes: list[tuple[int, int]] = []
@@ -279,9 +290,9 @@ def align(
             def opened_page(block: ReadBlock, page: Page = page) -> Search:
                 return open_page(page.text(reference.codes), block)
 
-            _search_page(
-                request, page, Pass(blocks, checked, len(parts) == 1), opened_page, keep, tally, clock
-            )
+            last = searched if number == len(parts) - 1 else _nothing
+            reads = Pass(blocks, checked, len(parts) == 1, last)
+            _search_page(request, page, reads, opened_page, keep, tally, clock)
             clock.lap("end")
     tally.reads, tally.bases = (sum(column) for column in zip(*sizes, strict=True))
     return tally
@@ -289,12 +300,17 @@ def align(
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass over the reads: the ``blocks`` as they are read, and what looks at the portions that are searched at
-    once. Where it is the only one, these may be of any size."""
+    """One pass over the reads: the ``blocks`` as they are read, what looks at the portions that are searched at once,
+    and what is called when all are. Where it is the only one, portions may be of any size."""
 
     blocks: Iterator[ReadBlock]
     checked: Callable[[Iterator[ReadBlock]], Iterator[ReadBlock]]
     is_only: bool
+    searched: Callable[[Search], None]
+
+
+def _nothing(_search: Search) -> None:
+    """Another pass follows."""
 
 
 def _search_page(
@@ -310,9 +326,7 @@ def _search_page(
         # Reading goes on, and while one lane copies, another computes.
         with closing(open_page(block)) as search, Beside(search.lanes) as lanes:
             clock.lap("index")
-            _search_all(
-                request, page, search, Pass(at_once, reads.checked, reads.is_only), lanes, behind, keep
-            )
+            _search_all(request, page, search, replace(reads, blocks=at_once), lanes, behind, keep)
             clock.lap("search")
             tally.policy = tally.policy or search.policy
     clock.move("search", "reading", ahead.waited - waited)
@@ -342,6 +356,7 @@ def _search_all(
     blocks = reads.checked(portions.of(reads.blocks))
     for number, (block, found) in enumerate(lanes.each(found_in, blocks)):
         behind.do(kept, number, block, found)
+    reads.searched(search)
     behind.finish()
 
 

@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,12 +26,11 @@ Offsets = NDArray[np.int64]
 
 _TOO_MANY = 2**32 - 1  # scan.cuh: too_many
 _AT_ONCE = 1 << 24  # matches are fetched in passes of at most so many, 16 bytes each
-_SPARE = 1.25  # blocks of reads are about equal: room for a little more than the first has
+_SPARE = 1.25  # portions of reads are about equal: room for a little more than the first has
 _BASES_IN_WORD = 8  # of reads on the device
 # Building a tree, its arrays as they are and as a policy has them.
 _HOST_BYTES_PER_CHARACTER = 400
 _DEVICE_SHARE = 0.8  # for the index; the rest is for reads and matches
-_SOME_BASES, _SOME_READS = 1 << 20, 1 << 13  # where none are known yet
 
 
 class Search(Protocol):
@@ -53,22 +52,80 @@ class Search(Protocol):
         """What ``search`` gave is needed no more: its memory may be that of a later search's."""
 
     def close(self) -> None:
-        """Free what is on the device."""
+        """Free what is on the device; what was found stays as it is. Safe to call twice."""
+
+
+@dataclass(frozen=True)
+class _Room:
+    """For reads on the device: so many bases, bounds and slots."""
+
+    bases: int
+    bounds: int
+    slots: int
+
+    @staticmethod
+    def of(bases: int, reads: int) -> "_Room":
+        """Every base may begin a slot, and three more of each read stay empty."""
+        return _Room(-(-max(1, bases) // _BASES_IN_WORD) * _BASES_IN_WORD, reads + 1, bases + 3 * reads)
+
+    @property
+    def matches(self) -> int:
+        """As many as are fetched at once."""
+        return min(_AT_ONCE, 2 * self.bases)
+
+    def has(self, other: "_Room") -> bool:
+        """Whether what needs that room has it here."""
+        return all(own >= needed for own, needed in zip(astuple(self), astuple(other), strict=True))
+
+    def larger(self, needed: "_Room") -> "_Room":
+        """No smaller than this one, and with something to spare for what needs that."""
+        pairs = zip(astuple(self), astuple(needed), strict=True)
+        bases, bounds, slots = (max(own, int(_SPARE * count)) for own, count in pairs)
+        return _Room(-(-bases // _BASES_IN_WORD) * _BASES_IN_WORD, bounds, slots)
+
+    def arrays(self) -> dict[str, Any]:
+        """What the kernels take, still empty."""
+        return {
+            "queries": np.full(self.bases, OTHER, np.uint8),
+            "offsets": np.zeros(self.bounds, OFFSET),
+            "slots": self.slots,
+            "mem_count": self.matches,
+        }
 
 
 @dataclass(frozen=True)
 class _Lane:
-    """Arrays for reads of one thread, with room for so many; ``matches`` at once. ``words`` are the bases as the device
-    has them."""
+    """What one thread at a time searches with; ``words`` are the bases as the device has them."""
 
     prepared: Prepared
+    room: _Room
     words: NDArray[np.uint32]
-    bounds: int
-    slots: int
-    matches: int
 
-    def has_room(self, bases: int, bounds: int, slots: int) -> bool:
-        return bases <= self.words.size * _BASES_IN_WORD and bounds <= self.bounds and slots <= self.slots
+    @staticmethod
+    def of(prepared: Prepared, room: _Room) -> "_Lane":
+        return _Lane(prepared, room, np.empty(room.bases // _BASES_IN_WORD, np.uint32))
+
+    def found(self, codes: Codes, bounds: NDArray[Any], rooms: Rooms) -> Mems | None:
+        """The matches, or None where they are too many to be counted."""
+        slots = int(bounds["slot"][-1])
+        run = self.prepared.execution
+        packed(codes, self.words, cores())
+        run.refill("queries", self.words.view(np.uint8))
+        behind = np.repeat(bounds[-1:], self.room.bounds - len(bounds))
+        self.prepared.refill(offsets=np.concatenate((bounds, behind)))
+        for kernel in ("match", "print_count", "scan_tiles", "scan_groups"):
+            run.launch(kernel, slots=slots)
+        total = int(run.head("group_sums", 1)[0])
+        if total == _TOO_MANY:
+            return None
+        record = self.prepared.variant.family.data["mems"].dtype
+        memory = rooms.take(total * record.itemsize)
+        for first in range(0, total, self.room.matches):
+            count = min(self.room.matches, total - first)
+            run.launch("print_emit", slots=slots, first_mem=first)
+            run.head("mems", count, memory[first * record.itemsize : (first + count) * record.itemsize])
+        found = memory[: total * record.itemsize].view(record)
+        return rooms.lend(memory, Mems(found["query"], found["position"], found["start"], found["length"]))
 
 
 class Searcher:
@@ -77,65 +134,55 @@ class Searcher:
     device raises."""
 
     def __init__(
-        self,
-        kernel: TunedKernel,
-        text: Codes,
-        min_match_length: int,
-        bases: int,
-        reads: int,
+        self, kernel: TunedKernel, text: Codes, min_match_length: int, bases: int, reads: int,
         progress: Progress | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._kernel = kernel
         self._min_match_length = min_match_length
         self._lock = threading.Lock()
-        self._free: list[_Lane] = []
-        self._lanes: list[_Lane] = []
-        # Every base may begin a slot, and three more of each read stay empty.
-        self._expected = bases, reads + 1, bases + 3 * reads
+        self._room = _Room.of(bases, reads)
         self._index, self._base = self._indexed(text, progress)
+        self._lanes = [_Lane.of(self._base, self._room)]
+        self._free = list(self._lanes)
+        self._rooms = Rooms(self._base.execution.outlet())
         self.lanes = 2 if kernel.kind == "cuda" else 1
         self.policy = f"{self._base.variant.configuration.id} ({self._base.match})"
-        self._rooms = Rooms(self._base.execution.outlet())
 
     def _indexed(self, text: Codes, progress: Progress | None) -> tuple[PageIndex, Prepared]:
         """What the configuration that is chosen for these sizes reads of the text, and that with room for reads."""
-        kernel, minimum = self._kernel, self._min_match_length
-        chosen = kernel.explain(_sizes(kernel, text, minimum, *self._expected))[0].configuration
+        kernel, minimum, reads = self._kernel, self._min_match_length, self._room.arrays()
+        nothing = index_of(kernel, text, minimum, None)
+        chosen = kernel.explain(_inputs(kernel, nothing.arrays, reads, minimum))[0].configuration
         while True:
             assert chosen is not None
             index = index_of(kernel, text, minimum, chosen, progress)
             try:
-                prepared = kernel.prepare(_inputs(kernel, index.arrays, minimum, *self._expected))
+                prepared = kernel.prepare(_inputs(kernel, index.arrays, reads, minimum))
             except BaseException:
                 index.close()
                 raise
             if index.suffices_for(prepared.variant.configuration):
-                self._lanes.append(self._lane_of(prepared, *self._expected))
-                self._free += self._lanes
                 return index, prepared
             # The sizes of the index count, too.
             chosen = prepared.variant.configuration
             prepared.close()
             index.close()
 
-    @staticmethod
-    def _lane_of(prepared: Prepared, bases: int, bounds: int, slots: int) -> _Lane:
-        words = np.empty(max(1, -(-bases // _BASES_IN_WORD)), np.uint32)
-        return _Lane(prepared, words, bounds, slots, _matches_at_once(bases))
-
     def search(self, codes: Codes, offsets: Offsets) -> Mems:
         bounds = bounds_of(offsets, self._min_match_length)
-        if not bounds["slot"][-1]:
+        slots = int(bounds["slot"][-1])
+        if not slots:
             return Mems(*np.empty((4, 0), np.uint32))
-        lane = self._taken(len(codes), len(bounds), int(bounds["slot"][-1]))
+        lane = self._taken(_Room(len(codes), len(bounds), slots))
         try:
             with lane.prepared.stream():
-                found = _found(lane, codes, bounds, self._rooms)
+                found = lane.found(codes, bounds, self._rooms)
         finally:
             with self._lock:
                 self._free.append(lane)
-        if found is not None:
-            return found
+        return self._in_halves(codes, offsets) if found is None else found
+
+    def _in_halves(self, codes: Codes, offsets: Offsets) -> Mems:
         reads = len(offsets) - 1
         if reads == 1:
             raise WorkloadError(
@@ -158,11 +205,11 @@ class Searcher:
     def release(self, found: Mems) -> None:
         self._rooms.release(found)
 
-    def _taken(self, bases: int, bounds: int, slots: int) -> _Lane:
-        """One that nobody uses, with room for these."""
+    def _taken(self, needed: _Room) -> _Lane:
+        """A lane that nobody uses, with that room."""
         with self._lock:
             for lane in self._free:
-                if lane.has_room(bases, bounds, slots):
+                if lane.room.has(needed):
                     self._free.remove(lane)
                     return lane
             if len(self._lanes) >= self.lanes and self._free:  # too small
@@ -170,17 +217,13 @@ class Searcher:
                 self._lanes.remove(unused)
                 if unused.prepared is not self._base:  # has the index, which all share
                     unused.prepared.close()
-            wanted = bases, bounds, slots
-            room = [max(int(n * _SPARE), most) for n, most in zip(wanted, self._expected, strict=True)]
-            prepared = self._base.beside(
-                _inputs(self._kernel, self._index.arrays, self._min_match_length, *room)
-            )
-            lane = self._lane_of(prepared, *room)
+            room = self._room.larger(needed)
+            inputs = _inputs(self._kernel, self._index.arrays, room.arrays(), self._min_match_length)
+            lane = _Lane.of(self._base.beside(inputs), room)
             self._lanes.append(lane)
             return lane
 
     def close(self) -> None:
-        """Safe to call twice."""
         with self._lock:
             self._rooms.close()
             for lane in self._lanes:
@@ -193,52 +236,9 @@ class Searcher:
 
 
 def _inputs(
-    kernel: TunedKernel, arrays: Mapping[str, Any], min_match_length: int, bases: int, bounds: int, slots: int
+    kernel: TunedKernel, of_text: Mapping[str, Any], of_reads: Mapping[str, Any], min_match_length: int
 ) -> Inputs:
-    """``arrays`` of a text with room for reads."""
-    words = max(1, -(-bases // _BASES_IN_WORD))
-    return kernel.bind(
-        **arrays,
-        min_match_length=min_match_length,
-        queries=np.full(words * _BASES_IN_WORD, OTHER, np.uint8),
-        offsets=np.zeros(bounds, OFFSET),
-        slots=slots,
-        mem_count=_matches_at_once(bases),
-    )
-
-
-def _sizes(
-    kernel: TunedKernel, text: Codes, min_match_length: int, bases: int, bounds: int, slots: int
-) -> Inputs:
-    """What a configuration is chosen for."""
-    nothing = index_of(kernel, text, min_match_length, None).arrays
-    return _inputs(kernel, nothing, min_match_length, bases, bounds, slots)
-
-
-def _matches_at_once(bases: int) -> int:
-    return max(1, min(_AT_ONCE, 2 * bases))
-
-
-def _found(lane: _Lane, codes: Codes, bounds: NDArray[Any], rooms: Rooms) -> Mems | None:
-    """The matches, or None where they are too many to be counted."""
-    slots = int(bounds["slot"][-1])
-    run = lane.prepared.execution
-    packed(codes, lane.words, cores())
-    run.refill("queries", lane.words.view(np.uint8))
-    lane.prepared.refill(offsets=np.concatenate((bounds, np.repeat(bounds[-1:], lane.bounds - len(bounds)))))
-    for kernel in ("match", "print_count", "scan_tiles", "scan_groups"):
-        run.launch(kernel, slots=slots)
-    total = int(run.head("group_sums", 1)[0])
-    if total == _TOO_MANY:
-        return None
-    record = lane.prepared.variant.family.data["mems"].dtype
-    room = rooms.take(total * record.itemsize)
-    for first in range(0, total, lane.matches):
-        count = min(lane.matches, total - first)
-        run.launch("print_emit", slots=slots, first_mem=first)
-        run.head("mems", count, room[first * record.itemsize : (first + count) * record.itemsize])
-    found = room[: total * record.itemsize].view(record)
-    return rooms.lend(room, Mems(found["query"], found["position"], found["start"], found["length"]))
+    return kernel.bind(**of_text, **of_reads, min_match_length=min_match_length)
 
 
 def largest_text(kernel: TunedKernel, text: Codes, min_match_length: int) -> int:
@@ -247,13 +247,13 @@ def largest_text(kernel: TunedKernel, text: Codes, min_match_length: int) -> int
     if kernel.kind != "cuda":
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         return min(MAX_CHARACTERS - 1, memory // _HOST_BYTES_PER_CHARACTER)
+    nothing, some_reads = index_of(kernel, text, min_match_length, None), _Room.of(1 << 20, 1 << 13).arrays()
+    chosen = kernel.explain(_inputs(kernel, nothing.arrays, some_reads, min_match_length))[0].configuration
+    assert chosen is not None
     room = _DEVICE_SHARE * kernel.memory_bytes
-    sizes = _sizes(kernel, text, min_match_length, _SOME_BASES, _SOME_READS, _SOME_BASES)
-    configuration = kernel.explain(sizes)[0].configuration
-    assert configuration is not None
-    fits = [
-        size
-        for size in (len(text), *(MAX_CHARACTERS >> halves for halves in range(1, 31)))
-        if size < MAX_CHARACTERS and index_bytes(size, min_match_length, configuration) <= room
-    ]
-    return max(fits, default=1)
+    least, most = 1, min(len(text), MAX_CHARACTERS - 1)
+    while least < most:
+        middle = (least + most + 1) // 2
+        fits = index_bytes(middle, min_match_length, chosen) <= room
+        least, most = (middle, most) if fits else (least, middle - 1)
+    return least

@@ -234,6 +234,7 @@ def test_every_way_through_writes_the_same(
             alignment.pages(codes, request.page or None, 30),
             alignment.read_blocks(request.queries, request.block, 30),
             lambda text, _: BruteForce(text, minimum),
+            BruteForce.close,
             folder / "out",
             alignment.Clock(),
         )

@@ -213,7 +213,7 @@ def test_reading_building_and_writing_go_on_beside_each_other(tmp_path: Path) ->
         written.append(block.headers)
 
     (page,) = alignment.pages(np.array([0, 1, 4], np.uint8), None, 8)
-    reads_once = alignment.Pass(blocks(), iter, True)
+    reads_once = alignment.Pass(blocks(), iter, True, Nothing.close)
     alignment._search_page(request, page, reads_once, open_page, keep, alignment.Tally(), alignment.Clock())
     assert written == [[f"q{number}"] for number in range(6)]
 
@@ -240,7 +240,7 @@ def test_only_a_few_blocks_are_in_memory(tmp_path: Path) -> None:
         most = max(most, read - number)
 
     (page,) = alignment.pages(np.array([0, 1, 4], np.uint8), None, 8)
-    reads_once = alignment.Pass(blocks(), iter, True)
+    reads_once = alignment.Pass(blocks(), iter, True, Nothing.close)
     alignment._search_page(request, page, reads_once, Nothing, keep, alignment.Tally(), alignment.Clock())
     assert read == 40
     assert 2 <= most <= 4

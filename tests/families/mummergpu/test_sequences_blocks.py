@@ -28,7 +28,7 @@ def test_blocks(tmp_path: Path) -> None:
     for piece in (1, 20, 1 << 21):
         with patch.object(fastx, "_PIECE_BYTES", piece):
             blocks = list(sequences.read_blocks(path, 5))
-        assert [np.diff(block.offsets).tolist() for block in blocks] == [[3, 2], [1], [9], [4, 1], [5], [1]]
+        assert [np.diff(block.offsets).tolist() for block in blocks] == [[3, 2], [1], [9], [4], [1], [5], [1]]
         assert [block.headers for block in blocks] == [["3", "2"], ["1"], ["9"], ["4", "1"], ["5"], ["1"]]
 
 
