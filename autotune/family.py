@@ -27,7 +27,7 @@ from autotune.errors import (
 if TYPE_CHECKING:
     from autotune.compile import cuda_library, library
     from autotune.declaration import Inputs, find_data, load_family, load_workload, prepare, read_npy
-    from autotune.device import DeviceProgram, Execution, Outlet, Room
+    from autotune.device import DeviceProgram, Execution, Room
     from autotune.dispatch import Prepared, TunedKernel, Units
     from autotune.files import data_root, pip_install
 
@@ -39,7 +39,6 @@ __all__ = [
     "Execution",
     "Inputs",
     "Latest",
-    "Outlet",
     "Prepared",
     "Room",
     "StoreError",
@@ -66,7 +65,7 @@ __all__ = [
 _ON_DEMAND = {  # by package
     "compile": "cuda_library library",
     "declaration": "Inputs find_data load_family load_workload prepare read_npy",
-    "device": "DeviceProgram Execution Outlet Room",
+    "device": "DeviceProgram Execution Room",
     "dispatch": "TunedKernel Prepared Units",
     "files": "data_root pip_install",
 }

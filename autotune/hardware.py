@@ -7,13 +7,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import import_module
 from typing import Literal
 
 __all__ = ["Device", "EarlyContext", "Limits"]
-
-# Of no use without a GPU, and large.
-_WANTED_THEN = ("cuda.bindings.driver", "cuda.bindings.nvrtc")
 
 _2_31 = 2**31 - 1
 
@@ -71,7 +67,7 @@ class Device:
 class EarlyContext:
     """The primary context of GPU ``ordinal``, made in a thread while whoever will open that GPU is still imported: the
     driver takes a quarter of a second, and shares the context. Where it cannot be made nothing happens, and who opens
-    the GPU says why. What else opening it loads follows in the same thread."""
+    the GPU says why."""
 
     current: "EarlyContext | None" = None
 
@@ -88,9 +84,6 @@ class EarlyContext:
                 self._make(ctypes.CDLL("libcuda.so.1"), ordinal)
         finally:
             self._is_made.set()
-        for module in _WANTED_THEN if self._leave else ():
-            with suppress(ImportError):
-                import_module(module)
 
     def _make(self, driver: ctypes.CDLL, ordinal: int) -> None:
         device, context = ctypes.c_int(), ctypes.c_void_p()

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import Geometry, Variant, scalar_bytes
-from autotune.device.backend import Backend, Beginning, Launch, Module, Outlet, Placed
+from autotune.device.backend import Backend, Beginning, Launch, Module, Placed
 from autotune.device.placed import PlacedInput, Shared, Windowed, linear
 from autotune.errors import FamilyError, UnknownName
 from autotune.layout import POINTER_BYTES, Order, Stored, handle, restored
@@ -194,10 +194,6 @@ class Execution:
         padded or merged."""
         placed, data = self.placed[name], self.variant.family.data[name]
         return self.backend.download(placed, count * data.dtype.itemsize, into).view(data.dtype)
-
-    def outlet(self) -> Outlet:
-        """For a family's own plan, which closes it: memory of the host that copies from the device go to fast."""
-        return self.backend.outlet()
 
     @property
     def uses_constant(self) -> bool:

@@ -36,7 +36,6 @@ class Driver:
 def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
     made = Driver()
     monkeypatch.setattr(ctypes, "CDLL", lambda _name: made)
-    monkeypatch.setattr(hardware, "_WANTED_THEN", ("no_such_module_anywhere",))
     monkeypatch.setattr(hardware.EarlyContext, "current", None)
     return made
 

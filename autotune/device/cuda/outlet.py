@@ -77,5 +77,4 @@ class CudaOutlet:
         with suppress(LaunchError, self._driver.Error), self._current():
             for host in self._pinned:
                 call("cuMemHostUnregister", host.ctypes.data)
-            self._stream = None  # while its context is current
         self._pinned.clear()

@@ -18,7 +18,7 @@ from autotune.family import library
 from ..matches import Mems
 from ..text import Headers
 
-__all__ = ["Lines", "compiled"]
+__all__ = ["Texts", "compiled"]
 
 _SOURCE = Path(__file__).resolve().with_suffix(".cpp")
 _THREADS = _SOURCE.parent.with_name("threads.hpp")
@@ -62,7 +62,7 @@ class _Block(ctypes.Structure):
     )
 
 
-class Lines:
+class Texts:
     """The lines of a block of reads: every header, with the rows of each strand. ``names`` and ``starts`` are those of
     the reference's records, one or two the ``strands``: columns of any integer dtype and any stride. Raises
     AssertionError for matches that are not in the order of reads, or of a read that is not in the block.

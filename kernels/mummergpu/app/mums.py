@@ -21,9 +21,9 @@ from autotune.family import WorkloadError
 
 from ..matches import Mems
 from ..text import Headers, cores
-from .lines import Lines
+from .lines import Texts
 
-__all__ = ["Match", "Records", "parse", "write_block"]
+__all__ = ["Lines", "Match", "Records", "parse"]
 
 # So many lines are made by a thread at a time: about a MB, which stays near its core.
 _LINES_AT_ONCE = 1 << 15
@@ -51,26 +51,29 @@ class Match(NamedTuple):
     length: int
 
 
-def write_block(
-    stream: BinaryIO, reference: Records, headers: Sequence[str], forward: Mems, reverse: Mems | None = None
-) -> None:
-    """Append the lines of a block of reads: every header, with the rows of `forward` and, if both strands were
-    searched, of `reverse`. Rows keep their order. Raises OSError."""
-    found = [forward] if reverse is None else [forward, reverse]
-    lines = Lines(reference.names, reference.starts, Headers.of(headers), found, cores())
-    if not len(headers):
-        return
-    cuts = lines.cuts(_LINES_AT_ONCE)
-    places = lines.places(cuts)
-    stream.flush()
-    try:
-        file = stream.fileno()
-    except io.UnsupportedOperation:
-        stream.write(lines.put(cuts, places).data)
-        return
-    begin = stream.tell()
-    lines.write(cuts, begin + places, file)
-    stream.seek(begin + int(places[-1]))
+class Lines:
+    """The lines of a block of reads, ready to be written: every header, with the rows of `forward` and, if both strands
+    were searched, of `reverse`. Rows keep their order."""
+
+    def __init__(
+        self, reference: Records, headers: Sequence[str], forward: Mems, reverse: Mems | None = None
+    ) -> None:
+        found = [forward] if reverse is None else [forward, reverse]
+        self._texts = Texts(reference.names, reference.starts, Headers.of(headers), found, cores())
+        self._cuts = self._texts.cuts(_LINES_AT_ONCE)
+        self._places = self._texts.places(self._cuts)
+
+    def write(self, stream: BinaryIO) -> None:
+        """Append the lines. Raises OSError."""
+        stream.flush()
+        try:
+            file = stream.fileno()
+        except io.UnsupportedOperation:
+            stream.write(self._texts.put(self._cuts, self._places).data)
+            return
+        begin = stream.tell()
+        self._texts.write(self._cuts, begin + self._places, file)
+        stream.seek(begin + int(self._places[-1]))
 
 
 def parse(path: Path) -> list[Match]:

@@ -5,8 +5,6 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.family import Outlet
-
 from ..matches import Mems
 
 __all__ = ["Rooms"]
@@ -15,10 +13,9 @@ _LEAST_BYTES = 1 << 20
 
 
 class Rooms:
-    """``outlet`` makes the memory such that copies go there fast; it is closed with this. For any number of threads."""
+    """For any number of threads. Not pinned: that takes longer than it saves, once the memory has been written to."""
 
-    def __init__(self, outlet: Outlet) -> None:
-        self._outlet = outlet
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._free: list[NDArray[np.uint8]] = []
         self._lent: dict[int, tuple[Mems, NDArray[np.uint8]]] = {}
@@ -29,9 +26,7 @@ class Rooms:
             fitting = [number for number, room in enumerate(self._free) if room.nbytes >= nbytes]
             if fitting:
                 return self._free.pop(min(fitting, key=lambda number: self._free[number].nbytes))
-        room = np.empty(max(_LEAST_BYTES, 1 << (nbytes - 1).bit_length() if nbytes else 0), np.uint8)
-        self._outlet.pin(room)
-        return room
+        return np.empty(max(_LEAST_BYTES, 1 << (nbytes - 1).bit_length() if nbytes else 0), np.uint8)
 
     def lend(self, room: NDArray[np.uint8], found: Mems) -> Mems:
         """``found``, which is in ``room``, until it is released."""
@@ -45,10 +40,3 @@ class Rooms:
             _, room = self._lent.pop(id(found), (found, None))
             if room is not None:
                 self._free.append(room)
-
-    def close(self) -> None:
-        """Nothing of it may be looked at any more."""
-        with self._lock:
-            self._outlet.close()
-            self._free.clear()
-            self._lent.clear()

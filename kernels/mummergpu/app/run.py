@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,7 @@ from ..sequences import (
     reverse_complement,
 )
 from .clock import Clock
-from .mums import write_block
+from .mums import Lines
 from .pages import Page, Spill, merged, pages
 from .portions import Portions
 from .search import Search, Searcher, largest_text
@@ -49,6 +50,8 @@ _FITS_ANYWHERE = 1 << 24  # characters: 1.7 GB on a device
 
 Codes = NDArray[np.uint8]
 Strands = list[Mems]
+Writing = Callable[[], None]
+Keep = Callable[[int, ReadBlock, Strands], Writing | None]
 OpenPage = Callable[[Codes, ReadBlock], Search]
 
 
@@ -82,18 +85,16 @@ def run(
     clock.lap("start")
     reference, blocks = _inputs(request)
     clock.lap("reading")
-    with closing(blocks), ThreadPoolExecutor(1) as opener:
-        opened = opener.submit(open_kernel)  # a tree may be built meanwhile
-        parts = _pages(request, reference, lambda: _largest(request, reference, opened.result()))
+    with closing(blocks), ThreadPoolExecutor(1) as closer:
+        kernel = open_kernel()
+        device, is_gpu = kernel.device, kernel.kind == "cuda"
+        parts = _pages(request, reference, lambda: _largest(request, reference, kernel))
+        clock.lap("start")
 
         def told(step: str, share: float) -> None:
             note(f"index        {step}, {share:.0%} done")
 
         def open_page(text: Codes, block: ReadBlock) -> Search:
-            clock.lap("reading")
-            kernel = opened.result()
-            clock.lap("start")
-            is_gpu = kernel.kind == "cuda"
             bases = min(len(block.codes), _MANY_BASES if is_gpu else _FEW_BASES)
             reads = len(block.headers) * bases // max(1, len(block.codes))
             report = told if len(text) > _SOON_BUILT[is_gpu] else None
@@ -101,14 +102,13 @@ def run(
 
         def give_back(search: Search) -> None:
             search.close()
-            opened.result().close()
+            kernel.close()
 
         def searched(search: Search) -> None:
-            closed.append(opener.submit(give_back, search))  # while the last lines are written
+            closed.append(closer.submit(give_back, search))  # while the last lines are written
 
         closed: list[Future[None]] = []
         tally = align(request, reference, parts, blocks, open_page, searched, output, clock)
-        device = opened.result().device
         for done in closed:
             done.result()
     clock.lap("end")
@@ -275,14 +275,14 @@ def align(
                 again = read_blocks(request.queries, request.block, request.max_read_length)
                 blocks = opened.enter_context(closing(again))
 
-            def keep(block: int, reads: ReadBlock, found: Strands, page: int = number) -> None:
-                if page == len(parts) - 1:
-                    whole = _whole(parts, spill, block, found)
-                    write_block(stream, reference, reads.headers, *whole)
-                    tally.matches += sum(len(mems.reads) for mems in whole)
-                else:
+            def keep(block: int, reads: ReadBlock, found: Strands, page: int = number) -> Writing | None:
+                if page < len(parts) - 1:
                     for strand, mems in enumerate(found):
                         spill.put((page, block, strand), mems)
+                    return None
+                whole = _whole(parts, spill, block, found)
+                tally.matches += sum(len(mems.reads) for mems in whole)
+                return partial(Lines(reference, reads.headers, *whole).write, stream)
 
             def checked(portions: Iterator[ReadBlock], again: bool = number > 0) -> Iterator[ReadBlock]:
                 return _unchanged(portions, sizes, request.queries) if again else _noted(portions, sizes)
@@ -315,29 +315,30 @@ def _nothing(_search: Search) -> None:
 
 def _search_page(
     request: Request, page: Page, reads: Pass, open_page: Callable[[ReadBlock], Search],
-    keep: Callable[[int, ReadBlock, Strands], None], tally: Tally, clock: Clock,
+    keep: Keep, tally: Tally, clock: Clock,
 ) -> None:  # fmt: skip
-    """One pass over the reads. ``keep`` is called for every portion, in order, on a thread of its own."""
-    ahead, behind = Ahead(reads.blocks), Behind()
-    with ahead as coming, behind:
+    """One pass over the reads. ``keep`` is called for every portion, in order, on a thread of its own, and what is then
+    to be written on another."""
+    ahead, behind, writer = Ahead(reads.blocks), Behind(), Behind()
+    with ahead as coming, behind, writer:
         block = next(coming)
-        at_once = itertools.chain([block], coming)
-        waited = ahead.waited
+        clock.lap("reading")
+        at_once, waited = itertools.chain([block], coming), ahead.waited
         # Reading goes on, and while one lane copies, another computes.
         with closing(open_page(block)) as search, Beside(search.lanes) as lanes:
             clock.lap("index")
-            _search_all(request, page, search, replace(reads, blocks=at_once), lanes, behind, keep)
+            _search_all(request, page, search, replace(reads, blocks=at_once), lanes, behind, writer, keep)
             clock.lap("search")
             tally.policy = tally.policy or search.policy
     clock.move("search", "reading", ahead.waited - waited)
     clock.move("search", "output", behind.waited)
     tally.reading += ahead.seconds
-    tally.writing += behind.seconds
+    tally.writing += writer.seconds
 
 
 def _search_all(
     request: Request, page: Page, search: Search, reads: Pass, lanes: Beside, behind: Behind,
-    keep: Callable[[int, ReadBlock, Strands], None],
+    writer: Behind, keep: Keep,
 ) -> None:  # fmt: skip
     """Every read in a page that is open."""
     few = search.lanes == 1 or not reads.is_only
@@ -349,7 +350,11 @@ def _search_all(
         return found
 
     def kept(number: int, block: ReadBlock, found: Strands) -> None:
-        keep(number, block, [page.owned(mems) for mems in found])
+        writer.do(written, keep(number, block, [page.owned(mems) for mems in found]), found)
+
+    def written(write: Writing | None, found: Strands) -> None:
+        if write is not None:
+            write()
         for mems in found:
             search.release(mems)
 
@@ -358,6 +363,7 @@ def _search_all(
         behind.do(kept, number, block, found)
     reads.searched(search)
     behind.finish()
+    writer.finish()
 
 
 def _strands(request: Request, search: Search, block: ReadBlock) -> Iterator[Mems]:

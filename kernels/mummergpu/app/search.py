@@ -144,7 +144,7 @@ class Searcher:
         self._index, self._base = self._indexed(text, progress)
         self._lanes = [_Lane.of(self._base, self._room)]
         self._free = list(self._lanes)
-        self._rooms = Rooms(self._base.execution.outlet())
+        self._rooms = Rooms()
         self.lanes = 2 if kernel.kind == "cuda" else 1
         self.policy = f"{self._base.variant.configuration.id} ({self._base.match})"
 
@@ -225,7 +225,6 @@ class Searcher:
 
     def close(self) -> None:
         with self._lock:
-            self._rooms.close()
             for lane in self._lanes:
                 if lane.prepared is not self._base:
                     lane.prepared.close()

@@ -84,7 +84,7 @@ def test_a_disk_that_is_full(
         raise OSError(28, "No space left on device")
 
     fake = replaced(monkeypatch)
-    monkeypatch.setattr(alignment, "write_block", full)
+    monkeypatch.setattr(alignment.Lines, "write", full)
     run(tmp_path / "out", **way, block=100_000, code=7)
     assert capsys.readouterr().err.count("No space left on device") == 1
     assert 1 <= fake.searches <= 3 and fake.closed == 1  # of 60 blocks

@@ -111,12 +111,13 @@ def test_a_file_gets_what_a_stream_in_memory_gets(tmp_path: Path, at_once: int) 
     expected = written(ONE, names, columns_of(records), columns_of(records[::3]))
     with patch.object(mums, "_LINES_AT_ONCE", at_once), (tmp_path / "file").open("wb") as file:
         file.write(b"before\n")
-        mums.write_block(file, ONE, names, columns_of(records), columns_of(records[::3]))
+        mums.Lines(ONE, names, columns_of(records), columns_of(records[::3])).write(file)
         file.write(b"behind\n")
     assert (tmp_path / "file").read_text() == f"before\n{expected}behind\n"
 
 
 def test_a_full_disk_is_told() -> None:
     records = random_records(60, 200_000)
+    block = mums.Lines(ONE, [f"q{number}" for number in range(60)], columns_of(records))
     with Path("/dev/full").open("r+b", buffering=0) as file, pytest.raises(OSError, match="No space left"):
-        mums.write_block(file, ONE, [f"q{number}" for number in range(60)], columns_of(records))  # type: ignore[arg-type]
+        block.write(file)  # type: ignore[arg-type]
