@@ -27,12 +27,17 @@ def entry_point() -> None:
         # Numpy's library of linear algebra begins with a thread on every core, which no kernel here needs.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gpu = _awaken(sys.argv[1:])
-    from autotune.cli import main  # half a second, with the answer to Ctrl-C in place
+    from autotune.cli.plain_run import plain_run
 
+    command = plain_run(sys.argv[1:])
+    if command is None:
+        from autotune.cli import main  # half a second, with the answer to Ctrl-C in place
+
+        command = main
     if is_ours:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        code = main()
+        code = command()
     except KeyboardInterrupt:  # a second one, while the first was answered
         code = _INTERRUPTED
     if is_ours and code == _INTERRUPTED:

@@ -47,7 +47,6 @@ __all__ = [
     "UnknownName",
     "UsageError",
     "WorkloadError",
-    "command_begins",
     "command_seconds",
     "cuda_library",
     "data_root",

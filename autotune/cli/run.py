@@ -6,33 +6,36 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 
 from autotune import files as paths
 from autotune.compile import Cache, default_root
 from autotune.declaration import Family, Inputs, bind, load_family, prepare, read_npy
 from autotune.declaration import load_workload as load
 from autotune.device import device_names
-from autotune.dispatch import ALLOCATIONS, Report, Spread, SpreadKernel, TunedKernel, explained
+from autotune.dispatch import TunedKernel, explained
 from autotune.errors import StoreError, UnknownName, UsageError
 from autotune.files import replaced
 
+if TYPE_CHECKING:
+    from autotune.dispatch import Report, Spread, SpreadKernel
+
+    Opened = TunedKernel | SpreadKernel
+
 Note = Callable[[str], None]
-Opened = TunedKernel | SpreadKernel
 _ONE_CALL = "with-transform"  # the objective of a program that makes one
 
 
 def run(
     family: Family, workload: str, given: Sequence[str], output: Path | None, device: str, policies: Path | None,
-    data: Path | None, explain: bool, out: Console, allocation: str = "",
+    data: Path | None, explain: bool, note: Note, allocation: str = "",
 ) -> None:  # fmt: skip
-    """Inputs from ``given`` (name=value) or a workload -> outputs in ``output``. Bad input is refused before the
-    device is opened; the output appears whole or not at all. Several devices (``cuda:0,1``) share the work of a family
-    that has units, as ``allocation`` says.
+    """Inputs from ``given`` (name=value) or a workload -> outputs in ``output``; ``note`` prints a line. Bad input is
+    refused before the device is opened; the output appears whole or not at all. Several devices (``cuda:0,1``) share
+    the work of a family that has units, as ``allocation`` says.
 
     A family's ``application`` takes what is given, unless that is every input array of the kernels by name."""
     if given and workload:
@@ -47,12 +50,9 @@ def run(
         application = None
     inputs = None if application else _inputs(family, texts, workload, output, data)
 
-    def note(line: str) -> None:
-        out.print(line, markup=False)
-
     with _whole(output) as unfinished, ExitStack() as opened:
 
-        def open_kernel(name: str = "") -> Opened:
+        def open_kernel(name: str = "") -> "Opened":
             """The family's kernel, or another's of that name that it builds on: on the same devices, from the same
             policy files."""
             of = load_family(name, check=False) if name else family
@@ -81,7 +81,7 @@ def _inputs(
     return _given(family, texts) if texts else prepare(family, load(family, workload), paths.data_root(data))
 
 
-def _call(kernel: Opened, inputs: Inputs, unfinished: Path | None, explain: bool, note: Note) -> None:
+def _call(kernel: "Opened", inputs: Inputs, unfinished: Path | None, explain: bool, note: Note) -> None:
     """One call, what is told of it, and its results in the file ``unfinished``."""
     family = kernel.family
     if isinstance(kernel, TunedKernel):
@@ -105,6 +105,10 @@ def _call(kernel: Opened, inputs: Inputs, unfinished: Path | None, explain: bool
 def _devices(family: Family, text: str, allocation: str) -> list[str]:
     """The devices named. Raises UsageError and UnknownName for what cannot be spread."""
     names = device_names(text) if "," in text else [text]
+    if not allocation and len(names) == 1:
+        return names
+    from autotune.dispatch import ALLOCATIONS, Spread
+
     if allocation and len(names) == 1:
         raise UsageError(f"--allocation {allocation} goes with several devices (--device cuda:0,1)")
     if allocation not in ("", *ALLOCATIONS):
@@ -116,11 +120,12 @@ def _devices(family: Family, text: str, allocation: str) -> list[str]:
 
 def _kernel(
     family: Family, devices: Sequence[str], policies: Path | None, allocation: str, note: Note
-) -> Opened:
+) -> "Opened":
     if len(devices) == 1:
         return TunedKernel(family, devices[0], policies, Cache(default_root()), objective=_ONE_CALL)
+    from autotune.dispatch import SpreadKernel
 
-    def told(spread: Spread, report: Report) -> None:
+    def told(spread: "Spread", report: "Report") -> None:
         on = f"{spread.family.name} on {', '.join(spread.devices)}"
         note(f"{on}: {report.configuration} ({spread.match}), {report.elapsed_s:.3f} s")
         for line in report.lines():
