@@ -19,7 +19,7 @@ from autotune.declaration.members import (
     listed,
     narrowed,
 )
-from autotune.declaration.parse import ITSELF, Kernel
+from autotune.declaration.parse import BASELINE, ITSELF, Kernel
 from autotune.declaration.shared import (
     SharedArray,
     SharedInputs,
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ACCESSOR",
     "AS_GIVEN",
+    "BASELINE",
     "BLOCK_NAMES",
     "EDITORS_HEADER",
     "ITSELF",

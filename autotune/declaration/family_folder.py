@@ -21,7 +21,7 @@ from autotune.declaration import yamlfile
 from autotune.declaration.baseline import baseline_content
 from autotune.declaration.expression import Expression, Value
 from autotune.declaration.host_code import host_code, is_edited, texts
-from autotune.declaration.parse import ITSELF, Kernel, Option, Scalar, parse
+from autotune.declaration.parse import BASELINE, ITSELF, Kernel, Option, Scalar, parse
 from autotune.declaration.source_files import LIBRARY, hashed, reached, sources, together
 from autotune.declaration.space import AS_GIVEN, Policy, Space
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
@@ -87,6 +87,11 @@ class Family:
     def is_own_reference(self) -> bool:
         """Whether nothing says what is right, and each configuration is held against its own first run."""
         return self.reference == ITSELF
+
+    @property
+    def reference_family(self) -> "Family":
+        """What gives the reference where a kernel does: this family, or its baseline."""
+        return self.baseline if self.baseline and self.reference == BASELINE else self
 
     @property
     def is_plain(self) -> bool:
@@ -186,7 +191,8 @@ class Family:
 
     @property
     def reference_configuration(self) -> str:
-        """The configuration whose result is the reference; empty where family.py computes it. Loads family.py."""
+        """The configuration whose result is the reference, or ``baseline``; empty where family.py computes it. Loads
+        family.py."""
         is_computed = getattr(self.module, "reference", None) is not None
         return "" if is_computed or self.is_own_reference else self.reference
 
@@ -195,6 +201,8 @@ class Family:
         """The C++ files that decide the binaries (see ``sources``) with the sha256 of each, by name. Raises
         FamilyError."""
         ahead = [include_dir() / LIBRARY] if self.is_plain and self.accessors else []
+        if self.reference == BASELINE and self.baseline:
+            ahead.append(self.baseline.source)  # decides what is right
         return hashed(sources(self.folder, include_dir(), ahead))
 
     def names_record(self, record: str) -> bool:
@@ -301,7 +309,7 @@ _NOT_MEASURED = ("title", "presets", "default_workload", "features", "accuracy",
 def _space_digest(content: Mapping[str, Any]) -> str:
     """sha256 over what decides a measurement: data, geometry, policies, constraints. Not over what only explains or
     names (docs, titles, presets, the default workload), nor over what only chooses among measurements (features,
-    accuracy) or is held against them (needs, the baseline)."""
+    accuracy) or is held against them (needs, the baseline where it is not the reference)."""
 
     def kept(item: Any) -> Any:
         if isinstance(item, dict):
@@ -309,4 +317,6 @@ def _space_digest(content: Mapping[str, Any]) -> str:
         return [kept(value) for value in item] if isinstance(item, list) else item
 
     told = {key: value for key, value in content.items() if key not in _NOT_MEASURED}
+    if content.get("reference") == BASELINE:
+        told["baseline"] = content["baseline"]
     return hashlib.sha256(json.dumps(kept(told), sort_keys=True).encode()).hexdigest()

@@ -24,6 +24,7 @@ from autotune.errors import AutotuneError, FamilyError, UnknownName
 from autotune.layout import Data
 
 ITSELF = "itself"  # as a reference: each configuration's own first run
+BASELINE = "baseline"  # as a reference: what the baseline gives on the device that is swept
 
 _WORD = r"[\w.+-]+"  # what goes into C++ text
 
@@ -170,7 +171,11 @@ def _space(
     try:
         space.check()
         reference = _reference(content)
-        if reference and reference != ITSELF:
+        if reference == BASELINE and "baseline" not in content:
+            raise FamilyError(
+                "reference: baseline, and no baseline: is declared; declare one, or name a configuration"
+            )
+        if reference and reference not in (ITSELF, BASELINE):
             space.configuration(reference)
     except AutotuneError as problem:
         raise FamilyError(f"{where}: {problem}") from None

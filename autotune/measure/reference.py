@@ -1,6 +1,7 @@
 """What a family's outputs should be: computed once by something that is not the kernel, kept on disk.
 
-A family without a ``reference`` function names a configuration instead; it runs on the cpu device.
+A family without a ``reference`` function names a configuration instead, which runs on the cpu device, or its baseline,
+which runs on the device that is swept.
 """
 
 import hashlib
@@ -80,7 +81,9 @@ def _of_configuration(
 ) -> dict[str, NDArray[Any]]:
     from autotune.device import CpuBackend
 
-    if swept and family.is_plain:  # what a kernel gives there; another device rounds in another way
+    if (
+        swept and family.reference_family.is_plain
+    ):  # what a kernel gives there; another device rounds in another way
         return _run(family, inputs, swept, cache)
     backend = CpuBackend()
     try:
@@ -95,15 +98,16 @@ def _run(family: Family, inputs: Inputs, on: Swept, cache: Cache) -> dict[str, N
     """The outputs of the configuration that is the reference. What it does wrong by itself is nobody's reference:
     raises FamilyError when it writes outside of an array or to an input, or when it gives something else once other
     content is in the outputs before."""
-    backend, configuration = on.backend, family.space.configuration(family.reference)
-    variant, names = Variant.of(family, configuration, inputs.options), inputs.names(configuration)
+    backend, kernel = on.backend, family.reference_family
+    configuration = kernel.space.configuration(kernel.reference)
+    variant, names = Variant.of(kernel, configuration, inputs.options), inputs.names(configuration)
     where = f"family {family.name}: its reference, {family.reference},"
     if reason := variant.exclusion(names, backend.device.limits):
         raise DeviceError(f"{where} cannot run here: {reason}")
     failed = f"{where} does not compile:\n"
-    module = backend.load(compile_one(batch(family, (variant,)), on.toolchain, cache, failed))
+    module = backend.load(compile_one(batch(kernel, (variant,)), on.toolchain, cache, failed))
     with backend.current():
-        resident, verifier = Resident(backend, inputs, guard=GUARD_BYTES), Verifier(backend, family, {})
+        resident, verifier = Resident(backend, inputs, guard=GUARD_BYTES), Verifier(backend, kernel, {})
         try:
             execution = resident.execution(variant, module)
             found = []
@@ -116,7 +120,7 @@ def _run(family: Family, inputs: Inputs, on: Swept, cache: Cache) -> dict[str, N
             resident.close()
     first, second = found
     for name, expected in first.items():
-        if reason := difference(name, second[name], expected, *family.tolerance(names)):
+        if reason := difference(name, second[name], expected, *kernel.tolerance(names)):
             raise FamilyError(
                 f"{where} gives another result when other content is in its outputs before, or its blocks run in "
                 f"another order: {reason}. Where it leaves elements out, or adds to them, declare zero: '1' for "
@@ -133,8 +137,9 @@ def _key(family: Family, inputs: Inputs, swept: Swept | None = None) -> str:
         platform.python_version(), __version__,
     ]  # fmt: skip
     if getattr(family.module, "reference", None) is None and family.reference:
-        parts += [family.space.configuration(family.reference).id]
-        device = swept.backend.device if swept and family.is_plain else None
+        kernel = family.reference_family
+        parts += [kernel.space.configuration(kernel.reference).id]
+        device = swept.backend.device if swept and kernel.is_plain else None
         parts += (
             [device.slug, device.arch, swept.toolchain.identity] if swept and device else [_host_compiler()]
         )

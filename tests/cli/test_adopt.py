@@ -230,7 +230,7 @@ def test_the_declaration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert family.data["link"].fields[0].link == "p_size"
     assert family.data["p"].dtype.itemsize == 16  # what the compiler leaves free is filled
     assert family.kernels["k"].arguments == ("p", "a", "link", "y", "sum_after", "alpha", "n", "m")
-    assert {p.name: p.default for p in family.space.policies}["restrict_memory"] == "readonly"
+    assert {p.name: p.default for p in family.space.policies}["memory"] == "global"
     assert {p.layout for p in family.space.policies} >= {"records", "axes", "memory", "padding"}
     assert not [finding for finding in lint(str(folder)) if finding.is_error]
 

@@ -28,6 +28,10 @@ def held(step: str = "", **changes: Any) -> Kernel:
     return vector_add(baseline={**TOLD, **changes}, headers={"old.cu": OLD.replace("STEP", step)})
 
 
+def _as_reference(step: str = "") -> Kernel:
+    return vector_add(baseline=TOLD, headers={"old.cu": OLD.replace("STEP", step)}, reference="baseline")
+
+
 def swept(kernel: Kernel, place: Path) -> tuple[pd.DataFrame, Baseline]:
     given = workload(place, "vector_add", a=(4000,), b=(4000,))
     words = [
@@ -101,3 +105,30 @@ def test_a_mistake_in_it_is_said(changes: dict[str, Any], message: str) -> None:
 def test_it_is_no_part_of_what_makes_two_studies_comparable() -> None:
     assert held(define={"THREADS": 32}).family.space_digest == held().family.space_digest
     assert "vector_add" in ADD
+
+
+def test_it_may_be_what_is_right(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    swept(_as_reference(), tmp_path)
+    (study,) = read_record(tmp_path / "out")
+    assert study.about.proof["against"] == "baseline"
+    given = workload(tmp_path, "vector_add", a=(4000,), b=(4000,))
+    words = [
+        "sweep",
+        str(_as_reference(" + 1").folder),
+        "-w",
+        str(given),
+        "--device",
+        "cpu",
+        "--out",
+        "wrong",
+    ]
+    assert main(words) != 0
+    assert "c: 4000 of 4000 elements differ" in capsys.readouterr().err
+
+
+def test_as_the_reference_it_decides_what_is_comparable_and_has_to_be_there() -> None:
+    digests = {_as_reference().family.source_digest, _as_reference(" + 1").family.source_digest}
+    assert len(digests) == 2
+    assert _as_reference().family.space_digest != held().family.space_digest
+    with pytest.raises(FamilyError, match="reference: baseline, and no baseline: is declared"):
+        vector_add(reference="baseline")

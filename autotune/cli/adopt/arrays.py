@@ -55,7 +55,6 @@ class Array:
     by: list[Expression] = field(default_factory=list)
     link: str = ""
     is_ascending: bool = False
-    is_restrict: bool = False
     is_bool: bool = False
 
     @property
@@ -115,7 +114,7 @@ class Arrays:
     def _element(self, pointer: Pointer) -> Array:
         declared = pointer.variable.cursor.type.get_canonical()
         pointee = declared.get_pointee() if declared.kind.name == "POINTER" else declared.element_type
-        array = Array(pointer, is_restrict=declared.is_restrict_qualified())
+        array = Array(pointer)
         array.type = type_name(pointee)
         array.is_bool = pointee.get_canonical().kind.name == "BOOL"
         if array.type:

@@ -132,14 +132,13 @@ class Declaration:
             }  # fmt: skip
 
     def _memories(self, inputs: list[Array]) -> Iterator[tuple[str, dict[str, str]]]:
-        """Inputs that the kernel promises not to alias begin as read only, as the compiler takes them."""
-        for default, name in (("readonly", "restrict_memory"), ("global", "memory")):
-            group = [a.name for a in inputs if a.is_restrict == (default == "readonly")]
-            if group:
-                yield name, {
-                    "layout": "memory", "data": f"[{', '.join(group)}]", "values": "[global, readonly, texture]",
-                    "default": default, "doc": "which instruction loads",
-                }  # fmt: skip
+        """Where the compiler may choose (``__restrict__``), global comes closest; read-only loads, forced, cost up
+        to 12 % where that was measured (docs/adopted.md)."""
+        if inputs:
+            yield "memory", {
+                "layout": "memory", "data": f"[{', '.join(a.name for a in inputs)}]",
+                "values": "[global, readonly, texture]", "default": "global", "doc": "which instruction loads",
+            }  # fmt: skip
 
     @cached_property
     def linked(self) -> tuple[str, ...]:
@@ -204,8 +203,8 @@ class Declaration:
         lines += self._baseline()
         lines += [
             "",
-            "# The result of the kernel as it was is that of control: see adopted.txt.",
-            "reference: control",
+            "# What is right: the result of the kernel as it was, on the same device.",
+            "reference: baseline",
         ]
         lines += [f"tolerance: {{relative: {self._tolerance()[0]}, absolute: {self._tolerance()[1]}}}", ""]
         return "\n".join(lines)

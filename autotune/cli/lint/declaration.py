@@ -9,6 +9,7 @@ from typing import Any
 from autotune.cli.lint.findings import Declared, Finding
 from autotune.declaration import (
     AS_GIVEN,
+    BASELINE,
     ITSELF,
     Configuration,
     Constraint,
@@ -378,10 +379,16 @@ def _reference(declared: Declared) -> Iterator[Finding]:
             is_error=False,
         )
         return
+    if named == BASELINE:
+        told = "the reference is the kernel of baseline: a mistake that it has, too, is never seen"
+    else:
+        told = (
+            f"the reference is the kernel itself, in configuration {named!r}: a mistake that all configurations share "
+            "is never seen"
+        )
     yield declared.found(
         "reference-is-kernel",
-        f"the reference is the kernel itself, in configuration {named!r}: a mistake that all configurations share is "
-        f"never seen; {how}",
+        f"{told}; {how}",
         "reference",
         is_error=False,
     )
