@@ -53,7 +53,6 @@ app = typer.Typer(
     "5 device, 6 compiler, 7 store or output folder, 8 policy file, 9 nothing could be measured, "
     "10 a comparison found a regression, 11 a configuration failed under sweep --strict, 130 interrupted.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -118,11 +117,14 @@ def lint_command(
         str, typer.Argument(metavar="FOLDER", help="A folder with a family.yaml, or a family's name.")
     ],
     strict: Annotated[bool, typer.Option("--strict", help="Warnings fail too.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="One JSON array: path, line, severity, rule, message.")
+    ] = False,
 ) -> None:
     """Check a family without a GPU or a compiler. Exit code 0 without errors, 3 with them."""
     from autotune.cli.lint import lint, print_findings
 
-    print_findings(lint(folder), folder, strict, out)
+    print_findings(lint(folder), folder, strict, out, json)
 
 
 def sweep_command(
