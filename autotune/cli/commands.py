@@ -231,11 +231,15 @@ def report_command(
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Where the files go; default DIR itself."),
     ] = None,
+    trace: Annotated[
+        bool,
+        typer.Option("--trace", help="Write trace.json as well: the sweep's timeline, for ui.perfetto.dev."),
+    ] = False,
 ) -> None:
     """Make the report and the tables of a record anew. report.html and the .csv files beside it; needs no device."""
     from autotune.cli.report import report
 
-    report(records, out_, out)
+    report(records, out_, out, trace=trace)
 
 
 def run_command(
