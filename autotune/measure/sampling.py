@@ -22,8 +22,9 @@ _NO_LIMIT = 1e9
 class Protocol:
     """``target_spread`` is the relative half-width aimed at; ``seconds`` bounds the sampling of one configuration;
     a configuration is abandoned when its first samples exceed ``abandon`` times the best median so far. ``race`` is for
-    long kernels, of which one run says nearly as much as several: one whose first run takes longer than so many times
-    the best median, and than ``LONG_MS``, has that run only.
+    long kernels, of which one run says nearly as much as several: one that takes longer than so many times the best
+    median, and than ``LONG_MS``, is out after its first run, and what is nearer after as many runs as show it to be
+    behind (see ``behind_ms``).
     Samples taken while the device was throttled are retaken up to ``retakes`` times a configuration, after a pause of
     ``pause`` seconds that doubles each time; what is still throttled then is kept, with a note.
     ``finalists`` are re-timed in ``rounds`` interleaved rounds of ``round_samples`` samples each, in fewer (at least
@@ -73,6 +74,8 @@ CUDA = Protocol()
 
 
 _FEW_ROUNDS = 3
+_VERIFIED = 2  # runs, which come before the samples
+_TO_ABANDON = 3  # samples; fewer prove nothing
 _FLOOR_SAMPLES = 50
 LONG_MS = 10.0
 
@@ -81,12 +84,13 @@ LONG_MS = 10.0
 class Samples:
     """``times_ms`` of one configuration; ``abandoned`` when sampling stopped early. ``notes`` say what a reader
     should know of them (throttled); ``dropped_ms`` is device time of runs that are not among them: warming up, and
-    samples that were retaken."""
+    samples that were retaken. ``ran`` is False where the verified run stands in for samples, and nothing was run."""
 
     times_ms: tuple[float, ...]
     abandoned: bool = False
     notes: tuple[str, ...] = ()
     dropped_ms: float = 0.0
+    ran: bool = True
 
     @property
     def median_ms(self) -> float:
@@ -170,7 +174,13 @@ class _Sampler:
 
 def hopeless_ms(protocol: Protocol, best_ms: float) -> float:
     """A first run that takes longer is never repeated; of a short kernel, a single sample proves nothing."""
-    return min(max(3 * protocol.abandon * best_ms, 1.0), max(protocol.race * best_ms, LONG_MS))
+    return min(max(3 * protocol.abandon * best_ms, 1.0), behind_ms(protocol, best_ms, 1))
+
+
+def behind_ms(protocol: Protocol, best_ms: float, runs: int) -> float:
+    """A long kernel whose ``runs`` took longer is out of the race: what they may be behind by chance shrinks with the
+    root of their number, as the error of a median does."""
+    return max((1 + (protocol.race - 1) / math.sqrt(runs)) * best_ms, LONG_MS)
 
 
 def measure(
@@ -188,7 +198,7 @@ def measure(
     is asked after each sampling whether the device was throttled."""
     hopeless = protocol.abandon * best_ms
     if first_ms > hopeless_ms(protocol, best_ms):
-        return Samples((first_ms,), abandoned=True)
+        return Samples((first_ms,), abandoned=True, ran=False)
     sampler = _Sampler(backend, plan, protocol, cold, watch)
     if first_ms > hopeless and first_ms > 1.0:
         again = sampler(1)
@@ -199,15 +209,33 @@ def measure(
     times: list[float] = []
     estimate = first_ms
     while True:
-        room = max(1, int(protocol.batch_ms / max(estimate, 1e-3)))
-        times += sampler(min(room, protocol.least, protocol.most - len(times)))
+        times += sampler(_next_batch(protocol, times, estimate))
         estimate = median(times)
         spent_s = sum(times) / 1000
-        if len(times) >= 3 and min(times) > hopeless:
+        is_hopeless = len(times) >= _TO_ABANDON and min(times) > hopeless
+        if is_hopeless or estimate > behind_ms(protocol, best_ms, _VERIFIED + len(times)):
             return sampler.samples(times, abandoned=True)
         enough = len(times) >= protocol.least and spread(times) <= protocol.target_spread
-        if enough or len(times) >= protocol.most or (spent_s >= protocol.seconds and len(times) >= 3):
+        if (
+            enough
+            or len(times) >= protocol.most
+            or (spent_s >= protocol.seconds and len(times) >= _TO_ABANDON)
+        ):
             return sampler.samples(times)
+
+
+def _next_batch(protocol: Protocol, times: Sequence[float], estimate_ms: float) -> int:
+    """How many samples are queued together: what fills a batch, and no fewer than it takes to decide anything. In a
+    race a long kernel may be behind after each."""
+    taken, most = len(times), protocol.most - len(times)
+    if protocol.race < math.inf and estimate_ms > LONG_MS:
+        return min(1, most)
+    room = min(protocol.least, max(1, int(protocol.batch_ms / max(estimate_ms, 1e-3))))
+    undecided = protocol.least - taken
+    if taken < _TO_ABANDON and protocol.abandon < _NO_LIMIT:
+        undecided = min(undecided, _TO_ABANDON - taken)
+    in_time = math.ceil((protocol.seconds * 1e3 - sum(times)) / max(estimate_ms, 1e-3))
+    return min(max(room, min(undecided, max(in_time, _TO_ABANDON - taken))), most)
 
 
 def interleave(
