@@ -197,7 +197,7 @@ def measure(
     decides abandonment and batch size), ``best_ms`` the best median so far (infinite when there is none); ``watch``
     is asked after each sampling whether the device was throttled."""
     hopeless = protocol.abandon * best_ms
-    if first_ms > hopeless_ms(protocol, best_ms):
+    if first_ms > min(hopeless_ms(protocol, best_ms), behind_ms(protocol, best_ms, _VERIFIED)):
         return Samples((first_ms,), abandoned=True, ran=False)
     sampler = _Sampler(backend, plan, protocol, cold, watch)
     if first_ms > hopeless and first_ms > 1.0:

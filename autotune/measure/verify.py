@@ -34,14 +34,14 @@ import zlib
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from autotune.declaration import Configuration, Family
 from autotune.device import Backend, Execution, LaunchError, Placed, PlacedInput, Shared, linear
-from autotune.layout import Layout
+from autotune.layout import Layout, Stored
 
 # Written with every verdict. Raise it when verification catches more than before: what an older one said is then
 # verified again.
@@ -63,7 +63,9 @@ class Verifier:
     family: Family
     expected: Mapping[str, NDArray[Any]] | None
     ran_ms: float = 0.0
-    _resident: dict[str, Placed | None] = field(default_factory=dict)  # None where there was no room for it
+    _resident: dict[str, "_Reference | None"] = field(
+        default_factory=dict
+    )  # None where there was no room for it
     _right: dict[str, set[int]] = field(default_factory=dict)  # checksums of outputs that were found right
     _same: dict[Configuration, dict[str, set[int]]] = field(
         default_factory=dict
@@ -263,10 +265,10 @@ class Verifier:
             and (right := self._reference(name, layout))
         ):
             if is_number:
-                apart = self.backend.apart(placed, right, expected.dtype, relative, absolute)
+                apart = self.backend.apart(placed, right.placed, expected.dtype, relative, absolute)
             else:
-                apart = self.backend.mismatches(placed, right)
-            if not apart:
+                apart = self.backend.mismatches(placed, right.placed)
+            if not apart and right.is_whole(self.backend):
                 return ""
         # In another order the same bytes are another result, and so they are by another tolerance.
         key = f"{name} {layout!r} {relative} {absolute} {execution.variant.configuration.id if moved else ''}"
@@ -279,23 +281,39 @@ class Verifier:
             checksums.add(checksum)
         return reason
 
-    def _reference(self, name: str, layout: Layout) -> Placed | None:
+    def _reference(self, name: str, layout: Layout) -> "_Reference | None":
         """The expected output on the device, as that layout stores it; None where it does not fit beside the rest."""
         key = f"{name} {layout!r}"
         if key not in self._resident:
             assert self.expected is not None
             self._resident[key] = None
             with suppress(LaunchError):
-                self._resident[key] = self.backend.place(layout.apply(self.expected[name]))
+                self._resident[key] = _Reference.of(self.backend, layout.apply(self.expected[name]))
         return self._resident[key]
 
     def close(self) -> None:
-        for placed in self._resident.values():
-            if placed is not None:
-                placed.free()
+        for right in self._resident.values():
+            if right is not None:
+                right.placed.free()
         self._resident.clear()
         if self._first is not None:
             self._first.free()
+
+
+@dataclass(frozen=True)
+class _Reference:
+    """An expected output on the device, where a kernel that writes anywhere might write, and its checksum."""
+
+    placed: Placed
+    checksum: int
+
+    @classmethod
+    def of(cls, backend: Backend, stored: Stored) -> Self:
+        placed = backend.place(stored)
+        return cls(placed, backend.checksum(placed))
+
+    def is_whole(self, backend: Backend) -> bool:
+        return backend.checksum(self.placed) == self.checksum
 
 
 @dataclass(frozen=True)
