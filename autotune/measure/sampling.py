@@ -75,7 +75,6 @@ CUDA = Protocol()
 
 _FEW_ROUNDS = 3
 _VERIFIED = 2  # runs, which come before the samples
-_TO_ABANDON = 3  # samples; fewer prove nothing
 _FLOOR_SAMPLES = 50
 LONG_MS = 10.0
 
@@ -209,33 +208,16 @@ def measure(
     times: list[float] = []
     estimate = first_ms
     while True:
-        times += sampler(_next_batch(protocol, times, estimate))
+        room = max(1, int(protocol.batch_ms / max(estimate, 1e-3)))
+        times += sampler(min(room, protocol.least, protocol.most - len(times)))
         estimate = median(times)
         spent_s = sum(times) / 1000
-        is_hopeless = len(times) >= _TO_ABANDON and min(times) > hopeless
+        is_hopeless = len(times) >= 3 and min(times) > hopeless
         if is_hopeless or estimate > behind_ms(protocol, best_ms, _VERIFIED + len(times)):
             return sampler.samples(times, abandoned=True)
         enough = len(times) >= protocol.least and spread(times) <= protocol.target_spread
-        if (
-            enough
-            or len(times) >= protocol.most
-            or (spent_s >= protocol.seconds and len(times) >= _TO_ABANDON)
-        ):
+        if enough or len(times) >= protocol.most or (spent_s >= protocol.seconds and len(times) >= 3):
             return sampler.samples(times)
-
-
-def _next_batch(protocol: Protocol, times: Sequence[float], estimate_ms: float) -> int:
-    """How many samples are queued together: what fills a batch, and no fewer than it takes to decide anything. In a
-    race a long kernel may be behind after each."""
-    taken, most = len(times), protocol.most - len(times)
-    if protocol.race < math.inf and estimate_ms > LONG_MS:
-        return min(1, most)
-    room = min(protocol.least, max(1, int(protocol.batch_ms / max(estimate_ms, 1e-3))))
-    undecided = protocol.least - taken
-    if taken < _TO_ABANDON and protocol.abandon < _NO_LIMIT:
-        undecided = min(undecided, _TO_ABANDON - taken)
-    in_time = math.ceil((protocol.seconds * 1e3 - sum(times)) / max(estimate_ms, 1e-3))
-    return min(max(room, min(undecided, max(in_time, _TO_ABANDON - taken))), most)
 
 
 def interleave(
