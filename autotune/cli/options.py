@@ -123,6 +123,16 @@ Samples = Annotated[
     ),
 ]
 
+Race = Annotated[
+    float,
+    typer.Option(
+        "--race",
+        metavar="R",
+        min=0,
+        help="A kernel of 10 ms and more that takes R times the best (1.02, say) is not run again; 0 times all.",
+    ),
+]
+
 Sanitize = Annotated[
     bool,
     typer.Option(

@@ -141,45 +141,46 @@ class Measurer:
             return "wrong_result", reason, None
         if job.timed:
             return "measured", "", job.timed
-        measurement = self._measured(execution, first_ms, best_ms, seconds, notes)
+        samples = self._samples(execution, first_ms, best_ms)
+        measurement = self._measured(execution, samples, first_ms, seconds, notes)
         mark = _add(seconds, "measure", mark)
-        reason = self._verifier.left(execution)
+        reason = self._verifier.left(execution) if samples.ran or self._is_split(execution) else ""
         seconds["verify"] += time.perf_counter() - mark
         if reason:
             return "wrong_result", f"right when first verified, wrong when it was timed: {reason}", None
         return "measured", "", measurement
 
+    def _samples(self, execution: Execution, first_ms: float, best_ms: float) -> Samples:
+        return measure(
+            self.backend, execution.run, self.protocol,
+            cold=self.workload.cold, first_ms=first_ms, best_ms=best_ms, watch=self._watch,
+        )  # fmt: skip
+
+    def _is_split(self, execution: Execution) -> bool:
+        """Whether a plan's time is shared out among its kernels, which takes runs of its own."""
+        return len(self.family.kernels) > 1 or execution.has_own_plan
+
     def _measured(
         self,
         execution: Execution,
+        samples: Samples,
         first_ms: float,
-        best_ms: float,
         seconds: dict[str, float],
         notes: list[str],
     ) -> Measurement:
-        samples = measure(
-            self.backend,
-            execution.run,
-            self.protocol,
-            cold=self.workload.cold,
-            first_ms=first_ms,
-            best_ms=best_ms,
-            watch=self._watch,
-        )
         # The verified run is counted already, and is among the samples of what was abandoned at once.
         new = sum(samples.times_ms) - (first_ms if first_ms in samples.times_ms else 0.0)
         seconds["kernels"] += (new + samples.dropped_ms) / 1e3
         notes += samples.notes
-        kernels = list(self.family.kernels)
-        split = len(kernels) > 1 or execution.has_own_plan
+        first, *_ = self.family.kernels
         return Measurement(
             median_ms=samples.median_ms,
             minimum_ms=min(samples.times_ms),
             spread=samples.spread,
             samples=len(samples.times_ms),
             kernel_ms=self._kernel_ms(execution, samples, seconds)
-            if split
-            else {kernels[0]: samples.median_ms},
+            if self._is_split(execution)
+            else {first: samples.median_ms},
             transform_ms=execution.transform_ms,
             transfer_ms=execution.transfer_ms,
             transfer_bytes=execution.transfer_bytes,
