@@ -9,6 +9,7 @@ from autotune.declaration import Family
 from autotune.errors import UsageError
 from autotune.files import policy_folders, writable
 from autotune.record import Study, read_record
+from autotune.report import write_trace
 
 
 def report(records: Sequence[str], folder: Path | None, out: Console, *, trace: bool = False) -> None:
@@ -40,8 +41,6 @@ def report(records: Sequence[str], folder: Path | None, out: Console, *, trace: 
     place = Path(record)
     write_reports(folder, studies, out, record=place if place.is_dir() else place.parent)
     if trace:
-        from autotune.report import write_trace
-
         out.print(f"{'trace':<12} {write_trace(studies, folder / 'trace.json')}")
 
 

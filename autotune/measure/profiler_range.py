@@ -3,6 +3,7 @@
 The package nvtx makes them (``pip install 'autotune[nvtx]'``); without it, or without a profiler, they are nothing.
 """
 
+import importlib.util
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
@@ -18,8 +19,4 @@ def nvtx_range(name: str, category: str) -> AbstractContextManager[Any]:
 
 @cache
 def _nvtx() -> Any:
-    try:
-        import nvtx
-    except ImportError:
-        return None
-    return nvtx
+    return importlib.import_module("nvtx") if importlib.util.find_spec("nvtx") else None
