@@ -33,7 +33,7 @@ from autotune.declaration import (
     evaluated,
     kept,
 )
-from autotune.device import foreign, open_backend, run_once
+from autotune.device import foreign, open_backend, run_each
 from autotune.errors import CompilerError, UsageError
 from autotune.files import write_text
 from autotune.record import ERRORS, Trial, metadata_t4, results_t4, time_ms, write_cache
@@ -322,10 +322,9 @@ def _runs(
     """The arguments after one run, in this process, of each of ``chosen``; what is not named is as in control."""
     family = asked.kernel(arguments).family
     inputs, cache, after = bind(family, asked.inputs(arguments), {}, {}), Cache(default_root()), []
+    configurations = [Configuration({**family.space.control, **policies}) for policies in chosen]
     with closing(open_backend(device)) as backend:
-        for policies in chosen:
-            configuration = Configuration({**family.space.control, **policies})
-            outputs = run_once(family, configuration, inputs, backend, cache)
+        for outputs in run_each(family, configurations, inputs, backend, cache):
             after.append(
                 [
                     outputs[one.output].reshape(one.value.shape) if one.output in outputs else one.value

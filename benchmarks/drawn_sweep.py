@@ -1,14 +1,11 @@
 """A sweep of configurations that are named in a file: what ``autotune sweep`` does, on those and no others.
 
 python benchmarks/drawn_sweep.py kernel.json --drawn configurations.txt --samples 7 --out out
-
-With ``--race 1.02`` a long kernel that takes more than 1.02 times the best in its first, verified run is not timed
-again (``measure.Protocol``): all others have their samples.
 """
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -18,7 +15,6 @@ from rich.console import Console
 from autotune.cli.sweep import run
 from autotune.declaration import Configuration, load_family
 from autotune.engine import SweepRequest
-from autotune.measure import CPU, CUDA
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +41,10 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--race", type=float, default=0)
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args(words)
-    protocol = CPU if given.device == "cpu" else CUDA
     request = Drawn(
         family=load_family(given.family), named=given.drawn, device=given.device, samples=given.samples,
         out=given.out, data=given.data, policies=given.out / "policies",
-        workloads=(given.workload,) if given.workload else (),
-        protocol=replace(protocol, race=given.race) if given.race else None,
+        race=given.race, workloads=(given.workload,) if given.workload else (),
     )  # fmt: skip
     run(request, Console(), Console(stderr=True))
 

@@ -8,11 +8,12 @@ Each tuner runs in a process of its own, cold: no driver JIT cache, empty caches
 expected output at hand; of ours the sweep, with both still to be made. ``--device cpu`` leaves Kernel Tuner out, and
 shows that the script works.
 
-    python benchmarks/engine_peers.py --family convolution_milo.json --draw 2000 --seconds 450 --gpus 0,1 --peers nvcuda
+    python benchmarks/engine_peers.py --family convolution_milo.json --draw 2000 --seconds 450 --gpus 0,0 --peers nvcuda
 
 With ``--draw`` the configurations are drawn from the whole space: so many, and no more than Kernel Tuner needs
-``--seconds`` for, by the pace of its first 8. They then run at the same time on two GPUs, on one one after the other;
-ours twice, as a race (``measure.Protocol``) and with as many samples of every configuration.
+``--seconds`` for, by the pace of its first 8 (0: all of them, and no such trial). They then run at the same time on two
+GPUs, on one one after the other; ours once for each of ``--races``: 0 is as many samples of every configuration, 1.02
+is what ``autotune sweep --race 1.02`` does.
 """
 
 import argparse
@@ -38,7 +39,6 @@ from autotune.record import Store
 
 HERE = Path(__file__).resolve().parent
 _FIRST = 8  # configurations that tell Kernel Tuner's pace
-_RACE = 1.02
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +79,7 @@ class Run:
     samples: float
     times_ms: Mapping[str, float] = field(default_factory=dict)
     about: str = ""
+    given: int = 0  # configurations, of which some have no time
 
     @property
     def busy_share(self) -> float:
@@ -98,7 +99,9 @@ class Run:
             "compile_s": round(self.compile_s, 3), "measuring_s": round(self.measuring_s, 3),
             "kernel_s": round(self.kernel_s, 4), "busy_share": round(self.busy_share, 3),
             "sweep_over_measuring": round(self.sweep_s / self.measuring_s, 2) if self.measuring_s else "",
-            "configurations": len(self.times_ms), "samples": self.samples,
+            "configurations": len(self.times_ms), "samples": round(self.samples, 2),
+            "given": self.given or len(self.times_ms),
+            "wall_s_each": round(self.wall_s / (self.given or len(self.times_ms)), 4),
             "best_ms": round(self.times_ms[self.best], 6), "best": self.best, "about": self.about,
         }  # fmt: skip
 
@@ -153,6 +156,7 @@ def kernel_tuner(asked: Asked, backend: str, folder: Path, gpu: str = "") -> Run
         asked.samples,
         {row["configuration"]: statistics.fmean(row["times_ms"]) for row in rows},
         result["device"],
+        len(result["rows"]),
     )
 
 
@@ -180,6 +184,7 @@ def ours(asked: Asked, folder: Path, gpu: str = "") -> Run:
         f"{study.about.device_name}; states {study.states()}; "
         f"floor {study.about.floor_ms or ''} ms, timer {study.about.timer_floor_ms or ''} ms; "
         f"seconds { ({k: round(v, 2) for k, v in seconds.items()}) }",
+        len(study.selection),
     )
 
 
@@ -213,8 +218,9 @@ def explain(peer: Run, run: Run) -> None:
 
 
 def in_parallel(
-    asked: Asked, backend: str, root: Path, count: int, seconds: float, gpus: Sequence[str]
-) -> list[Run]:
+    asked: Asked, backends: Sequence[str], root: Path, count: int, seconds: float, gpus: Sequence[str],
+    races: Sequence[float],
+) -> list[Run]:  # fmt: skip
     """Kernel Tuner and ours on configurations that are drawn from the whole space: at the same time on two GPUs, one
     after the other on one."""
     family = load_family(asked.family)
@@ -227,28 +233,31 @@ def in_parallel(
         (folder / "drawn.txt").write_text("\n".join(c.id for c in every[:number]))
         return replace(asked, drawn=folder / "drawn.txt"), folder
 
-    first = kernel_tuner(*_placed(on(_FIRST, "first"), backend), gpus[0])
-    pace = first.sweep_s / _FIRST
-    number = min(count, len(every), int(seconds / pace))
-    print(f"Kernel Tuner's first {_FIRST}: {pace:.3f} s each; {number} of {len(every)} are drawn", flush=True)
+    def theirs(number: int, name: str, backend: str) -> Run:
+        drawn, folder = on(number, name)
+        run = kernel_tuner(drawn, backend, folder, gpus[0])
+        print(f"{run.tuner}, {number}: {run.wall_s:.1f} s, {run.sweep_s / number:.3f} s each", flush=True)
+        return run
 
-    def ours_twice() -> tuple[Run, Run]:
-        raced, place = on(number, "raced")
-        race = ours(replace(raced, race=_RACE), place, gpus[1])  # then the other, on the same GPU
-        print(f"{race.tuner}: {race.wall_s:.1f} s, best {race.best}", flush=True)
-        own = ours(*on(number, "ours"), gpus[1])
-        print(f"{own.tuner}: {own.wall_s:.1f} s, best {own.best}", flush=True)
-        return own, race
+    def ours_as(race: float) -> Run:
+        drawn, folder = on(number, f"ours-{race:g}")
+        run = ours(replace(drawn, race=race), folder, gpus[-1])
+        print(f"{run.tuner}: {run.wall_s:.1f} s, best {run.best}", flush=True)
+        return run
+
+    number = min(count, len(every))
+    if seconds and backends:
+        first = theirs(_FIRST, "first", backends[0])
+        number = min(number, int(seconds / (first.sweep_s / _FIRST)))
+    print(f"{number} of {len(every)} are drawn", flush=True)
+
+    def every_race() -> list[Run]:
+        return [ours_as(race) for race in races]
 
     with ThreadPoolExecutor(len(set(gpus))) as pool:  # on one GPU one after the other
-        both = pool.submit(ours_twice)
-        theirs = pool.submit(kernel_tuner, *_placed(on(number, "kernel-tuner"), backend), gpus[0])
-        own, race = both.result()
-        return [theirs.result(), own, race]
-
-
-def _placed(given: tuple[Asked, Path], backend: str) -> tuple[Asked, str, Path]:
-    return given[0], backend, given[1]
+        own = pool.submit(every_race)
+        peers = [pool.submit(theirs, number, f"kernel-tuner-{name}", name) for name in backends]
+        return [*(peer.result() for peer in peers), *own.result()]
 
 
 def asked_of(given: argparse.Namespace) -> Asked:
@@ -292,14 +301,16 @@ def main(words: Sequence[str] | None = None) -> list[Run]:
     parser.add_argument("--draw", type=int, default=0, help="so many configurations of the whole space")
     parser.add_argument("--seconds", type=float, default=450, help="of Kernel Tuner, with --draw")
     parser.add_argument("--gpus", default="0,1", help="with --draw: one for Kernel Tuner, one for ours")
+    parser.add_argument("--races", default="1.02,0", help="with --draw: one sweep of ours for each")
     given = parser.parse_args(words)
     full = asked_of(given)
     if given.draw:
         asked = replace(full, samples=given.samples, narrowed=())
         with tempfile.TemporaryDirectory(prefix="engine-peers-") as place:
             runs = in_parallel(
-                asked, peers_of(given)[0], Path(place), given.draw, given.seconds, given.gpus.split(",")
-            )
+                asked, peers_of(given), Path(place), given.draw, given.seconds, given.gpus.split(","),
+                [float(race) for race in given.races.split(",")],
+            )  # fmt: skip
             write(runs, given.out)
         return runs
     if given.check:

@@ -54,6 +54,7 @@ CORRECTIONS: dict[str, list[tuple[tuple[str | int, ...], Any, str]]] = {
     "gemm_milo": [
         (("Language",), "CUDA", "the same text is CUDA with cl_to_cuda.h ahead of it"),
         (("KernelFile",), "gemm.cu", "the parts in one text, as the Python script joins them"),
+        (("ProblemSize",), [4096, 4096, 1], "a third extent of 4096 does the whole product 4096 times"),
         (("LocalSize", "X"), "MDIMC", "block_size_x is no parameter"),
         (("LocalSize", "Y"), "NDIMC", "block_size_y is no parameter"),
         (

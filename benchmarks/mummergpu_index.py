@@ -13,10 +13,12 @@ and a table of 13 letters). ``peak`` and ``kept`` are the bytes of a character w
 
 import importlib
 import itertools
+import os
 import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -43,7 +45,7 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 ELEMENTS = ((300, 0.1), (6000, 0.2))  # letters, share of the genome
 CHANGED = 0.1
-TANDEM = 0.01
+TANDEM, TANDEM_LETTERS = 0.01, 1000
 AT_ONCE = 1 << 24
 COLUMNS = (
     "device", "reference", "characters", "kind", "seconds", "least", "most", "runs", "steps", "nodes", "peak", "kept",
@@ -95,31 +97,34 @@ def _references(paths: Sequence[Path], lengths: Sequence[int]) -> Iterator[tuple
 
 
 def genome(letters: int, seed: int = 20260501) -> Codes:
-    """A separator ends it."""
+    """A separator ends it. Pieces are made each on its own, by all cores, with the same elements."""
     generator = np.random.default_rng(seed)
+    elements = [generator.integers(0, 4, length).astype(np.uint8) for length, _ in ELEMENTS]
     text = np.empty(letters + 1, np.uint8)
-    for begin in range(0, letters, AT_ONCE):
-        part = text[begin : min(begin + AT_ONCE, letters)]
-        part[:] = generator.integers(0, 256, part.size, np.uint8) >> 6
-    for length, share in ELEMENTS:
-        element = generator.integers(0, 4, length).astype(np.uint8)
-        _scatter(text[:letters], element, int(letters * share / length), generator)
-    for _ in range(int(letters * TANDEM / 1000)):
-        unit = generator.integers(0, 4, generator.integers(1, 7)).astype(np.uint8)
-        start = int(generator.integers(0, max(1, letters - 1000)))
-        text[start : min(start + 1000, letters)] = np.resize(unit, min(1000, letters - start))
     text[letters] = TREE.SEPARATOR
+    pieces = [text[begin : min(begin + AT_ONCE, letters)] for begin in range(0, letters, AT_ONCE)]
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for _ in pool.map(
+            lambda k: _fill(pieces[k], elements, np.random.default_rng((seed, k))), range(len(pieces))
+        ):
+            pass
     return text
 
 
-def _scatter(text: Codes, element: Codes, copies: int, generator: np.random.Generator) -> None:
-    step = max(1, AT_ONCE // element.size)
-    for done in range(0, copies if element.size < text.size else 0, step):
-        starts = generator.integers(0, text.size - element.size, min(step, copies - done))
-        copied = np.broadcast_to(element, (starts.size, element.size)).copy()
-        is_changed = generator.integers(0, 256, copied.shape, np.uint8) < int(256 * CHANGED)
-        copied[is_changed] = generator.integers(0, 4, int(is_changed.sum()))
-        text[starts[:, None] + np.arange(element.size)] = copied
+def _fill(piece: Codes, elements: Sequence[Codes], generator: np.random.Generator) -> None:
+    piece[:] = generator.integers(0, 256, piece.size, np.uint8) >> 6
+    for element, (length, share) in zip(elements, ELEMENTS, strict=True):
+        if length >= piece.size:
+            continue
+        starts = generator.integers(0, piece.size - length, int(piece.size * share / length))
+        drawn = generator.integers(0, 256, (starts.size, length), np.uint8)
+        changes = np.where(drawn < int(256 * CHANGED), drawn % 3 + 1, 0)
+        piece[starts[:, None] + np.arange(length)] = (element + changes) % 4
+    for _ in range(int(piece.size * TANDEM / TANDEM_LETTERS)):
+        unit = generator.integers(0, 4, generator.integers(1, 7)).astype(np.uint8)
+        start = int(generator.integers(0, max(1, piece.size - TANDEM_LETTERS)))
+        there = piece[start : start + TANDEM_LETTERS]
+        there[:] = np.resize(unit, there.size)
 
 
 class _Counting(DeviceProgram):

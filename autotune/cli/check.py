@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from autotune import files as paths
+from autotune.cli.markdown import append, table
 from autotune.compile import Cache, default_root
 from autotune.declaration import Configuration, Family, load_family, load_workload, prepare
 from autotune.device import open_backend
@@ -40,7 +41,7 @@ from autotune.record import Store, Study
 class CheckRequest:
     """What is to be checked. ``families`` are folders of families that do not ship with autotune; ``tolerance`` how
     much worse than recorded a time may be, relative. ``renew`` times stale entries too and writes those whose claim
-    holds with the hashes of now."""
+    holds with the hashes of now. A table is appended to ``markdown``."""
 
     files: Sequence[Path]
     families: tuple[str, ...] = ()
@@ -51,6 +52,7 @@ class CheckRequest:
     tolerance: float = 0.1
     trial_seconds: float = 120.0
     data: Path | None = None
+    markdown: Path | None = None
 
     def device_for(self, file: PolicyFile) -> str:
         """The name of what measures the entries of ``file``."""
@@ -107,11 +109,23 @@ def check(request: CheckRequest, out: Console) -> None:
         for result in _file(request, path):
             results.append(result)
             out.print(str(result), markup=False)
+    if request.markdown is not None:
+        append(request.markdown, _markdown(results))
     if refused := sum(bool(result.trouble) for result in results):
         raise PolicyFileError(
             f"{refused} of {len(results)} would not be used, or do not hold what they claim; the reasons are above. "
             "`autotune sweep` measures anew"
         )
+
+
+def _markdown(results: Sequence[Result]) -> str:
+    refused = sum(bool(result.trouble) for result in results)
+    rows = []
+    for result in results:
+        told = f"**{result.trouble}**" if result.trouble else result.verdict
+        rows.append((result.path.stem, result.path.parent.name, result.entry, told, result.remark))
+    count = f"**{refused} of {len(results)} refused**" if refused else f"{len(results)} accepted"
+    return f"### Policy files: {count}\n\n{table(('device', 'family', 'entry', '', 'measured'), rows)}\n"
 
 
 def _file(request: CheckRequest, path: Path) -> Iterator[Result]:

@@ -23,6 +23,7 @@ from autotune.cli.options import (
     Objective,
     Policies,
     Preset,
+    Race,
     Samples,
     Sanitize,
     Search,
@@ -53,7 +54,6 @@ app = typer.Typer(
     "5 device, 6 compiler, 7 store or output folder, 8 policy file, 9 nothing could be measured, "
     "10 a comparison found a regression, 11 a configuration failed under sweep --strict, 130 interrupted.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -118,11 +118,14 @@ def lint_command(
         str, typer.Argument(metavar="FOLDER", help="A folder with a family.yaml, or a family's name.")
     ],
     strict: Annotated[bool, typer.Option("--strict", help="Warnings fail too.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="One JSON array: path, line, severity, rule, message.")
+    ] = False,
 ) -> None:
     """Check a family without a GPU or a compiler. Exit code 0 without errors, 3 with them."""
     from autotune.cli.lint import lint, print_findings
 
-    print_findings(lint(folder), folder, strict, out)
+    print_findings(lint(folder), folder, strict, out, json)
 
 
 def sweep_command(
@@ -162,6 +165,7 @@ def sweep_command(
     ] = 0,
     trial_seconds: TrialSeconds = 120,
     samples: Samples = 0,
+    race: Race = 0,
     objective: Objective = "kernel",
     search: Search = "exhaustive",
     trials: Trials = None,
@@ -199,6 +203,7 @@ def sweep_command(
         processes=processes,
         trial_seconds=trial_seconds,
         samples=samples,
+        race=race,
         objective=objective,
         strategy=Strategy(sampler=search, trials=trials, seconds=seconds, seed=seed),
         sanitize=sanitize,
@@ -229,11 +234,15 @@ def report_command(
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Where the files go; default DIR itself."),
     ] = None,
+    trace: Annotated[
+        bool,
+        typer.Option("--trace", help="Write trace.json as well: the sweep's timeline, for ui.perfetto.dev."),
+    ] = False,
 ) -> None:
     """Make the report and the tables of a record anew. report.html and the .csv files beside it; needs no device."""
     from autotune.cli.report import report
 
-    report(records, out_, out)
+    report(records, out_, out, trace=trace)
 
 
 def run_command(

@@ -7,6 +7,7 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
+from autotune.cli.markdown import append, of_comparisons
 from autotune.declaration import Configuration
 from autotune.errors import Regression, StoreError
 from autotune.figures import duration
@@ -17,11 +18,18 @@ _SHOWN = 10
 
 
 def compare_records(
-    a: str, b: str, threshold: float, *, every: bool, table: Path | None, out: Console
+    a: str,
+    b: str,
+    threshold: float,
+    *,
+    every: bool,
+    table: Path | None,
+    markdown: Path | None = None,
+    out: Console,
 ) -> None:
-    """Print what moved between two records or policy files, and write it to ``table``. ``threshold`` is relative (0.05:
-    5 %). Raises Regression when the winner (with ``every``: any configuration) became slower by more; StoreError,
-    PolicyFileError."""
+    """Print what moved between two records or policy files, write it to ``table`` and append it to ``markdown``.
+    ``threshold`` is relative (0.05: 5 %). Raises Regression when the winner (with ``every``: any configuration) became
+    slower by more; StoreError, PolicyFileError."""
     if table is not None and table.suffix != ".csv":
         raise StoreError(f"--out {table}: the name must end in .csv")
     found = comparisons(read_side(a), read_side(b))
@@ -30,6 +38,8 @@ def compare_records(
     if table is not None:
         out.print(f"comparison   {_written(found, table)}")
     worse = [(one, row) for one in found for row in one.regressions(threshold, every=every)]
+    if markdown is not None:
+        append(markdown, of_comparisons(found, threshold, every=every))
     if worse:
         named = "; ".join(f"{one.family} on {one.workload}: {_said(row)}" for one, row in worse[:_SHOWN])
         more = f"; and {len(worse) - _SHOWN} more" if len(worse) > _SHOWN else ""

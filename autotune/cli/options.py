@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from autotune.cli.completion import family_names, policy_values, preset_names, workload_names
 from autotune.errors import UsageError
 
 out = Console(highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
@@ -15,7 +16,12 @@ err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
 
 FamilyArgument = Annotated[
-    str, typer.Argument(metavar="FAMILY", help="A family's name, or a folder with a family.yaml.")
+    str,
+    typer.Argument(
+        metavar="FAMILY",
+        help="A family's name, or a folder with a family.yaml.",
+        autocompletion=family_names,
+    ),
 ]
 
 Workload = Annotated[
@@ -25,6 +31,7 @@ Workload = Annotated[
         "-w",
         metavar="NAME|PATH",
         help="A workload's name or file; again for more. Default: the family's own.",
+        autocompletion=workload_names,
     ),
 ]
 
@@ -49,13 +56,21 @@ Allocation = Annotated[
 Preset = Annotated[
     str,
     typer.Option(
-        "--preset", metavar="NAME", help="A named part of the space; `autotune list FAMILY` names them."
+        "--preset",
+        metavar="NAME",
+        help="A named part of the space; `autotune list FAMILY` names them.",
+        autocompletion=preset_names,
     ),
 ]
 
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="POLICY=V1,V2", help="Hold a policy to these values; again for more."),
+    typer.Option(
+        "--set",
+        metavar="POLICY=V1,V2",
+        help="Hold a policy to these values; again for more.",
+        autocompletion=policy_values,
+    ),
 ]
 
 Objective = Annotated[
@@ -105,6 +120,16 @@ Samples = Annotated[
         metavar="N",
         min=0,
         help="Exactly so many samples of every configuration and no finalists, to compare with tuners that do so.",
+    ),
+]
+
+Race = Annotated[
+    float,
+    typer.Option(
+        "--race",
+        metavar="R",
+        min=0,
+        help="A kernel of 10 ms and more that takes R times the best (1.02, say) is not run again; 0 times all.",
     ),
 ]
 

@@ -79,6 +79,14 @@ def check_command(
     policies: Policies = None,
     data: Data = None,
     trial_seconds: TrialSeconds = 120,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(
+            "--markdown",
+            metavar="FILE.md",
+            help="Append the lines there as a Markdown table, for a job's summary.",
+        ),
+    ] = None,
 ) -> None:
     """Whether these policy files would be accepted here. Exit code 8 when anything in them is refused."""
     from autotune.cli.check import CheckRequest, check, policy_files
@@ -94,6 +102,7 @@ def check_command(
             tolerance=tolerance,
             trial_seconds=trial_seconds,
             data=data,
+            markdown=markdown,
         ),
         out,
     )

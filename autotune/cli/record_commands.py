@@ -39,11 +39,17 @@ def compare(
     out_: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE.csv", help="Write every row there too.")
     ] = None,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(
+            "--markdown", metavar="FILE.md", help="Append the tables there as Markdown, for a job's summary."
+        ),
+    ] = None,
 ) -> None:
     """What moved beyond noise between two records or policy files. Exit code 10 on a regression."""
     from autotune.cli.compare import compare_records
 
-    compare_records(a, b, threshold / 100, every=every, table=out_, out=out)
+    compare_records(a, b, threshold / 100, every=every, table=out_, markdown=markdown, out=out)
 
 
 def convert(

@@ -9,11 +9,13 @@ from autotune.declaration import Family
 from autotune.errors import UsageError
 from autotune.files import policy_folders, writable
 from autotune.record import Study, read_record
+from autotune.report import write_trace
 
 
-def report(records: Sequence[str], folder: Path | None, out: Console) -> None:
-    """The tables and report.html anew from a record: a sweep's folder, a storage URL, or tables of the form of
-    results.csv, the latter two with the folder to write to. Raises StoreError when there is none."""
+def report(records: Sequence[str], folder: Path | None, out: Console, *, trace: bool = False) -> None:
+    """The tables and report.html anew from a record, with ``trace`` its timeline as well: a sweep's folder, a storage
+    URL, or tables of the form of results.csv, the latter two with the folder to write to. Raises StoreError when there
+    is none."""
     tables = [record for record in records if record.endswith(".csv")]
     if tables:
         from autotune.record import read_results
@@ -22,6 +24,8 @@ def report(records: Sequence[str], folder: Path | None, out: Console) -> None:
             raise UsageError(
                 "tables are reported on together, without a DIR, and need --out DIR for the report"
             )
+        if trace:
+            raise UsageError("--trace needs a sweep's own record: tables do not say when a trial began")
         writable(folder)
         write_reports(folder, read_results(tables), out, record=Path(tables[0]).parent)
         return
@@ -36,6 +40,8 @@ def report(records: Sequence[str], folder: Path | None, out: Console) -> None:
     writable(folder)
     place = Path(record)
     write_reports(folder, studies, out, record=place if place.is_dir() else place.parent)
+    if trace:
+        out.print(f"{'trace':<12} {write_trace(studies, folder / 'trace.json')}")
 
 
 def write_reports(

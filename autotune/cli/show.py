@@ -16,14 +16,17 @@ from autotune.compile import (
     Variant,
     batch,
     compile_batch,
+    compile_one,
     default_header,
     default_root,
     profiles,
+    ptx,
+    sass,
     static_toolchain,
 )
 from autotune.declaration import Configuration, Family, load_family
 from autotune.declaration import families as known_families
-from autotune.errors import AutotuneError, CompilerError
+from autotune.errors import AutotuneError, CompilerError, UsageError
 from autotune.files import bundled, data_root, pip_install, policy_folders
 from autotune.hardware import Device
 
@@ -116,6 +119,18 @@ _PARTS: tuple[tuple[str, Callable[[], str], str], ...] = (
     ("pandas (reports)", _package("pandas"), pip_install()),
     ("Plotly (reports)", _package("plotly"), pip_install()),
 )
+
+
+def print_listing(
+    family: Family, configuration: Configuration, arch: str, known: Known, *, is_machine_code: bool
+) -> None:
+    """Print what the compiler makes of the configuration, as SASS or as PTX. Raises CompilerError."""
+    variants = batch(family, (Variant.of(family, configuration, known.options),))
+    toolchain = static_toolchain(arch)
+    if is_machine_code:
+        print(sass(compile_one(variants, toolchain, Cache(default_root()), "it does not compile:\n")), end="")
+    else:
+        print(ptx(variants, toolchain), end="")
 
 
 def show(family: Family, configuration: Configuration, arch: str, known: Known, out: Console) -> None:
@@ -222,6 +237,10 @@ def show_command(
     header: Annotated[
         bool, typer.Option("--header", help="Only print the family's default.cuh, for its folder.")
     ] = False,
+    ptx_: Annotated[bool, typer.Option("--ptx", help="Only print the PTX.")] = False,
+    sass_: Annotated[
+        bool, typer.Option("--sass", help="Only print the machine code; needs the toolkit's cuobjdump.")
+    ] = False,
 ) -> None:
     """One configuration: generated code, layouts, static profile."""
     loaded = load_family(family)
@@ -229,7 +248,13 @@ def show_command(
         print(default_header(loaded), end="")
         return
     known = Known.of(loaded, workload, data_root(data))
-    show(loaded, loaded.space.configuration(configuration), arch, known, out)
+    chosen = loaded.space.configuration(configuration)
+    if ptx_ or sass_:
+        if ptx_ and sass_:
+            raise UsageError("--ptx and --sass are two listings: ask for one at a time")
+        print_listing(loaded, chosen, arch, known, is_machine_code=sass_)
+        return
+    show(loaded, chosen, arch, known, out)
 
 
 def doctor_command() -> None:

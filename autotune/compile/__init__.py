@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         runtime_batch,
         symbol_function,
     )
+    from autotune.compile.listing import ptx, sass
     from autotune.compile.mangled import variable_names
     from autotune.compile.nvcc import Nvcc, find_nvcc, toolkit_program
     from autotune.compile.nvrtc import Nvrtc
@@ -87,10 +88,12 @@ __all__ = [
     "occupancy",
     "occupancy_curve",
     "profiles",
+    "ptx",
     "put_file",
     "registers_to_next_block",
     "runtime_batch",
     "sameness",
+    "sass",
     "scalar_bytes",
     "static_sweep",
     "static_toolchain",
@@ -101,6 +104,7 @@ __all__ = [
 ]
 
 _ON_DEMAND = {  # by module: who asks for a compiler's name pays for no other
+    "listing": "ptx sass",
     "mangled": "variable_names",
     "nvcc": "Nvcc find_nvcc toolkit_program",
     "nvrtc": "Nvrtc",

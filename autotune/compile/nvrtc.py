@@ -3,10 +3,11 @@
 import ctypes
 import importlib
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from autotune.compile import stand_ins
 from autotune.compile.nvcc import toolkit_headers
@@ -19,6 +20,8 @@ _OPTIONS = ("--std=c++17", "--ptxas-options=-v")
 _INVALID_OPTION = 5  # nvrtcResult.NVRTC_ERROR_INVALID_OPTION
 # Where the binding looks first.
 _IN_WHEELS = ("nvidia/cu13/lib/libnvrtc.so.13", "nvidia/cuda_nvrtc/lib/libnvrtc.so.12")
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,13 @@ class Nvrtc:
 
     def build(self, batch: Batch) -> Built:
         """Raises BuildError with the program log, and CompilerError when no source at all would compile."""
+        return self._compiled(batch, _built)
+
+    def ptx(self, batch: Batch) -> str:
+        """What ``build`` hands to ptxas. Raises what it raises."""
+        return self._compiled(batch, _ptx)
+
+    def _compiled(self, batch: Batch, taken: Callable[[Any, Any, Batch, str], Result]) -> Result:
         nvrtc = _library()
         major, minor = _version()
         check_target(self.arch, _targets(), f"nvrtc {major}.{minor}")
@@ -54,14 +64,15 @@ class Nvrtc:
         texts, names = ([text.encode() for text in each] for each in (headers.values(), headers))
         program = _value(nvrtc.nvrtcCreateProgram(source, b"autotune.cu", len(names), texts, names))
         try:
-            return _build(nvrtc, program, batch, [option.encode() for option in options])
+            log = _run(nvrtc, program, batch, [option.encode() for option in options])
+            return taken(nvrtc, program, batch, log)
         finally:
             nvrtc.nvrtcDestroyProgram(program)
 
 
-def _build(nvrtc: Any, program: Any, batch: Batch, options: list[bytes]) -> Built:
-    pairs = [(variant, kernel) for variant in batch.variants for kernel in variant.kernels]
-    for variant, kernel in pairs:
+def _run(nvrtc: Any, program: Any, batch: Batch, options: list[bytes]) -> str:
+    """Compile; the log."""
+    for variant, kernel in _pairs(batch):
         _value(nvrtc.nvrtcAddNameExpression(program, _expression(variant, kernel)))
     for symbol in dict.fromkeys(symbol for variant in batch.variants for symbol in variant.symbols):
         _value(nvrtc.nvrtcAddNameExpression(program, f"&{symbol}".encode()))  # keeps it, read or not
@@ -71,11 +82,22 @@ def _build(nvrtc: Any, program: Any, batch: Batch, options: list[bytes]) -> Buil
         raise CompilerError(complaints(log))
     if status:
         raise BuildError(complaints(log) or f"NVRTC error {status}")
+    return log
 
+
+def _pairs(batch: Batch) -> list[tuple[VariantSource, str]]:
+    return [(variant, kernel) for variant in batch.variants for kernel in variant.kernels]
+
+
+def _ptx(nvrtc: Any, program: Any, _batch: Batch, _log: str) -> str:
+    return _bytes(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program).rstrip(b"\0").decode()
+
+
+def _built(nvrtc: Any, program: Any, batch: Batch, log: str) -> Built:
     counted = figures(log)
     symbols: dict[str, dict[str, str]] = {}
     static: dict[str, dict[str, dict[str, int]]] = {}
-    for variant, kernel in pairs:
+    for variant, kernel in _pairs(batch):
         lowered = _value(nvrtc.nvrtcGetLoweredName(program, _expression(variant, kernel)))
         symbol = lowered.decode()
         if symbol not in counted:

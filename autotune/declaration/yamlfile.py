@@ -16,7 +16,7 @@ import yaml
 
 from autotune.errors import AutotuneError, suggestion
 
-__all__ = ["check", "explained", "fault", "nodes", "read", "unknown_keys"]
+__all__ = ["check", "editor_line", "explained", "fault", "nodes", "read", "schema_file", "unknown_keys"]
 
 
 _LARGEST = 4 << 20  # bytes; a hundred times any real file, small enough to parse in seconds
@@ -72,6 +72,16 @@ def read(path: Path, error: type[AutotuneError]) -> dict[str, Any]:
     return content
 
 
+def schema_file(name: str) -> Path:
+    """The JSON schema of a kind of file: family, workload or policy."""
+    return Path(__file__).parents[1] / "schemas" / f"{name}.json"
+
+
+def editor_line(name: str) -> str:
+    """The comment by which editors with a YAML language server know the schema: keys are completed and explained."""
+    return f"# yaml-language-server: $schema={schema_file(name).as_uri()}"
+
+
 def nodes(path: Path) -> yaml.Node:
     """The YAML nodes, with their places, of a file that ``read`` has accepted: by the same parser, since PyYAML's own
     refuses a tab behind a key and libyaml takes it."""
@@ -102,7 +112,7 @@ def _screen(text: str) -> None:
 @cache
 def schema(name: str) -> dict[str, Any]:
     """The published JSON schema ``name`` (family, workload, policy)."""
-    loaded: dict[str, Any] = json.loads((Path(__file__).parents[1] / "schemas" / f"{name}.json").read_text())
+    loaded: dict[str, Any] = json.loads(schema_file(name).read_text())
     return loaded
 
 

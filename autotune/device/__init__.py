@@ -25,7 +25,7 @@ from autotune.device.foreign import View
 from autotune.device.open import device_names, open_backend
 from autotune.device.placed import PlacedInput, Shared, linear
 from autotune.device.program import DeviceProgram, Room
-from autotune.device.resident import Resident, can_be_staged, compiled_module, run_once
+from autotune.device.resident import Resident, can_be_staged, compiled_module, run_each, run_once
 from autotune.device.transform import Mover, alignment, is_as_stored, lie_merged, raw, refusal, staged
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ __all__ = [
     "open_backend",
     "raw",
     "refusal",
+    "run_each",
     "run_once",
     "runtime",
     "staged",

@@ -197,6 +197,13 @@ class Backend(Protocol):
 
     def mismatches(self, placed: Placed, expected: Placed) -> int: ...
 
+    def apart(
+        self, placed: Placed, expected: Placed, kind: np.dtype[Any], relative: float, absolute: float
+    ) -> int:
+        """How many elements of two buffers of float32 or float64 are further apart than ``absolute`` and ``relative``
+        times the expected one together, as numpy.isclose counts them; NaN equals only NaN."""
+        ...
+
     def launch(self, module: Module, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None: ...
 
     def launch_cooperative(

@@ -5,7 +5,8 @@ that is on the GPU already is used where it is when the layout leaves it as it i
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -312,22 +313,26 @@ def run_once(
     family: Family, configuration: Configuration, inputs: Inputs, backend: Backend, cache: Cache
 ) -> dict[str, NDArray[Any]]:
     """The outputs of one configuration, canonical. Raises CompilerError, LaunchError, DeviceError."""
-    variant = Variant.of(family, configuration, inputs.options)
-    names = inputs.names(configuration)
-    if reason := variant.exclusion(names, backend.device.limits):
-        raise DeviceError(f"{configuration.id} cannot run here: {reason}")
-    module = compiled_module(backend, cache, variant)
-    with backend.current():
-        resident = Resident(backend, inputs)
-        try:
-            execution = resident.execution(variant, module)
+    (outputs,) = run_each(family, [configuration], inputs, backend, cache)
+    return outputs
+
+
+def run_each(
+    family: Family, configurations: Iterable[Configuration], inputs: Inputs, backend: Backend, cache: Cache
+) -> Iterator[dict[str, NDArray[Any]]]:
+    """``run_once`` of one after another, on inputs that are placed once for all of one layout. What a configuration
+    does not write is as the one before it left it."""
+    with backend.current(), closing(Resident(backend, inputs)) as resident:
+        for configuration in configurations:
+            variant = Variant.of(family, configuration, inputs.options)
+            if reason := variant.exclusion(inputs.names(configuration), backend.device.limits):
+                raise DeviceError(f"{configuration.id} cannot run here: {reason}")
+            execution = resident.execution(variant, compiled_module(backend, cache, variant))
             execution.run()
-            return {
+            yield {
                 data.name: execution.restore(data.name, data.shape_for(inputs.sizes))
                 for data in family.outputs
             }
-        finally:
-            resident.close()
 
 
 def compiled_module(backend: Backend, cache: Cache, variant: Variant) -> Module:

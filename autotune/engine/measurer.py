@@ -6,8 +6,8 @@ verifier.
 
 import math
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -42,6 +42,7 @@ from autotune.measure import (
     interleave,
     measure,
     median,
+    nvtx_range,
 )
 from autotune.record import Measurement, State
 
@@ -99,7 +100,8 @@ class Measurer:
             if unfit := [p.kernel for p in static if p.limited_by == "launch"]:
                 reason = f"kernel {unfit[0]}: one block needs more registers or shared memory than a multiprocessor has"
             else:
-                state, reason, measurement = self._run(job, placed, seconds, notes)
+                with nvtx_range(job.configuration.id, "trial"):
+                    state, reason, measurement = self._run(job, placed, seconds, notes)
         except Exception as problem:  # a family's plan may raise anything; it costs one trial
             if isinstance(problem, AutotuneError) and not isinstance(problem, LaunchError):
                 raise
@@ -115,9 +117,8 @@ class Measurer:
     def _run(
         self, job: Job, placed: Callable[[], None], seconds: dict[str, float], notes: list[str]
     ) -> tuple[State, str, Measurement | None]:
-        mark = time.perf_counter()
-        execution = self._execution(job, self._resident)
-        _add(seconds, "place", mark)
+        with _phase(seconds, "place"):
+            execution = self._execution(job, self._resident)
         placed()
         try:
             return self._proved_and_timed(execution, job, seconds, notes)
@@ -129,57 +130,57 @@ class Measurer:
     def _proved_and_timed(
         self, execution: Execution, job: Job, seconds: dict[str, float], notes: list[str]
     ) -> tuple[State, str, Measurement | None]:
-        mark = time.perf_counter()
         # A preset is there to be compared with, so it is always verified and sampled properly.
         best_ms = math.inf if job.configuration in self._presets else self.best_ms
         once_above_ms = hopeless_ms(self.protocol, best_ms)
         ran_ms = self._verifier.ran_ms
-        reason, first_ms = self._verifier.run(execution, self.workload.cold, once_above_ms=once_above_ms)
+        with _phase(seconds, "verify"):
+            reason, first_ms = self._verifier.run(execution, self.workload.cold, once_above_ms=once_above_ms)
         seconds["kernels"] = (self._verifier.ran_ms - ran_ms) / 1e3
-        mark = _add(seconds, "verify", mark)
         if reason:
             return "wrong_result", reason, None
         if job.timed:
             return "measured", "", job.timed
-        measurement = self._measured(execution, first_ms, best_ms, seconds, notes)
-        mark = _add(seconds, "measure", mark)
-        reason = self._verifier.left(execution)
-        seconds["verify"] += time.perf_counter() - mark
+        with _phase(seconds, "measure"):
+            samples = self._samples(execution, first_ms, best_ms)
+            measurement = self._measured(execution, samples, first_ms, seconds, notes)
+        with _phase(seconds, "verify"):
+            reason = self._verifier.left(execution) if samples.ran or self._is_split(execution) else ""
         if reason:
             return "wrong_result", f"right when first verified, wrong when it was timed: {reason}", None
         return "measured", "", measurement
 
+    def _samples(self, execution: Execution, first_ms: float, best_ms: float) -> Samples:
+        return measure(
+            self.backend, execution.run, self.protocol,
+            cold=self.workload.cold, first_ms=first_ms, best_ms=best_ms, watch=self._watch,
+        )  # fmt: skip
+
+    def _is_split(self, execution: Execution) -> bool:
+        """Whether a plan's time is shared out among its kernels, which takes runs of its own."""
+        return len(self.family.kernels) > 1 or execution.has_own_plan
+
     def _measured(
         self,
         execution: Execution,
+        samples: Samples,
         first_ms: float,
-        best_ms: float,
         seconds: dict[str, float],
         notes: list[str],
     ) -> Measurement:
-        samples = measure(
-            self.backend,
-            execution.run,
-            self.protocol,
-            cold=self.workload.cold,
-            first_ms=first_ms,
-            best_ms=best_ms,
-            watch=self._watch,
-        )
         # The verified run is counted already, and is among the samples of what was abandoned at once.
         new = sum(samples.times_ms) - (first_ms if first_ms in samples.times_ms else 0.0)
         seconds["kernels"] += (new + samples.dropped_ms) / 1e3
         notes += samples.notes
-        kernels = list(self.family.kernels)
-        split = len(kernels) > 1 or execution.has_own_plan
+        first, *_ = self.family.kernels
         return Measurement(
             median_ms=samples.median_ms,
             minimum_ms=min(samples.times_ms),
             spread=samples.spread,
             samples=len(samples.times_ms),
             kernel_ms=self._kernel_ms(execution, samples, seconds)
-            if split
-            else {kernels[0]: samples.median_ms},
+            if self._is_split(execution)
+            else {first: samples.median_ms},
             transform_ms=execution.transform_ms,
             transfer_ms=execution.transfer_ms,
             transfer_bytes=execution.transfer_bytes,
@@ -211,17 +212,18 @@ class Measurer:
         """The finalists in turn, each checked again afterwards, and its outputs after its turns. Raises LaunchError."""
         executions = {job.configuration: self._execution(job, self._resident) for job in request.jobs}
         checks = _Checks(self._verifier, executions)
-        samples = interleave(
-            self.backend,
-            {configuration: execution.run for configuration, execution in executions.items()},
-            self.protocol,
-            cold=self.workload.cold,
-            before={configuration: execution.prepare for configuration, execution in executions.items()},
-            after=checks.turn,
-            estimate_ms=request.estimate_ms,
-            few=request.few,
-            watch=self._watch,
-        )
+        with nvtx_range("finalists", "phase"):
+            samples = interleave(
+                self.backend,
+                {configuration: execution.run for configuration, execution in executions.items()},
+                self.protocol,
+                cold=self.workload.cold,
+                before={configuration: execution.prepare for configuration, execution in executions.items()},
+                after=checks.turn,
+                estimate_ms=request.estimate_ms,
+                few=request.few,
+                watch=self._watch,
+            )
         # Who wrote to an input while all took turns cannot be said; who does so again is found.
         for execution in executions.values():
             self._verifier.mend(execution)
@@ -311,7 +313,10 @@ class _Checks:
         self._spent += time.perf_counter() - begin
 
 
-def _add(seconds: dict[str, float], phase: str, since: float) -> float:
-    now = time.perf_counter()
-    seconds[phase] = now - since
-    return now
+@contextmanager
+def _phase(seconds: dict[str, float], name: str) -> Iterator[None]:
+    """Counts the seconds of a trial's phase, which a profiler sees as a range."""
+    begin = time.perf_counter()
+    with nvtx_range(name, "phase"):
+        yield
+    seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - begin

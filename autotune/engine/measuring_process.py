@@ -1,6 +1,7 @@
 """The loop of a measuring process: it opens its device, and answers what comes by its pipe."""
 
 import os
+import socket
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -58,8 +59,10 @@ def _work(pipe: Connection, swept: Swept) -> None:
                 measurer, answer = _measurer(request, swept.backend), Sign.SET
             elif isinstance(request, Job):
                 assert measurer, "a setting comes before its jobs"
+                begun_s = time.time()
                 tried = measurer.tried(request, lambda: pipe.send(Sign.PLACED))
-                answer = replace(tried, seconds={**tried.seconds, "wait": wait_s})
+                trial = replace(tried.trial, begun_s=begun_s, worker=f"{socket.gethostname()}:{os.getpid()}")
+                answer = replace(tried, trial=trial, seconds={**tried.seconds, "wait": wait_s})
             else:
                 answer = _answer(request, measurer, swept)
             pipe.send(answer)

@@ -30,10 +30,9 @@ from autotune.declaration import (
 from autotune.device import device_names
 from autotune.engine.process_worker import TRIAL_SECONDS
 from autotune.engine.runner import launched, opened
-from autotune.errors import DeviceError, NothingMeasured, UnknownName
+from autotune.errors import DeviceError, NothingMeasured, UnknownName, UsageError
 from autotune.hardware import Device
 from autotune.measure import CPU, CUDA, Answer, Reference, answered
-from autotune.measure import Protocol as Sampling
 from autotune.record import OBJECTIVES, Study, Trial, reasons, states_text
 from autotune.search import Strategy
 
@@ -62,8 +61,8 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepRequest:
-    """A sweep as asked for. ``workloads`` are names or files; none stands for the family's own. ``protocol`` stands in
-    for that of the device."""
+    """A sweep as asked for. ``workloads`` are names or files; none stands for the family's own. ``race`` is the
+    protocol's, 0 for none."""
 
     family: Family
     workloads: tuple[str, ...] = ()
@@ -78,7 +77,7 @@ class SweepRequest:
     processes: int = 0
     trial_seconds: float = TRIAL_SECONDS
     samples: int = 0
-    protocol: Sampling | None = None
+    race: float = 0.0
     objective: str = "kernel"
     strategy: Strategy = field(default_factory=Strategy)
     sanitize: bool = False
@@ -126,6 +125,11 @@ class SweepRequest:
         if self.objective not in OBJECTIVES:
             raise UnknownName("objective", self.objective, OBJECTIVES)
         self.family.orders  # noqa: B018 - refuses a value that stands for no order
+        if self.race and self.race < 1:
+            raise UsageError(
+                f"--race {self.race:g} leaves out the best too: it is how many times the best a long kernel may take, "
+                "1.02 for 2 % more (0: no race)"
+            )
         self.strategy.check(self.configurations)
         paths.writable(self.folder)
 
@@ -288,7 +292,9 @@ class Session:
         from autotune.engine.sweep import Sweep
 
         request, kind = self.request, self.workers[0].device.kind
-        protocol = request.protocol or (CPU if kind == "cpu" else CUDA)
+        protocol = CPU if kind == "cpu" else CUDA
+        if request.race:
+            protocol = replace(protocol, race=request.race)
         return Sweep(
             workers=self.workers,
             family=request.family,

@@ -45,6 +45,8 @@ def _same_trial(trial: Trial, job: Job) -> Trial:
         configuration=job.configuration,
         phases_ms={"compile": job.compiled.seconds * 1e3},
         same_as=None if first == job.configuration else first,
+        begun_s=0.0,
+        worker="",
     )
 
 

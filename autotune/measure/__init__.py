@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from autotune import lazy
+from autotune.measure.profiler_range import nvtx_range
 from autotune.measure.reference import Swept, expected_outputs
 from autotune.measure.sampling import (
     CPU,
@@ -49,6 +50,7 @@ __all__ = [
     "measure",
     "measured_ceilings",
     "median",
+    "nvtx_range",
     "profile",
     "spread",
     "watched",

@@ -22,8 +22,9 @@ _NO_LIMIT = 1e9
 class Protocol:
     """``target_spread`` is the relative half-width aimed at; ``seconds`` bounds the sampling of one configuration;
     a configuration is abandoned when its first samples exceed ``abandon`` times the best median so far. ``race`` is for
-    long kernels, of which one run says nearly as much as several: one whose first run takes longer than so many times
-    the best median, and than ``LONG_MS``, has that run only.
+    long kernels, of which one run says nearly as much as several: one that takes longer than so many times the best
+    median, and than ``LONG_MS``, is out after its first run, and what is nearer after as many runs as show it to be
+    behind (see ``behind_ms``).
     Samples taken while the device was throttled are retaken up to ``retakes`` times a configuration, after a pause of
     ``pause`` seconds that doubles each time; what is still throttled then is kept, with a note.
     ``finalists`` are re-timed in ``rounds`` interleaved rounds of ``round_samples`` samples each, in fewer (at least
@@ -73,6 +74,7 @@ CUDA = Protocol()
 
 
 _FEW_ROUNDS = 3
+_VERIFIED = 2  # runs, which come before the samples
 _FLOOR_SAMPLES = 50
 LONG_MS = 10.0
 
@@ -81,12 +83,13 @@ LONG_MS = 10.0
 class Samples:
     """``times_ms`` of one configuration; ``abandoned`` when sampling stopped early. ``notes`` say what a reader
     should know of them (throttled); ``dropped_ms`` is device time of runs that are not among them: warming up, and
-    samples that were retaken."""
+    samples that were retaken. ``ran`` is False where the verified run stands in for samples, and nothing was run."""
 
     times_ms: tuple[float, ...]
     abandoned: bool = False
     notes: tuple[str, ...] = ()
     dropped_ms: float = 0.0
+    ran: bool = True
 
     @property
     def median_ms(self) -> float:
@@ -170,7 +173,13 @@ class _Sampler:
 
 def hopeless_ms(protocol: Protocol, best_ms: float) -> float:
     """A first run that takes longer is never repeated; of a short kernel, a single sample proves nothing."""
-    return min(max(3 * protocol.abandon * best_ms, 1.0), max(protocol.race * best_ms, LONG_MS))
+    return min(max(3 * protocol.abandon * best_ms, 1.0), behind_ms(protocol, best_ms, 1))
+
+
+def behind_ms(protocol: Protocol, best_ms: float, runs: int) -> float:
+    """A long kernel whose ``runs`` took longer is out of the race: what they may be behind by chance shrinks with the
+    root of their number, as the error of a median does."""
+    return max((1 + (protocol.race - 1) / math.sqrt(runs)) * best_ms, LONG_MS)
 
 
 def measure(
@@ -187,8 +196,8 @@ def measure(
     decides abandonment and batch size), ``best_ms`` the best median so far (infinite when there is none); ``watch``
     is asked after each sampling whether the device was throttled."""
     hopeless = protocol.abandon * best_ms
-    if first_ms > hopeless_ms(protocol, best_ms):
-        return Samples((first_ms,), abandoned=True)
+    if first_ms > min(hopeless_ms(protocol, best_ms), behind_ms(protocol, best_ms, _VERIFIED)):
+        return Samples((first_ms,), abandoned=True, ran=False)
     sampler = _Sampler(backend, plan, protocol, cold, watch)
     if first_ms > hopeless and first_ms > 1.0:
         again = sampler(1)
@@ -203,7 +212,8 @@ def measure(
         times += sampler(min(room, protocol.least, protocol.most - len(times)))
         estimate = median(times)
         spent_s = sum(times) / 1000
-        if len(times) >= 3 and min(times) > hopeless:
+        is_hopeless = len(times) >= 3 and min(times) > hopeless
+        if is_hopeless or estimate > behind_ms(protocol, best_ms, _VERIFIED + len(times)):
             return sampler.samples(times, abandoned=True)
         enough = len(times) >= protocol.least and spread(times) <= protocol.target_spread
         if enough or len(times) >= protocol.most or (spent_s >= protocol.seconds and len(times) >= 3):

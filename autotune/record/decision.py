@@ -112,10 +112,10 @@ def _ties(
 ) -> tuple[list[Trial], tuple[Trial, ...]]:
     """The trials that may win, best first, and those of them that noise cannot tell from the best, the winner first."""
     cost = partial(cost_ms, objective=objective)
-    ranked = fastest_first(trials, objective)
-    if not ranked:
+    every = fastest_first(trials, objective)
+    if not every:
         return [], ()
-    finalists = ranked
+    finalists = ranked = [t for t in every if _may_win(t, objective)] or every
     if objective == "kernel":  # else what is cheap to lay out need not have been a finalist
         retimed = [t for t in ranked if t.measurement and t.measurement.retimed_ms]
         fastest = min(ranked, key=lambda t: t.measurement.median_ms if t.measurement else math.inf)
@@ -130,6 +130,13 @@ def _ties(
         return far, cost(trial) if far else 0.0, _preference(trial, control, objective)
 
     return finalists, tuple(sorted(ties, key=key))
+
+
+def _may_win(trial: Trial, objective: str) -> bool:
+    """Not by kernels alone, where sampling was stopped because it is behind; and by no figure where the only sample is
+    the first run, which is then all that was verified."""
+    measured = trial.measurement
+    return not (measured and measured.abandoned and (objective == "kernel" or measured.samples == 1))
 
 
 def _break_even(

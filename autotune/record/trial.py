@@ -60,7 +60,9 @@ class Trial:
     (compile, place, verify, measure). ``notes`` are remarks a reader should see (throttled, …); ``same_as`` is the
     configuration with the same code, data and launches whose figures these are, where it was not measured itself.
     ``proof`` is the version of the verification that its verdict rests on (``verify.PROOF_VERSION``; 0 where it was not
-    kept), ``proved`` the ragged sizes, by extent, that it gave right results for as well."""
+    kept), ``proved`` the ragged sizes, by extent, that it gave right results for as well. ``begun_s`` is when placing
+    its data began, in seconds since 1970, and ``worker`` the process that did it, as host:number; 0 and empty where
+    none did, or nobody kept it."""
 
     family: str
     workload: str
@@ -75,6 +77,8 @@ class Trial:
     same_as: Configuration | None = None
     proof: int = 0
     proved: tuple[Mapping[str, int], ...] = ()
+    begun_s: float = 0.0
+    worker: str = ""
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -9,14 +9,26 @@ if TYPE_CHECKING:
     from autotune.report.meter import Live, live, pace
     from autotune.report.static_pass import write_static
     from autotune.report.study import saved, sweep
+    from autotune.report.trace import write_trace
 
-__all__ = ["Live", "live", "pace", "saved", "sweep", "write_all", "write_static", "write_static_report"]
+__all__ = [
+    "Live",
+    "live",
+    "pace",
+    "saved",
+    "sweep",
+    "write_all",
+    "write_static",
+    "write_static_report",
+    "write_trace",
+]
 
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "files": "write_all write_static_report",
     "meter": "Live live pace",
     "static_pass": "write_static",
     "study": "saved sweep",
+    "trace": "write_trace",
 }
 
 

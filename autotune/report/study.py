@@ -182,6 +182,7 @@ def sweep(
     cold: bool = True,
     objective: str = "kernel",
     samples: int = 0,
+    race: float = 0.0,
     compiler: str = "",
     processes: int = 0,
     trial_seconds: float = TRIAL_SECONDS,
@@ -199,9 +200,9 @@ def sweep(
     Inputs, scalars and options of the family are given by their names (arrays of numpy, torch, cupy and others), or in
     ``inputs`` where a name is taken here; else ``workload`` names a workload of the family, or its file, by default the
     family's own. ``set`` holds policies to values (``{"packing": "u8"}``, ``{"block": [64, 128]}``), ``preset`` names a
-    part of the space. ``search``, ``trials``, ``time``, ``seed``, ``device``, ``objective``, ``samples``, ``compiler``,
-    ``processes``, ``trial_seconds``, ``sanitize``, ``out``, ``store`` and ``data`` are the command's options of those
-    names; ``cold`` flushes the last-level cache before each sample of given arrays.
+    part of the space. ``search``, ``trials``, ``time``, ``seed``, ``device``, ``objective``, ``samples``, ``race``,
+    ``compiler``, ``processes``, ``trial_seconds``, ``sanitize``, ``out``, ``store`` and ``data`` are the command's
+    options of those names; ``cold`` flushes the last-level cache before each sample of given arrays.
 
     What is right is the family's reference, or ``reference(inputs, options)`` of yours, which runs in this process, or
     the ``expected`` outputs themselves (an array, or several by name).
@@ -223,6 +224,7 @@ def sweep(
         processes=processes,
         trial_seconds=trial_seconds,
         samples=samples,
+        race=race,
         objective=objective,
         strategy=Strategy(sampler=search, trials=trials, seconds=time, seed=seed),
         sanitize=sanitize,

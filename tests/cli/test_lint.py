@@ -1,5 +1,6 @@
 """``autotune lint``: each mistake is found, at its line, with what to do; what is right is left alone."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -283,3 +284,14 @@ def test_blanking_keeps_every_place(text: str) -> None:
     assert [i for i, c in enumerate(code) if c == "\n"] == [i for i, c in enumerate(text) if c == "\n"]
     assert all(now in (was, " ") for now, was in zip(code, text, strict=True))
     assert "//" not in code
+
+
+def test_findings_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lint", str(folder), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+    change(folder, "family.yaml", "schema: 1", "schema: 1\nshema: 2")
+    assert main(["lint", str(folder), "--json"]) == 3
+    (found,) = json.loads(capsys.readouterr().out)
+    assert set(found) == {"path", "line", "severity", "rule", "message"}
+    assert (found["path"], found["severity"]) == (str(folder / "family.yaml"), "error")
+    assert at_line(Finding(found["rule"], Path(found["path"]), found["line"], "")) == "shema: 2"

@@ -1,12 +1,15 @@
 """``autotune new``: what it writes works at once, and the page about it is so."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,6 +45,16 @@ def test_the_folder_is_whole_and_the_placeholder_gone(
     for command in re.findall(r"autotune (.*)", told):  # what it tells to do next
         assert command.split()[1] == "./mine"
     assert main(["lint", "./mine", "--strict"]) == 0
+
+
+def test_editors_find_the_schemas(tmp_path: Path) -> None:
+    folder, made = new_family("mine", tmp_path)
+    for path in (path for path in made if path.suffix == ".yaml"):
+        first = path.read_text(encoding="utf-8").splitlines()[0]
+        schema = Path(first.removeprefix("# yaml-language-server: $schema=file://"))
+        kind = "family" if path.parent == folder else "workload"
+        jsonschema.validate(yaml.safe_load(path.read_text(encoding="utf-8")), json.loads(schema.read_text()))
+        assert schema.name == f"{kind}.json"
 
 
 def test_the_folder_can_be_made_elsewhere(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What every backend keeps of the protocol `Backend`: the two fakes that tests run on, the cpu, and a GPU."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -139,6 +140,24 @@ def test_mismatches_are_words(backend: Backend) -> None:
     placed, other = backend.place(linear(X)), backend.place(linear(changed))
     assert backend.mismatches(placed, other) == 3
     assert backend.mismatches(placed, placed) == 0
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("within", [(0.0, 0.0), (1e-5, 1e-8), (0.0, 0.5), (0.1, 0.0)])
+def test_numbers_are_apart_where_numpy_says_so(
+    backend: Backend, kind: type, within: tuple[float, float]
+) -> None:
+    """At the edge of the tolerance, on either side, and for what is no number."""
+    edge = [0.0, -0.0, 1.0, -1.0, 1e30, 3e-39, math.inf, -math.inf, math.nan]
+    right = np.array([one for one in edge for _ in edge] + [1.0, 2.0, 3.0] * 200, kind)
+    reach = (within[1] + within[0] * np.abs(right[len(edge) ** 2 :])).astype(kind)
+    near = right[len(edge) ** 2 :] + reach
+    near[1::3] = np.nextafter(near[1::3], kind(10))
+    got = np.concatenate([np.array(edge * len(edge), kind), near])
+    places = [backend.place(linear(one)) for one in (got, right)]
+    expected = ~np.isclose(got, right, rtol=within[0], atol=within[1], equal_nan=True)
+    assert backend.apart(*places, np.dtype(kind), *within) == np.count_nonzero(expected) > 0
+    assert backend.apart(places[1], places[1], np.dtype(kind), *within) == 0
 
 
 def test_a_view_is_the_same_memory(backend: Backend) -> None:

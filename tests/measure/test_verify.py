@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -220,6 +220,54 @@ def test_who_writes_its_input_is_named_and_the_others_find_it_as_it_was(tmp_path
     assert sum(trial.state == "measured" for trial in states) == 9
     assert all("writes its input x" in t.reason for t in states if t.state == "wrong_result")
     np.testing.assert_array_equal(bench.inputs.arrays["x"], given)
+
+
+def test_what_the_device_finds_equal_is_not_fetched_and_what_it_does_not_is_told_by_the_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched: list[Any] = []
+    download = FakeBackend.download
+    monkeypatch.setattr(
+        FakeBackend, "download", lambda self, *given: fetched.append(given) or download(self, *given)
+    )
+    bench = Bench(tmp_path, Kernel.right, WITH_SCRATCH)
+    assert bench.tried(memory="global", block_size=64).trial.state == "measured"
+    assert not fetched
+    bench.backend.does = forgets
+    trial = bench.tried(memory="global", block_size=32).trial
+    assert trial.reason.startswith("y: 1 of 1000 elements differ, the first at [999]: nan, expected")
+    assert len(fetched) == 1
+
+
+def test_a_kernel_that_writes_to_the_reference_is_held_against_what_it_was(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, Kernel.right, WITH_SCRATCH)
+
+    def writes_zeros_everywhere(kernel: Kernel) -> None:
+        kernel.y[:] = 0.0
+        for right in bench.measurer._verifier._resident.values():
+            assert right is not None
+            right.placed.buffer[:] = 0
+
+    assert bench.tried(memory="global", block_size=64).trial.state == "measured"
+    bench.backend.does = writes_zeros_everywhere
+    trial = bench.tried(memory="global", block_size=32).trial
+    assert trial.state == "wrong_result" and "of 1000 elements differ" in trial.reason
+    bench.backend.does = Kernel.right
+    assert bench.tried(memory="global", block_size=128).trial.state == "measured"
+
+
+def test_in_a_race_a_long_kernel_that_is_slower_is_run_as_often_as_it_takes_to_see_it(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, Kernel.right, WITH_SCRATCH)
+    bench.measurer.protocol = replace(PROTOCOL.exactly(7), race=1.02)
+    costs = {32: 100.0, 64: 101.3, 128: 101.9, 256: 103.0}
+    bench.backend.costs = lambda c: costs[c["block_size"]]
+    runs = []
+    for size in costs:
+        before = bench.backend.runs
+        tried = bench.tried(memory="texture", block_size=size).trial
+        runs.append(bench.backend.runs - before)
+        assert tried.measurement is not None and tried.measurement.abandoned == (size > 32)
+    assert runs == [9, 3, 2, 1]  # two of them verified, where there are two
 
 
 def test_a_hopelessly_slow_configuration_is_run_once(tmp_path: Path) -> None:

@@ -193,6 +193,23 @@ def test_the_exit_code_says_regression(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["compare", a, b, "--out", "moved.txt"]) == 7
 
 
+def test_tables_for_a_job_s_summary(tmp_path: Path) -> None:
+    a = str(write_results([policy_study()], tmp_path / "a" / "results.csv"))
+    b = str(write_results([policy_study(1.2)], tmp_path / "b" / "results.csv"))
+    summary = tmp_path / "summary.md"
+    summary.write_text("# Before\n")
+    assert main(["compare", a, b, "--markdown", str(summary)]) == 10
+    text = summary.read_text()
+    assert text.startswith("# Before\n### walk on primer, gpu-1: **1 slower by more than 5 %**\n\n| ")
+    (winner,) = (line for line in text.splitlines() if line.startswith("| winner "))
+    assert "| +20.0 % |" in winner
+    assert winner.endswith("**slower** |")
+    assert "configurations timed in both: " in text
+    assert main(["compare", a, a, "--markdown", str(summary)]) == 0
+    assert "gpu-1: no regression" in summary.read_text()
+    assert main(["compare", a, a, "--markdown", str(tmp_path)]) == 7
+
+
 def test_recorded_tables_of_the_h200_with_themselves(capsys: pytest.CaptureFixture[str]) -> None:
     table = str(RESULTS / "mummergpu-h200.csv")
     assert main(["compare", table, table, "--every", "--threshold", "0"]) == 0

@@ -160,6 +160,42 @@ def test_drawn_configurations_are_swept_and_no_others(kernels: Path, tmp_path: P
     assert set(run.times_ms) == {"block_size_x=32", "block_size_x=64"}
 
 
+@pytest.mark.parametrize(("seconds", "number"), [("0", 3), ("2", 2)])
+def test_all_tuners_are_given_the_same_drawn_configurations(
+    kernels: Path, monkeypatch: pytest.MonkeyPatch, seconds: str, number: int
+) -> None:
+    """As many as are asked for, or as Kernel Tuner's first trial gives the seconds for."""
+    asked_of: list[list[str]] = []
+
+    def swept(asked: Any, *given: Any) -> Any:
+        drawn = asked.drawn.read_text().splitlines()
+        asked_of.append(drawn)
+        name = f"autotune, race {asked.race:g}" if "nvcuda" not in given else peers_name
+        return peers.Run(name, 10.0, 8.0, 1.0, 1.0, 1.0, 7, dict.fromkeys(drawn, 1.0), given=len(drawn))
+
+    peers_name = "Kernel Tuner 1.5.0 nvcuda"
+    monkeypatch.setattr(peers, "kernel_tuner", swept)
+    monkeypatch.setattr(peers, "ours", swept)
+    asked = [
+        "--family",
+        str(kernels / "right_milo.json"),
+        "--workload",
+        "",
+        "--peers",
+        "nvcuda",
+        "--out",
+        "told",
+    ]
+    peers.main([*asked, "--draw", "9", "--seconds", seconds, "--races", "0,1.02", "--gpus", "0,0"])
+    found = rows("told.csv")
+    assert [row["tuner"] for row in found] == [peers_name, "autotune, race 0", "autotune, race 1.02"]
+    assert {(row["given"], row["wall_s_each"]) for row in found} == {
+        (str(number), str(round(10 / number, 4)))
+    }
+    full = [drawn for drawn in asked_of if len(drawn) == number]
+    assert all(drawn == full[0] for drawn in full) and len(full) >= 3
+
+
 def test_kernel_tuner_is_given_a_plain_kernel_as_it_is(kernels: Path, tmp_path: Path) -> None:
     family = load_family(kernels / "right_milo.json")
     inputs = prepare(family, load_workload(family), tmp_path)

@@ -59,6 +59,19 @@ def test_within_noise_is_a_tie_and_occupancy_breaks_it() -> None:
     assert found.over_runner_up.ratio == pytest.approx(2.0 / 1.005)
 
 
+def test_what_was_abandoned_is_never_chosen_however_near_it_is() -> None:
+    """A race ends for who is 1 % behind, and a single run has no interval that says so."""
+    left = trial(1, "y", 1.004, spread=1.0, occupancy=1.0)
+    assert left.measurement is not None
+    left = replace(left, measurement=replace(left.measurement, samples=1, abandoned=True))
+    best = trial(2, "y", 1.0, occupancy=0.5)
+    found = decide([left, best, trial(2, "x", 2.0)], CONTROL)
+    assert found is not None
+    assert found.tie_set == (best,)
+    alone = decide([left], CONTROL)
+    assert alone is not None and alone.winner == left
+
+
 def test_the_tie_set_is_as_wide_as_the_intervals_and_near_the_best_alone_win() -> None:
     best, near = trial(2, "x", 1.0, 0.162, occupancy=0.5), trial(2, "y", 1.04, 0.05)
     control, far = trial(1, "x", 1.0627, 0.05), trial(1, "y", 2.0, 0.05)

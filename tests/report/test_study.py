@@ -145,6 +145,8 @@ def test_a_named_workload_and_one_at_hand(doubler: Path, tmp_path: Path) -> None
     family = load_family(doubler)
     other = autotune.sweep(family, workload=replace(load_workload(family), cold=False), **asked)
     assert other.record.identity != study.record.identity
+    raced = autotune.sweep(family, workload="small", race=1.02, **asked)
+    assert raced.record.about.protocol["race"] == 1.02
 
 
 def test_an_interruption_leaves_a_record_to_go_on_from(
@@ -278,6 +280,7 @@ def test_a_plain_kernel_is_swept_and_called(tmp_path: Path) -> None:
         ({"preset": "none"}, UnknownName, "preset"),
         ({"search": "luck"}, UnknownName, "luck"),
         ({"objective": "luck"}, UnknownName, "objective"),
+        ({"race": 0.98}, UsageError, r"--race 0.98 leaves out the best too: .* 1.02 for 2 % more"),
         ({"z": X}, UnknownName, "unknown input 'z'"),
         ({"x": X.reshape(7, 111)}, WorkloadError, "x"),
         ({"x": np.array(["a"])}, WorkloadError, "x"),

@@ -222,6 +222,10 @@ class FakeBackend:
         word = np.uint8 if placed.buffer.size % 4 else np.uint32
         return int(np.count_nonzero(placed.buffer.view(word) != expected.buffer.view(word)))
 
+    def apart(self, placed: Any, expected: Any, kind: Any, relative: float, absolute: float) -> int:
+        got, right = (one.buffer.view(kind) for one in (placed, expected))
+        return int(np.count_nonzero(~np.isclose(got, right, rtol=relative, atol=absolute, equal_nan=True)))
+
     def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
         configuration = self.configurations[module.compiled.key]
         self.launched.append(",".join(f"{k}={v}" for k, v in configuration.items()))

@@ -9,6 +9,7 @@ from autotune.cli.adopt.arrays import Array, Arrays, size_of, type_name
 from autotune.cli.adopt.function import Function, Variable
 from autotune.cli.adopt.launch import Geometry
 from autotune.cli.adopt.symbols import Symbol
+from autotune.declaration import yamlfile
 from autotune.errors import FamilyError
 
 _MOST_AXES = 4  # arrays whose axes are chosen one by one; more of them share one choice
@@ -167,6 +168,7 @@ class Declaration:
 
     def family_yaml(self) -> str:
         lines = [
+            yamlfile.editor_line("family"),
             f"# Made by `autotune adopt` from {self.source}; change it as you like. What says `check` was guessed.",
             "schema: 1",
             f"family: {self.name}",
@@ -353,7 +355,7 @@ class Declaration:
     def workload_yaml(self, sizes: Mapping[str, int]) -> str:
         numbers = ", ".join(f"{name}: {value}" for name, value in sizes.items())
         parameters = f"{numbers}, seed: 1" if numbers else "seed: 1"
-        lines = ["schema: 1", "workload: adopted", f"family: {self.name}",
+        lines = [yamlfile.editor_line("workload"), "schema: 1", "workload: adopted", f"family: {self.name}",
                  f"parameters: {{{parameters}}}  # check: sizes like those of your program"]  # fmt: skip
         given = {name: sizes[name] for name in self.scalars if name in sizes}
         if given:

@@ -34,9 +34,19 @@ class Finding:
     message: str
     is_error: bool = True
 
+    @property
+    def severity(self) -> str:
+        return "error" if self.is_error else "warning"
+
     def __str__(self) -> str:
-        severity = "error" if self.is_error else "warning"
-        return f"{self.path}:{self.line}: {severity}: {self.message} [{self.rule}]"
+        return f"{self.path}:{self.line}: {self.severity}: {self.message} [{self.rule}]"
+
+    def to_dict(self) -> dict[str, str | int]:
+        """What ``lint --json`` prints of it."""
+        return {
+            "path": str(self.path), "line": self.line, "severity": self.severity, "rule": self.rule,
+            "message": self.message,
+        }  # fmt: skip
 
 
 def blanked(text: str) -> str:

@@ -3,6 +3,7 @@
 Reads text only: no GPU, no compiler, and none of the family's Python is run.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,16 +35,23 @@ def lint(name_or_folder: str) -> list[Finding]:
     return sorted(found, key=lambda finding: (not finding.is_error, finding.path, finding.line))
 
 
-def print_findings(found: list[Finding], name: str, strict: bool, out: Console) -> None:
-    """A line for each finding, and the count. Raises FamilyError when there are errors, or with ``strict`` any."""
-    for finding in found:
-        out.print(str(finding))
+def print_findings(
+    found: list[Finding], name: str, strict: bool, out: Console, as_json: bool = False
+) -> None:
+    """A line for each finding, and the count; or the findings as one JSON array and nothing else. Raises FamilyError
+    when there are errors, or with ``strict`` any."""
+    if as_json:
+        print(json.dumps([finding.to_dict() for finding in found], indent=1))
+    else:
+        for finding in found:
+            out.print(str(finding))
     errors = sum(finding.is_error for finding in found)
     counts = {"error": errors, "warning": len(found) - errors}
     counted = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for what, count in counts.items())
     if errors or (strict and found):
         raise FamilyError(f"{name}: {counted}; mend what is listed above and lint again")
-    out.print(f"{name}: {counted}")
+    if not as_json:
+        out.print(f"{name}: {counted}")
 
 
 def _mistakes(folder: Path) -> Iterator[Finding]:

@@ -64,6 +64,7 @@ class HostOutlet:
 _ALIGNMENT = 64
 _NO_GUARDS = np.empty(0, np.uint8), np.empty(0, np.uint8)
 _MOST_FLUSHED = 32 << 20
+_PART = 1 << 18  # numbers that are compared at a time
 _NO_LIMIT = 2**31 - 1
 _ASSUMED_CACHE_BYTES = 64 << 20
 _STEP = 0x9E3779B97F4A7C15  # an odd number without a pattern: its multiples, by 64 bits, lie far apart
@@ -249,6 +250,22 @@ class CpuBackend(Closing):
         nbytes = min(placed.stored.nbytes, expected.stored.nbytes)
         word = np.uint8 if nbytes % 4 else np.uint32
         return int(np.count_nonzero(placed.buffer[:nbytes].view(word) != expected.buffer[:nbytes].view(word)))
+
+    def apart(
+        self, placed: Placed, expected: Placed, kind: np.dtype[Any], relative: float, absolute: float
+    ) -> int:
+        """In parts that the caches hold."""
+        assert isinstance(placed, CpuPlaced) and isinstance(expected, CpuPlaced)
+        nbytes = min(placed.stored.nbytes, expected.stored.nbytes)
+        got, right = (one.buffer[:nbytes].view(kind) for one in (placed, expected))
+        parts = range(0, got.size, _PART)
+        return sum(
+            int(np.count_nonzero(~np.isclose(
+                got[begin : begin + _PART], right[begin : begin + _PART],
+                rtol=relative, atol=absolute, equal_nan=True,
+            )))
+            for begin in parts
+        )  # fmt: skip
 
     # -- launching and timing ---------------------------------------------------------------------------
 

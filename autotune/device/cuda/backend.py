@@ -297,6 +297,17 @@ class CudaBackend(Closing):
             blocks = self.device.multiprocessors * 8
             return self._probe.mismatches(placed.address, expected.address, nbytes, blocks)
 
+    def apart(
+        self, placed: Placed, expected: Placed, kind: np.dtype[Any], relative: float, absolute: float
+    ) -> int:
+        assert isinstance(placed, CudaPlaced) and isinstance(expected, CudaPlaced)
+        count = min(placed.stored.nbytes, expected.stored.nbytes) // kind.itemsize
+        with self._driving():
+            blocks = self.device.multiprocessors * 8
+            return self._probe.apart(
+                kind, placed.address, expected.address, count, (relative, absolute), blocks
+            )
+
     # -- launching and timing ---------------------------------------------------------------------------
 
     def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:

@@ -27,6 +27,43 @@ __global__ void mismatches(const unsigned char* a, const unsigned char* b, unsig
   if (found) atomicAdd(count, found);
 }
 
+__device__ inline float distance(float a, float b) { return fabsf(__fsub_rn(a, b)); }
+__device__ inline double distance(double a, double b) { return fabs(__dsub_rn(a, b)); }
+__device__ inline float reach(float b, float relative, float absolute) {
+  return __fadd_rn(absolute, __fmul_rn(relative, fabsf(b)));
+}
+__device__ inline double reach(double b, double relative, double absolute) {
+  return __dadd_rn(absolute, __dmul_rn(relative, fabs(b)));
+}
+
+// Adds to `count` in how many of `elements` a and b are further apart than numpy.isclose allows, by its own arithmetic
+// (nothing is contracted); NaN equals only NaN.
+template <class Number>
+__device__ inline void apart(const Number* a, const Number* b, unsigned long long elements, Number relative,
+                             Number absolute, unsigned long long* count) {
+  const unsigned long long stride = static_cast<unsigned long long>(gridDim.x) * blockDim.x;
+  unsigned long long found = 0;
+  for (unsigned long long i = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < elements;
+       i += stride) {
+    const Number x = a[i], y = b[i];
+    const bool is_near = isfinite(y) && distance(x, y) <= reach(y, relative, absolute);
+    found += !(is_near || x == y || (isnan(x) && isnan(y)));
+  }
+  if (found) atomicAdd(count, found);
+}
+
+template <class Policy>
+__global__ void apart_float32(const float* a, const float* b, unsigned long long elements, double relative,
+                              double absolute, unsigned long long* count) {
+  apart(a, b, elements, static_cast<float>(relative), static_cast<float>(absolute), count);
+}
+
+template <class Policy>
+__global__ void apart_float64(const double* a, const double* b, unsigned long long elements, double relative,
+                              double absolute, unsigned long long* count) {
+  apart(a, b, elements, relative, absolute, count);
+}
+
 // Adds to `count` the number of bytes that differ from `byte` in the `guard` bytes before a and behind its `bytes`.
 template <class Policy>
 __global__ void strays(const unsigned char* a, unsigned long long bytes, unsigned long long guard,

@@ -20,8 +20,9 @@ from autotune.compile import (
 from autotune.device.cuda.memory import CudaModule
 
 _SOURCE = VariantSource(
-    "autotune-probe-3", "Probe", "struct Probe {};\n", ("empty", "delay", "mismatches", "strays", "checksum")
-)
+    "autotune-probe-4", "Probe", "struct Probe {};\n",
+    ("empty", "delay", "mismatches", "apart_float32", "apart_float64", "strays", "checksum"),
+)  # fmt: skip
 
 _ONE_THREAD = Geometry((1, 1, 1), (1, 1, 1))
 _ONE_WARP = Geometry((1, 1, 1), (32, 1, 1))
@@ -55,6 +56,19 @@ class Probe:
     def mismatches(self, address: int, expected: int, nbytes: int, blocks: int) -> int:
         """How many 4-byte words (or tail bytes) of two buffers differ, counted by so many blocks."""
         return self._added("mismatches", (address, expected, nbytes), blocks)
+
+    def apart(
+        self,
+        kind: np.dtype[Any],
+        address: int,
+        expected: int,
+        count: int,
+        within: tuple[float, float],
+        blocks: int,
+    ) -> int:
+        """How many of ``count`` numbers differ by more than ``within``: relative, absolute."""
+        bits = [int(one) for one in np.array(within, np.float64).view(np.uint64)]
+        return self._added(f"apart_{kind.name}", (address, expected, count, *bits), blocks)
 
     def strays(self, address: int, nbytes: int, guard: int, byte: int, blocks: int) -> int:
         """How many bytes differ from ``byte`` in the ``guard`` bytes before a buffer and behind it."""

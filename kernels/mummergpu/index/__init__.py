@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from autotune.family import TunedKernel, WorkloadError
 
 from .builder import DeviceIndex, Progress, Wanted, build
-from .steps import KERNELS, SIZES, SOURCE
+from .steps import KERNELS, KERNELS_OF_WORDS, SIZES, SOURCE
 
 __all__ = ["Index", "Wanted", "build_index", "device_bytes", "wanted_for"]
 
-# Bytes of a character: while suffixes are sorted, where all share letters with others; while nodes are made, beside
-# them; and nodes for each, of DNA.
-_SORTING = 50
-_NODES_BESIDE = 30
+# Of a character of DNA: bytes while suffixes are sorted, where half of them share their first letters with others;
+# bytes while nodes are made, beside them; and nodes.
+_SORTING = 35.0
+_NODES_BESIDE = 30.0
 _NODES = 1.7
 _NODE, _RANGE, _LEAF, _ENTRY = 48, 8, 8, 4
 
@@ -90,7 +90,7 @@ def build_index(
     and tables make on the host. ``progress`` is called with what is done next and the share that is done, last with
     "done" and 1.0. Raises WorkloadError where the GPU's memory does not suffice, and then nothing is left there;
     CompilerError, LaunchError."""
-    program = kernel.program(SOURCE, KERNELS, SIZES)
+    program = kernel.program(SOURCE, KERNELS if wanted.tree else KERNELS_OF_WORDS, SIZES)
     try:
         made = build(program, codes, wanted, progress or (lambda step, share: None))
     except MemoryError as problem:
@@ -105,7 +105,7 @@ def build_index(
 
 def device_bytes(characters: int, wanted: Wanted) -> int:
     """What the GPU has to have room for while the index of so many characters is made: more than what it keeps. For
-    DNA; a text of other statistics has up to 2 nodes for each character."""
+    DNA; where every letter is the same sorting takes 50 bytes of a character, and there are 2 nodes for each."""
     kept = 1.0 + _LEAF * wanted.leaves
     per_node = _NODE + _RANGE * wanted.ranges
     beside = _NODES_BESIDE + _NODES * per_node if wanted.tree else 0.0

@@ -17,7 +17,7 @@ from .suffixes import Suffixes, suffixes_of
 __all__ = ["DeviceIndex", "Wanted", "build"]
 
 _RECORD, _PAIR = 16, 8  # bytes
-_READ_BEHIND = 16  # prefixes.cuh: word_at
+_READ_BEHIND = 16  # prefixes.hpp: word_at
 
 Progress = Callable[[str, float], None]
 

@@ -1,4 +1,4 @@
-"""The nodes of a suffix tree from the order of the suffixes (prefixes.cuh, nodes.cuh), on the device."""
+"""The nodes of a suffix tree from the order of the suffixes (prefixes.hpp, nodes.hpp), on the device."""
 
 import ctypes
 from contextlib import ExitStack
@@ -13,13 +13,13 @@ __all__ = ["Forks", "Records", "forks_of", "shared_of", "write_records"]
 
 
 class Records(ctypes.Structure):
-    """nodes.cuh: Records. Addresses, 0 for what is not wanted; nodes and children lie ``stride`` records apart."""
+    """nodes.hpp: Records. Addresses, 0 for what is not wanted; nodes and children lie ``stride`` records apart."""
 
     _fields_ = tuple((name, ctypes.c_uint64) for name in ("nodes", "children", "tails", "ranges", "stride"))
 
 
 class _Tree(ctypes.Structure):
-    """nodes.cuh: Tree."""
+    """nodes.hpp: Tree."""
 
     _fields_ = (
         *((name, ctypes.c_uint64) for name in ("text", "separators", "suffixes", "ranks")),

@@ -1,4 +1,4 @@
-"""The order of a text's suffixes (suffixes.cuh), on the device."""
+"""The order of a text's suffixes (suffixes.hpp), on the device."""
 
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from .steps import KEY, WORD, Pairs, Steps
 
 __all__ = ["Suffixes", "suffixes_of"]
 
-_KEY_LETTERS = 29  # suffixes.cuh: key_letters
+_KEY_LETTERS = 29  # suffixes.hpp: key_letters
 
 
 @dataclass(frozen=True)

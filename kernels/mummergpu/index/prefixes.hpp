@@ -2,7 +2,7 @@
 // at most, and where the letters before both are equal it falls by exactly one: only the others are compared, together
 // no more than n log n letters (Kärkkäinen, Manzini and Puglisi, Permuted longest-common-prefix array, 2009).
 #pragma once
-#include "suffixes.cuh"
+#include "suffixes.hpp"
 
 constexpr unsigned no_position = 0xFFFFFFFFu;
 constexpr unsigned word_letters = 8;

@@ -1,6 +1,6 @@
 // What a search without a tree reads: the leaves in their order, and how many of them come before each word of letters.
 #pragma once
-#include "nodes.cuh"
+#include "nodes.hpp"
 
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)

@@ -4,7 +4,7 @@
 //
 // A suffix's rank is the place of the first of those equal to it so far. Ranks of separators are behind all others.
 #pragma once
-#include "scan.cuh"
+#include "scan.hpp"
 
 constexpr unsigned separator = 4;
 constexpr unsigned key_letters = 29;  // of two bits in a key, above six bits that say how many of them are missing

@@ -1,8 +1,8 @@
 // A stable sort by eight bits of 64-bit keys, each with a value of 32 bits: a pass counts the digits of each tile, and
-// once the counts are summed up (scan.cuh) moves the tile to its places, by digit in shared memory first, so that what
+// once the counts are summed up (scan.hpp) moves the tile to its places, by digit in shared memory first, so that what
 // lies together there is written together.
 #pragma once
-#include "scan.cuh"
+#include "scan.hpp"
 
 constexpr unsigned digit_bits = 8;
 constexpr unsigned digits = 1u << digit_bits;

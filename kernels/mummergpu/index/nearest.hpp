@@ -1,7 +1,7 @@
 // An array below least values of runs of it, of runs of those, and so on: the nearest smaller value of any element, and
 // the least value of any range, in logarithmic time.
 #pragma once
-#include "scan.cuh"
+#include "scan.hpp"
 
 constexpr unsigned run_bits = 5;
 constexpr unsigned run = 1u << run_bits;

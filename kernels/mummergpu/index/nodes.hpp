@@ -6,8 +6,8 @@
 // Nodes are numbered as suffix_tree.py says: the leaf of each position, and before it the node that its suffix makes:
 // the one of which, of the least positions below each child, its own is the second least.
 #pragma once
-#include "nearest.cuh"
-#include "prefixes.cuh"
+#include "nearest.hpp"
+#include "prefixes.hpp"
 
 constexpr unsigned root = 0;
 constexpr unsigned no_fork = nowhere;

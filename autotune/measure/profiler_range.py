@@ -1,0 +1,22 @@
+"""Named ranges for NVIDIA's profilers: what a sweep does at a moment, beside its kernels in Nsight Systems.
+
+The package nvtx makes them (``pip install 'autotune[nvtx]'``); without it, or without a profiler, they are nothing.
+"""
+
+import importlib.util
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from typing import Any
+
+_DOMAIN = "autotune"
+
+
+def nvtx_range(name: str, category: str) -> AbstractContextManager[Any]:
+    """``category`` is ``trial`` or ``phase``; ranges may lie within each other."""
+    nvtx = _nvtx()
+    return nvtx.annotate(message=name, category=category, domain=_DOMAIN) if nvtx else nullcontext()
+
+
+@cache
+def _nvtx() -> Any:
+    return importlib.import_module("nvtx") if importlib.util.find_spec("nvtx") else None

@@ -1,0 +1,39 @@
+"""Ranges for NVIDIA's profilers: one for a trial, with its phases inside."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from fakes import sweep, write_family
+
+from autotune.measure import nvtx_range, profiler_range
+
+
+def test_a_sweep_s_ranges_lie_within_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, str]] = []
+    open_: list[str] = []
+
+    @contextmanager
+    def annotate(message: str, category: str, domain: str) -> Iterator[None]:
+        assert domain == "autotune"
+        seen.append(("/".join([*open_, category]), message))
+        open_.append(category)
+        yield
+        open_.pop()
+
+    monkeypatch.setattr(profiler_range, "_nvtx", lambda: SimpleNamespace(annotate=annotate))
+    study = sweep(write_family(tmp_path / "doubler"), tmp_path).run()
+    tried = [name for where, name in seen if where == "trial"]
+    measured = {t.configuration.id for t in study.trials if t.state == "measured" and t.same_as is None}
+    assert set(tried) == measured
+    phases = [name for where, name in seen if where == "trial/phase"]
+    assert phases == ["place", "verify", "measure", "verify"] * len(tried)
+    assert ("phase", "finalists") in seen
+
+
+def test_without_the_package_they_are_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profiler_range, "_nvtx", lambda: None)
+    with nvtx_range("a", "trial"), nvtx_range("b", "phase"):
+        pass

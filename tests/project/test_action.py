@@ -1,0 +1,83 @@
+"""The GitHub Action: its steps, run by bash as a runner runs them, with a stand-in for GitHub's own program."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+STEPS = {step["name"]: step for step in ACTION["runs"]["steps"]}
+TABLE = str(ROOT / "benchmarks" / "results" / "mummergpu-h200.csv")
+
+_GH = """#!/bin/sh
+echo "$@" >>"$GH_LOG"
+for word in "$@"; do case "$word" in --paginate) printf '%s' "$GH_FOUND";; esac; done
+"""
+
+
+def ran(name: str, folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """One step. What of its ``env`` is not given is the input's default."""
+    programs = folder / "bin"
+    programs.mkdir(exist_ok=True)
+    for program, text in (
+        ("gh", _GH),
+        ("autotune", f'#!/bin/sh\nexec "{sys.executable}" -m autotune "$@"\n'),
+    ):
+        (programs / program).write_text(text)
+        (programs / program).chmod(0o755)
+    defaults = {key: str(_default(value)) for key, value in STEPS[name]["env"].items()}
+    told = {
+        **os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{programs}:{os.environ['PATH']}", **defaults,
+        "TABLE": str(folder / "autotune.md"), "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+        "GH_LOG": str(folder / "gh.log"), **environment,
+    }  # fmt: skip
+    command = ["bash", "-e", "-o", "pipefail", "-c", STEPS[name]["run"]]
+    return subprocess.run(command, check=False, env=told, cwd=ROOT, capture_output=True, text=True)
+
+
+def _default(value: str) -> Any:
+    name = value.removeprefix("${{ inputs.").removesuffix(" }}")
+    return ACTION["inputs"].get(name, {}).get("default", "")
+
+
+def test_every_input_is_used_and_every_used_one_declared() -> None:
+    text = (ROOT / "action.yml").read_text(encoding="utf-8")
+    assert {name for name in ACTION["inputs"] if f"inputs.{name}" in text} == set(ACTION["inputs"])
+    assert all("${{" not in step["run"] for step in STEPS.values())  # an input is never a part of a script
+
+
+@pytest.mark.parametrize(
+    ("environment", "status", "said"),
+    [
+        ({"COMMAND": "compare", "BEFORE": TABLE, "AFTER": TABLE}, 0, "no regression"),
+        ({"COMMAND": "check", "POLICIES": "policies/coulomb/nvidia-h200.yaml"}, 0, "### Policy files: "),
+        ({"COMMAND": "check", "POLICIES": "policies/none.yaml"}, 8, "**1 of 1 refused**"),
+    ],
+)
+def test_the_table_becomes_the_summary(
+    environment: dict[str, str], status: int, said: str, tmp_path: Path
+) -> None:
+    done = ran("Run", tmp_path, environment)
+    assert done.returncode == status, done.stderr
+    assert said in (tmp_path / "summary.md").read_text()
+    assert ("::error::autotune" in done.stdout) == bool(status)
+
+
+def test_a_command_that_is_none(tmp_path: Path) -> None:
+    done = ran("Run", tmp_path, {"COMMAND": "sweep"})
+    assert done.returncode == 2
+    assert "::error::command 'sweep' is not one of: check, measure, compare" in done.stdout
+
+
+@pytest.mark.parametrize(("found", "called"), [("", "pr comment 7 --body-file"), ("31\n", "PATCH")])
+def test_one_comment_is_written_anew(found: str, called: str, tmp_path: Path) -> None:
+    (tmp_path / "autotune.md").write_text("### allpairs\n")
+    done = ran("Comment", tmp_path, {"GH_REPO": "a/b", "NUMBER": "7", "GH_FOUND": found})
+    assert done.returncode == 0, done.stderr
+    assert called in (tmp_path / "gh.log").read_text().splitlines()[-1]
+    assert (tmp_path / "autotune.md.comment").read_text() == "<!-- autotune -->\n### allpairs\n"
