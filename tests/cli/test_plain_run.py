@@ -57,8 +57,11 @@ def test_options_are_those_of_the_command() -> None:
     declared = {}
     for name, parameter in inspect.signature(commands.run_command, eval_str=True).parameters.items():
         for option in typing.get_args(parameter.annotation)[1:]:
-            for word in option.param_decls or ():
-                declared[word] = "given" if name == "input_" else name
+            # What stands first in an annotation typer takes for a default, until it reads it.
+            words = [
+                word for word in (option.default, *(option.param_decls or ())) if str(word).startswith("-")
+            ]
+            declared |= dict.fromkeys(words, "given" if name == "input_" else name)
     read = {**plain_run._VALUES, "--explain": "explain"}
     assert {word: declared.get(word) for word in read} == read
     assert set(declared) - set(read) == {"--allocation"}
