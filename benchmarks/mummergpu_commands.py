@@ -71,7 +71,9 @@ PEERS: dict[str, tuple[tuple[str, ...], Callable[[int, int], tuple[str, ...] | N
 }
 
 # Copying an output within its folder: what nobody who writes it can be much faster than.
-FLOOR = Command("copy of the output", "cp", 1, (shutil.which("cp") or "cp", "{kept}", "{output}"))
+FLOOR = Command(
+    "copy of the output", "cp", 1, (shutil.which("cp") or "cp", "{kept}", "{output}"), most_runs=2
+)
 
 
 def peers(
