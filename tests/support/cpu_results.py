@@ -37,7 +37,7 @@ def compiled(
     if optimize:
         toolchain = replace(toolchain, last=(*toolchain.last, optimize))
     everything = batch(variants[0].family, tuple(variants))
-    chunks = compile_many(everything, toolchain, Cache(default_root()), 2, at_once)
+    chunks = compile_many(everything, toolchain, Cache(default_root()), 2, at_once, early=False)
     made = []
     for variant, binary in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
         assert isinstance(binary, Compiled), binary
