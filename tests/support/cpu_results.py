@@ -27,9 +27,7 @@ def backend() -> Iterator[CpuBackend]:
         yield opened
 
 
-def compiled(
-    backend: Any, variants: Sequence[Variant], at_once: int = 8, optimize: str = ""
-) -> list[Binary]:
+def compiled(backend: Any, variants: Sequence[Variant], at_once: int = 8, optimize: str = "") -> list[Binary]:
     """All of them, in two processes; what one that does not compile says fails the test. ``optimize`` is for a whole
     space, where compiling takes longer than running: ``-Og`` instead of ``-O3`` makes it in a third of the time. The
     sources, layouts and addresses are the same."""
