@@ -10,14 +10,14 @@
 namespace {
 
 // A position and, once there are numbers, its leaf.
-struct Leaf {
+struct Numbered {
   uint32_t position, number;
 };
 
 // suffix_tree.py: _SUBTREE. A leaf, or a node with all below it.
 struct Subtree {
-  uint32_t fork;  // how many letters it shares with what is before it
-  Leaf first;     // of the least position
+  uint32_t fork;   // how many letters it shares with what is before it
+  Numbered first;  // of the least position
   uint32_t node;
   uint32_t made;  // the node's index; no_position: a leaf
 };
@@ -53,7 +53,7 @@ struct Subtrees {
 struct Making {
   struct Open {
     uint32_t depth;
-    Leaf first, second;
+    Numbered first, second;
   };
   static constexpr bool is_numbered = false;
   const Work& work;
@@ -74,7 +74,7 @@ struct Writing {
   };
   struct Open {
     uint32_t depth;
-    Leaf first, second;
+    Numbered first, second;
     uint32_t ended;  // leaves that end here
     Children children;
     Child child[4];

@@ -28,6 +28,15 @@ struct Tail {
   uint32_t end_child, depth, leaf_position, preceding;
 };
 
+// suffix_tree.py: _LEAVES.
+struct Leaf {
+  uint32_t position, preceding;
+};
+
+struct Range {
+  uint32_t first, count;
+};
+
 // suffix_tree.py: _Tree.
 struct Tree {
   Node* nodes;

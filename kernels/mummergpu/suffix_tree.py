@@ -29,6 +29,7 @@ __all__ = [
     "breadth_first_blocks",
     "build",
     "depth_first",
+    "leaf_arrays",
 ]
 
 SEPARATOR = 4
@@ -55,6 +56,7 @@ _TREE = {
     "children": _record("a", "c", "g", "t"),
     "tails": _record("end_child", "depth", "leaf_position", "preceding"),
 }
+_LEAVES = {"leaves": _record("position", "preceding"), "ranges": _record("first", "count")}
 _PLACE = _record("leaf_or_start", "parent", "head")
 _MADE = _record("first", "depth", "edge_start", "parent", "a", "c", "g", "t")
 _SUBTREE = _record("fork", "position", "leaf", "node", "made")
@@ -234,6 +236,20 @@ def breadth_first_blocks(tree: SuffixTree, node_depth: int = 16, block: int = 5)
     return _order(tree, "breadth_first_blocks", *limits, ctypes.c_void_p(queue.ctypes.data))
 
 
+def leaf_arrays(tree: SuffixTree) -> dict[str, NDArray[Any]]:
+    """``leaves`` (leaves,), records of uint32: ``position`` in the text and the code ``preceding`` it, in the order in
+    which depth first meets them. ``ranges`` (nodes,), records of uint32: those below a node are ``count`` from
+    ``first`` on; a leaf is below itself."""
+    count = int(np.count_nonzero(tree.tails["leaf_position"] != NO_POSITION))
+    leaves, ranges = np.empty(count, _LEAVES["leaves"]), np.zeros(tree.nodes.size, _LEAVES["ranges"])
+    stack = np.empty(tree.nodes.size, np.uint32)
+    view, _kept = _view(tree)
+    library(_ORDERS, _HEADER).suffix_tree_leaves(
+        ctypes.byref(view), *(ctypes.c_void_p(array.ctypes.data) for array in (stack, leaves, ranges))
+    )
+    return {"leaves": leaves, "ranges": ranges}
+
+
 class _Tree(ctypes.Structure):
     """suffix_tree.hpp: Tree."""
 
@@ -274,9 +290,14 @@ def _checked(text: NDArray[np.uint8]) -> int:
 
 def _order(tree: SuffixTree, name: str, *arguments: Any) -> NDArray[np.int64]:
     order = np.empty(tree.nodes.size, np.int64)
-    arrays = {name: np.ascontiguousarray(getattr(tree, name)) for name in _TREE}
-    view = _Tree(**{name: array.ctypes.data for name, array in arrays.items()})
+    view, _kept = _view(tree)
     getattr(library(_ORDERS, _HEADER), f"suffix_tree_{name}")(
         ctypes.byref(view), ctypes.c_uint64(order.size), *arguments, ctypes.c_void_p(order.ctypes.data)
     )
     return order
+
+
+def _view(tree: SuffixTree) -> tuple[_Tree, list[NDArray[Any]]]:
+    """``tree`` for the suffix_tree*.cpp, and the arrays that it lies in."""
+    arrays = {name: np.ascontiguousarray(getattr(tree, name)) for name in _TREE}
+    return _Tree(**{name: array.ctypes.data for name, array in arrays.items()}), [*arrays.values()]

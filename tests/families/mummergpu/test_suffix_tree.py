@@ -155,6 +155,27 @@ def test_orders_are_permutations_from_the_root_down(text: Text, node_depth: int,
         assert order[0] == 0 and (new[tree.nodes["parent"][1:]] < new[1:]).all()
 
 
+@settings(deadline=None, max_examples=60)
+@given(texts())
+def test_leaves_lie_in_the_order_of_the_walk(text: Text) -> None:
+    tree, found = suffix_tree.build(text), suffixes(text)
+    leaves, ranges = suffix_tree.leaf_arrays(tree).values()
+    # An end is behind every letter, and of equal ends the first is the first.
+    spelled = {
+        place: suffix.translate(str.maketrans("ACGT", "0123")) + "4" for place, suffix in found.items()
+    }
+    assert leaves["position"].tolist() == sorted(found, key=lambda place: (spelled[place], place))
+    assert leaves["preceding"].tolist() == [int(text[p - 1]) if p else 4 for p in leaves["position"]]
+    for name, (first, count) in zip(names(tree), ranges.tolist(), strict=True):
+        is_below = (
+            (lambda place, name=name: place == name)
+            if isinstance(name, int)
+            else (lambda place, name=name: found[place].startswith(name))
+        )
+        expected = [place for place in leaves["position"].tolist() if is_below(place)]
+        assert leaves["position"][first : first + count].tolist() == expected
+
+
 def test_blocks_refuse_what_they_cannot_be() -> None:
     for node_depth, block in ((-1, 5), (16, 0)):
         with pytest.raises(ValueError, match=f"node_depth {node_depth} must .* block {block} at least 1"):
