@@ -29,6 +29,7 @@ ONCE = PATTERNS[:1]  # a whole space; sweeps run each configuration on all of th
 MODULE: Any = FAMILY.module
 DATA = Path(__file__).parents[3] / "workloads" / "data"
 PRESETS = ("control", "mummergpu-1.0", "mummergpu-2.0")
+RANGES = ("emit=ranges", "search=coarse_table,emit=ranges,block_size=64", "search=fine_table,emit=ranges")
 
 
 def inputs(name: str) -> Inputs:
@@ -141,7 +142,7 @@ def codes_of(text: str) -> Any:
 
 
 @settings(max_examples=500, deadline=None)
-@given(cases(), st.sampled_from([1, 1, 2, 3, 5, 10, 33, 40]), st.sampled_from(PRESETS))
+@given(cases(), st.sampled_from([1, 1, 2, 3, 5, 10, 33, 40]), st.sampled_from(PRESETS + RANGES))
 def test_small_cases_equal_brute_force(case: tuple[list[str], list[str]], minimum: int, preset: str) -> None:
     records, texts = case
     codes = np.concatenate([codes_of(f"{record}.") for record in records])
