@@ -17,8 +17,8 @@ _SOURCE = Path(__file__).resolve().with_suffix(".cpp")
 
 
 def table_letters(characters: int, min_match_length: int) -> tuple[int, int]:
-    """How many letters the words of the coarse and of the fine table have, for a text of so many characters: words
-    are about a quarter as many as letters or fewer, and 4 to 16 times as many; none is longer than a match has to be."""
+    """How many letters the words of the coarse and of the fine table have, for a text of so many characters: the words
+    are at most a quarter as many as letters, and 4 to 16 times as many; none is longer than a match has to be."""
     even = max(1, (max(1, characters - 1).bit_length() + 1) // 2)  # 4**even >= characters
     fine = min(even + 1, min_match_length, _MOST_LETTERS)
     return min(max(1, even - 1), fine), fine
