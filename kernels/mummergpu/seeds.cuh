@@ -50,6 +50,21 @@ AUTOTUNE_DEVICE unsigned query_of(const Offsets& offsets, unsigned base, unsigne
   return first;
 }
 
+// The same of the first `reads` by all threads of a warp at once, in a few steps.
+template <class Offsets>
+AUTOTUNE_DEVICE unsigned query_of_warp(const Offsets& offsets, unsigned base, unsigned reads) {
+  const unsigned lane = threadIdx.x % 32;
+  unsigned first = 0;
+  for (unsigned left = reads; left > 1;) {
+    const unsigned step = (left + 31) / 32;
+    const bool is_there = lane * step < left && offsets.load(first + lane * step).base <= base;
+    const unsigned passed = (31 - __clz(static_cast<int>(__ballot_sync(0xffffffffu, is_there)))) * step;
+    first += passed;
+    left = min(step, left - passed);
+  }
+  return first;
+}
+
 // A word: its number in the table, none where a letter matches nothing.
 constexpr unsigned no_word = 0xFFFFFFFFu;
 template <class Text>
@@ -79,9 +94,10 @@ AUTOTUNE_DEVICE void look_up(const typename Policy::coarse_table& coarse, const 
   const unsigned first = blockIdx.x * Policy::block_size, seed = first + threadIdx.x;
   if (first >= count) return;
   __shared__ unsigned of_ends[2];
-  if (threadIdx.x % 32 == 0 && threadIdx.x < 64) {  // two warps, so that both are looked for at once
-    const unsigned end = threadIdx.x ? min(first + Policy::block_size, count) - 1 : first;
-    of_ends[threadIdx.x / 32] = query_of(offsets, end * spacing.step, 0, reads - 1);
+  if (threadIdx.x < 64) {  // two warps, so that both are looked for at once
+    const unsigned end = threadIdx.x < 32 ? first : min(first + Policy::block_size, count) - 1;
+    const unsigned query = query_of_warp(offsets, end * spacing.step, reads);
+    if (threadIdx.x % 32 == 0) of_ends[threadIdx.x / 32] = query;
   }
   __syncthreads();
   if (threadIdx.x == 0) tile_queries.store(of_ends[0], blockIdx.x);
