@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(Policy::block_size)
     const unsigned all = counted<Policy>(coarse_table, fine_table, offsets, slots, min_match_length);
     const unsigned count = slot < all ? counts.load(slot) : 0;
     unsigned total;
-    exclusive_sum<Policy::block_size>(count, total);
+    const unsigned before = exclusive_sum<Policy::block_size>(count, total);
     if (total == 0) return;
     const unsigned number = first_of_tile<Policy>(tile_sums, group_sums);
     if (number + total <= first_mem || (number >= first_mem && number - first_mem >= room)) return;
@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(Policy::block_size)
     if (count)
       own = own_origin<Policy>(nodes, tails, ranges, coarse_table, fine_table, queries, offsets, matches, seeds,
                                tile_queries, all, min_match_length);
-    emit_leaves<Policy>(leaves, reference, queries, mems, own, count, number, first_mem,
+    emit_leaves<Policy>(leaves, reference, queries, mems, own, count, before, number, first_mem,
                         step_of<Policy>(coarse_table, fine_table, min_match_length), min_match_length);
   } else {
     const unsigned count = slot < slots ? counts.load(slot) : 0;

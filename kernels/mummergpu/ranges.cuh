@@ -121,60 +121,54 @@ AUTOTUNE_DEVICE unsigned equal_before(const typename Policy::reference& referenc
   return min(known, most);
 }
 
-// A match of a leaf: its letters before the leaf's position, and all of them; none is no match.
+// A match of a leaf: its letters before the base, and all of them; none is no match.
 struct Extent {
   unsigned left, length;
 };
 
-// The matches of a block's leaves.
+// The leaves of a block, numbered from its first slot's or seed's on.
 template <class Policy>
 class Leaves {
  public:
-  // In shared memory. `groups` is how often the leaves of an origin are gone through.
+  // In shared memory.
   struct Origins {
     unsigned long long behind[Policy::block_size];  // leaves up to the origin's last
     Origin origin[Policy::block_size];
-    unsigned groups[Policy::block_size];
     unsigned before[Policy::block_size];  // the letter before the base; other: none
   };
 
   // All threads; `step` bases lie between origins.
-  AUTOTUNE_DEVICE Leaves(Origins& origins, const typename Policy::queries& queries, const Origin& own, unsigned groups,
-                         unsigned step)
+  AUTOTUNE_DEVICE Leaves(Origins& origins, const typename Policy::queries& queries, const Origin& own, unsigned step)
       : origins_(origins), step_(step) {
-    const unsigned long long leaves = static_cast<unsigned long long>(own.leaves.count) * groups;
-    const unsigned long long before = exclusive_sum<Policy::block_size>(leaves, total_);
-    origins.behind[threadIdx.x] = before + leaves;
+    const unsigned long long before =
+        exclusive_sum<Policy::block_size>(static_cast<unsigned long long>(own.leaves.count), total_);
+    origins.behind[threadIdx.x] = before + own.leaves.count;
     origins.origin[threadIdx.x] = own;
-    origins.groups[threadIdx.x] = groups;
-    origins.before[threadIdx.x] = leaves && own.back ? letter(queries, own.base - 1) : other;
+    origins.before[threadIdx.x] = own.leaves.count && own.back ? letter(queries, own.base - 1) : other;
     __syncthreads();
   }
 
   AUTOTUNE_DEVICE unsigned long long total() const { return total_; }
+  AUTOTUNE_DEVICE unsigned long long begin(unsigned owner) const { return owner ? origins_.behind[owner - 1] : 0; }
+  AUTOTUNE_DEVICE const Origin& origin(unsigned owner) const { return origins_.origin[owner]; }
 
-  // The thread whose origin leaf number `item` of the block is.
-  AUTOTUNE_DEVICE unsigned owner(unsigned long long item) const {
+  // The thread whose origin a leaf is, which may be that of another leaf before it.
+  AUTOTUNE_DEVICE unsigned owner(unsigned long long number, unsigned earlier) const {
+    if (number < origins_.behind[earlier]) return earlier;
     unsigned owner = 0;
     for (unsigned half = Policy::block_size / 2; half; half /= 2)
-      if (origins_.behind[owner + half - 1] <= item) owner += half;
+      if (origins_.behind[owner + half - 1] <= number) owner += half;
     return owner;
   }
 
-  // The leaf's match of at least `minimum` letters. With several groups those of one have as many letters before the
-  // base, the most first: in the order of starts in the read.
+  // The leaf's match of at least `minimum` letters; how long it is if it IS_WANTED.
+  template <bool IS_WANTED>
   AUTOTUNE_DEVICE Extent match(const typename Policy::leaves& leaves, const typename Policy::reference& reference,
-                               const typename Policy::queries& queries, unsigned long long item, unsigned owner,
+                               const typename Policy::queries& queries, unsigned long long number, unsigned owner,
                                unsigned minimum, Leaf& leaf) const {
     const Origin& origin = origins_.origin[owner];
-    const unsigned groups = origins_.groups[owner], before = origins_.before[owner];
-    unsigned long long number = item - (owner ? origins_.behind[owner - 1] : 0);
-    unsigned wanted = step_;  // any
-    if (groups > 1) {
-      wanted = groups - 1 - static_cast<unsigned>(number / origin.leaves.count);
-      number %= origin.leaves.count;
-    }
-    leaf = leaves.load(origin.leaves.first + static_cast<unsigned>(number));
+    const unsigned before = origins_.before[owner];
+    leaf = leaves.load(origin.leaves.first + static_cast<unsigned>(number - begin(owner)));
     unsigned left = 0;
     if (before != other && leaf.preceding == before) {
       if (step_ == 1) return {0, 0};
@@ -182,9 +176,9 @@ class Leaves {
                                   min(step_, min(origin.back, leaf.position)));
       if (left == step_) return {0, 0};  // found from the origin before
     }
-    if (wanted != step_ && left != wanted) return {0, 0};
-    const unsigned length =
-        left + equal_from<Policy>(reference, queries, leaf.position, origin.base, origin.known, origin.most);
+    unsigned length = left + origin.known;
+    if (IS_WANTED || length < minimum)
+      length = left + equal_from<Policy>(reference, queries, leaf.position, origin.base, origin.known, origin.most);
     return {left, length < minimum ? 0 : length};
   }
 
@@ -213,16 +207,16 @@ AUTOTUNE_DEVICE unsigned count_leaves(const typename Policy::leaves& leaves,
   __shared__ typename Leaves<Policy>::Origins origins;
   __shared__ unsigned counts[Policy::block_size];
   counts[threadIdx.x] = 0;
-  const Leaves<Policy> all(origins, queries, own, 1, step);
+  const Leaves<Policy> all(origins, queries, own, step);
   const unsigned lane = threadIdx.x % 32;
+  unsigned owner = 0;
   for (unsigned long long first = 0; first < all.total(); first += Policy::block_size) {
-    const unsigned long long item = first + threadIdx.x;
-    unsigned owner = Policy::block_size;
+    const unsigned long long number = first + threadIdx.x;
     bool is_match = false;
-    if (item < all.total()) {
+    if (number < all.total()) {
       Leaf leaf;
-      owner = all.owner(item);
-      is_match = all.match(leaves, reference, queries, item, owner, minimum, leaf).length != 0;
+      owner = all.owner(number, owner);
+      is_match = all.template match<false>(leaves, reference, queries, number, owner, minimum, leaf).length != 0;
     }
     // Of neighbours with one owner the first adds for all.
     const unsigned found = __ballot_sync(0xffffffffu, is_match);
@@ -237,29 +231,28 @@ AUTOTUNE_DEVICE unsigned count_leaves(const typename Policy::leaves& leaves,
   return counts[threadIdx.x];
 }
 
-// Writes the block's MEMs, of which this thread's slot or seed has `count`, from number `number` on: those from
-// first_mem on for which there is room.
-template <class Policy>
-AUTOTUNE_DEVICE void emit_leaves(const typename Policy::leaves& leaves, const typename Policy::reference& reference,
-                                 const typename Policy::queries& queries, const typename Policy::mems& mems, Origin own,
-                                 unsigned count, unsigned number, unsigned first_mem, unsigned step, unsigned minimum) {
+// Calls visit(index, owner, leaf, match) for the matches of leaves `first` to `last`, with `wanted` letters before the
+// base or, if that is step, any number of them; index counts from 0. All threads; returns how many there are.
+template <class Policy, class Visit>
+AUTOTUNE_DEVICE unsigned for_matches(const Leaves<Policy>& all, const typename Policy::leaves& leaves,
+                                     const typename Policy::reference& reference,
+                                     const typename Policy::queries& queries, unsigned long long first,
+                                     unsigned long long last, unsigned wanted, unsigned step, unsigned minimum,
+                                     Visit visit) {
   constexpr unsigned warps = Policy::block_size / 32;
-  __shared__ typename Leaves<Policy>::Origins origins;
   __shared__ unsigned sums[2][warps];  // in turn, so that one barrier each is enough
-  if (count == 0) own.leaves.count = 0;
-  const Leaves<Policy> all(origins, queries, own, count > 1 ? step : 1, step);
-  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, room = mems.extent(0);
-  unsigned turn = 0;
-  for (unsigned long long first = 0; first < all.total(); first += Policy::block_size) {
-    const unsigned long long item = first + threadIdx.x;
+  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  unsigned index = 0, turn = 0, owner = 0;
+  for (; first < last; first += Policy::block_size) {
+    const unsigned long long number = first + threadIdx.x;
     Leaf leaf = {};
     Extent match = {};
-    unsigned owner = 0;
-    if (item < all.total()) {
-      owner = all.owner(item);
-      match = all.match(leaves, reference, queries, item, owner, minimum, leaf);
+    if (number < last) {
+      owner = all.owner(number, owner);
+      match = all.template match<true>(leaves, reference, queries, number, owner, minimum, leaf);
     }
-    const unsigned found = __ballot_sync(0xffffffffu, match.length != 0);
+    const bool is_match = match.length && (wanted == step || match.left == wanted);
+    const unsigned found = __ballot_sync(0xffffffffu, is_match);
     if (lane == 0) sums[turn][warp] = __popc(found);
     __syncthreads();
     unsigned before = 0, sum = 0;
@@ -267,14 +260,97 @@ AUTOTUNE_DEVICE void emit_leaves(const typename Policy::leaves& leaves, const ty
       if (w < warp) before += sums[turn][w];
       sum += sums[turn][w];
     }
-    if (match.length) {
-      const unsigned mine = number + before + __popc(found & ((1u << lane) - 1));
-      const Origin& origin = origins.origin[owner];
-      if (mine >= first_mem && mine - first_mem < room)
-        mems.store(Mem{origin.query, leaf.position - match.left, origin.back - match.left, match.length},
-                   mine - first_mem);
-    }
-    number += sum;
+    if (is_match) visit(index + before + __popc(found & ((1u << lane) - 1)), owner, leaf, match);
+    index += sum;
     turn ^= 1;
+  }
+  __syncthreads();  // before the next call writes sums
+  return index;
+}
+
+// To put MEMs of one seed in order takes each as many steps as there are; to go through the leaves once more, about
+// these.
+constexpr unsigned steps_of_a_leaf = 64;
+
+// The first number from `first` on whose bit is set, else COUNT.
+template <unsigned COUNT>
+AUTOTUNE_DEVICE unsigned next_set(const unsigned (&bits)[COUNT / 32], unsigned first) {
+  for (unsigned word = first / 32; word < COUNT / 32; ++word) {
+    const unsigned left = bits[word] & (word == first / 32 ? 0xffffffffu << first % 32 : 0xffffffffu);
+    if (left) return word * 32 + __ffs(static_cast<int>(left)) - 1;
+  }
+  return COUNT;
+}
+
+// Writes the block's MEMs, `count` of this thread's slot or seed and `before` of those before it, from number `number`
+// on: those from first_mem on for which there is room. MEMs of one seed begin at several starts, the first of which
+// have the most letters before the word: as many as fit are gathered and written in that order, and a seed that has
+// many is gone through for each start.
+template <class Policy>
+AUTOTUNE_DEVICE void emit_leaves(const typename Policy::leaves& leaves, const typename Policy::reference& reference,
+                                 const typename Policy::queries& queries, const typename Policy::mems& mems, Origin own,
+                                 unsigned count, unsigned before, unsigned number, unsigned first_mem, unsigned step,
+                                 unsigned minimum) {
+  struct Found {
+    unsigned owner, left, position, length;
+  };
+  constexpr unsigned most = Policy::search == Search::tree ? 1 : 2 * Policy::block_size;
+  __shared__ typename Leaves<Policy>::Origins origins;
+  __shared__ unsigned behind[Policy::block_size];  // MEMs up to the origin's last
+  __shared__ Found gathered[most];
+  __shared__ unsigned has_many[Policy::block_size / 32];
+  behind[threadIdx.x] = before + count;
+  const unsigned many = __ballot_sync(0xffffffffu, count > min(most, steps_of_a_leaf * (step - 1)));
+  if (threadIdx.x % 32 == 0) has_many[threadIdx.x / 32] = many;
+  if (count == 0) own.leaves.count = 0;
+  const Leaves<Policy> all(origins, queries, own, step);
+  const unsigned room = mems.extent(0);
+  const auto put = [&](unsigned mine, unsigned owner, unsigned left, unsigned position, unsigned length) {
+    const Origin& origin = all.origin(owner);
+    if (mine >= first_mem && mine - first_mem < room)
+      mems.store(Mem{origin.query, position - left, origin.back - left, length}, mine - first_mem);
+  };
+  const auto stream = [&](unsigned long long first, unsigned long long last, unsigned wanted, unsigned from) {
+    return for_matches<Policy>(all, leaves, reference, queries, first, last, wanted, step, minimum,
+                               [&](unsigned index, unsigned owner, const Leaf& leaf, const Extent& match) {
+                                 put(from + index, owner, match.left, leaf.position, match.length);
+                               });
+  };
+  if (step == 1) {
+    stream(0, all.total(), step, number);
+    return;
+  }
+  for (unsigned owner = 0; owner < Policy::block_size;) {
+    const unsigned done = owner ? behind[owner - 1] : 0;
+    unsigned end = owner, beyond = next_set<Policy::block_size>(has_many, owner) + 1;  // the last end that fits
+    while (end + 1 < beyond) {
+      const unsigned middle = end + (beyond - end) / 2;
+      if (behind[middle - 1] - done <= most)
+        end = middle;
+      else
+        beyond = middle;
+    }
+    if (end == owner) {
+      unsigned from = number + done;
+      for (unsigned left = step; left-- > 0;) from += stream(all.begin(owner), all.begin(owner + 1), left, from);
+      ++owner;
+      continue;
+    }
+    for_matches<Policy>(all, leaves, reference, queries, all.begin(owner), all.begin(end), step, step, minimum,
+                        [&](unsigned index, unsigned of, const Leaf& leaf, const Extent& match) {
+                          gathered[index] = {of, match.left, leaf.position, match.length};
+                        });
+    for (unsigned i = threadIdx.x; i < behind[end - 1] - done; i += Policy::block_size) {
+      const Found mine = gathered[i];
+      const unsigned first = (mine.owner ? behind[mine.owner - 1] : 0) - done, last = behind[mine.owner] - done;
+      unsigned rank = first;
+      for (unsigned j = first; j < last; ++j) {
+        const unsigned left = gathered[j].left;
+        rank += left > mine.left || (left == mine.left && j < i);
+      }
+      put(number + done + rank, mine.owner, mine.left, mine.position, mine.length);
+    }
+    __syncthreads();
+    owner = end;
   }
 }
