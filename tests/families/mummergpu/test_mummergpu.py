@@ -191,6 +191,33 @@ def test_long_repeats_and_words_beyond_one_number(backend: CpuBackend) -> None:
         assert given_.sizes["mem"] == len(expected)
 
 
+@pytest.mark.parametrize("search", ["control", *RANGES])
+def test_matches_come_in_passes_of_as_many_as_there_is_room_for(backend: CpuBackend, search: str) -> None:
+    given_ = inputs("phix")
+    expected = run(backend, given_, search)
+    room = 50
+    for first in range(0, len(expected), room):
+        scalars = {**given_.scalars, "mem_count": room, "first_mem": first}
+        part = bind(FAMILY, given_.arrays, {}, scalars)
+        found = run_once(FAMILY, FAMILY.space.configuration(search), part, backend, Cache(default_root()))[
+            "mems"
+        ]
+        assert rows(found[: len(expected) - first]) == expected[first : first + room]
+
+
+@pytest.mark.parametrize("pieces", [100, 1200])
+def test_matches_of_one_word_begin_at_many_starts(backend: CpuBackend, pieces: int) -> None:
+    """They are put in order where a block gathers them; of more than it can, each start is gone through."""
+    generator = np.random.default_rng(5)
+    core = generator.integers(0, 4, 40)
+    parts = [np.append(core[cut:], OTHER) for cut in generator.integers(0, 20, pieces)]
+    given_ = inputs_of(np.concatenate(parts), [core, core[3:], np.append(core[10:], core)], 20)
+    expected = rows(MODULE.reference(given_.arrays, given_.scalars)["mems"])
+    assert len({mem.start for mem in expected}) > 20
+    for search in RANGES:
+        assert run(backend, given_, search) == expected
+
+
 # ---- inputs
 
 
