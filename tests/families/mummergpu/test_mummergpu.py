@@ -118,7 +118,7 @@ def test_orders_move_every_tree_array_and_keep_the_root_first() -> None:
 
 
 @pytest.mark.mummer
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", PRESETS + RANGES)
 def test_lambda_equals_mummer_byte_for_byte(backend: CpuBackend, preset: str, tmp_path: Path) -> None:
     given_ = inputs("lambda")
     bases, offsets = given_.arrays["queries"], given_.arrays["offsets"]["base"]
