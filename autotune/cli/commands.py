@@ -282,12 +282,18 @@ def run_command(
         bool, typer.Option("--explain", help="Print why this configuration was taken.")
     ] = False,
     allocation: Allocation = "",
+    mpi: Annotated[
+        bool,
+        typer.Option(
+            "--mpi", help="This is a rank of mpirun or srun: one a device, all share the work of the call."
+        ),
+    ] = False,
 ) -> None:
     """Run the tuned kernel once on given data."""
     from autotune.cli.run import run
 
     run(load_family(family, check=False), workload, input_ or [], output, device, policies, data, explain, out,
-        allocation)  # fmt: skip
+        allocation, mpi)  # fmt: skip
 
 
 COMMANDS: Mapping[str, Callable[..., None]] = {  # in the order in which --help lists them
