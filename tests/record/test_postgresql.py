@@ -95,7 +95,7 @@ def stop(connection, cursor, statement, *more):
     if statement.startswith("INSERT INTO trials"):
         sqlalchemy.event.remove(engine, "before_cursor_execute", stop)
         os.kill(os.getpid(), signal.SIGSTOP)
-engine = store._store.storage._backend.engine
+engine = store._place.storage._backend.engine
 sqlalchemy.event.listen(engine, "before_cursor_execute", stop)
 wanted = configurations(2)[1]
 assert store.claim(wanted)
@@ -137,7 +137,7 @@ def test_opening_waits_for_nobody_for_ever(postgresql: str, monkeypatch: pytest.
 
 def test_options_in_the_address_are_kept(postgresql: str) -> None:
     store = Store(f"{postgresql}&options=-c%20work_mem%3D2MB")
-    with store.storage._backend.engine.connect() as session:  # type: ignore[attr-defined]
+    with store.place.storage._backend.engine.connect() as session:  # type: ignore[attr-defined]
         asked = [
             session.execute(sqlalchemy.text(f"SHOW {name}")).scalar()
             for name in ("work_mem", "lock_timeout", "idle_in_transaction_session_timeout")
