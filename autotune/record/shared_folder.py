@@ -30,6 +30,7 @@ from autotune.record.lines import content_of, has_checksum, line_of
 from autotune.record.place import Claims
 from autotune.record.pulse import SILENT_S, Pulse
 
+SHARED = "shared:"  # what an address begins with
 _MARK = "autotune-shared-record"
 _COUNT = 20  # digits of a pulse
 
@@ -142,18 +143,15 @@ class _OtherJournal:
 
 
 class SharedFolder:
-    """A place.Place in ``folder``; made where it is not there and ``makes``. ``silent_s`` as in pulse.Pulse. Raises
-    StoreError."""
+    """A place.Place in ``folder``, made where it is not there. ``silent_s`` as in pulse.Pulse. Raises StoreError."""
 
     patience_s = 0.0
     away: tuple[type[Exception], ...] = ()
 
-    def __init__(self, folder: Path, *, makes: bool = True, silent_s: float = SILENT_S) -> None:
+    def __init__(self, folder: Path, *, silent_s: float = SILENT_S) -> None:
         self.where, self._folder = str(folder), folder
-        if makes:
+        if not is_shared(folder):  # one that is may be read by who may not write to it
             _made(folder)
-        elif not is_shared(folder):
-            raise StoreError(f"{folder} holds no record that hosts share")
         host = re.sub(r"[^\w-]", "_", platform.node())[:40]
         self.writer = f"{host}-{os.getpid()}-{secrets.token_hex(4)}"
         self.claims: Claims = FolderClaims(folder, self.writer, silent_s)

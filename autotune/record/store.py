@@ -21,17 +21,17 @@ from typing import Any, TypeVar
 from autotune.declaration import Configuration, Policy
 from autotune.errors import StoreError
 from autotune.record.exchange import added
+from autotune.record.grpc_place import grpc_place
 from autotune.record.optuna_place import OptunaPlace, journal_place
 from autotune.record.place import Place
 from autotune.record.provenance import Provenance
 from autotune.record.pulse import SILENT_S
-from autotune.record.shared_folder import SharedFolder, is_shared
+from autotune.record.shared_folder import SHARED, SharedFolder, is_shared
 from autotune.record.study import Study, why_new
 from autotune.record.trial import Trial
 
 T = TypeVar("T")
 _SCHEMA = 1
-_SHARED = "shared:"
 _ALLOWED = "postgresql://…, grpc://host:port, shared:FOLDER and a folder"
 _log = logging.getLogger("autotune")
 
@@ -121,6 +121,11 @@ class StudyStore:
         """Replace what the record says of the study's origin. Raises StoreError."""
         self._store.tried(lambda: self._place.say(self.name, "about", _plain(about)))
 
+    def ask(self, asked: Mapping[str, Any]) -> None:
+        """Keep what a sweep asks for, for those who join it. Raises StoreError."""
+        if self._store.tried(lambda: self._place.said(self.name).get("asked")) != asked:
+            self._store.tried(lambda: self._place.say(self.name, "asked", dict(asked)))
+
     def _done(self, configuration: Configuration, again: bool) -> bool:
         return configuration in (self._new if again else self._known)
 
@@ -144,7 +149,7 @@ class Store:
     def open(self, study: Study, policies: Mapping[str, Policy]) -> StudyStore:
         """The study's part of the store, made when it is new; then the logger ``autotune`` says why it is. Raises
         StoreError."""
-        name = f"{study.family}/{study.workload}/{study.device}/{study.identity[:16]}"
+        name = _name(study)
         before = list(self._headers().values())
         place, why = self.place, ""
         self.tried(lambda: place.begin(name))
@@ -156,6 +161,24 @@ class Store:
         if why:
             _log.info("%s on %s: %s", study.family, study.workload, why)
         return StudyStore(name, policies, self, why)
+
+    def why_unknown(self, study: Study) -> str:
+        """Why there is no such study; empty where there is. Raises StoreError."""
+        headers = self._headers()
+        if _name(study) in headers:
+            return ""
+        of = [one for one in headers.values() if (one.family, one.workload) == (study.family, study.workload)]
+        devices = list(dict.fromkeys(one.device for one in of))
+        where = f"the record in {self.where} has no sweep of {study.family} on {study.workload}"
+        if study.device not in devices:
+            return f"{where} for this device, {study.device} (it has: {', '.join(devices) or 'none'})"
+        return f"{where} as it is on this host: {why_new(study, of).removeprefix('a new study: ')}"
+
+    def asked(self) -> list[dict[str, Any]]:
+        """What sweeps in this record asked for, each once, in the order in which they were begun. Raises
+        StoreError."""
+        found = [said["asked"] for said in self.tried(self.place.studies).values() if "asked" in said]
+        return [one for number, one in enumerate(found) if one not in found[:number]]
 
     def studies(self) -> list[Study]:
         """Every study with its trials; the latest identity of each family, workload and device comes last."""
@@ -215,17 +238,19 @@ class Store:
         return headers
 
 
+def _name(study: Study) -> str:
+    return f"{study.family}/{study.workload}/{study.device}/{study.identity[:16]}"
+
+
 def _place(where: str, silent_s: float) -> Place:
     """Where that address leads. Raises StoreError."""
     kind, separator, _ = where.partition("://")
-    if where.startswith(_SHARED):
-        return SharedFolder(Path(where.removeprefix(_SHARED)).expanduser(), silent_s=silent_s)
+    if where.startswith(SHARED):
+        return SharedFolder(Path(where.removeprefix(SHARED)).expanduser(), silent_s=silent_s)
     if not separator:
         folder = Path(where)
         return SharedFolder(folder, silent_s=silent_s) if is_shared(folder) else journal_place(folder)
     if kind == "grpc":
-        from autotune.record.grpc_place import grpc_place
-
         return grpc_place(where, silent_s)
     if kind not in ("postgresql", "postgresql+psycopg"):
         raise StoreError(f"cannot keep a record in {kind}://…; allowed are {_ALLOWED}")

@@ -18,7 +18,6 @@ from store_process import POLICIES, configurations, opened, study, trial
 
 from autotune.errors import StoreError
 from autotune.record import postgresql as postgres
-from autotune.record import store as stores
 from autotune.record.postgresql import PostgresClaims
 from autotune.record.store import Store
 
@@ -72,8 +71,8 @@ def test_a_server_started_again_is_waited_for(
 def test_a_server_that_stays_away_is_an_error(
     cluster: Cluster, postgresql: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stores, "_PATIENCE_S", 1.0)
     store = opened(postgresql)
+    monkeypatch.setattr(store._place, "patience_s", 1.0)
     store.record(trial(configurations(1)[0]))
     cluster.stop()
     try:

@@ -188,8 +188,8 @@ def test_a_killed_process_gives_back_what_it_was_trying(where: str, tmp_path: Pa
 def test_killed_at_any_moment_it_loses_the_trial_in_flight_at_most(
     where: str, tmp_path: Path, started: Starter
 ) -> None:
-    count, chance, log = 60, random.Random(5), tmp_path / "log"
-    kills = {"grpc": 3, "postgresql": 8}.get(where.partition(":")[0], 20)  # a server is longer in opening
+    count, chance, log = 15 if where.startswith("grpc:") else 60, random.Random(5), tmp_path / "log"
+    kills = {"grpc": 2, "postgresql": 8}.get(where.partition(":")[0], 20)  # a server is longer in opening
     for _ in range(kills):
         before = log.read_text().count("ready") if log.exists() else 0
         process = started(where, count, 0.001, log, silent_s=1)

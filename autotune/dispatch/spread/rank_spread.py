@@ -2,7 +2,8 @@
 
 Every rank reads the inputs and has a worker process for its device, as ``spread.Spread`` has; all know the cost model
 of all devices, so that all make the same plan, and each runs its own part of it. Results go to the first rank while the
-rest is computed, or stay in pieces where they were made.
+rest is computed, or stay in pieces where they were made. On the first rank's host the others write into its memory, as
+the workers of a Spread do; from elsewhere results are sent.
 """
 
 import os
@@ -15,12 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.declaration import Configuration, Family, Inputs
+from autotune.declaration import Configuration, Family, Inputs, SharedArray
 from autotune.dispatch.spread.plan import Chunk, Plan, Times, allocate, predicted
 from autotune.dispatch.spread.ranks import Ranks, device_of
 from autotune.dispatch.spread.spread import CHUNK_SECONDS, Report, Spread, SpreadKernel, Watch
 from autotune.dispatch.spread.team import Member
 from autotune.errors import UsageError
+
+_NOTHING = np.empty(0, np.uint8)
 
 
 class RankSpread(Spread):
@@ -50,6 +53,8 @@ class RankSpread(Spread):
         self._meanwhile = self.ranks.look
         self._plan = Plan("", 1, ())
         self._arrived: dict[str, list[NDArray[Any]]] = {}  # other ranks' sums
+        self._writes_there = False  # to the first rank's memory, being on its host
+        self._are_there: list[bool] = []  # which ranks do
 
     def __enter__(self) -> "RankSpread":
         with self.ranks.together():
@@ -75,6 +80,18 @@ class RankSpread(Spread):
         """See Spread; on all devices at the same time."""
         with self.ranks.together():
             super().calibrate(share)
+
+    def _shared(self, parts: dict[str, SharedArray]) -> dict[str, SharedArray]:
+        """The first rank's, where this one can map them: then nothing has to be sent."""
+        places = {name: (array, _inode(array)) for name, array in parts.items()}
+        firsts = self.ranks.firsts(places)
+        self._writes_there = (
+            not self.ranks.is_first
+            and self.ranks.is_beside_first
+            and all(_inode(array) == inode for array, inode in firsts.values())
+        )
+        self._are_there = self.ranks.gathered(self._writes_there)
+        return {name: array for name, (array, _) in firsts.items()} if self._writes_there else parts
 
     def _timed(self, chunks: Sequence[Chunk]) -> Times:
         (own,) = super()._timed(chunks).values()
@@ -180,9 +197,13 @@ class RankSpread(Spread):
         first = len(self.units) * len(self.units.parts)
         return [(first + k, name) for k, name in enumerate(self.units.sums)]
 
+    @property
+    def _last_number(self) -> int:
+        return len(self.units) * len(self.units.parts) + len(self.units.sums)
+
     def _send(self, chunk: Chunk) -> None:
-        """A chunk's results to the first rank."""
-        if not self.ranks.is_first:
+        """A chunk's results to the first rank, unless they are there."""
+        if not (self.ranks.is_first or self._writes_there):
             for number, array in self._numbered(chunk):
                 self.ranks.send(array, number)
 
@@ -192,13 +213,14 @@ class RankSpread(Spread):
         self._arrived = {name: [] for name in self.units.sums}
         for rank in range(1, self.ranks.count) if self.ranks.is_first else ():
             awaited[rank] = []
-            for chunk in self._plan.queues[rank]:
+            for chunk in () if self._are_there[rank] else self._plan.queues[rank]:
                 for number, array in self._numbered(chunk):
                     awaited[rank] += self.ranks.receive(array, number, rank)
             for number, name in self._numbered_sums():
                 array = np.empty_like(self._sums[name][0])
                 self._arrived[name].append(array)
                 awaited[rank] += self.ranks.receive(array, number, rank)
+            awaited[rank] += self.ranks.receive(_NOTHING, self._last_number, rank)
         return awaited
 
     def _collect(self, awaited: dict[int, list[Any]]) -> None:
@@ -218,10 +240,20 @@ class RankSpread(Spread):
             self._send(chunk)
         for number, name in self._numbered_sums():
             self.ranks.send(self._sums[name][0], number)
+        self.ranks.send(_NOTHING, self._last_number)  # which says that all is done
         self.ranks.sent()
 
     def _summands(self, name: str) -> list[NDArray[Any]]:
         return [*super()._summands(name), *self._arrived[name]]
+
+
+def _inode(array: SharedArray) -> tuple[int, int] | None:
+    """Which file it is, wherever its path is looked up; None where that leads nowhere."""
+    try:
+        found = array.path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 class RankKernel(SpreadKernel):

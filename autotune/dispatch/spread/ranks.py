@@ -42,6 +42,7 @@ class Ranks:
         self.count: int = self._comm.Get_size()
         near = self._comm.Split_type(self._mpi.COMM_TYPE_SHARED)
         self.local, self.beside = near.Get_rank(), near.Get_size()
+        self.is_beside_first: bool = near.bcast(self.number, 0) == 0  # on its host
         near.Free()
         self.silent_s = silent_s
         self.is_over = self.is_others = False  # by an error; by that of another rank

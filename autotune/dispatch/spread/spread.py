@@ -203,7 +203,7 @@ class Spread:
         def room(name: str) -> SharedArray:
             return self._stack.enter_context(shared_array(outputs[name], self.family.data[name].dtype))
 
-        parts = {name: room(name) for name in self.units.parts}
+        parts = self._shared({name: room(name) for name in self.units.parts})
         sums = {name: [room(name) for _ in self.members] for name in self.units.sums}
         self._parts = {name: array.mapped() for name, array in parts.items()}
         self._sums = {name: [array.mapped() for array in arrays] for name, arrays in sums.items()}
@@ -212,6 +212,10 @@ class Spread:
         ).values()
         self.is_pinned = all(is_pinned for is_pinned, _ in kept)
         self._is_streamed = all(is_streamed for _, is_streamed in kept)
+
+    def _shared(self, parts: dict[str, SharedArray]) -> dict[str, SharedArray]:
+        """Where parts are to be written."""
+        return parts
 
     # -- what it takes --------------------------------------------------------------------------------------
 
