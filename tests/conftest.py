@@ -82,6 +82,7 @@ _NEEDS = {
         "the program chromium, and playwright",
     ),
     "gpu": (_has_gpu, "a CUDA device and PyCUDA"),
+    "grpc": (lambda: bool(find_spec("grpc") and find_spec("google.protobuf")), "grpcio and protobuf"),
     "kernel_tuner": (
         lambda: find_spec("kernel_tuner") is not None,
         "Kernel Tuner (pip install --no-deps kernel_tuner python-constraint2 xmltodict)",
