@@ -12,7 +12,7 @@ from autotune.declaration import Configuration
 from autotune.device.clocks import POWER_OR_HEAT, reasons
 from autotune.record import Provenance, Store, newest, newest_of_each
 from autotune.record.effects import COLUMNS
-from autotune.report.conclusions import EFFECTS
+from autotune.report.tables import EFFECTS
 
 TOLD = Provenance(
     device_kind="cuda",
@@ -52,8 +52,8 @@ def test_what_is_no_provenance_is_refused(damaged: dict[str, object], tmp_path: 
         Provenance.from_dict(damaged)
     store, study = Store(tmp_path), fake_study()
     opened = store.open(study, {})
-    (name,) = optuna.get_all_study_names(store.storage)
-    optuna.load_study(study_name=name, storage=store.storage).set_user_attr("about", damaged)
+    (name,) = optuna.get_all_study_names(store.place.storage)
+    optuna.load_study(study_name=name, storage=store.place.storage).set_user_attr("about", damaged)
     with pytest.warns(UserWarning, match="is damaged"):
         assert Store(tmp_path).studies() == []
     assert opened.about() == Provenance()
