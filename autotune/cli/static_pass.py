@@ -1,6 +1,7 @@
 """``autotune sweep --static``: the static pass over part of a space for one or more architectures, and its files."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import median_low
 
 from rich.console import Console
@@ -21,6 +22,7 @@ from autotune.errors import CompilerError, UsageError
 from autotune.files import data_root, writable
 from autotune.record import holds_store, read_record, reasons
 from autotune.report import pace, write_static, write_static_report
+from autotune.search import Search
 
 BEST, WORST = 10, 5  # of each architecture and kernel; static.csv has all
 
@@ -34,11 +36,7 @@ def run_static(request: SweepRequest, archs: Sequence[str], out: Console, err: C
         )
     if len(request.workloads) > 1:
         raise UsageError("--static takes sizes from one --workload at most")
-    configurations = request.configurations
-    if configurations is None:
-        raise UsageError(
-            "this space is too large for a static pass of all of it: narrow it with --preset or --set"
-        )
+    configurations = _drawn(request)
     writable(request.folder)
     known = Known.of(request.family, "".join(request.workloads), data_root(request.data))
     if known.note:
@@ -72,6 +70,22 @@ def run_static(request: SweepRequest, archs: Sequence[str], out: Console, err: C
         )
     if failures:
         err.print(f"warning: some do not compile\n{reasons(failures)}", markup=False)
+
+
+def _drawn(request: SweepRequest) -> Sequence[Configuration]:
+    """All, or as many as ``--trials`` says: presets first, and as an exhaustive sweep goes on where the space can be
+    listed; else at random, by the seed, since a search has nothing to learn from here."""
+    configurations, strategy = request.configurations, request.strategy
+    if strategy.trials is None:
+        if configurations is None:
+            raise UsageError(
+                "this space is too large for a static pass of all of it: narrow it with --preset or --set, or draw "
+                "some of it with --trials"
+            )
+        return configurations
+    sampler = "random" if configurations is None else "exhaustive"
+    search = Search(request.space, configurations, replace(strategy, sampler=sampler))
+    return list(iter(search.ask, None))
 
 
 def _print_tables(

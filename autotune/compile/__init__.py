@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from autotune.compile.nvcc import Nvcc, find_nvcc, toolkit_program
     from autotune.compile.nvrtc import Nvrtc
     from autotune.compile.occupancy_model import LIMITS, occupancy
-    from autotune.compile.plain_source import element_type
+    from autotune.compile.plain_source import element_type, enumeration
     from autotune.compile.pool import Pool
     from autotune.compile.profile import KernelProfile, profiles
     from autotune.compile.same_code import idle_policies, sameness
@@ -80,6 +80,7 @@ __all__ = [
     "default_header",
     "default_root",
     "element_type",
+    "enumeration",
     "find_compiler",
     "find_nvcc",
     "idle_policies",
@@ -119,7 +120,7 @@ _ON_DEMAND = {  # by module: who asks for a compiler's name pays for no other
     "hostcxx": "HostCxx RuntimeCxx cpu_model find_compiler runtime_batch symbol_function",
     "pool": "Pool",
     "toolchain": "Batch BuildError Built Compiled CompileFailure Toolchain VariantSource",
-    "plain_source": "element_type",
+    "plain_source": "element_type enumeration",
     "variant": "Geometry Variant batch default_header scalar_bytes",
 }
 

@@ -39,14 +39,17 @@ if TYPE_CHECKING:
 _CALLS = 3  # of each process, at least, so that all are done at about the same time
 
 
-def sizes(missing: int, processes: int, most: int) -> Iterator[int]:
+def sizes(missing: int, processes: int, most: int, early: bool = True) -> Iterator[int]:
     """How many of ``missing`` variants each compiler call gets, without end; never more than ``most``.
 
-    A call gets a process's share of what was given out before it: it is then ready by the time that the results
-    before it are used up, if using one takes as long as all processes together need to make one.
+    With ``early``, somebody works on the first results while the next are made: a call gets a process's share of what
+    was given out before it, and is then ready by the time that the results before it are used up, if using one takes as
+    long as all processes together need to make one. Else each process gets its share in as few calls as may be.
     """
     if processes <= 1:
         yield from repeat(most)
+    if not early:
+        yield from repeat(min(most, max(1, -(-missing // processes))))
     full = min(most, max(1, -(-missing // (_CALLS * processes))))
     given = 0
     while given // processes < full:
@@ -56,11 +59,13 @@ def sizes(missing: int, processes: int, most: int) -> Iterator[int]:
     yield from repeat(full)
 
 
-def chunked(batch: "Batch", uncached: Set[str], processes: int, most: int) -> Iterator["Batch"]:
+def chunked(
+    batch: "Batch", uncached: Set[str], processes: int, most: int, early: bool = True
+) -> Iterator["Batch"]:
     """The batch in consecutive chunks of at most ``most`` variants, with as many of the ``uncached`` keys in each as
     ``sizes`` says. Variants that need no compiler are a chunk of their own where they come first: nothing has to be
     waited for."""
-    wanted = sizes(len(uncached), processes, most)
+    wanted = sizes(len(uncached), processes, most, early)
     chunk: list[VariantSource] = []
     new, size = 0, next(wanted)
     for variant in batch.variants:
@@ -129,22 +134,23 @@ def compile_many(
     processes: int,
     batch_size: int,
     started: Pool | None = None,
+    early: bool = True,
 ) -> Iterator[list[Compiled | CompileFailure]]:
     """``compile_batch`` over consecutive chunks of at most ``batch_size`` variants, in up to ``processes`` processes.
 
     Chunks come in order, each as soon as it and those before it are ready; while the caller works on one, the
-    next are compiled. The first chunks are small, so that the caller has work early (see ``sizes``). What another
-    process has put into the cache in the meantime is not compiled again. With one process, or few variants that
-    are not cached, no process is started. Closing the iterator ends the processes. A variant whose compiler takes
-    its process down is a CompileFailure. ``started`` are processes to use instead, which are the caller's to end.
-    Raises CompilerError.
+    next are compiled. With ``early`` the first chunks are small, so that the caller has work soon (see ``sizes``); a
+    caller that waits for all of them says no, and fewer calls are made. What another process has put into the cache in
+    the meantime is not compiled again. With one process, or few variants that are not cached, no process is started.
+    Closing the iterator ends the processes. A variant whose compiler takes its process down is a CompileFailure.
+    ``started`` are processes to use instead, which are the caller's to end. Raises CompilerError.
     """
     if any(variant.is_alone for variant in batch.variants):
         batch_size = min(batch_size, _ALONE)
     found, missing = _look_up(batch, toolchain, cache)
     uncached = {variant.key for variant in missing.variants}
     processes = worthwhile(processes, len(uncached), batch_size)
-    chunks = deque(chunked(batch, uncached, processes, batch_size))
+    chunks = deque(chunked(batch, uncached, processes, batch_size, early))
     jobs = _Jobs(toolchain, processes, started)
     waiting: deque[tuple[Batch, Mapping[str, Compiled], _Job]] = deque()
 

@@ -105,7 +105,7 @@ class HostCxx:
             headers = stand_ins.HOST if plain else {}
             image, read = _compile(self.command, [*self._flags, *defines, *includes], source, headers)
         except BuildError as problem:
-            raise BuildError(_needs_a_gpu(str(problem)) if plain else str(problem)) from None
+            raise BuildError(_advised(str(problem)) if plain else str(problem)) from None
         figures: dict[str, dict[str, dict[str, int]]] = {
             key: {kernel: {} for kernel in kernels} for key, kernels in symbols.items()
         }
@@ -286,8 +286,10 @@ def _symbol(kernel: str, struct: str) -> str:
 _ERROR = re.compile(r"^.*\b(?:fatal )?error:.*$", re.MULTILINE | re.IGNORECASE)
 
 
-def _needs_a_gpu(message: str) -> str:
+def _advised(message: str) -> str:
     """With what to do where the cpu device lacks something, behind the first error."""
+    if (advised := stand_ins.with_advice(message)) != message:
+        return advised
     advice = r"\g<0>\n  (what a CUDA compiler takes and the cpu device lacks needs a GPU: --device cuda)"
     return _ERROR.sub(advice, message, count=1)
 

@@ -61,6 +61,8 @@ class Nvrtc:
         try:
             log = _run(nvrtc, program, batch, [option.encode() for option in options])
             return taken(nvrtc, program, batch, log)
+        except BuildError as problem:
+            raise BuildError(stand_ins.with_advice(str(problem)) if is_plain else str(problem)) from None
         finally:
             nvrtc.nvrtcDestroyProgram(program)
 

@@ -1,6 +1,7 @@
 """What stands in for headers that a kernel's source includes out of habit, where a compiler has none of that name: the
 toolkit's and C's own, as far as a kernel can use them."""
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -62,3 +63,14 @@ HOST: Mapping[str, str] = MappingProxyType(
         **{f"c{name}": f"{_ONCE}#include <{name}.h>\n" for name in _C},
     }
 )
+
+_MISSING = re.compile(r"^.*\b(?:cannot open source file|No such file or directory)\b.*$", re.MULTILINE)
+
+
+def with_advice(message: str) -> str:
+    """A compiler's message, with what to do about a header that is not there behind the first line that misses one."""
+    advice = (
+        r"\g<0>\n  (what only a host program needs can be left out: give the kernel's part of the file, which "
+        r"autotune adopt would cut out, or --compiler nvcc for the whole)"
+    )
+    return _MISSING.sub(advice, message, count=1)

@@ -151,7 +151,7 @@ def static_sweep(
     known = known or Known(family.chosen_options({}), {})
     variants = tuple(Variant.of(family, c, known.options) for c in configurations)
     device = Device(kind="cuda", name=arch, arch=arch)
-    chunks = compile_many(batch(family, variants), toolchain, cache, processes, _BATCH_SIZE)
+    chunks = compile_many(batch(family, variants), toolchain, cache, processes, _BATCH_SIZE, early=False)
     for variant, compiled in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
         if isinstance(compiled, CompileFailure):
             yield StaticProfile(arch, variant.configuration, message=compiled.message)

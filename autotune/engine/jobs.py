@@ -105,11 +105,12 @@ class JobCompiler:
         """What the compiler made of them, in their order, until ``stopped``."""
         variants = [self.variant(configuration) for configuration in configurations]
         most = 1 if self.family.is_plain else BATCH_SIZE  # each is compiled alone anyway
+        waits = self.worker.device.kind == "cpu"  # compilers would disturb the measurement
         chunks = compile_many(
             batch(self.family, tuple(variants)), self.worker.toolchain, self.cache, self.processes, most,
-            self.compilers,
+            self.compilers, early=not waits,
         )  # fmt: skip
-        if self.worker.device.kind == "cpu":  # compilers would disturb the measurement
+        if waits:
             chunks = iter(list(takewhile(lambda _chunk: not stopped(), self._watched(chunks, len(variants)))))
         remaining = iter(variants)
         for chunk in chunks:

@@ -13,9 +13,9 @@ from autotune.errors import AutotuneError, PolicyFileError
 from autotune.files import policy_folders
 from autotune.policy import file_name, read_policy_file
 from autotune.record import Study, read_ceilings, write_results
-from autotune.report.conclusions import write_effects, write_summary
 from autotune.report.page import write_report
 from autotune.report.static_pass import read_static
+from autotune.report.tables import write_effects, write_summary
 from autotune.report.trials import Code
 from autotune.report.verdict import Use
 

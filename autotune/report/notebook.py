@@ -7,7 +7,7 @@ import pandas as pd
 from autotune.files import clean
 from autotune.record import Study, Timed, effects_frame
 from autotune.report.blocks import CONFIGURATION, OCCUPANCY, OVER_WINNER, SPREAD, TIME, Column
-from autotune.report.conclusions import summary_frame
+from autotune.report.tables import summary_frame
 from autotune.report.verdict import verdict
 
 _COLUMNS = (

@@ -19,11 +19,11 @@ from autotune.files import clean, write_text
 from autotune.record import Study, Timed, effects_frame
 from autotune.report.across import Across, across
 from autotune.report.blocks import Block, Table
-from autotune.report.conclusions import groups
 from autotune.report.effects import effects_blocks
 from autotune.report.progress import search_blocks
 from autotune.report.ranking import configurations, untied
 from autotune.report.static_pass import Static
+from autotune.report.tables import groups
 from autotune.report.trade_offs import choice_blocks
 from autotune.report.trials import Code, as_script, every_trial, rows
 from autotune.report.verdict import (

@@ -109,6 +109,27 @@ struct P { float v; float at[2]; int k; };
 """
 
 
+KNOWN = {
+    "of a sign": "y[i] = signbit(x[i]) ? 0 : copysignf(x[i], -1.0f);",
+    "of whole numbers": "y[i] = lrintf(x[i]) + llround((double)x[i]) + ilogbf(x[i]);",
+    "special ones": "y[i] = normcdff(x[i]) + erfcxf(x[i]) + j0f(x[i]) + norm3df(x[i], 1.0f, 2.0f) + ldexpf(x[i], 2);",
+    "conversions": "y[i] = __uint2float_rn(__float2uint_rz(x[i])) + __ll2float_rd(__double2ll_rn(x[i]));",
+    "roundings": "y[i] = __fadd_rz(x[i], __fdiv_ru(1.0f, __fsqrt_rd(x[i]))) + __dmul_rn(x[i], __drcp_rn(3.0));",
+    "bits": "y[i] = __byte_perm(n, i, 0x4321) + __funnelshift_l(n, i, 3) + __vadd4(n, i) + __brevll(n);",
+    "a warp's": "y[i] = x[i] + __reduce_add_sync(0xffffffffu, n) + __match_any_sync(0xffffffffu, n);",
+}
+
+
+@pytest.mark.parametrize("what", KNOWN)
+def test_what_cuda_has_without_a_header_is_known(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = kernel_text(
+        adopted(tmp_path, f"{HEAD}(const float* x, float* y, int n) {{ {I} {KNOWN[what]} }}", monkeypatch)
+    )
+    assert "y.store(" in text and ("x.load(i)" in text or what == "bits")
+
+
 @pytest.mark.parametrize("what", REWRITTEN)
 def test_a_pointer_becomes_an_accessor(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parameters, body, wanted = REWRITTEN[what]
@@ -187,7 +208,9 @@ def test_all_other_text_stays_byte_for_byte(tmp_path: Path, monkeypatch: pytest.
 }}
 
 // the host's
-int main() {{ k<<<1, 2>>>(0, 0, 0); printf("%d", 1); return 0; }}
+constexpr int SIZE = 64;  // how many
+constexpr int ROWS = SIZE / 8;
+int main() {{ k<<<1, 2>>>(0, 0, ROWS); printf("%d", 1); return 0; }}
 """
     made = kernel_text(adopted(tmp_path, text, monkeypatch))
     wanted = text.replace("#include <stdio.h>\n", "").split("\n// the host's")[0]
@@ -197,7 +220,7 @@ int main() {{ k<<<1, 2>>>(0, 0, 0); printf("%d", 1); return 0; }}
     )
     wanted = wanted.replace("y[ i ]  =  SCALE*x[i]", "y.store(SCALE*x.load(i), i)")
     assert wanted.strip() in made
-    assert "main" not in made
+    assert "main" not in made and "SIZE" not in made and "ROWS" not in made
     assert (tmp_path / "k.cu").read_text() == text
 
 

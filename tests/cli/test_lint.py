@@ -60,6 +60,46 @@ def test_a_reference_that_is_the_kernel_itself(folder: Path, capsys: pytest.Capt
     assert "0 errors, 1 warning; mend what is listed above" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("orders = {'back': back}\n", []),
+        ("orders = {}\norders |= {'back': back}\n", []),
+        ("orders = {}\norders['back'] = back\n", []),
+        ("orders = {'forth': back}\norders |= {'sideways': back}\n", ["back"]),
+        ("orders = {}\norders.update(back=back)\n", []),  # what it has then cannot be read off
+        ("orders = {}\nfor name in ('back',):\n    orders[name] = back\n", []),
+        ("orders = {}\n\n\ndef read(arrays):\n    return orders['back'](arrays)\n", ["back"]),
+    ],
+)
+def test_orders_are_known_as_they_are_at_run_time(text: str, missing: list[str], folder: Path) -> None:
+    order = "  turned: {layout: order, data: [count], values: [given, back], default: given}\n"
+    change(folder, YAML, POLICIES, f"{POLICIES}{order}")
+    with (folder / PYTHON).open("a") as file:
+        file.write(f"\n\ndef back(arrays):\n    return range(3, -1, -1)\n\n\n{text}")
+    found = [f.message for f in lint(str(folder)) if f.rule == "unknown-order"]
+    assert [message.split(" is no order")[0] for message in found] == [f"turned={name}" for name in missing]
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("enum class WalkBy { rows, columns };\n", ""),
+        ("enum WalkBy : int { rows = 1, columns };\n", ""),
+        ("MAKE(WalkBy, rows, columns)\n", ""),
+        ("// enum class WalkBy { rows, columns };\n", "no source has enum class WalkBy"),
+        ("enum class WalkBy { rows, column };\n", "enum class WalkBy of the source has no columns"),
+    ],
+)
+def test_words_need_an_enum_class(text: str, missing: str, folder: Path) -> None:
+    change(folder, YAML, POLICIES, f"{POLICIES}  walk_by: {{values: [rows, columns], default: rows}}\n")
+    path = folder / SOURCE
+    path.write_text(f"{text}{path.read_text()}")
+    found = [finding.message for finding in lint(str(folder)) if finding.rule == "missing-enum"]
+    assert len(found) == bool(missing)
+    assert all(missing in message for message in found)
+
+
 def test_large_blocks_that_constraints_exclude_are_left_alone(folder: Path) -> None:
     change(folder, YAML, "    block: [block_size]", "    block: [block_size, rows]")
     rows = "  rows: {values: [1, 8], default: 1}\n"

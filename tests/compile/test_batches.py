@@ -193,9 +193,9 @@ def test_what_a_sweep_beside_this_one_compiled_is_not_compiled_again(fake, cache
 # -- how many variants a call gets --------------------------------------------------------------------------
 
 
-def cut(missing: int, processes: int, most: int) -> list[int]:
+def cut(missing: int, processes: int, most: int, early: bool = True) -> list[int]:
     batch = batch_of(missing)
-    return [len(c.variants) for c in chunked(batch, {v.key for v in batch.variants}, processes, most)]
+    return [len(c.variants) for c in chunked(batch, {v.key for v in batch.variants}, processes, most, early)]
 
 
 def test_the_first_calls_are_one_variant_and_then_grow_to_full_size():
@@ -205,11 +205,19 @@ def test_the_first_calls_are_one_variant_and_then_grow_to_full_size():
     assert cut(100, 1, 24) == [24, 24, 24, 24, 4]
 
 
-@given(st.integers(0, 200), st.integers(1, 20), st.integers(1, 30), st.sets(st.integers(0, 199)))
-def test_chunks_are_the_batch_in_order(count, processes, most, cached):
+def test_who_waits_for_all_gets_as_few_calls_as_keep_the_processes_busy():
+    assert cut(12, 2, 24, early=False) == [6, 6]
+    assert cut(100, 4, 24, early=False) == [24, 24, 24, 24, 4]
+    assert cut(3, 8, 24, early=False) == [1, 1, 1]
+
+
+@given(
+    st.integers(0, 200), st.integers(1, 20), st.integers(1, 30), st.sets(st.integers(0, 199)), st.booleans()
+)
+def test_chunks_are_the_batch_in_order(count, processes, most, cached, early):
     batch = batch_of(count)
     uncached = {v.key for i, v in enumerate(batch.variants) if i not in cached}
-    chunks = list(chunked(batch, uncached, processes, most))
+    chunks = list(chunked(batch, uncached, processes, most, early))
     assert [v for c in chunks for v in c.variants] == list(batch.variants)
     assert all(0 < len(c.variants) <= most for c in chunks)
     if count and 0 in cached:

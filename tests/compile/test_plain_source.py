@@ -213,6 +213,23 @@ def test_what_the_host_compiler_cannot_take_is_said_with_a_way_out(tmp_path: Pat
     assert "needs a GPU: --device cuda" in failed.message
 
 
+@pytest.mark.parametrize("toolchain", [Nvrtc("sm_90"), HostCxx(find_compiler())], ids=["nvrtc", "host"])
+def test_a_header_of_the_host_program_is_said_with_a_way_out(toolchain: Any, tmp_path: Path) -> None:
+    kernel = Kernel(
+        "#include <chrono>\n__global__ void one(float* y) { y[0] = 1; }", "one", grid=1, block=1,
+        arguments={"y": "output float32[n]"}, extents={"n": 1}, policies={"unused": [1]},
+    )  # fmt: skip
+    variant = Variant.of(kernel.family, kernel.family.space.control, {})
+    (failed,) = compile_batch(batch(kernel.family, (variant,)), toolchain, Cache(tmp_path))
+    assert isinstance(failed, CompileFailure)
+    first, second = failed.message.split("\n  (", 1)
+    assert "chrono" in first.splitlines()[-1]
+    assert second.startswith(
+        "what only a host program needs can be left out: give the kernel's part of the file"
+    )
+    assert "--compiler nvcc for the whole" in second
+
+
 def test_a_symbol_that_the_source_lacks_does_not_compile(tmp_path: Path) -> None:
     kernel = vector_add(symbols={"nowhere": "float32[n]"})
     variant = Variant.of(kernel.family, kernel.family.space.control, {})

@@ -121,12 +121,35 @@ def test_a_space_too_large_to_list_is_searched_without_listing_it(
     arguments = ["sweep", str(folder), "--device", "cpu", *places]
     assert main(arguments) == 2
     assert "too large to list; take --search auto" in capsys.readouterr().err
-    assert main([*arguments, "--static", "sm_90"]) == 2
     assert main([*arguments, "--search", "auto", "--trials", "5", "--set", "unroll=1,2"]) == 0
     frame = pd.read_csv(tmp_path / "out" / "results.csv")
     assert len(frame) == 6 and set(frame["state"]) == {"measured"}  # with the control beside
     assert sorted(set(frame["unroll"]) - {1, 2}) == [7] and (frame["unroll"] == 7).sum() == 1
     assert main(["families"]) == 0
+
+
+@pytest.mark.nvrtc
+def test_a_static_pass_of_a_space_too_large_to_list_draws_from_it(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = folder / "family.yaml"
+    values = ", ".join(map(str, range(400)))
+    more = "".join(
+        f"  {name}: {{values: [{values}], default: 7}}\n" for name in ("unroll", "stages", "depth")
+    )
+    path.write_text(path.read_text().replace("policies:\n", f"policies:\n{more}", 1))
+    static = ["sweep", str(folder), "--static", "--out", str(tmp_path)]
+    assert main(static) == 2
+    assert "narrow it with --preset or --set, or draw some of it with --trials" in capsys.readouterr().err
+    drawn = []
+    for seed in ("1", "1", "2"):
+        assert main([*static, "--trials", "4", "--seed", seed, "--processes", "1"]) == 0
+        frame = pd.read_csv(tmp_path / "static.csv")
+        drawn.append(frame[["unroll", "stages", "depth"]].to_numpy().tolist())
+        assert [7, 7, 7] in drawn[-1] and len(drawn[-1]) == 4  # control comes first
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert main([*static, "--trials", "3", "--set", "unroll=1", "--set", "depth=1", "--processes", "1"]) == 0
+    assert len(pd.read_csv(tmp_path / "static.csv")) == 3  # of one that can be listed, too
 
 
 def test_a_preset_of_one_is_told_from_a_large_one_without_listing_it(folder: Path) -> None:

@@ -32,7 +32,7 @@ def results(
 ) -> dict[str, NDArray[np.float32]]:
     inputs = bind(FAMILY, {"bodies": bodies}, {}, {"softening": softening})
     binaries = cpu_results.compiled(
-        backend, [Variant(FAMILY, FAMILY.space.configuration(text), ()) for text in texts]
+        backend, [Variant(FAMILY, FAMILY.space.configuration(text), ()) for text in texts], 24, "-Og"
     )
     found = cpu_results.results(backend, binaries, inputs)
     return {variant.configuration.id: outputs["acceleration"] for variant, outputs in found}

@@ -18,7 +18,7 @@ from autotune.record.effects import Timed, effects_frame, importance, pairs, set
 from autotune.record.results_csv import read_results
 from autotune.record.study import Study
 from autotune.record.trial import Measurement, Trial
-from autotune.report.conclusions import effects_csv_frame
+from autotune.report.tables import effects_csv_frame
 
 PAPER = sorted((RESULTS / "mummergpu-8800gtx").glob("*.csv"))
 

@@ -12,7 +12,7 @@ from autotune.declaration import Configuration
 from autotune.device.clocks import POWER_OR_HEAT, reasons
 from autotune.record import Provenance, Store, newest, newest_of_each
 from autotune.record.effects import COLUMNS
-from autotune.report.conclusions import EFFECTS
+from autotune.report.tables import EFFECTS
 
 TOLD = Provenance(
     device_kind="cuda",

@@ -20,7 +20,8 @@ from autotune.record import Provenance
 from autotune.record.results_csv import COLUMNS, policy_columns, read_results, results_frame, write_results
 from autotune.record.study import Study
 from autotune.record.trial import Trial
-from autotune.report.conclusions import (
+from autotune.report.page import write_report
+from autotune.report.tables import (
     EFFECTS,
     SUMMARY,
     effects_csv_frame,
@@ -28,7 +29,6 @@ from autotune.report.conclusions import (
     write_effects,
     write_summary,
 )
-from autotune.report.page import write_report
 
 
 @pytest.fixture(scope="module")
@@ -278,7 +278,7 @@ def test_a_report_is_made_from_a_table(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(("heading", "columns"), [("summary.csv", SUMMARY), ("effects.csv", EFFECTS)])
-def test_every_column_of_the_conclusions_is_described(heading: str, columns: dict[str, str]) -> None:
+def test_every_column_of_the_tables_is_described(heading: str, columns: dict[str, str]) -> None:
     text = (Path(__file__).parents[2] / "docs" / "results-csv.md").read_text(encoding="utf-8")
     part = text.split(f"## {heading}\n")[1].split("\n## ")[0]
     assert re.findall(r"^\| `([^`]+)` \|", part, re.MULTILINE) == list(columns)

@@ -1,6 +1,7 @@
 """Configurations compiled for the cpu device and run there, for the tests of families and examples."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,15 @@ def backend() -> Iterator[CpuBackend]:
         yield opened
 
 
-def compiled(backend: Any, variants: Sequence[Variant], at_once: int = 8) -> list[Binary]:
-    """All of them, in two processes; what one that does not compile says fails the test."""
+def compiled(backend: Any, variants: Sequence[Variant], at_once: int = 8, optimize: str = "") -> list[Binary]:
+    """All of them, in two processes; what one that does not compile says fails the test. ``optimize`` is for a whole
+    space, where compiling takes longer than running: ``-Og`` instead of ``-O3`` makes it in a third of the time. The
+    sources, layouts and addresses are the same."""
+    toolchain = backend.toolchain()
+    if optimize:
+        toolchain = replace(toolchain, last=(*toolchain.last, optimize))
     everything = batch(variants[0].family, tuple(variants))
-    chunks = compile_many(everything, backend.toolchain(), Cache(default_root()), 2, at_once)
+    chunks = compile_many(everything, toolchain, Cache(default_root()), 2, at_once, early=False)
     made = []
     for variant, binary in zip(variants, (c for chunk in chunks for c in chunk), strict=True):
         assert isinstance(binary, Compiled), binary

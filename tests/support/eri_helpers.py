@@ -59,12 +59,12 @@ def every_pair_of_values() -> list[Configuration]:
 
 
 def results(
-    backend: CpuBackend, configurations: Sequence[Configuration], given: Sequence[Inputs]
+    backend: CpuBackend, configurations: Sequence[Configuration], given: Sequence[Inputs], optimize: str = ""
 ) -> Iterator[tuple[Configuration, int, dict[str, np.ndarray]]]:
     """(configuration, number of the inputs, canonical outputs) for all; two calls each, so that nothing may be left
     over from the one before. Inputs of one kind only: their options are equal."""
     variants = [Variant.of(FAMILY, c, given[0].options) for c in configurations]
-    for variant, binary in compiled(backend, variants, 24):
+    for variant, binary in compiled(backend, variants, 24, optimize):
         module = backend.load(binary)
         for number, one in enumerate(given):
             names = one.names(variant.configuration)

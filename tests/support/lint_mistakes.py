@@ -21,6 +21,17 @@ MISTAKES: list[Mistake] = [
         "undeclared-data", True, "Policy::wieghts", ["did you mean 'weights'?", "declare it, or mend the name"],
     ),
     (
+        "an option among words without its enum class",
+        YAML, POLICIES, "options:\n  rounding: {values: [near, down], default: near}\npolicies:\n",
+        "missing-enum", True, "rounding:",
+        ["rounding has words as values, and no source has enum class Rounding", "`enum class Rounding {"],
+    ),
+    (
+        "a policy among words without its enum class",
+        YAML, POLICIES, "policies:\n  walk_by: {values: [rows, columns], default: rows}\n",
+        "missing-enum", True, "walk_by:", ["no source has enum class WalkBy"],
+    ),
+    (
         "an output that no kernel takes",
         YAML, "  scores: {role", "  second: {role: output, type: int32, shape: [count]}\n  scores: {role",
         "unused-data", True, "second:", ["no kernel takes the output 'second'", "add it to a kernel's arguments"],

@@ -124,8 +124,9 @@ class Adopter:
     def _made(self, flat: frozenset[str], cleared: frozenset[str], seen: dict[str, int]) -> Adoption:
         function = Function(self.source, self.source.kernel(self.kernel))
         if mistakes := self.source.mistakes(function.cursor):
+            more = f" (and {len(mistakes) - 1} more)" if len(mistakes) > 1 else ""
             raise FamilyError(
-                f"{mistakes[0]} (and {len(mistakes) - 1} more): kernel {function.name} cannot be read; name "
+                f"{mistakes[0]}{more}: kernel {function.name} cannot be read; name "
                 "the folders of its headers with -I and its macros with -D"
             )
         excerpt = Excerpt(self.source, function.cursor)

@@ -208,7 +208,9 @@ class Declaration:
             "# What is right: the result of the kernel as it was, on the same device.",
             "reference: baseline",
         ]
-        lines += [f"tolerance: {{relative: {self._tolerance()[0]}, absolute: {self._tolerance()[1]}}}", ""]
+        relative, absolute = self._tolerance()
+        beside = "  # check: with a reference of your own, as far as it rounds otherwise"
+        lines += [f"tolerance: {{relative: {relative}, absolute: {absolute}}}{beside}", ""]
         return "\n".join(lines)
 
     @property

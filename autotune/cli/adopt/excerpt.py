@@ -24,7 +24,8 @@ from autotune.cli.adopt.source import (
 
 _FUNCTIONS = ("FUNCTION_DECL", "FUNCTION_TEMPLATE", "CXX_METHOD", "CONSTRUCTOR")
 _MEMORIES = ("CUDACONSTANT_ATTR", "CUDADEVICE_ATTR", "CUDASHARED_ATTR")
-_COMMENT = re.compile(r"(?:(?://[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/[ \t]*\r?\n)[ \t]*)+\Z")
+# Each on lines of its own: what stands behind a declaration belongs to that one.
+_COMMENT = re.compile(r"(?:(?<![^\n])[ \t]*(?://[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/[ \t]*\r?\n))+\Z")
 _DIRECTIVES = re.compile(rb"^[ \t]*#[ \t]*(?:include\b[^\n]*|pragma[ \t]+once[^\n]*)\r?\n?", re.MULTILINE)
 
 _PIECES = re.compile(

@@ -7,7 +7,7 @@ their comments, and the names that family.py defines. Nothing of a family is imp
 import ast
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -153,21 +153,35 @@ class Declared:
         return frozenset(_bound(ast.parse(file.read_bytes(), str(file)).body))
 
     @cached_property
+    def words(self) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+        """The choices among words that reach the source: the section of family.yaml, the name, and the words."""
+        chosen = {
+            name: policy
+            for name, policy in self.policies.items()
+            if policy.get("constant") or not (policy.get("layout") or policy.get("compile_option"))
+        }
+        sections = {"options": self.content.get("options", {}), "policies": chosen}
+        return tuple(
+            (section, name, tuple(value for value in choice["values"] if isinstance(value, str)))
+            for section, choices in sections.items()
+            for name, choice in choices.items()
+            if any(isinstance(value, str) for value in choice["values"])
+        )
+
+    @cached_property
     def orders(self) -> frozenset[str] | None:
-        """The names in ``orders`` of family.py; None where that is not a plain dictionary. Raises SyntaxError."""
+        """The names in ``orders`` of family.py; None where those cannot be read off its text. Raises SyntaxError."""
         if "orders" not in self.defined:
             return frozenset()
         file = self.folder / "family.py"
-        for item in ast.parse(file.read_bytes(), str(file)).body:
-            match item:
-                case (
-                    ast.Assign(targets=[ast.Name(id="orders")], value=ast.Dict(keys=keys))
-                    | ast.AnnAssign(target=ast.Name(id="orders"), value=ast.Dict(keys=keys))
-                ):
-                    constants = [key.value for key in keys if isinstance(key, ast.Constant)]
-                    names = [name for name in constants if isinstance(name, str)]
-                    return frozenset(names) if len(names) == len(keys) else None
-        return None
+        tree = ast.parse(file.read_bytes(), str(file))
+        read = [_orders_given(item) for item in tree.body]
+        given = [keys for keys in read if keys is not None]
+        if len(given) < sum(map(_changes_orders, ast.walk(tree))):
+            return None  # somewhere else, or not by a dictionary that is written out
+        keys = [key.value for each in given for key in each if isinstance(key, ast.Constant)]
+        names = frozenset(key for key in keys if isinstance(key, str))
+        return names if len(keys) == sum(map(len, given)) else None
 
     def line(self, *place: str | int) -> int:
         """The line of a key of family.yaml, or of the nearest one around it."""
@@ -196,6 +210,37 @@ def lines_of(path: Path) -> dict[tuple[str | int, ...], int]:
 
     walk(yamlfile.nodes(path), ())
     return lines
+
+
+def _orders_given(item: ast.stmt) -> Sequence[ast.expr | None] | None:
+    """The keys that a statement of family.py's own level gives ``orders``; None where it does nothing of the kind."""
+    match item:
+        case (
+            ast.Assign(targets=[ast.Name(id="orders")], value=ast.Dict(keys=keys))
+            | ast.AnnAssign(target=ast.Name(id="orders"), value=ast.Dict(keys=keys))
+            | ast.AugAssign(target=ast.Name(id="orders"), op=ast.BitOr(), value=ast.Dict(keys=keys))
+        ):
+            return keys
+        case ast.Assign(targets=[ast.Subscript(value=ast.Name(id="orders"), slice=key)]):
+            return [key]
+        case _:
+            return None
+
+
+def _changes_orders(node: ast.AST) -> bool:
+    match node:
+        case ast.Name(id="orders", ctx=ast.Store()):
+            return True
+        case ast.Subscript(value=ast.Name(id="orders"), ctx=ast.Store() | ast.Del()):
+            return True
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="orders"), attr=method)):
+            return method in ("update", "setdefault", "pop", "clear")
+        case ast.alias(name=name, asname=bound):
+            return "orders" in (bound or name, "*")
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            return name == "orders"
+        case _:
+            return False
 
 
 def _bound(body: list[ast.stmt]) -> Iterator[str]:

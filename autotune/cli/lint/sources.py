@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from autotune.cli.lint.findings import Declared, Finding, Source
+from autotune.compile import enumeration
 from autotune.errors import suggestion
 
 
@@ -34,6 +35,8 @@ class _Parameter:
 
 def check_sources(declared: Declared) -> Iterator[Finding]:
     yield from _undeclared(declared)
+    if not declared.is_plain:
+        yield from _enumerations(declared)
     accessors = {name: name for name in declared.data}  # by what a kernel calls it
     for kernel in declared.kernels:
         for source in declared.sources:
@@ -61,6 +64,25 @@ def _undeclared(declared: Declared) -> Iterator[Finding]:
                     f"{match[0]}: family.yaml declares no data, policy or option {match[1]!r}"
                     f"{suggestion(match[1], allowed)} (declared: {', '.join(allowed)}); declare it, or mend the name",
                 )
+
+
+def _enumerations(declared: Declared) -> Iterator[Finding]:
+    """A choice among words is a value of an enum class, in the policy struct of every configuration, read or not."""
+    code = "\n".join(source.code for source in declared.sources)
+    for section, name, values in declared.words:
+        kind = enumeration(name)
+        made = re.search(rf"\benum\s+(?:class\s+|struct\s+)?{kind}\b[^;{{]*{{([^}}]*)}}", code)
+        if made is None and re.search(rf"\b{kind}\b", code):
+            continue  # a macro may make it
+        there = re.findall(r"\w+", made[1]) if made else []
+        if missing := [value for value in values if value not in there]:
+            wanted = f"enum class {kind} {{ {', '.join(values)} }};"
+            what = f"{name} has words as values, and " + (
+                f"enum class {kind} of the source has no {', '.join(missing)}"
+                if made
+                else f"no source has enum class {kind}"
+            )
+            yield declared.found("missing-enum", f"{what}: write `{wanted}` there", section, name)
 
 
 def _signature(source: Source, kernel: str) -> list[_Parameter] | None:

@@ -73,28 +73,30 @@ def is_tile(binary: Binary) -> bool:
     return binary[0].configuration["accumulate"] == "register_tile"
 
 
-def test_the_full_space_equals_scipy_on_both_sizes(backend: CpuBackend) -> None:
-    binaries = compiled(backend, variants(CATEGORY, "full"), 24)
-    assert len(binaries) == 1072
-    assert check(backend, FAMILY, inputs("ragged"), binaries, masked=False) == 1072
-    # The tiles, whose edges fall by the number of people, and the primer's own kernels run on all 112. A block that
-    # owns a pair does the same for each pair: 40 people show it in an eighth of the time.
-    primer, ladder = inputs("primer"), set(FAMILY.space.configurations("ladder"))
-    fewer = bind(FAMILY, {"genotypes": primer.arrays["genotypes"][:40]}, dict(CATEGORY), {})
-    tiles, pairs = ([b for b in binaries if is_tile(b) is wanted] for wanted in (True, False))
-    ran = check(backend, FAMILY, primer, tiles, masked=False)
-    ran += check(backend, FAMILY, fewer, pairs, masked=False)
-    # 40 x 512 in 32-bit words is 82 KB and does not fit in constant memory; every other combination does.
-    excluded = sum(
-        c["memory"] == "constant" and c["packing"] == "int32" for c in FAMILY.space.configurations()
-    )
-    assert ran == 1072 - excluded
-    primers = [b for b in pairs if b[0].configuration in ladder]
-    assert check(backend, FAMILY, primer, primers, masked=False) == len(primers) == 5
+@pytest.mark.parametrize(("packing", "count"), [("int32", 400), ("int8", 400), ("planes2", 272)])
+def test_the_full_space_equals_scipy_on_both_sizes(backend: CpuBackend, packing: str, count: int) -> None:
+    wanted = [v for v in variants(CATEGORY, "full") if v.configuration["packing"] == packing]
+    binaries = compiled(backend, wanted, 48, "-Og")
+    assert check(backend, FAMILY, inputs("ragged"), binaries, masked=False) == len(binaries) == count
+    # The tiles, whose edges fall by the number of people, run on all 112, with whole words of attributes. A block that
+    # owns a pair does the same for each pair: 33 people show it in a twelfth of the time.
+    primer = inputs("primer").arrays["genotypes"]
+    tall, wide = (bind(FAMILY, {"genotypes": g}, dict(CATEGORY), {}) for g in (primer[:, :128], primer[:33]))
+    tiles, pairs = ([b for b in binaries if is_tile(b) is tile] for tile in (True, False))
+    assert check(backend, FAMILY, tall, tiles, masked=False) == len(tiles)
+    # 33 x 512 in 32-bit words is 68 KB and does not fit in constant memory; every other combination does.
+    excluded = [b for b in pairs if b[0].configuration["memory"] == "constant" and packing == "int32"]
+    assert check(backend, FAMILY, wide, pairs, masked=False) == len(pairs) - len(excluded)
+
+
+def test_the_primers_own_kernels_equal_scipy_on_its_size(backend: CpuBackend) -> None:
+    binaries = compiled(backend, [*variants(CATEGORY, "ladder"), *variants(CATEGORY, "cpu")])
+    assert len(binaries) == 7
+    assert check(backend, FAMILY, inputs("primer"), binaries, masked=False) == 7
 
 
 def test_masked_missing_values_on_tiles_and_ladder(backend: CpuBackend) -> None:
-    binaries = compiled(backend, [*variants(MASKED, "ladder"), *variants(MASKED, "tiles")], 24)
+    binaries = compiled(backend, [*variants(MASKED, "ladder"), *variants(MASKED, "tiles")], 48, "-Og")
     assert check(backend, FAMILY, inputs("ragged-masked"), binaries, masked=True) == len(binaries)
 
 

@@ -60,7 +60,7 @@ def maps(
     backend: CpuBackend, inputs: Inputs, configurations: Sequence[Configuration], precision: str = "float32"
 ) -> Iterator[tuple[Configuration, np.ndarray]]:
     variants = [Variant(FAMILY, c, (("precision", precision),)) for c in configurations]
-    for variant, found in results(backend, compiled(backend, variants), inputs):
+    for variant, found in results(backend, compiled(backend, variants, 24, "-Og"), inputs):
         yield variant.configuration, found["potential"]
 
 

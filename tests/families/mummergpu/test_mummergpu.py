@@ -80,7 +80,7 @@ def test_every_configuration_gives_the_mems_of_the_reference(backend: CpuBackend
     variants = [Variant(FAMILY, configuration) for configuration in configurations]
     expected, _ = expected_outputs(FAMILY, given_, default_root() / "references")
     assert len(expected["mems"]) > 100
-    check_verified(backend, compiled(backend, variants, 24), given_, expected, ONCE)
+    check_verified(backend, compiled(backend, variants, 24, "-O0"), given_, expected, ONCE)
 
 
 def test_orders_move_every_tree_array_and_keep_the_root_first() -> None:
@@ -252,10 +252,22 @@ def test_simulated_reads_depend_on_the_seed_alone() -> None:
 
 @pytest.mark.nvrtc
 def test_the_paper_compiles_for_hopper_with_hardly_a_spill() -> None:
-    configurations = list(FAMILY.space.configurations("paper"))
+    # Of the 64 programs every second, so that any five policies come in all their combinations; the order of the tree
+    # is the host's. All of them run on the cpu above.
+    control = FAMILY.space.control
+    configurations = [
+        c
+        for c in FAMILY.space.configurations("paper")
+        if sum(
+            c[name] != value for name, value in control.items() if name not in ("tree_order", "block_size")
+        )
+        % 2
+        == 0
+        or c in map(FAMILY.space.configuration, PRESETS)
+    ]
     cache = Cache(default_root())
     profiles = list(static_sweep(FAMILY, configurations, static_toolchain("sm_90"), "sm_90", cache, 2))
-    assert len(profiles) == 128
+    assert len(profiles) == len(configurations) >= 64
     for profile in profiles:
         assert not profile.message, profile.message
         assert [kernel.kernel for kernel in profile.kernels] == list(FAMILY.kernels)

@@ -72,7 +72,7 @@ def inputs(inside: NDArray[np.bool_], options: dict[str, str], **experiment: flo
 def run_all(backend: Backend, bound: Inputs, texts: list[str]) -> Iterator[tuple[str, Outputs]]:
     """The outputs of each configuration, every array but the inputs poisoned before."""
     configurations = [FAMILY.space.configuration(text) for text in ("control", *texts)]
-    binaries = compiled(backend, [Variant.of(FAMILY, c, bound.options) for c in configurations], 4)
+    binaries = compiled(backend, [Variant.of(FAMILY, c, bound.options) for c in configurations], 24, "-Og")
     for variant, found in results(backend, binaries, bound, poison=0xFF):  # NaN
         yield variant.configuration.id, found
 
