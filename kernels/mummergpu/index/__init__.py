@@ -12,7 +12,7 @@ from autotune.family import TunedKernel, WorkloadError
 from .builder import DeviceIndex, Progress, Wanted, build
 from .steps import KERNELS, KERNELS_OF_WORDS, SIZES, SOURCE
 
-__all__ = ["Index", "Wanted", "build_index", "device_bytes", "wanted_for"]
+__all__ = ["Index", "Wanted", "build_index", "device_bytes", "most_characters", "wanted_for"]
 
 # Of a character of DNA: bytes while suffixes are sorted, where half of them share their first letters with others;
 # bytes while nodes are made, beside them; and nodes.
@@ -20,6 +20,9 @@ _SORTING = 35.0
 _NODES_BESIDE = 30.0
 _NODES = 1.7
 _NODE, _RANGE, _LEAF, _ENTRY = 48, 8, 8, 4
+
+# Numbers have 32 bits, and one of them stands for none: of positions, of nodes two for each.
+_MOST_POSITIONS, _MOST_WITH_NODES = 2**32 - 2, 2**31 - 2
 
 _RECORDS = {
     "nodes": ("suffix_link", "edge_start", "edge_length", "parent"),
@@ -88,8 +91,13 @@ def build_index(
 ) -> Index:
     """The index of ``codes``, which end with a separator, on the GPU of ``kernel``: what suffix_tree.build, leaf_arrays
     and tables make on the host. ``progress`` is called with what is done next and the share that is done, last with
-    "done" and 1.0. Raises WorkloadError where the GPU's memory does not suffice, and then nothing is left there;
-    CompilerError, LaunchError."""
+    "done" and 1.0. Raises WorkloadError for more than ``most_characters``, and where the GPU's memory does not suffice,
+    and then nothing is left there; CompilerError, LaunchError."""
+    if codes.size > (most := most_characters(wanted)):
+        raise WorkloadError(
+            f"an index of {codes.size:,} characters{' with a tree' * wanted.tree}: it can have {most:,}; give page=N, "
+            "with fewer characters"
+        )
     program = kernel.program(SOURCE, KERNELS if wanted.tree else KERNELS_OF_WORDS, SIZES)
     try:
         made = build(program, codes, wanted, progress or (lambda step, share: None))
@@ -101,6 +109,11 @@ def build_index(
             f"is free ({problem}): give page=N, with fewer characters"
         ) from None
     return Index(_arrays(made, wanted), made)
+
+
+def most_characters(wanted: Wanted) -> int:
+    """Of one index, the last separator counted."""
+    return _MOST_WITH_NODES if wanted.tree else _MOST_POSITIONS
 
 
 def device_bytes(characters: int, wanted: Wanted) -> int:

@@ -133,7 +133,7 @@ struct Range {
   unsigned first, count;
 };
 
-// nodes.py: Records. Nodes and children lie `stride` records of 16 bytes apart. Leaves and ranges may be left out.
+// nodes.py: Records. Nodes and children lie `stride` records of 16 bytes apart. Ranges may be left out.
 struct Records {
   uint4* nodes;
   unsigned* children;

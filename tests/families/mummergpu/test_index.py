@@ -137,6 +137,20 @@ def test_what_is_not_wanted_has_one_element(monkeypatch: pytest.MonkeyPatch, sma
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("tree", "most"), [(True, "2,147,483,646"), (False, "4,294,967,294")])
+def test_more_than_can_be_numbered_is_refused(
+    tree: bool, most: str, monkeypatch: pytest.MonkeyPatch, small: None
+) -> None:
+    gpu, wanted = make_world(monkeypatch).gpu, INDEX.Wanted(tree=tree)
+    text = np.broadcast_to(np.uint8(4), INDEX.most_characters(wanted) + 1)
+    with (
+        tuned("mummergpu") as kernel,
+        pytest.raises(WorkloadError, match=rf"it can have {most}; give page=N"),
+    ):
+        INDEX.build_index(kernel, text, wanted)
+    assert not gpu.seen
+
+
 def test_too_little_memory_is_said_with_what_to_do_and_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch, small: None
 ) -> None:
