@@ -64,9 +64,9 @@ def test_options_are_those_of_the_command() -> None:
             declared |= dict.fromkeys(words, "given" if name == "input_" else name)
     read = {**plain_run._VALUES, "--explain": "explain"}
     assert {word: declared.get(word) for word in read} == read
-    assert set(declared) - set(read) == {"--allocation"}
+    assert set(declared) - set(read) == {"--allocation", "--mpi"}
     of_run = inspect.signature(running.run).parameters
-    assert {*plain_run.Asked.__dataclass_fields__, "note", "allocation"} == set(of_run)
+    assert {*plain_run.Asked.__dataclass_fields__, "note", "allocation", "mpi"} == set(of_run)
 
 
 def test_it_runs_and_answers_as_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

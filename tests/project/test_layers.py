@@ -148,7 +148,7 @@ HEAVY = {
 # By package, what its functions import beyond these two, and why.
 INSIDE = {
     "cli": {
-        "ALLOCATIONS Spread SpreadKernel report": "only where several devices, or a report, are asked for",
+        "ALLOCATIONS RankKernel Spread SpreadKernel report": "only where several devices, or a report, are asked for",
         "run load_family": "a plain run is read before what it takes is imported",
         "clean read_limits share si spread write_text": "",
     },
