@@ -265,8 +265,8 @@ def align(
     open_page: OpenPage, searched: Callable[[Search], None], output: Path, clock: Clock,
 ) -> Tally:  # fmt: skip
     """Search ``blocks``, the reads of ``request``, in every page and write ``output``; ``searched`` is called when all
-    is found, but not all is written. On one page rows are in the
-    order of the tree, which is MUMmer's; on several by start in the read, then position."""
+    is found, but not all is written. On one page rows are in the order of the tree, which is MUMmer's; on several by
+    start in the read, then position."""
     tally = Tally()
     sizes: list[tuple[int, int]] = []
     with output.open("wb") as stream, Spill(output.parent) as spill, ExitStack() as opened:
@@ -329,9 +329,13 @@ def _search_page(
             clock.lap("index")
             _search_all(request, page, search, replace(reads, blocks=at_once), lanes, behind, writer, keep)
             clock.lap("search")
+            clock.move("search", "reading", ahead.waited - waited)
+            clock.move("search", "output", behind.waited)
+            reads.searched(search)
+            behind.finish()
+            writer.finish()
+            clock.lap("output")
             tally.policy = tally.policy or search.policy
-    clock.move("search", "reading", ahead.waited - waited)
-    clock.move("search", "output", behind.waited)
     tally.reading += ahead.seconds
     tally.writing += writer.seconds
 
@@ -340,7 +344,7 @@ def _search_all(
     request: Request, page: Page, search: Search, reads: Pass, lanes: Beside, behind: Behind,
     writer: Behind, keep: Keep,
 ) -> None:  # fmt: skip
-    """Every read in a page that is open."""
+    """Every read in a page that is open; the last may still have to be written."""
     few = search.lanes == 1 or not reads.is_only
     portions = Portions(_FEW_BASES if few else _MANY_BASES, reads.is_only)
 
@@ -361,9 +365,6 @@ def _search_all(
     blocks = reads.checked(portions.of(reads.blocks))
     for number, (block, found) in enumerate(lanes.each(found_in, blocks)):
         behind.do(kept, number, block, found)
-    reads.searched(search)
-    behind.finish()
-    writer.finish()
 
 
 def _strands(request: Request, search: Search, block: ReadBlock) -> Iterator[Mems]:
