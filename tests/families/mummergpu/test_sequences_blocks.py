@@ -2,6 +2,7 @@
 
 import gc
 import gzip
+import itertools
 import lzma
 import re
 import tempfile
@@ -24,12 +25,17 @@ FASTA = b"".join(b">read%d\nACGTTGCAACGTTGCA\n" % number for number in range(50)
 
 
 def test_blocks(tmp_path: Path) -> None:
-    path = write(tmp_path / "reads", b"".join(b">%d\n%s\n" % (n, b"A" * n) for n in (3, 2, 1, 9, 4, 1, 5, 1)))
+    """As full as the next read lets them be, or at least half: what is there is not held back."""
+    lengths = [3, 2, 1, 9, 4, 1, 5, 1]
+    path = write(tmp_path / "reads", b"".join(b">%d\n%s\n" % (n, b"A" * n) for n in lengths))
     for piece in (1, 20, 1 << 21):
         with patch.object(fastx, "_PIECE_BYTES", piece):
-            blocks = list(sequences.read_blocks(path, 5))
-        assert [np.diff(block.offsets).tolist() for block in blocks] == [[3, 2], [1], [9], [4], [1], [5], [1]]
-        assert [block.headers for block in blocks] == [["3", "2"], ["1"], ["9"], ["4", "1"], ["5"], ["1"]]
+            blocks = [np.diff(block.offsets).tolist() for block in sequences.read_blocks(path, 5)]
+            headers = [header for block in sequences.read_blocks(path, 5) for header in block.headers]
+        assert [length for block in blocks for length in block] == lengths
+        assert headers == [str(length) for length in lengths]
+        assert all(len(block) == 1 or sum(block) <= 5 for block in blocks)
+        assert all(2 * sum(a) > 5 or sum(a) + b[0] > 5 for a, b in itertools.pairwise(blocks))
 
 
 def test_a_file_is_not_in_memory_whole(tmp_path: Path) -> None:
