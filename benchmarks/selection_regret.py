@@ -104,7 +104,9 @@ def _study(
 
 def _trial(family: Family, row: Mapping[str, str]) -> Trial:
     pairs = (pair.partition("=") for pair in row["configuration"].split(","))
-    configuration = Configuration({name: family.space.policy(name).value(value) for name, _, value in pairs})
+    named = {name: family.space.policy(name).value(value) for name, _, value in pairs}
+    # A policy that came after these rows had its default's way.
+    configuration = Configuration({**family.space.control, **named})
     measured = Measurement(
         median_ms=float(row["median_ms"]), minimum_ms=float(row["minimum_ms"]), spread=float(row["spread_relative"]),
         samples=int(row["samples"]), retimed_ms=float(row["retimed_ms"] or 0),

@@ -8,6 +8,10 @@ number of devices is a new set of workers; starting, a run that does not count, 
 run), or one worker of it (worker = 0, 1, ...). ``efficiency`` is the time of the best on one device over devices times
 this one's; it needs 1 among --devices. ``predicted_s`` is the cost model's, calibrated before any run that counts. With
 ``--kill N`` a last run has worker N killed when a quarter of the units is done. Results are compared with the first.
+
+    mpiexec -n 2 python benchmarks/spread_efficiency.py FAMILY -w WORKLOAD --devices 1,2 --mpi --out spread.csv
+
+has a rank for each device instead of a process of one program: the first ranks take part, the others wait.
 """
 
 import argparse
@@ -15,6 +19,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +28,8 @@ import numpy as np
 from harness import check, inputs_of, write_rows
 from numpy.typing import NDArray
 
-from autotune.declaration import load_family
-from autotune.dispatch import Chunk, Member, Report, Spread
+from autotune.declaration import Family, Inputs, load_family
+from autotune.dispatch import Chunk, Member, RankSpread, Report, Spread
 from autotune.measure import median, spread
 
 COLUMNS = (
@@ -45,11 +50,14 @@ def main(words: Sequence[str] | None = None) -> int:
     first: dict[str, NDArray[Any]] = {}
     alone = float("inf")
     for devices in (int(number) for number in asked.devices.split(",")):
-        names = ["cpu"] * devices if asked.kind == "cpu" else [f"cuda:{n}" for n in range(devices)]
-        with Spread(family, inputs, names, configuration=held, policies=asked.policies) as several:
+        with opened(family, inputs, devices, held, asked) as several:
+            if several is None:
+                continue
             several.run()
             several.calibrate(share=0.5)
             found = list(measured(several, asked, first))
+            if not is_told(several):
+                continue
             if devices == 1:
                 alone = min(median(times) for _, times, note in found if not note)
             for report, times, note in found:
@@ -77,6 +85,36 @@ def main(words: Sequence[str] | None = None) -> int:
     return 0
 
 
+@contextmanager
+def opened(
+    family: Family, inputs: Inputs, devices: int, held: Mapping[str, Any] | None, asked: argparse.Namespace
+) -> Iterator[Spread | None]:
+    """The workers; None on a rank that has no part in it. No rank is past the block before all are."""
+    if not asked.mpi:
+        names = ["cpu"] * devices if asked.kind == "cpu" else [f"cuda:{n}" for n in range(devices)]
+        with Spread(family, inputs, names, configuration=held, policies=asked.policies) as several:
+            yield several
+        return
+    from mpi4py import MPI
+
+    everyone = MPI.COMM_WORLD
+    takes_part = everyone.Get_rank() < devices
+    some = everyone.Split(0 if takes_part else 1, everyone.Get_rank())
+    if takes_part:
+        with RankSpread(
+            family, inputs, asked.kind, configuration=held, policies=asked.policies, comm=some
+        ) as several:
+            yield several
+    else:
+        yield None
+    everyone.Barrier()
+
+
+def is_told(several: Spread) -> bool:
+    """Whether this process has the results."""
+    return not isinstance(several, RankSpread) or several.ranks.is_first
+
+
 def arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = harness.arguments(__doc__, "spread.csv")
     parser.add_argument("family")
@@ -89,6 +127,7 @@ def arguments(words: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--set", default="", help="policy=value,…; default what the dispatcher chooses")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--mpi", action="store_true", help="a rank of an MPI program for each device")
     parser.add_argument("--kill", type=int, default=-1, help="a worker to kill in a last run")
     parser.add_argument("--policies", type=Path)
     parser.add_argument("--data", type=Path)
@@ -111,7 +150,8 @@ def measured(
         for pair in pairs:
             several.models[:] = models  # each is predicted by the calibration, not by the runs before it
             reports[pair].append(several.run(*pair))
-            compare(several, first)
+            if is_told(several):
+                compare(several, first)
     for taken in reports.values():
         ordered = sorted(taken, key=lambda report: report.elapsed_s)
         yield ordered[len(ordered) // 2], [report.elapsed_s for report in taken], ""

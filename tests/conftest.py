@@ -16,6 +16,7 @@ from exports import Exported, shifted_in, shipped
 from fakes import write_family
 from hypothesis import HealthCheck, settings
 from import_path import import_path
+from mpi_program import launcher
 from postgres_cluster import Cluster, binaries
 from pythons import OTHERS, interpreter, marker
 
@@ -81,10 +82,12 @@ _NEEDS = {
         "the program chromium, and playwright",
     ),
     "gpu": (_has_gpu, "a CUDA device and PyCUDA"),
+    "grpc": (lambda: bool(find_spec("grpc") and find_spec("google.protobuf")), "grpcio and protobuf"),
     "kernel_tuner": (
         lambda: find_spec("kernel_tuner") is not None,
         "Kernel Tuner (pip install --no-deps kernel_tuner python-constraint2 xmltodict)",
     ),
+    "mpi": (lambda: launcher() is not None, "the pip packages mpi4py and mpich"),
     "mummer": (lambda: shutil.which("mummer") is not None, "the mummer program"),
     "ncu": (lambda: shutil.which("ncu") is not None, "Nsight Compute's program ncu"),
     "nvcc": (_has_nvcc, "nvcc"),

@@ -154,7 +154,8 @@ def sweep_command(
         typer.Option(
             "--store",
             metavar="URL|DIR",
-            help="Keep the record there and not in --out: postgresql://…, or another folder.",
+            help="Keep the record there and not in --out: shared:DIR, postgresql://…, grpc://… for many hosts, or a "
+            "folder.",
         ),
     ] = None,
     policies: Policies = None,
@@ -183,6 +184,14 @@ def sweep_command(
         bool,
         typer.Option("--strict", help="Exit code 11 when a configuration failed, after all is recorded."),
     ] = False,
+    on: Annotated[
+        str,
+        typer.Option(
+            "--on",
+            metavar="HOST[:PROGRAM]",
+            help="Sweep on a host that ssh reaches, with autotune as PROGRAM there; the results come back.",
+        ),
+    ] = "",
 ) -> None:
     """Compile, verify and time configurations; keep the winner. Writes results.csv, report.html and the policy file."""
     from autotune.cli import sweep as sweeping
@@ -213,14 +222,42 @@ def sweep_command(
     )
     if static and sanitize:
         raise UsageError("--sanitize watches kernels run, and --static runs none: leave one of them out")
+    if static and on:
+        raise UsageError("--static needs no device, so no other host: leave --on out")
     if static:
         from autotune.cli.static_pass import run_static
 
         run_static(request, tuple(arch or ("sm_90",)), out, err)
     elif arch:
         raise UsageError("--arch goes with --static: a measured sweep compiles for the device it runs on")
+    elif on:
+        from autotune.cli.remote import Host, sweep_on
+
+        raise typer.Exit(sweep_on(Host.of(on), request, out))
     else:
         sweeping.run(request, out, err)
+
+
+def worker_command(
+    store: Annotated[
+        str, typer.Option("--store", metavar="URL|DIR", help="The record of the sweep, as that names it.")
+    ],
+    device: Devices = "auto",
+    family: Annotated[
+        str, typer.Option("--family", metavar="DIR", help="Where the family's folder is on this host.")
+    ] = "",
+    data: Data = None,
+    processes: Annotated[
+        int, typer.Option("--processes", metavar="N", min=0, help="Compiler processes; 0 is one a core.")
+    ] = 0,
+    wait: Annotated[
+        float, typer.Option("--wait", metavar="S", min=0.0, help="Wait so long for a sweep to begin.")
+    ] = 300,
+) -> None:
+    """Join a sweep that another host began. Tries its configurations here, and leaves when none is left."""
+    from autotune.cli.worker import work
+
+    work(store, device, family, data, processes, wait, out, err)
 
 
 def report_command(
@@ -282,12 +319,18 @@ def run_command(
         bool, typer.Option("--explain", help="Print why this configuration was taken.")
     ] = False,
     allocation: Allocation = "",
+    mpi: Annotated[
+        bool,
+        typer.Option(
+            "--mpi", help="This is a rank of mpirun or srun: one a device, all share the work of the call."
+        ),
+    ] = False,
 ) -> None:
     """Run the tuned kernel once on given data."""
     from autotune.cli.run import run
 
     run(load_family(family, check=False), workload, input_ or [], output, device, policies, data, explain, out,
-        allocation)  # fmt: skip
+        allocation, mpi)  # fmt: skip
 
 
 COMMANDS: Mapping[str, Callable[..., None]] = {  # in the order in which --help lists them
@@ -298,6 +341,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = {  # in the order in which --help 
     "adopt": adopt_command,
     "lint": lint_command,
     "sweep": sweep_command,
+    "worker": worker_command,
     "report": report_command,
     "run": run_command,
     "explain": explain_command,

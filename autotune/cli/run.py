@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 from rich.console import Console
 
@@ -17,8 +18,16 @@ from autotune.compile import Cache, default_root
 from autotune.declaration import Family, Inputs, bind, load_family, prepare, read_npy
 from autotune.declaration import load_workload as load
 from autotune.device import device_names
-from autotune.dispatch import ALLOCATIONS, Report, Spread, SpreadKernel, TunedKernel, explained
-from autotune.errors import StoreError, UnknownName, UsageError
+from autotune.dispatch import (
+    ALLOCATIONS,
+    RankKernel,
+    Report,
+    Spread,
+    SpreadKernel,
+    TunedKernel,
+    explained,
+)
+from autotune.errors import AutotuneError, StoreError, UnknownName, UsageError
 from autotune.files import replaced
 
 Note = Callable[[str], None]
@@ -28,7 +37,7 @@ _ONE_CALL = "with-transform"  # the objective of a program that makes one
 
 def run(
     family: Family, workload: str, given: Sequence[str], output: Path | None, device: str, policies: Path | None,
-    data: Path | None, explain: bool, out: Console, allocation: str = "",
+    data: Path | None, explain: bool, out: Console, allocation: str = "", mpi: bool = False,
 ) -> None:  # fmt: skip
     """Inputs from ``given`` (name=value) or a workload -> outputs in ``output``. Bad input is refused before the
     device is opened; the output appears whole or not at all. Several devices (``cuda:0,1``) share the work of a family
@@ -40,12 +49,22 @@ def run(
     texts = _texts(given)
     if output is not None:
         _check_place(output, texts)
-    devices = _devices(family, device, allocation)
+    devices = _devices(family, device, allocation, mpi)
     logging.getLogger("autotune").setLevel(logging.INFO)
     application = getattr(family.module, "application", None) if given else None
     if application is not None and {data.name for data in family.inputs} <= texts.keys():
         application = None
+    if application is not None and mpi:
+        raise UsageError(
+            f"--mpi shares a call of the kernels: give a workload or every input of {family.name} by name, "
+            "its application runs in one process"
+        )
     inputs = None if application else _inputs(family, texts, workload, output, data)
+    if mpi:
+        assert inputs is not None
+        told = _teller(lambda line: out.print(line, markup=False))
+        _run_rank(RankKernel(family, device, policies, allocation or "automatic", told), inputs, output, out)
+        return
 
     def note(line: str) -> None:
         out.print(line, markup=False)
@@ -102,14 +121,16 @@ def _call(kernel: Opened, inputs: Inputs, unfinished: Path | None, explain: bool
         _write(family, outputs, unfinished)
 
 
-def _devices(family: Family, text: str, allocation: str) -> list[str]:
+def _devices(family: Family, text: str, allocation: str, mpi: bool) -> list[str]:
     """The devices named. Raises UsageError and UnknownName for what cannot be spread."""
     names = device_names(text) if "," in text else [text]
-    if allocation and len(names) == 1:
+    if mpi and len(names) > 1:
+        raise UsageError(f"--mpi is a rank for each device: name one, or cuda for the next one, not {text}")
+    if allocation and len(names) == 1 and not mpi:
         raise UsageError(f"--allocation {allocation} goes with several devices (--device cuda:0,1)")
     if allocation not in ("", *ALLOCATIONS):
         raise UnknownName("allocation", allocation, ALLOCATIONS)
-    if len(names) > 1:
+    if len(names) > 1 or mpi:
         Spread.check(family, names)
     return names
 
@@ -119,14 +140,42 @@ def _kernel(
 ) -> Opened:
     if len(devices) == 1:
         return TunedKernel(family, devices[0], policies, Cache(default_root()), objective=_ONE_CALL)
+    return SpreadKernel(family, devices, policies, allocation or "automatic", _teller(note))
+
+
+def _teller(note: Note) -> Callable[[Spread, Report], None]:
+    """Tells of each run."""
 
     def told(spread: Spread, report: Report) -> None:
-        on = f"{spread.family.name} on {', '.join(spread.devices)}"
-        note(f"{on}: {report.configuration} ({spread.match}), {report.elapsed_s:.3f} s")
+        on = ", ".join(share.device for share in report.shares)
+        note(
+            f"{spread.family.name} on {on}: {report.configuration} ({spread.match}), {report.elapsed_s:.3f} s"
+        )
         for line in report.lines():
             note(f"  {line}")
 
-    return SpreadKernel(family, devices, policies, allocation or "automatic", told)
+    return told
+
+
+def _run_rank(kernel: RankKernel, inputs: Inputs, output: Path | None, out: Console) -> None:
+    """One call of all ranks; the first tells of it, and writes the results."""
+    if output is not None:
+        paths.writable(output.parent)
+    try:
+        outputs = kernel.run(inputs)
+    except AutotuneError as problem:
+        if kernel.is_told:
+            raise
+        raise typer.Exit(problem.exit_code) from None
+    if not kernel.is_first:
+        return
+    with _whole(output) as unfinished:
+        for name, array in outputs.items():
+            out.print(f"{name}: {array.dtype} {array.shape}", markup=False)
+        if unfinished is not None:
+            _write(kernel.family, outputs, unfinished)
+    if output is not None:
+        out.print(f"written      {output}", markup=False)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from autotune.device.cpu.backend import CpuBackend
 from autotune.device.cpu.native import Launch, runtime
 from autotune.device.execution import Execution
 from autotune.device.foreign import View
-from autotune.device.open import device_names, open_backend
+from autotune.device.open import device_names, has_driver, open_backend
 from autotune.device.placed import PlacedInput, Shared, linear
 from autotune.device.program import DeviceProgram, Room
 from autotune.device.resident import Resident, can_be_staged, compiled_module, run_each, run_once
@@ -63,6 +63,7 @@ __all__ = [
     "device_names",
     "devices",
     "foreign",
+    "has_driver",
     "is_as_stored",
     "lie_merged",
     "linear",

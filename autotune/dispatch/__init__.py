@@ -8,6 +8,8 @@ from autotune.dispatch.tuned_kernel import TunedKernel, explained, load
 
 if TYPE_CHECKING:
     from autotune.dispatch.spread.plan import ALLOCATIONS, Chunk, Units
+    from autotune.dispatch.spread.rank_spread import RankKernel, RankSpread
+    from autotune.dispatch.spread.ranks import RankLost
     from autotune.dispatch.spread.spread import Report, Spread, SpreadKernel
     from autotune.dispatch.spread.team import Member
 
@@ -16,6 +18,9 @@ __all__ = [
     "Chunk",
     "Member",
     "Prepared",
+    "RankKernel",
+    "RankLost",
+    "RankSpread",
     "Report",
     "Spread",
     "SpreadKernel",
@@ -27,6 +32,8 @@ __all__ = [
 
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "spread.plan": "ALLOCATIONS Chunk Units",
+    "spread.rank_spread": "RankKernel RankSpread",
+    "spread.ranks": "RankLost",
     "spread.spread": "Report Spread SpreadKernel",
     "spread.team": "Member",
 }

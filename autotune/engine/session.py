@@ -7,11 +7,11 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from autotune import files as paths
 from autotune.compile import Cache, Pool, compilers, default_root, worthwhile
@@ -26,6 +26,7 @@ from autotune.declaration import (
     load_workload,
     narrowed,
     prepare,
+    workloads,
 )
 from autotune.device import device_names
 from autotune.engine.process_worker import TRIAL_SECONDS
@@ -46,6 +47,7 @@ _log = logging.getLogger("autotune")
 _AT_A_TIME = 4  # variants of templates; fewer are sooner compiled than another process is started
 
 # Of a study, which choosing finalists anew does not change.
+ASKED_PLAINLY = ("preset", "compiler", "trial_seconds", "samples", "race", "objective")
 _OF_THE_SEARCH = ("searched", "beside", "visited")
 
 
@@ -62,7 +64,8 @@ class Case:
 @dataclass(frozen=True, kw_only=True)
 class SweepRequest:
     """A sweep as asked for. ``workloads`` are names or files; none stands for the family's own. ``race`` is the
-    protocol's, 0 for none."""
+    protocol's, 0 for none. One that ``joins`` tries what another sweep in the same record asked for, and leaves the end
+    to that one."""
 
     family: Family
     workloads: tuple[str, ...] = ()
@@ -84,6 +87,7 @@ class SweepRequest:
     again: bool = False
     retime: bool = False
     strict: bool = False
+    joins: bool = False
 
     @property
     def listed(self) -> int | None:
@@ -115,6 +119,19 @@ class SweepRequest:
             return None
         return self.family.space.configurations(self.preset, self.narrowed)
 
+    def asked(self, workload: Workload) -> dict[str, Any]:
+        """What this asks for on one workload, as plain values: all that a worker on another host has to know."""
+        family = self.family
+        is_shipped = family.folder.parent == paths.bundled("kernels")
+        return {
+            "family": family.name if is_shipped else str(family.folder.resolve()),
+            "workload": _called(family, workload),
+            "data": str(self.data.resolve()) if self.data else "",
+            "narrowed": {name: list(values) for name, values in self.narrowed.items()},
+            "strategy": asdict(self.strategy),
+            **{name: getattr(self, name) for name in ASKED_PLAINLY},
+        }
+
     def compiler_processes(self, device_kind: str, workers: int = 1) -> int:
         """One a core; a core is left to each measuring process where there is a GPU to keep busy."""
         cores = len(os.sched_getaffinity(0))
@@ -136,6 +153,13 @@ class SweepRequest:
     def cases(self) -> list[Case]:
         """The workloads by their names. Raises UnknownName, UsageError, WorkloadError."""
         return [Case(workload=load_workload(self.family, name)) for name in self.workloads or ("",)]
+
+
+def _called(family: Family, workload: Workload) -> str:
+    """By its name where the family knows it by that, which other hosts do too, else by its file."""
+    if workload.path is None or workloads(family).get(workload.name) == workload.path:
+        return workload.name
+    return str(workload.path.resolve())
 
 
 class Watch(Protocol):
@@ -312,6 +336,8 @@ class Session:
             compilers=self.compilers if kind == "cuda" else None,
             again=request.again,
             retime=request.retime,
+            asked=request.asked(workload),
+            joins=request.joins,
             root=request.root,
             note=lambda text: self.note(f"{request.family.name} on {workload.name}: {text}"),
         )

@@ -37,6 +37,7 @@ from autotune.engine.proof import Prover
 from autotune.engine.runner import DeviceLost
 from autotune.engine.trials import Trials
 from autotune.engine.worker import Made, Worker
+from autotune.errors import StoreError
 from autotune.files import data_root
 from autotune.measure import PROOF_VERSION, Answer, Protocol
 from autotune.record import Baseline, Provenance, Store, Study, StudyStore, Trial, header, time_ms
@@ -58,7 +59,9 @@ class Sweep:
 
     The control is tried beside a selection that leaves it out, so that there is something to compare with. What an
     older verification let through is verified again, and what it refused is tried again; with ``again`` everything is,
-    with ``retime`` the finalists. ``root`` is the data folder.
+    with ``retime`` the finalists. ``root`` is the data folder. The record keeps ``asked`` for workers elsewhere. One
+    that ``joins`` is such a worker: it raises NotAsked for a study that is not in the record, and leaves finalists,
+    baseline and the study's description to who asked.
 
     ``phases`` are wall seconds by what they were spent on. Those of the measuring processes (``compile``: waiting for
     it; ``place``, ``verify``, ``measure``) are an average over them, and ``kernels`` is the device time of the plans
@@ -82,6 +85,8 @@ class Sweep:
     compilers: Pool | None = None
     again: bool = False
     retime: bool = False
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    joins: bool = False
     root: Path = field(default_factory=data_root)
     watch: Callable[[Trial, int, int], None] = lambda trial, done, total: None
     compiled: Callable[[int, int], None] = lambda done, total: None
@@ -126,7 +131,8 @@ class Sweep:
         earlier = beside_before if before.beside is None else before.beside
         told["beside"] = [c.id for c in self._beside if c.id in earlier]  # of no selection in the record
         about = self._about(study.about.told(told), before, time.perf_counter() - began)
-        self._record.annotate(about)
+        if not self.joins:
+            self._record.annotate(about)
         study = replace(study, about=about, trials=tuple(self._selected().values()))
         if about.interrupted:
             raise SweepInterrupted(study)
@@ -148,7 +154,11 @@ class Sweep:
         self._wanted = Unlisted(self.space or space) if listed_ones is None else set(listed_ones)
         self._beside = () if space.control in self._wanted else (space.control,)
         study = replace(study, about=replace(study.about, beside=tuple(c.id for c in self._beside)))
+        if self.joins and (why := self.store.why_unknown(study)):
+            raise NotAsked(why)
         self._record = self.store.open(study, {p.name: p for p in space.policies})
+        if not self.joins:
+            self._record.ask(self.asked)
         if self._record.why_new:
             self.note(self._record.why_new)
         if self.family.is_own_reference and not self.answer:
@@ -174,6 +184,8 @@ class Sweep:
         if self.configurations is None or again or self.retime:  # of what is not listed, nobody knows
             return True
         is_new = any(c not in self._known for c in (*self._beside, *self.configurations))
+        if self.joins:
+            return is_new
         return is_new or self._are_finalists_due() or self._is_baseline_due()
 
     def _work(self, again: Mapping[Configuration, Trial], told: dict[str, Any]) -> None:
@@ -182,6 +194,8 @@ class Sweep:
             told["reference_ms"] = self._set_out(arrays)
             told |= self._described()
             self._try(again)
+            if self.joins:
+                return
             told |= self._finalists()
             told |= self._compared()
             told |= self._described()
@@ -354,6 +368,10 @@ class Sweep:
         space = None if whole is None else len(whole)
         tried = sum(c in self._wanted for c in self._known)
         return {"tried": tried, "of": of, "space": space, **self.strategy.about()}
+
+
+class NotAsked(StoreError):
+    """The record has no such study."""
 
 
 class SweepInterrupted(KeyboardInterrupt):

@@ -195,11 +195,14 @@ class Trials:
 
     def _record(self, trial: Trial) -> None:
         mark = time.perf_counter()
-        self.store.record(trial)
+        is_recorded = self.store.record(trial)
         self._claimed.discard(trial.configuration)
         self.phases["record"] += time.perf_counter() - mark
         self._released += self._same_code.released(trial)
-        self._know(trial)
+        if is_recorded:
+            self._know(trial)
+        else:  # this process stood still so long that another took it over
+            self._leave(trial.configuration, trial)
 
     def _know(self, trial: Trial) -> None:
         self.known[trial.configuration] = self._done[trial.configuration] = trial

@@ -7,15 +7,13 @@ is then written, and its lock stays for half a minute behind a process that was 
 
 import fcntl
 import hashlib
-import json
 import logging
 import os
 import re
 import struct
 import warnings
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +21,9 @@ import optuna
 from optuna.storages.journal import BaseJournalBackend, JournalStorage
 
 from autotune.errors import StoreError
+from autotune.record.lines import content_of, line_of
 
 _log = logging.getLogger("autotune")
-
-_CHECKSUM = re.compile(
-    rb',"crc32":"([0-9a-f]{8})"}\n'
-)  # the end of a line; those of earlier versions have none
 
 _BEGINS_STUDY = re.compile(rb'(?<!\\)"(?:study_name|directions)":')
 
@@ -86,7 +81,7 @@ class JournalFile(BaseJournalBackend):
 
     def append_logs(self, logs: list[dict[str, Any]]) -> None:
         """All of ``logs`` or none. Raises OSError when they cannot be written; the file is then as it was."""
-        text = b"".join(map(_line, logs))
+        text = b"".join(map(line_of, logs))
         with self._opened() as file:
             if message := self._cut_torn_line(file):
                 _log.warning(message)
@@ -138,23 +133,10 @@ class JournalFile(BaseJournalBackend):
         return f"{self.path}: its last line was torn and is cut off; the trial in it is lost"
 
 
-def _line(operation: dict[str, Any]) -> bytes:
-    """An operation as it is written: JSON with the checksum of what stands before it as its last member."""
-    body = json.dumps(operation, separators=(",", ":")).encode().removesuffix(b"}")
-    return b'%s,"crc32":"%08x"}\n' % (body, zlib.crc32(body))
-
-
 def _operation(line: bytes) -> dict[str, Any] | None:
     """What a line holds; None for one that is no operation, or not as it was written."""
-    found = _CHECKSUM.search(line, max(0, len(line) - 21))
-    if found and zlib.crc32(line[: found.start()]) != int(found[1], 16):
-        return None
-    try:
-        operation = json.loads(line)
-        operation["op_code"], operation["worker_id"]
-    except (ValueError, TypeError, LookupError, RecursionError):
-        return None
-    return operation if isinstance(operation, dict) else None
+    operation = content_of(line)
+    return operation if operation is not None and {"op_code", "worker_id"} <= operation.keys() else None
 
 
 class _Storage(JournalStorage):
@@ -204,6 +186,10 @@ class FileClaims:
         self._held.add(name)
         return True
 
+    def holds(self, name: str) -> bool:
+        """Whether this process has it, still."""
+        return name in self._held
+
     def drop(self, name: str) -> None:
         """Give the name back, if this process has it."""
         if name in self._held:
@@ -229,19 +215,3 @@ def open_journal(folder: Path) -> tuple[JournalStorage, FileClaims]:
         raise StoreError(
             f"cannot write to {folder}: {problem.strerror or problem}; name a folder you may write with --out"
         ) from None
-
-
-def journal_rows(storage: Any, study: int, behind: int) -> tuple[list[dict[str, Any]], int]:
-    """The trials recorded in a study from that number on, and the next number. One by one: to ask for all of them
-    costs time for each one that is recorded."""
-    found = storage.get_all_trials(study, deepcopy=False) if behind == 0 else []
-    number = len(found)
-    if behind:
-        number = behind
-        with suppress(KeyError):  # raised for the number that is not there yet
-            while True:
-                found.append(
-                    storage.get_trial(storage.get_trial_id_from_study_id_trial_number(study, number))
-                )
-                number += 1
-    return [row.user_attrs["trial"] for row in found if "trial" in row.user_attrs], number

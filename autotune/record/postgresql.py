@@ -19,8 +19,10 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from autotune.errors import StoreError
 from autotune.files import pip_install
+from autotune.record.optuna_place import OptunaPlace
 
 _OPENING = 7_236_451_009  # the key under which tables are made, by one process at a time
+_ALIVE = sqlalchemy.text("SELECT 1")
 _TAKE = sqlalchemy.text("SELECT pg_try_advisory_lock(:key)")
 
 _ROWS = sqlalchemy.text(
@@ -63,6 +65,19 @@ def open_storage(address: str) -> tuple[optuna.storages.RDBStorage, str]:
     return storage, shown
 
 
+def postgresql_place(address: str) -> OptunaPlace:
+    """The record in that database; see ``open_storage``. Raises StoreError."""
+    database, shown = open_storage(address)
+    session = PostgresClaims(database.engine.url)
+    return OptunaPlace(
+        shown,
+        optuna.storages.get_storage(database),
+        session,
+        rows=session.rows,
+        closes=database.engine.dispose,
+    )
+
+
 class PostgresClaims:
     """What this process is trying: advisory locks of one session with the server. They end with the session, and the
     session ends when the process dies, however it dies, or when the server has not heard from it for ``silent_s``
@@ -89,6 +104,14 @@ class PostgresClaims:
                 self._heart = threading.Thread(target=self._beat, name="autotune-heartbeat", daemon=True)
                 self._heart.start()
             return True
+
+    def holds(self, name: str) -> bool:
+        """Whether this process has it, still: not where its session ended, and another took it. Raises
+        StorageInternalError."""
+        with self._turn:
+            if name in self._held:
+                self._ask(_ALIVE)  # a session that has ended shows
+            return name in self._held
 
     def drop(self, name: str) -> None:
         """Give the name back, if this process has it. Raises StorageInternalError."""
@@ -121,7 +144,7 @@ class PostgresClaims:
                 contextlib.suppress(optuna.exceptions.StorageInternalError),
             ):  # the next claim meets it and says so
                 if self._held:
-                    self._ask(sqlalchemy.text("SELECT 1"))
+                    self._ask(_ALIVE)
 
     def _ask(self, statement: sqlalchemy.TextClause, **values: Any) -> Any:
         """The answer's only value. A session that has ended is begun anew, with the claims that nobody took over."""
@@ -132,8 +155,11 @@ class PostgresClaims:
                 if not problem.connection_invalidated:
                     raise
             self._hang_up()
-            for key in self._held.values():
-                self._begun().execute(_TAKE, {"key": key})
+            self._held = {
+                name: key
+                for name, key in self._held.items()
+                if self._begun().execute(_TAKE, {"key": key}).scalar()
+            }
             return self._begun().execute(statement, values).scalar()
         except SQLAlchemyError as problem:
             self._hang_up()

@@ -12,6 +12,7 @@ from typing import Any
 
 from autotune.declaration import Configuration
 from autotune.errors import StoreError, UnknownName, UsageError
+from autotune.record.shared_folder import SHARED, is_shared
 from autotune.record.study import Study, newest_of_each
 
 _MOST_BYTES = 1 << 30  # that a packed file may hold
@@ -20,9 +21,9 @@ _MOST_BYTES = 1 << 30  # that a packed file may hold
 def read_record(record: str) -> list[Study]:
     """The studies in ``record``: the newest of each family, workload and device.
 
-    A folder with a ``store.journal`` or, without one, a ``results.csv``; a ``postgresql://`` address; a table of the
-    form of ``results.csv``; a cache file of Kernel Tuner or results in the T4 format (``.json``, or ``.json.gz`` as the
-    benchmark hub keeps them). Raises StoreError for anything else, and where nothing is recorded.
+    A folder with a ``store.journal``, one that hosts share, or one with a ``results.csv``; a ``--store`` address; a
+    table of the form of ``results.csv``; a cache file of Kernel Tuner or results in the T4 format (``.json``, or
+    ``.json.gz`` as the benchmark hub keeps them). Raises StoreError for anything else, and where nothing is recorded.
     """
     if holds_store(record):
         from autotune.record.store import Store
@@ -40,7 +41,7 @@ def read_record(record: str) -> list[Study]:
     if _is_json(path):
         return [_foreign(path)]
     raise StoreError(
-        f"{record} holds no record; name a sweep's --out folder, a postgresql:// address, a results.csv, or a .json "
+        f"{record} holds no record; name a sweep's --out folder, a --store address, a results.csv, or a .json "
         "file of Kernel Tuner's cache or of T4 results"
     )
 
@@ -51,7 +52,10 @@ def _is_json(path: Path) -> bool:
 
 def holds_store(record: str | Path) -> bool:
     """Whether ``record`` is the address of a database, or a folder that a sweep has kept its store in."""
-    return "://" in str(record) or (Path(record) / "store.journal").is_file()
+    text = str(record)
+    if text.startswith(SHARED):
+        return is_shared(Path(text.removeprefix(SHARED)))
+    return "://" in text or (Path(text) / "store.journal").is_file() or is_shared(Path(text))
 
 
 def _foreign(path: Path) -> Study:

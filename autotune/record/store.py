@@ -1,8 +1,9 @@
-"""The record: every trial as it happens, in an Optuna study.
+"""The record: every trial as it happens, in a study.
 
 A study's name carries its identity, so an edited kernel, header, workload or another compiler or device is
-another study and never a stale hit. A journal file serves one host, PostgreSQL any number of them. Sweeps that
-share a study divide its configurations by claims, which end with the process that made them.
+another study and never a stale hit. A journal file serves one host; a shared folder, PostgreSQL and Optuna's gRPC proxy
+serve any number of them. Sweeps that share a study divide its configurations by claims, which end with the process
+that made them.
 """
 
 import json
@@ -15,31 +16,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
-
-import optuna
+from typing import Any, TypeVar
 
 from autotune.declaration import Configuration, Policy
 from autotune.errors import StoreError
 from autotune.record.exchange import added
-from autotune.record.journal import journal_rows, open_journal
-from autotune.record.optuna_log import quiet_optuna
+from autotune.record.grpc_place import grpc_place
+from autotune.record.optuna_place import OptunaPlace, journal_place
+from autotune.record.place import Place
 from autotune.record.provenance import Provenance
+from autotune.record.pulse import SILENT_S
+from autotune.record.shared_folder import SHARED, SharedFolder, is_shared
 from autotune.record.study import Study, why_new
 from autotune.record.trial import Trial
 
 T = TypeVar("T")
 _SCHEMA = 1
-_PATIENCE_S = 60.0  # how long a database may be away; a journal is on a disk, which does not come back
+_ALLOWED = "postgresql://…, grpc://host:port, shared:FOLDER and a folder"
 _log = logging.getLogger("autotune")
-
-
-class Claims(Protocol):
-    """What this process is trying, by name; a name is one process's at a time, and free when that process ends."""
-
-    def take(self, name: str) -> bool: ...
-    def drop(self, name: str) -> None: ...
-    def close(self) -> None: ...
 
 
 class StudyStore:
@@ -49,21 +43,10 @@ class StudyStore:
     To share a study, ask ``claim`` before a configuration is tried, and ``record`` or ``release`` it afterwards. When
     only refused ones are left, others are trying those: ask again after a while, until ``known`` has them all."""
 
-    def __init__(
-        self, study: optuna.Study, policies: Mapping[str, Policy], store: "Store", why: str = ""
-    ) -> None:
-        self.why_new = why
-        self._study, self._store = study, store
-        self._id: int = store.tried(lambda: store.storage.get_study_id_from_name(study.study_name))
-        # In a database each parameter is three queries more, and the trial holds them all the same.
-        self._distributions = (
-            {}
-            if store.patience_s
-            else {
-                name: optuna.distributions.CategoricalDistribution(policy.values)
-                for name, policy in policies.items()
-            }
-        )
+    def __init__(self, name: str, policies: Mapping[str, Policy], store: "Store", why: str = "") -> None:
+        self.why_new, self.name = why, name
+        self._store, self._place, self._policies = store, store.place, policies
+        self._claimed: set[Configuration] = set()
         self._turn = threading.RLock()
         self._known: dict[Configuration, Trial] = {}
         self._new: set[Configuration] = set()  # recorded since this store was opened
@@ -79,7 +62,7 @@ class StudyStore:
     def refresh(self) -> None:
         """Read what others have recorded since. Raises StoreError."""
         with self._turn:
-            rows, self._read = self._store.tried(lambda: self._store.rows(self._id, self._read))
+            rows, self._read = self._store.tried(lambda: self._place.rows(self.name, self._read))
             for trial in filter(None, map(_trial, rows)):
                 self._known[trial.configuration] = trial
                 self._new.add(trial.configuration)
@@ -91,8 +74,9 @@ class StudyStore:
             if self._done(configuration, again):
                 return False
             name = self._name(configuration)
-            if not self._store.tried(lambda: self._store.claims.take(name)):
+            if not self._store.tried(lambda: self._place.claims.take(name)):
                 return False
+            self._claimed.add(configuration)
             # Whoever had it before may have recorded it just now: read again, behind the claim.
             self.refresh()
             if self._done(configuration, again):
@@ -103,28 +87,31 @@ class StudyStore:
     def release(self, configuration: Configuration) -> None:
         """Let others try it. Raises StoreError."""
         with self._turn:
-            self._store.tried(lambda: self._store.claims.drop(self._name(configuration)))
+            self._claimed.discard(configuration)
+            self._store.tried(lambda: self._place.claims.drop(self._name(configuration)))
 
-    def record(self, trial: Trial) -> None:
-        """Append one trial and end its claim. Raises StoreError when it cannot be written; what was recorded before
-        stays."""
-        measured = trial.measurement is not None
+    def record(self, trial: Trial) -> bool:
+        """Append one trial and end its claim. False, and nothing is recorded, where it was claimed and another process
+        has taken the claim over, which it does from one that stood still for long. Raises StoreError when it cannot be
+        written; what was recorded before stays."""
+        configuration = trial.configuration
         with self._turn:
-            frozen = optuna.trial.create_trial(
-                state=optuna.trial.TrialState.COMPLETE if measured else optuna.trial.TrialState.FAIL,
-                value=trial.measurement.median_ms if trial.measurement else None,
-                params=dict(trial.configuration) if self._distributions else {},
-                distributions=dict(self._distributions),
-                user_attrs={"trial": trial.to_dict()},
-            )
-            self._store.tried(lambda: self._study.add_trial(frozen))
-            self._known[trial.configuration] = trial
-            self._new.add(trial.configuration)
-            self.release(trial.configuration)
+            if configuration in self._claimed and not self._is_held(configuration):
+                self.release(configuration)
+                self.refresh()
+                return False
+            self._store.tried(lambda: self._place.add(self.name, trial.to_dict(), self._policies))
+            self._known[configuration] = trial
+            self._new.add(configuration)
+            self.release(configuration)
+            return True
+
+    def _is_held(self, configuration: Configuration) -> bool:
+        return self._store.tried(lambda: self._place.claims.holds(self._name(configuration)))
 
     def about(self) -> Provenance:
         """What the record says of the study's origin; nothing where that is damaged, until it is written anew."""
-        plain = self._store.tried(lambda: self._study.user_attrs.get("about", {}))
+        plain = self._store.tried(lambda: self._place.said(self.name).get("about", {}))
         try:
             return Provenance.from_dict(plain)
         except (TypeError, ValueError):
@@ -132,61 +119,66 @@ class StudyStore:
 
     def annotate(self, about: Provenance) -> None:
         """Replace what the record says of the study's origin. Raises StoreError."""
-        self._store.tried(lambda: self._study.set_user_attr("about", _plain(about)))
+        self._store.tried(lambda: self._place.say(self.name, "about", _plain(about)))
+
+    def ask(self, asked: Mapping[str, Any]) -> None:
+        """Keep what a sweep asks for, for those who join it. Raises StoreError."""
+        if self._store.tried(lambda: self._place.said(self.name).get("asked")) != asked:
+            self._store.tried(lambda: self._place.say(self.name, "asked", dict(asked)))
 
     def _done(self, configuration: Configuration, again: bool) -> bool:
         return configuration in (self._new if again else self._known)
 
     def _name(self, configuration: Configuration) -> str:
-        return f"{self._study.study_name} {configuration.id}"
+        return f"{self.name} {configuration.id}"
 
 
 class Store:
-    """All studies in one place. ``where`` is a folder (a journal file in it) or ``postgresql://…``."""
+    """All studies in one place. ``where`` is a folder (a journal file in it), ``shared:FOLDER`` (one that many hosts
+    share), ``postgresql://…`` or ``grpc://host:port``; ``silent_s`` is how long a process of a shared folder or behind
+    gRPC may give no sign of life before its claims are taken over."""
 
-    def __init__(self, where: str | Path) -> None:
-        text = str(where)
-        self.claims: Claims
-        self.rows: Callable[[int, int], tuple[list[dict[str, Any]], int]]
-        if "://" in text:
-            if not text.startswith(("postgresql://", "postgresql+psycopg://")):
-                kind = text.split("://", maxsplit=1)[0]
-                raise StoreError(
-                    f"cannot keep a record in {kind}://…; allowed are postgresql://… and a folder"
-                )
-            from autotune.record.postgresql import PostgresClaims, open_storage
+    def __init__(self, where: str | Path, *, silent_s: float = SILENT_S) -> None:
+        self.place: Place = _place(str(where), silent_s)
+        weakref.finalize(self, self.place.close)
 
-            database, self.where = open_storage(text)
-            self.storage = optuna.storages.get_storage(database)
-            session = PostgresClaims(database.engine.url)
-            self.claims, self.rows, self.patience_s = session, session.rows, _PATIENCE_S
-            weakref.finalize(self, database.engine.dispose)
-        else:
-            self.where = text
-            self.storage, self.claims = open_journal(Path(where))
-            self.rows, self.patience_s = partial(journal_rows, self.storage), 0.0
-        weakref.finalize(self, self.claims.close)
+    @property
+    def where(self) -> str:
+        return self.place.where
 
     def open(self, study: Study, policies: Mapping[str, Policy]) -> StudyStore:
         """The study's part of the store, made when it is new; then the logger ``autotune`` says why it is. Raises
         StoreError."""
-        name = f"{study.family}/{study.workload}/{study.device}/{study.identity[:16]}"
+        name = _name(study)
         before = list(self._headers().values())
-        with quiet_optuna():
-            made = self.tried(
-                lambda: optuna.create_study(
-                    study_name=name, storage=self.storage, load_if_exists=True, direction="minimize"
-                )
-            )
-        why = ""
-        if "study" not in self.tried(lambda: made.user_attrs):
+        place, why = self.place, ""
+        self.tried(lambda: place.begin(name))
+        if "study" not in self.tried(lambda: place.said(name)):
             why = why_new(study, before)
             header = {"schema": _SCHEMA, **added(study), "parts": dict(study.parts)}
-            self.tried(lambda: made.set_user_attr("study", header))
-            self.tried(lambda: made.set_user_attr("about", _plain(study.about)))
+            self.tried(lambda: place.say(name, "study", header))
+            self.tried(lambda: place.say(name, "about", _plain(study.about)))
         if why:
             _log.info("%s on %s: %s", study.family, study.workload, why)
-        return StudyStore(made, policies, self, why)
+        return StudyStore(name, policies, self, why)
+
+    def why_unknown(self, study: Study) -> str:
+        """Why there is no such study; empty where there is. Raises StoreError."""
+        headers = self._headers()
+        if _name(study) in headers:
+            return ""
+        of = [one for one in headers.values() if (one.family, one.workload) == (study.family, study.workload)]
+        devices = list(dict.fromkeys(one.device for one in of))
+        where = f"the record in {self.where} has no sweep of {study.family} on {study.workload}"
+        if study.device not in devices:
+            return f"{where} for this device, {study.device} (it has: {', '.join(devices) or 'none'})"
+        return f"{where} as it is on this host: {why_new(study, of).removeprefix('a new study: ')}"
+
+    def asked(self) -> list[dict[str, Any]]:
+        """What sweeps in this record asked for, each once, in the order in which they were begun. Raises
+        StoreError."""
+        found = [said["asked"] for said in self.tried(self.place.studies).values() if "asked" in said]
+        return [one for number, one in enumerate(found) if one not in found[:number]]
 
     def studies(self) -> list[Study]:
         """Every study with its trials; the latest identity of each family, workload and device comes last."""
@@ -196,52 +188,84 @@ class Store:
         ]
 
     def tried(self, step: Callable[[], T]) -> T:
-        """What ``step`` returns. While a database is away it is tried again for ``patience_s``; then, and for a
-        disk at once, StoreError is raised."""
+        """What ``step`` returns. While a server is away it is tried again for as long as the place says; then, and for
+        a disk at once, StoreError is raised."""
         began, pause = time.monotonic(), 0.5
         while True:
             try:
                 return step()
             except OSError as problem:
-                cause = str(problem.strerror or problem)
-                if not self.patience_s and not Path(self.where, "store.journal").exists():
-                    raise StoreError(
-                        f"cannot write to the store: {cause}; its journal in {self.where} is gone, and what was "
-                        "measured with it: put it back if you have it, then run the same command"
-                    ) from None
-                raise _unwritten(cause, "free space or name another --out and ") from None
-            except optuna.exceptions.StorageInternalError as problem:
-                cause = str(getattr(problem.__cause__, "orig", problem.__cause__ or problem)).strip()
-                if time.monotonic() - began > self.patience_s:
-                    raise _unwritten(cause.splitlines()[0], "") from None
-                _log.warning("the store does not answer (%s); it is tried again", cause.splitlines()[0])
+                raise self._unwritten(problem) from None
+            except self.place.away as problem:
+                cause = _cause(problem)
+                if time.monotonic() - began > self.place.patience_s:
+                    raise _unwritten(cause, "") from None
+                _log.warning("the store does not answer (%s); it is tried again", cause)
                 time.sleep(pause)
                 pause = min(2 * pause, 5.0)
+
+    def _unwritten(self, problem: OSError) -> StoreError:
+        cause = str(problem.strerror or problem)
+        is_journal = isinstance(self.place, OptunaPlace) and not self.place.patience_s
+        if is_journal and not Path(self.where, "store.journal").exists():
+            return StoreError(
+                f"cannot write to the store: {cause}; its journal in {self.where} is gone, and what was "
+                "measured with it: put it back if you have it, then run the same command"
+            )
+        return _unwritten(cause, "free space or name another --out and ")
 
     def _recorded(self, name: str) -> list[Trial]:
         """Recorded trials, one a configuration: a later row of the same configuration (its re-timing) replaces the
         earlier one."""
-        rows, _ = self.rows(self.storage.get_study_id_from_name(name), 0)
+        rows, _ = self.place.rows(name, 0)
         trials = filter(None, map(_trial, rows))
         return list({trial.configuration: trial for trial in trials}.values())
 
     def _headers(self) -> dict[str, Study]:
         """Every study without its trials, by name."""
         headers: dict[str, Study] = {}
-        for found in self.tried(self.storage.get_all_studies):
+        for name, said in self.tried(self.place.studies).items():
             try:
-                header = found.user_attrs.get("study")
+                header = said.get("study")
                 if header and header["schema"] == _SCHEMA:
-                    headers[found.study_name] = _study(
-                        header, Provenance.from_dict(found.user_attrs.get("about", {}))
-                    )
+                    headers[name] = _study(header, Provenance.from_dict(said.get("about", {})))
             except (KeyError, TypeError, ValueError, AttributeError) as problem:
                 warnings.warn(
-                    f"the description of study {found.study_name} is damaged ({type(problem).__name__}: {problem}): "
+                    f"the description of study {name} is damaged ({type(problem).__name__}: {problem}): "
                     "it is left out, with its trials",
                     stacklevel=2,
                 )
         return headers
+
+
+def _name(study: Study) -> str:
+    return f"{study.family}/{study.workload}/{study.device}/{study.identity[:16]}"
+
+
+def _place(where: str, silent_s: float) -> Place:
+    """Where that address leads. Raises StoreError."""
+    kind, separator, _ = where.partition("://")
+    if where.startswith(SHARED):
+        return SharedFolder(Path(where.removeprefix(SHARED)).expanduser(), silent_s=silent_s)
+    if not separator:
+        folder = Path(where)
+        return SharedFolder(folder, silent_s=silent_s) if is_shared(folder) else journal_place(folder)
+    if kind == "grpc":
+        return grpc_place(where, silent_s)
+    if kind not in ("postgresql", "postgresql+psycopg"):
+        raise StoreError(f"cannot keep a record in {kind}://…; allowed are {_ALLOWED}")
+    from autotune.record.postgresql import postgresql_place
+
+    return postgresql_place(where)
+
+
+def _cause(problem: Exception) -> str:
+    """The first line of what a server said."""
+    details = getattr(problem, "details", None)  # of gRPC
+    if callable(details) and (told := details()):
+        return str(told).splitlines()[0]
+    cause = str(getattr(problem.__cause__, "orig", problem.__cause__ or problem)).strip()
+    return cause.splitlines()[0] if cause else type(problem).__name__
 
 
 def _plain(about: Provenance) -> Any:

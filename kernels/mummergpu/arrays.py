@@ -1,4 +1,4 @@
-"""The kernels' input arrays: of a text its suffix tree, of reads where each begins."""
+"""The kernels' input arrays: of a text its suffix tree and tables of its words, of reads where each begins."""
 
 from collections.abc import Callable
 from typing import Any
@@ -33,6 +33,12 @@ def bounds_of(offsets: NDArray[np.int64], min_match_length: int) -> NDArray[Any]
 
 
 def tree_arrays(codes: NDArray[np.uint8], progress: Progress | None = None) -> dict[str, NDArray[Any]]:
-    """``nodes``, ``children`` and ``tails`` of the suffix tree of ``codes``; ``progress`` as of suffix_tree.build."""
+    """``nodes``, ``children``, ``tails``, ``ranges`` and ``leaves`` of the suffix tree of ``codes``; ``progress`` as of
+    suffix_tree.build."""
     tree = suffix_tree.build(codes, progress)
-    return {"nodes": tree.nodes, "children": tree.children, "tails": tree.tails}
+    return {
+        "nodes": tree.nodes,
+        "children": tree.children,
+        "tails": tree.tails,
+        **suffix_tree.leaf_arrays(tree),
+    }

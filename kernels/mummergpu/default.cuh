@@ -4,22 +4,29 @@
 #pragma once
 
 struct Default {
+  static constexpr Search search = Search::tree;
+  static constexpr Emit emit = Emit::walk;
   static constexpr int block_size = 256;
   using nodes = autotune::Array<Node, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using children = autotune::Array<Children, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using tails = autotune::Array<Tail, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using ranges = autotune::Array<Range, autotune::Global<autotune::Texel<8>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using leaves = autotune::Array<Leaf, autotune::Global<autotune::Texel<8>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using coarse_table = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using fine_table = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using reference = autotune::Array<autotune::Packed<autotune::Bits<4>, 1>, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using queries = autotune::Array<autotune::Packed<autotune::Bits<4>, 1>, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using offsets = autotune::Array<Offset, autotune::Global<autotune::Texel<8>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using matches = autotune::Array<MatchQuad, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using seeds = autotune::Array<Range, autotune::Global<autotune::Texel<8>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using tile_queries = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using counts = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using tile_sums = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using group_sums = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using mems = autotune::Array<Mem, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
 };
-template __global__ void match<Default>(Default::nodes, Default::children, Default::reference, Default::queries, Default::offsets, Default::matches, Default::tile_queries, unsigned int);
-template __global__ void print_count<Default>(Default::nodes, Default::children, Default::tails, Default::queries, Default::offsets, Default::matches, Default::tile_queries, Default::counts, Default::tile_sums, unsigned int, unsigned int);
-template __global__ void scan_tiles<Default>(Default::tile_sums, Default::group_sums, unsigned int);
-template __global__ void scan_groups<Default>(Default::group_sums, Default::mems, unsigned int);
-template __global__ void print_emit<Default>(Default::nodes, Default::children, Default::tails, Default::queries, Default::offsets, Default::matches, Default::tile_queries, Default::counts, Default::tile_sums, Default::group_sums, Default::mems, unsigned int, unsigned int, unsigned int);
+template __global__ void match<Default>(Default::nodes, Default::children, Default::coarse_table, Default::fine_table, Default::reference, Default::queries, Default::offsets, Default::matches, Default::seeds, Default::tile_queries, unsigned int);
+template __global__ void print_count<Default>(Default::nodes, Default::children, Default::tails, Default::ranges, Default::leaves, Default::coarse_table, Default::fine_table, Default::reference, Default::queries, Default::offsets, Default::matches, Default::seeds, Default::tile_queries, Default::counts, Default::tile_sums, unsigned int, unsigned int);
+template __global__ void scan_tiles<Default>(Default::coarse_table, Default::fine_table, Default::offsets, Default::tile_sums, Default::group_sums, unsigned int, unsigned int);
+template __global__ void scan_groups<Default>(Default::coarse_table, Default::fine_table, Default::offsets, Default::group_sums, Default::mems, unsigned int, unsigned int);
+template __global__ void print_emit<Default>(Default::nodes, Default::children, Default::tails, Default::ranges, Default::leaves, Default::coarse_table, Default::fine_table, Default::reference, Default::queries, Default::offsets, Default::matches, Default::seeds, Default::tile_queries, Default::counts, Default::tile_sums, Default::group_sums, Default::mems, unsigned int, unsigned int, unsigned int);

@@ -13,6 +13,7 @@ from . import suffix_tree
 from .arrays import bounds_of, tree_arrays
 from .mem_search import count_mems, find_mems
 from .sequences import OTHER, read_blocks, read_reference, reverse_complement
+from .tables import tables
 
 _MOST = 2**32 - 1
 _BASES_PER_BLOCK = 1 << 24
@@ -79,6 +80,8 @@ def arrays_of(codes: Codes, queries: Codes, offsets: Positions, min_match_length
             f"min_match_length {min_match_length} is longer than every read (the longest has {lengths.max()} bases), "
             "so nothing can match: take a smaller one"
         )
+    if codes[-1] != OTHER:
+        codes = np.append(codes, np.uint8(OTHER))
     bounds = bounds_of(offsets, min_match_length)
     found = count_mems(codes, queries, offsets, min_match_length)
     if found > _MOST:
@@ -87,6 +90,7 @@ def arrays_of(codes: Codes, queries: Codes, offsets: Positions, min_match_length
         )
     return {
         **tree_arrays(codes),
+        **tables(codes, min_match_length),
         "reference": codes,
         "queries": queries,
         "offsets": bounds,

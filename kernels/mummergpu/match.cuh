@@ -1,17 +1,17 @@
-// Longest matches of every suffix of a read, one thread a read. A slot is a start in a read from which a match could
-// be long enough; a tile is the slots of one block of the print kernels.
+// Longest matches of every suffix of a read, one thread a read; or the leaves of its words. A slot is a start in a read
+// from which a match could be long enough; a tile is the slots or seeds of one block of the print kernels.
 #pragma once
-#include "tree.cuh"
+#include "seeds.cuh"
 
 // Along the tree as far as the read goes, then over the suffix link of the last node that was passed whole: it spells
 // the same without the first base, and what was matched below it (`known`) need not be compared again. All of it is
 // one loop that goes to one node, or along one edge for some letters: threads of a warp that are at different starts of
 // their reads go on together, where nested loops would let each wait for the slowest at every start.
 template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size)
-    match(typename Policy::nodes nodes, typename Policy::children children, typename Policy::reference reference,
-          typename Policy::queries queries, typename Policy::offsets offsets, typename Policy::matches matches,
-          typename Policy::tile_queries tile_queries, unsigned min_match_length) {
+AUTOTUNE_DEVICE void walk(const typename Policy::nodes& nodes, const typename Policy::children& children,
+                          const typename Policy::reference& reference, const typename Policy::queries& queries,
+                          const typename Policy::offsets& offsets, const typename Policy::matches& matches,
+                          const typename Policy::tile_queries& tile_queries, unsigned min_match_length) {
   const unsigned query = blockIdx.x * Policy::block_size + threadIdx.x;
   if (query + 1 >= offsets.extent(0)) return;
   const Offset own = offsets.load(query), next = offsets.load(query + 1);
@@ -91,4 +91,16 @@ __global__ void __launch_bounds__(Policy::block_size)
       is_below = is_loaded = false;
     }
   } while (slot != next.slot);
+}
+
+template <class Policy>
+__global__ void __launch_bounds__(Policy::block_size)
+    match(typename Policy::nodes nodes, typename Policy::children children, typename Policy::coarse_table coarse_table,
+          typename Policy::fine_table fine_table, typename Policy::reference reference,
+          typename Policy::queries queries, typename Policy::offsets offsets, typename Policy::matches matches,
+          typename Policy::seeds seeds, typename Policy::tile_queries tile_queries, unsigned min_match_length) {
+  if constexpr (Policy::search == Search::tree)
+    walk<Policy>(nodes, children, reference, queries, offsets, matches, tile_queries, min_match_length);
+  else
+    look_up<Policy>(coarse_table, fine_table, queries, offsets, seeds, tile_queries, min_match_length);
 }

@@ -30,6 +30,19 @@ struct Tail {
   unsigned end_child, depth, leaf_position, preceding;
 };
 
+// A leaf by its place in the order of the tree, and the leaves below a node or behind a word.
+struct Leaf {
+  unsigned position, preceding;
+};
+
+struct Range {
+  unsigned first, count;
+};
+
+// family.yaml: policies: search, emit.
+enum class Search { tree, coarse_table, fine_table };
+enum class Emit { walk, ranges };
+
 // Where a read's bases and its slots begin.
 struct Offset {
   unsigned base, slot;
@@ -75,4 +88,17 @@ AUTOTUNE_DEVICE unsigned letters(const Text& text, unsigned base) {
 AUTOTUNE_DEVICE unsigned equal_letters(unsigned a, unsigned b) {
   const unsigned unequal = (a ^ b) | (a & 0x44444444u);
   return unequal ? (__ffs(static_cast<int>(unequal)) - 1) / 4 : letters_at_once;
+}
+
+// The same from the last of eight backwards.
+AUTOTUNE_DEVICE unsigned equal_letters_back(unsigned a, unsigned b) {
+  const unsigned unequal = (a ^ b) | (a & 0x44444444u);
+  return unequal ? __clz(static_cast<int>(unequal)) / 4 : letters_at_once;
+}
+
+// The codes of the eight bases before `base`, the last in the highest bits; zeros before the start of the text.
+template <class Text>
+AUTOTUNE_DEVICE unsigned letters_before(const Text& text, unsigned base) {
+  if (base >= letters_at_once) return letters(text, base - letters_at_once);
+  return base ? letters(text, 0) << (letters_at_once - base) * 4 : 0;
 }

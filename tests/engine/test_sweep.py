@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from autotune.device.backend import LaunchError
 from autotune.engine import measurer as worker
 from autotune.engine.sweep import SweepInterrupted
 from autotune.measure.sampling import Protocol
-from autotune.record.store import Store
+from autotune.record.store import Store, StudyStore
 from autotune.record.study import Study
 from autotune.record.trial import Trial
 
@@ -266,3 +267,40 @@ def test_the_record_comes_back_as_it_was(folder: Path, tmp_path: Path) -> None:
     assert read.presets == study.presets
     assert read.about.features == {"n": 1000}
     assert not math.isnan(read.about.busy_share)
+
+
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_what_was_taken_over_while_this_one_stood_still_is_left_to_the_other(
+    is_recorded: bool, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the third trial is recorded another process has taken this one for dead; it records the trial, or gives it
+    back and leaves."""
+    where = f"shared:{tmp_path / 'record'}"
+    tried = sweep(folder, tmp_path, store=Store(where, silent_s=3600))
+    policies = {policy.name: policy for policy in tried.family.space.policies}
+    record, calls = StudyStore.record, []
+
+    def stands_still(store: StudyStore, trial: Trial) -> bool:
+        calls.append(trial.configuration)
+        if len(calls) == 3:
+            other = Store(where, silent_s=3600)
+            there = StudyStore(store.name, policies, other)
+            assert not there.claim(trial.configuration)
+            other.place.claims.pulse.count += 6  # type: ignore[attr-defined]
+            assert there.claim(trial.configuration)
+            if is_recorded:
+                assert record(there, replace(trial, notes=("by the other",)))
+            del there, other
+            done = record(store, trial)
+            assert not done
+            return done
+        return record(store, trial)
+
+    monkeypatch.setattr(StudyStore, "record", stands_still)
+    study = tried.run()
+    assert states(study) == {"measured": 12}
+    notes = {t.configuration: t.notes for t in study.trials if t.configuration == calls[2]}
+    retimed = {t.configuration for t in study.trials if t.measurement and t.measurement.retimed_ms}
+    assert calls.count(calls[2]) == (1 if is_recorded else 2) + (calls[2] in retimed)
+    if calls[2] not in retimed:
+        assert notes[calls[2]] == (("by the other",) if is_recorded else ())

@@ -142,8 +142,8 @@ TABLES = {"cli.commands", "cli.family", "cli.policy_commands", "cli.record_comma
 # What takes a tenth of a second and more to import, or is not installed everywhere: a dispatcher, and a command that
 # has no use for it, do without.
 HEAVY = {
-    "clang", "cuda", "filelock", "jinja2", "jsonschema", "optuna", "pandas", "platformdirs", "plotly", "psycopg",
-    "pycuda", "pynvml", "scipy", "sqlalchemy", "torch",
+    "clang", "cuda", "filelock", "grpc", "jinja2", "jsonschema", "mpi4py", "optuna", "pandas", "platformdirs", "plotly",
+    "psycopg", "pycuda", "pynvml", "scipy", "sqlalchemy", "torch",
 }  # fmt: skip
 # By package, what its functions import beyond these two, and why.
 INSIDE = {

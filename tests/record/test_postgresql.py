@@ -18,7 +18,6 @@ from store_process import POLICIES, configurations, opened, study, trial
 
 from autotune.errors import StoreError
 from autotune.record import postgresql as postgres
-from autotune.record import store as stores
 from autotune.record.postgresql import PostgresClaims
 from autotune.record.store import Store
 
@@ -72,8 +71,8 @@ def test_a_server_started_again_is_waited_for(
 def test_a_server_that_stays_away_is_an_error(
     cluster: Cluster, postgresql: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stores, "_PATIENCE_S", 1.0)
     store = opened(postgresql)
+    monkeypatch.setattr(store._place, "patience_s", 1.0)
     store.record(trial(configurations(1)[0]))
     cluster.stop()
     try:
@@ -95,7 +94,7 @@ def stop(connection, cursor, statement, *more):
     if statement.startswith("INSERT INTO trials"):
         sqlalchemy.event.remove(engine, "before_cursor_execute", stop)
         os.kill(os.getpid(), signal.SIGSTOP)
-engine = store._store.storage._backend.engine
+engine = store._place.storage._backend.engine
 sqlalchemy.event.listen(engine, "before_cursor_execute", stop)
 wanted = configurations(2)[1]
 assert store.claim(wanted)
@@ -137,7 +136,7 @@ def test_opening_waits_for_nobody_for_ever(postgresql: str, monkeypatch: pytest.
 
 def test_options_in_the_address_are_kept(postgresql: str) -> None:
     store = Store(f"{postgresql}&options=-c%20work_mem%3D2MB")
-    with store.storage._backend.engine.connect() as session:  # type: ignore[attr-defined]
+    with store.place.storage._backend.engine.connect() as session:  # type: ignore[attr-defined]
         asked = [
             session.execute(sqlalchemy.text(f"SHOW {name}")).scalar()
             for name in ("work_mem", "lock_timeout", "idle_in_transaction_session_timeout")

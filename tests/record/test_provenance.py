@@ -52,8 +52,8 @@ def test_what_is_no_provenance_is_refused(damaged: dict[str, object], tmp_path: 
         Provenance.from_dict(damaged)
     store, study = Store(tmp_path), fake_study()
     opened = store.open(study, {})
-    (name,) = optuna.get_all_study_names(store.storage)
-    optuna.load_study(study_name=name, storage=store.storage).set_user_attr("about", damaged)
+    (name,) = optuna.get_all_study_names(store.place.storage)
+    optuna.load_study(study_name=name, storage=store.place.storage).set_user_attr("about", damaged)
     with pytest.warns(UserWarning, match="is damaged"):
         assert Store(tmp_path).studies() == []
     assert opened.about() == Provenance()

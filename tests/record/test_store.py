@@ -1,8 +1,11 @@
-"""The record survives what can happen to it, and sweeps share a store: on a journal and on PostgreSQL alike."""
+"""The record survives what can happen to it, and sweeps share a store: in every place that one may be kept in."""
 
 import json
+import os
 import random
 import re
+import signal
+import tempfile
 import time
 import warnings
 from collections import Counter
@@ -12,16 +15,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from grpc_server import served
 from store_process import POLICIES, Starter, configurations, opened, study, trial
 
 from autotune.errors import StoreError
 from autotune.record.store import Store
 from autotune.record.trial import STATES, Trial
 
+GRPC = pytest.param("grpc", marks=pytest.mark.grpc)
 
-@pytest.fixture(params=["journal", pytest.param("postgresql", marks=pytest.mark.postgresql)])
+
+@pytest.fixture(params=["journal", "shared", GRPC, pytest.param("postgresql", marks=pytest.mark.postgresql)])
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return str(tmp_path / "out") if request.param == "journal" else request.getfixturevalue("postgresql")
+    if request.param in ("grpc", "postgresql"):
+        return str(request.getfixturevalue(request.param))
+    return str(tmp_path / "out") if request.param == "journal" else f"shared:{tmp_path / 'out'}"
+
+
+@pytest.fixture
+def grpc() -> Iterator[str]:
+    """The address of Optuna's proxy before an empty database, which is in memory: a disk is not what is tested."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        yield from served(Path(folder) / "optuna.db")
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +44,12 @@ def started() -> Iterator[Starter]:
     starter = Starter()
     yield starter
     starter.close()
+
+
+# Many processes behind gRPC are long in starting; four of them are in test_after_a_kill_and_a_pause.
+OF_PROCESSES = pytest.mark.parametrize(
+    "where", ["journal", "shared", pytest.param("postgresql", marks=pytest.mark.postgresql)], indirect=True
+)
 
 
 def told(log: Path, word: str) -> list[int]:
@@ -45,9 +66,15 @@ def wait_for(happened: Callable[[], Any]) -> None:
 
 def rows(where: str) -> Counter[int]:
     """How often each configuration is in the storage, whatever the store makes of it."""
+    if where.startswith("shared:"):
+        journals = Path(where.removeprefix("shared:")).glob("*.journal")
+        lines = [json.loads(line) for path in journals for line in path.read_bytes().splitlines()]
+        return Counter(line["value"]["configuration"]["number"] for line in lines if line["key"] == "trial")
     store = Store(where)
-    found = [t for s in store.storage.get_all_studies() for t in store.storage.get_all_trials(s._study_id)]
-    return Counter(t.user_attrs["trial"]["configuration"]["number"] for t in found)
+    storage = store.place.storage  # type: ignore[attr-defined]
+    found = [t for s in storage.get_all_studies() for t in storage.get_all_trials(s._study_id)]
+    recorded = [t.user_attrs["trial"] for t in found if "trial" in t.user_attrs]  # others are claims
+    return Counter(trial["configuration"]["number"] for trial in recorded)
 
 
 # -- who tries what ---------------------------------------------------------------------------------------
@@ -134,6 +161,7 @@ def test_all_that_was_recorded_is_there_when_it_is_opened_again(where: str) -> N
         again.record(made[-1])
 
 
+@OF_PROCESSES
 def test_eight_processes_never_try_the_same(where: str, tmp_path: Path, started: Starter) -> None:
     count = 60
     logs = [tmp_path / f"{number}.log" for number in range(8)]
@@ -147,12 +175,13 @@ def test_eight_processes_never_try_the_same(where: str, tmp_path: Path, started:
     assert sum(bool(told(log, "trying")) for log in logs) > 1  # they did share it
 
 
+@OF_PROCESSES
 def test_a_killed_process_gives_back_what_it_was_trying(where: str, tmp_path: Path, started: Starter) -> None:
     count = 30
     logs = [tmp_path / f"{number}.log" for number in range(3)]
     killed = started(where, count, 60, logs[0])
     wait_for(lambda: told(logs[0], "trying"))
-    others = [started(where, count, 0.002, log) for log in logs[1:]]
+    others = [started(where, count, 0.002, log, silent_s=2) for log in logs[1:]]
     wait_for(lambda: len(opened(where).known()) == count - 1)  # all but the one
     time.sleep(0.2)
     assert [process.poll() for process in others] == [None, None]  # and they wait for it
@@ -164,6 +193,7 @@ def test_a_killed_process_gives_back_what_it_was_trying(where: str, tmp_path: Pa
     assert tried == dict.fromkeys(range(count), 1) | {told(logs[0], "trying")[0]: 2}
 
 
+@OF_PROCESSES
 def test_killed_at_any_moment_it_loses_the_trial_in_flight_at_most(
     where: str, tmp_path: Path, started: Starter
 ) -> None:
@@ -171,17 +201,157 @@ def test_killed_at_any_moment_it_loses_the_trial_in_flight_at_most(
     kills = 8 if "://" in where else 20  # a server is longer in opening than in writing
     for _ in range(kills):
         before = log.read_text().count("ready") if log.exists() else 0
-        process = started(where, count, 0.001, log)
+        process = started(where, count, 0.001, log, silent_s=1)
         wait_for(lambda before=before: log.exists() and log.read_text().count("ready") > before)
         time.sleep(chance.uniform(0, 0.02))
         process.kill()
         process.wait()
         assert set(told(log, "recorded")) <= {c["number"] for c in opened(where).known()}
-    assert started(where, count, 0, log).wait(120) == 0
+    assert started(where, count, 0, log, silent_s=1).wait(120) == 0
     assert rows(where) == dict.fromkeys(range(count), 1)
     tried = Counter(told(log, "trying"))
     assert set(tried) == set(range(count))
     assert sum(tried.values()) <= count + kills  # one in flight for each kill
+
+
+@pytest.fixture(params=["shared", GRPC])
+def by_signs(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
+    """Two addresses of one place in which a process is alive as long as it gives signs: of a folder, two paths. (With
+    two mounts: docs/hosts-run.md.)"""
+    if request.param == "grpc":
+        address = str(request.getfixturevalue("grpc"))
+        return address, address
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "mounted").symlink_to("disk")
+    return f"shared:{tmp_path / 'disk'}", f"shared:{tmp_path / 'mounted'}"
+
+
+def test_after_a_kill_and_a_pause_all_is_recorded_once(
+    by_signs: tuple[str, str], tmp_path: Path, started: Starter
+) -> None:
+    """Two hosts with two processes each. One is killed; one stands still, within a trial, until another has taken that
+    over, and then goes on; both were alone when they began it."""
+    count, where = 12, by_signs[0]
+    logs = [tmp_path / f"{number}.log" for number in range(4)]
+    stopped = [started(by_signs[n], count, 0.3, logs[n], silent_s=1) for n in range(2)]
+    wait_for(lambda: all(told(log, "trying") for log in logs[:2]))
+    held = [told(log, "trying")[-1] for log in logs[:2]]
+    stopped[0].kill()
+    os.kill(stopped[1].pid, signal.SIGSTOP)
+    others = [started(by_signs[n - 2], count, 0.01, logs[n], silent_s=1) for n in (2, 3)]
+    assert [process.wait(120) for process in others] == [0, 0]
+    os.kill(stopped[1].pid, signal.SIGCONT)
+    assert stopped[1].wait(120) == 0
+    assert rows(where) == dict.fromkeys(range(count), 1)
+    taken_over = {number for log in logs[2:] for number in told(log, "recorded")} & set(held)
+    assert taken_over == {
+        number for number in held if number not in told(logs[0], "recorded") + told(logs[1], "recorded")
+    }
+    assert set(told(logs[1], "lost")) <= taken_over
+    tried = Counter(number for log in logs for number in told(log, "trying"))
+    assert {number for number, times in tried.items() if times > 1} == taken_over
+
+
+def test_a_process_that_stood_still_counts_nobody_out(by_signs: tuple[str, str]) -> None:
+    """Silence is counted in this process's own signs, and no clock is asked: neither a pause nor clocks that are apart
+    end a claim."""
+    here, there = (Store(where, silent_s=3600) for where in by_signs)
+    a, b = (store.open(study(), POLICIES) for store in (here, there))
+    (one,) = configurations(1)
+    assert a.claim(one)
+    pulse = there.place.claims.pulse  # type: ignore[attr-defined]
+    assert not b.claim(one)
+    for moment in (3600.0, -3600.0, 1e9):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(time, "time", lambda moment=moment: moment)
+            patch.setattr(time, "monotonic", lambda moment=moment: moment)
+            assert not b.claim(one)
+    for _ in range(6):  # as if it had shown itself so often meanwhile
+        assert not b.claim(one)
+        pulse.count += 1
+    assert b.claim(one)
+    assert not a.record(trial(one))
+    assert b.record(trial(one))
+    a.refresh()
+    assert a.known() == {one: trial(one)}
+
+
+# -- the shared folder ------------------------------------------------------------------------------------
+
+
+def test_who_only_reads_leaves_nothing_behind(tmp_path: Path) -> None:
+    opened(f"shared:{tmp_path}").record(trial(configurations(1)[0]))
+    before = sorted(path.name for path in tmp_path.iterdir())
+    (read,) = Store(tmp_path).studies()
+    assert len(read.trials) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_a_line_that_is_on_its_way_is_waited_for_and_a_damaged_one_left_out(tmp_path: Path) -> None:
+    a, b, c = configurations(3)
+    writer = opened(f"shared:{tmp_path}")
+    reader = opened(f"shared:{tmp_path}")
+    (journal,) = [path for path in tmp_path.glob("*.journal") if b'"study"' in path.read_bytes()]
+    writer.record(trial(a))
+    whole = journal.read_bytes()
+    writer.record(trial(b))
+    line = journal.read_bytes().removeprefix(whole)
+    for part in (line[:50], b"\0" * 20 + line[20:]):  # not all of it, and a hole in its middle
+        journal.write_bytes(whole + part)
+        reader.refresh()
+        assert set(reader.known()) == {a}
+    journal.write_bytes(whole + line)
+    reader.refresh()
+    assert set(reader.known()) == {a, b}
+    writer.record(trial(c))
+    damaged = journal.read_bytes().replace(line, b"\0" * (len(line) - 1) + b"\n")
+    journal.write_bytes(damaged)
+    with pytest.warns(UserWarning, match="line 5 is damaged and is left out"):
+        assert set(opened(tmp_path).known()) == {a, c}
+
+
+def test_of_two_that_take_over_at_once_one_has_it(tmp_path: Path) -> None:
+    """Every step of one between every two steps of the other."""
+    from autotune.record.shared_folder import FolderClaims
+
+    class Step(FolderClaims):
+        """Lets ``between`` happen before its n-th look at a name."""
+
+        left, between = 0, staticmethod(lambda: None)
+
+        def _owner(self, stem: str, generation: int) -> Any:
+            self.left -= 1
+            if self.left == 0:
+                self.between()
+            return super()._owner(stem, generation)
+
+    for step in range(1, 6):
+        folder = tmp_path / str(step)
+        folder.mkdir()
+        dead, first, second = (Step(folder, name, 3600.0) for name in ("dead", "first", "second"))
+        assert dead.take("a")
+        for one in (first, second):
+            assert not one.take("a")
+            one.pulse.count += 6
+        taken: list[bool] = []
+        first.left, first.between = step, lambda second=second, taken=taken: taken.append(second.take("a"))
+        taken.append(first.take("a"))
+        taken += [second.take("a")] if len(taken) < 2 else []
+        holders = [one.holds("a") for one in (dead, first, second)]
+        assert not holders[0]
+        assert sum(holders) == sum(taken) <= 1
+        for one in (dead, first, second):
+            one.close()
+        assert {path.suffix for path in folder.iterdir()} <= {".claim"}
+
+
+def test_a_folder_that_cannot_be_shared_is_an_error(tmp_path: Path) -> None:
+    opened(tmp_path / "own")
+    with pytest.raises(StoreError, match="has the record of one host"):
+        Store(f"shared:{tmp_path / 'own'}")
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="cannot keep a record that hosts share in"):
+        Store(f"shared:{tmp_path / 'file'}")
 
 
 # -- the journal ------------------------------------------------------------------------------------------
@@ -362,5 +532,7 @@ def test_trials_never_move_to_another_study(tmp_path: Path) -> None:
 
 
 def test_other_storages_are_refused() -> None:
-    with pytest.raises(StoreError, match=r"mysql://…; allowed are postgresql://… and a folder"):
+    with pytest.raises(
+        StoreError, match=r"mysql://…; allowed are postgresql://…, grpc://host:port, shared:FOLDER"
+    ):
         Store("mysql://someone@somewhere/something")

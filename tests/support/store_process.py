@@ -43,15 +43,17 @@ def study(device: str = "d", identity: str = "0" * 64) -> Study:
     )
 
 
-def opened(where: str | Path) -> StudyStore:
-    return Store(where).open(study(), POLICIES)
+def opened(where: str | Path, silent_s: float = 120.0) -> StudyStore:
+    return Store(where, silent_s=silent_s).open(study(), POLICIES)
 
 
-def main(where: str, count: int, seconds: float, log: Path, begin: Path | None) -> None:
+def main(
+    where: str, count: int, seconds: float, log: Path, begin: Path | None, silent_s: float = 120.0
+) -> None:
     starter = os.getppid()
     with log.open("a", buffering=1) as told:
         try:
-            store = opened(where)
+            store = opened(where, silent_s)
             print("ready", file=told)
             while begin and not begin.exists():
                 time.sleep(0.002)
@@ -72,8 +74,8 @@ def main(where: str, count: int, seconds: float, log: Path, begin: Path | None) 
 def _try(store: StudyStore, configuration: Configuration, seconds: float, told: object) -> bool:
     print(f"trying {configuration['number']}", file=told)  # type: ignore[call-overload]
     time.sleep(seconds)
-    store.record(trial(configuration))
-    print(f"recorded {configuration['number']}", file=told)  # type: ignore[call-overload]
+    is_recorded = store.record(trial(configuration))
+    print(f"{'recorded' if is_recorded else 'lost'} {configuration['number']}", file=told)  # type: ignore[call-overload]
     return True
 
 
@@ -95,9 +97,10 @@ class Starter:
         *,
         most_bytes: int = 0,
         begin: Path | None = None,
+        silent_s: float = 120.0,
     ) -> "Started":
         """It tries nothing before there is the file ``begin``, where one is named."""
-        asked = [where, count, seconds, str(log), most_bytes, str(begin or "")]
+        asked = [where, count, seconds, str(log), most_bytes, str(begin or ""), silent_s]
         return Started(self, self.ask("start", asked))
 
     def ask(self, what: str, of: Any) -> Any:
@@ -138,7 +141,9 @@ def _serve() -> None:
         print(json.dumps(answer), flush=True)
 
 
-def _fork(where: str, count: int, seconds: float, log: str, most_bytes: int, begin: str) -> int:
+def _fork(
+    where: str, count: int, seconds: float, log: str, most_bytes: int, begin: str, silent_s: float
+) -> int:
     pid = os.fork()
     if pid:
         return pid
@@ -147,7 +152,7 @@ def _fork(where: str, count: int, seconds: float, log: str, most_bytes: int, beg
         os.close(0)
         if most_bytes:
             resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, resource.RLIM_INFINITY))
-        main(where, count, seconds, Path(log), Path(begin) if begin else None)
+        main(where, count, seconds, Path(log), Path(begin) if begin else None, silent_s)
         status = 0
     except SystemExit as ending:
         status = int(ending.code or 0)

@@ -30,7 +30,7 @@ from autotune.declaration import (
 )
 from autotune.device import Closing
 from autotune.dispatch.call import arguments
-from autotune.dispatch.spread.plan import Chunk, Model, Units, allocate, calibrated, predicted
+from autotune.dispatch.spread.plan import Chunk, Model, Times, Units, allocate, calibrated, predicted
 from autotune.dispatch.spread.team import Member, Share, Team
 from autotune.dispatch.spread.worker import Task, Worker
 from autotune.errors import UsageError
@@ -113,6 +113,7 @@ class Spread:
         self._stack = ExitStack()
         self.members: list[Member] = []  # lost ones too
         self._is_gathered = self._is_kept = False
+        self._meanwhile: Callable[[], None] | None = None
         self.started_s = self.calibrated_s = 0.0
 
     @staticmethod
@@ -152,11 +153,11 @@ class Spread:
             self._stack.enter_context(shared_arrays(self.inputs.arrays)),
             policies=self._policies,
             cache=default_root(),
-            cpu_threads=max(1, len(os.sched_getaffinity(0)) // len(self.devices)),
+            cpu_threads=self._cpu_threads(),
         )
         for number, name in enumerate(self.devices):
             self.members.append(Member(name, number, task, folder, self._chunk_seconds))
-        self._team = Team(self.members)
+        self._team = Team(self.members, self._meanwhile)
         self._team.drive()
         for member in self.members:
             member.device = member.answer
@@ -175,9 +176,17 @@ class Spread:
         self._team.drive()
         self._place(outputs)
         self._team.starting = False
-        self.models = [Model(1.0)] * len(self.members)
+        self.models = [Model(1.0)] * self._workers()
         self.is_calibrated = False
         self.started_s = time.perf_counter() - begin
+
+    def _workers(self) -> int:
+        """How many there are in all."""
+        return len(self.members)
+
+    def _cpu_threads(self) -> int:
+        """Of each worker on the cpu."""
+        return max(1, len(os.sched_getaffinity(0)) // len(self.devices))
 
     def _chosen(self) -> tuple[Configuration, str]:
         if self._given is not None:
@@ -194,7 +203,7 @@ class Spread:
         def room(name: str) -> SharedArray:
             return self._stack.enter_context(shared_array(outputs[name], self.family.data[name].dtype))
 
-        parts = {name: room(name) for name in self.units.parts}
+        parts = self._shared({name: room(name) for name in self.units.parts})
         sums = {name: [room(name) for _ in self.members] for name in self.units.sums}
         self._parts = {name: array.mapped() for name, array in parts.items()}
         self._sums = {name: [array.mapped() for array in arrays] for name, arrays in sums.items()}
@@ -203,6 +212,10 @@ class Spread:
         ).values()
         self.is_pinned = all(is_pinned for is_pinned, _ in kept)
         self._is_streamed = all(is_streamed for _, is_streamed in kept)
+
+    def _shared(self, parts: dict[str, SharedArray]) -> dict[str, SharedArray]:
+        """Where parts are to be written."""
+        return parts
 
     # -- what it takes --------------------------------------------------------------------------------------
 
@@ -224,13 +237,17 @@ class Spread:
         models, self.units = calibrated(
             self.units,
             self.bytes_per_unit,
-            share / len(self.members),
-            lambda chunks: self._team.ask(lambda member: member.ask(Worker.calibrated, chunks)),
+            share / self._workers(),
+            self._timed,
         )
         for number, model in models.items():
             self.models[number] = model
         self.is_calibrated = True
         self.calibrated_s = time.perf_counter() - begin
+
+    def _timed(self, chunks: Sequence[Chunk]) -> Times:
+        """What each chunk takes on every device."""
+        return self._team.ask(lambda member: member.ask(Worker.calibrated, chunks))
 
     # -- runs -----------------------------------------------------------------------------------------------
 
@@ -260,7 +277,7 @@ class Spread:
         elapsed_s = time.perf_counter() - begin
         for member in self.members if self.is_calibrated else ():
             member.share.predicted_s = expected.get(member, 0.0)
-        self._refine()
+        self.models = [self._refined(*pair) for pair in zip(self.members, self.models, strict=True)]
         return Report(
             family=self.family.name,
             configuration=self.configuration.id,
@@ -284,28 +301,28 @@ class Spread:
             raise UsageError(
                 "nothing is gathered: run, or fetch after a run that left its results on the devices"
             )
-        fetched = [member.number for member in self.members if not member.lost]
         sums = {
-            name: np.sum([own[number] for number in fetched], axis=0, dtype=own[0].dtype)
-            for name, own in self._sums.items()
+            name: np.sum(self._summands(name), axis=0, dtype=own[0].dtype) for name, own in self._sums.items()
         }
         return {data.name: self._parts[data.name] if data.name in self._parts else sums[data.name]
                 for data in self.family.outputs}  # fmt: skip
+
+    def _summands(self, name: str) -> list[NDArray[Any]]:
+        """Each worker's own sum of that output."""
+        return [self._sums[name][member.number] for member in self._team.alive]
 
     def _gather(self) -> None:
         if self._is_kept and not self._is_gathered:
             self._team.fetch()
         self._is_gathered = True
 
-    def _refine(self) -> None:
-        """The models, by what chunks of the run took."""
-        for member in self.members:
-            if member.share.done:
-                samples = [
-                    (self.units.cost(one.chunk), one.seconds, one.chunk.of(self.bytes_per_unit), one.copied)
-                    for one in member.share.done
-                ]
-                self.models[member.number] = self.models[member.number].refined(samples)
+    def _refined(self, member: Member, model: Model) -> Model:
+        """Its model, by what chunks of the run took."""
+        samples = [
+            (self.units.cost(one.chunk), one.seconds, one.chunk.of(self.bytes_per_unit), one.copied)
+            for one in member.share.done
+        ]
+        return model.refined(samples) if samples else model
 
 
 class SpreadKernel(Closing):

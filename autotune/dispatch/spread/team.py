@@ -16,6 +16,7 @@ from autotune.hardware import Device
 from autotune.processes import Answer, Child, Failure, Warned
 
 _Given = TypeVarTuple("_Given")
+_MEANWHILE_S = 5e-4
 _AHEAD = 3  # chunks in hand where more may come: one under way, the next, and one that comes meanwhile
 
 
@@ -113,10 +114,12 @@ class Member:
 
 
 class Team:
-    """``members`` that are lost stay in the list; those ``alive`` go on, but not while all are ``starting``."""
+    """``members`` that are lost stay in the list; those ``alive`` go on, but not while all are ``starting``.
+    ``meanwhile`` is called again and again while they are waited for."""
 
-    def __init__(self, members: Sequence[Member]) -> None:
+    def __init__(self, members: Sequence[Member], meanwhile: Callable[[], None] | None = None) -> None:
         self.members = tuple(members)
+        self._meanwhile = meanwhile
         self.starting = True
         self.watch: Callable[[Member, Chunk], None] | None = None
         self._shared: deque[Chunk] = deque()
@@ -175,6 +178,9 @@ class Team:
             if not waiting:
                 return
             left = min(member.deadline for member in waiting) - time.monotonic()
+            if self._meanwhile:
+                self._meanwhile()
+                left = min(left, _MEANWHILE_S)
             heard = wait([member.child.pipe for member in waiting], max(0.0, left))
             for member in waiting:
                 if member.child.pipe in heard:

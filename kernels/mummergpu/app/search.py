@@ -15,6 +15,7 @@ from ..arrays import OFFSET, Progress, bounds_of, tree_arrays
 from ..fastx import OTHER
 from ..matches import Mems
 from ..suffix_tree import MAX_CHARACTERS
+from ..tables import tables
 
 __all__ = ["Search", "Searcher", "largest_text", "tree_of"]
 
@@ -22,8 +23,7 @@ Codes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
 Arrays = Mapping[str, NDArray[Any]]
 
-_TOO_MANY = 2**32 - 1  # print.cuh: too_many
-_GROUP_SIZE = 4096  # print.cuh: group_size
+_TOO_MANY = 2**32 - 1  # scan.cuh: too_many
 _AT_ONCE = 1 << 24  # matches are fetched in passes of at most so many, 16 bytes each
 _SPARE = 1.25  # blocks of reads are about equal: room for a little more than the first has
 # Building a tree, its arrays as they are and as a policy has them; and those on the device.
@@ -72,7 +72,11 @@ class Searcher:
 
     def __init__(self, kernel: TunedKernel, tree: Arrays, min_match_length: int) -> None:
         self._kernel = kernel
-        self._page = {**tree, "min_match_length": min_match_length}
+        self._page = {
+            **tree,
+            **tables(tree["reference"], min_match_length),
+            "min_match_length": min_match_length,
+        }
         self._min_match_length = min_match_length
         self._lock = threading.Lock()
         self._lanes: dict[int, _Lane] = {}  # by thread
@@ -153,8 +157,7 @@ def _found(lane: _Lane, codes: Codes, bounds: NDArray[Any]) -> NDArray[Any] | No
     run = lane.prepared.execution
     for kernel in ("match", "print_count", "scan_tiles", "scan_groups"):
         run.launch(kernel, slots=slots)
-    tiles = -(-slots // int(lane.prepared.variant.configuration["block_size"]))
-    total = int(run.head("group_sums", -(-tiles // _GROUP_SIZE) + 1)[-1])
+    total = int(run.head("group_sums", 1)[0])
     if total == _TOO_MANY:
         return None
     parts = [np.empty(0, lane.prepared.variant.family.data["mems"].dtype)]

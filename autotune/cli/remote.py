@@ -1,0 +1,246 @@
+"""``autotune sweep --on HOST``: the sweep runs on a host that has the GPU, by ssh; its record, results and policy file
+come back.
+
+What the host cannot have is sent with it: the family's folder, workload files, ``--data``, and the record so far, so
+that the same command goes on where an earlier one ended. ssh is the user's own, with all that ~/.ssh/config says;
+AUTOTUNE_SSH names another command for it, or options.
+"""
+
+import hashlib
+import io
+import os
+import platform
+import shlex
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from rich.console import Console
+
+from autotune import __version__
+from autotune import files as paths
+from autotune.declaration import workloads
+from autotune.engine import SweepRequest
+from autotune.errors import DeviceError, Interrupted, StoreError, UsageError
+from autotune.files import bundled, replaced
+
+_LEFT_OUT = ("__pycache__", ".git")
+_THEIRS = (".claims", ".lock")  # of what comes back: of use only where it was made
+_SSH_FAILED = 255  # ssh's own status
+_KEPT = ("store.journal", "limits.json")  # of an output folder: what a sweep there goes on from
+
+# Runs the rest of its arguments, and ends them when the end of its input shows that who asked is gone.
+_GUARD = """trap : TERM
+exec 3<&0 0</dev/null
+{ read -r gone <&3; kill -TERM 0; } >/dev/null 2>&1 &
+exec 3<&-
+"$@"
+status=$?
+kill -KILL $! 2>/dev/null
+exit $status"""
+
+
+@dataclass(frozen=True)
+class Host:
+    """``name`` is as ssh takes it, ``program`` what runs autotune there."""
+
+    name: str
+    program: str = "autotune"
+
+    @classmethod
+    def of(cls, text: str) -> "Host":
+        """From ``[user@]host[:program]``. Raises UsageError."""
+        name, _, program = text.partition(":")
+        if not name or name.startswith("-"):
+            raise UsageError(f"cannot read --on {text!r}: write --on [user@]host, or host:/path/to/autotune")
+        return cls(name, program or "autotune")
+
+    def command(self, script: str, *words: str) -> list[str]:
+        """What runs a shell script there, with ``words`` as its arguments."""
+        ssh = shlex.split(os.environ.get("AUTOTUNE_SSH", "ssh"))
+        return [*ssh, self.name, "exec sh -c " + shlex.join([script, "sh", *words])]
+
+
+def sweep_on(host: Host, request: SweepRequest, out: Console) -> int:
+    """The sweep there; returns its exit code. Raises AutotuneError."""
+    if request.store:
+        raise UsageError("--on brings the record back to --out: leave --store out")
+    paths.writable(request.folder)
+    paths.writable(request.policy_folder)
+    place = _place(request.folder)
+    _send(host, place, request)
+    out.print(f"on {host.name}:", markup=False)
+    status, is_interrupted = _run(host, place, request)
+    if status == _SSH_FAILED and not is_interrupted:
+        raise DeviceError(
+            f"the connection to {host.name} was lost; what was measured is kept there: the same command goes on"
+        )
+    _fetch(host, place, request)
+    if is_interrupted:
+        raise Interrupted(
+            f"interrupted: what was measured is in {request.folder}; the same command goes on from there"
+        )
+    for what, where in (("results", request.folder), ("policy files", request.policy_folder)):
+        out.print(f"{what:12} {where}", markup=False)
+    return status
+
+
+def _place(folder: Path) -> str:
+    """The folder there that belongs to ``folder`` here, from the home folder."""
+    told = hashlib.sha256(f"{platform.node()} {folder.resolve()}".encode()).hexdigest()[:16]
+    return f".cache/autotune/on/{told}"
+
+
+# -- there ------------------------------------------------------------------------------------------------------
+
+
+_RECEIVE = """set -e
+umask 077
+mkdir -p "$1"
+told=$("$2" --version) || { echo "$2 does not run there" >&2; exit 127; }
+echo "$told"
+cd "$1"
+tar xf -
+mkdir -p out
+for file in sent/*; do  # where a connection was lost, what was measured since is here
+  name="out/${file#sent/}"
+  [ ! -e "$file" ] || [ -e "$name" ] || mv "$file" "$name"
+done"""
+
+
+def _send(host: Host, place: str, request: SweepRequest) -> None:
+    """What the sweep needs. Raises DeviceError for a host that cannot be reached or has another autotune."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for name, path in _sent(request):
+            tar.add(path, name, filter=_wanted)
+    ended = _ssh(host, _RECEIVE, place, host.program, given=packed.getvalue())
+    version = ended.stdout.decode(errors="replace").strip()
+    if ended.returncode:
+        said = ended.stderr.decode(errors="replace").strip()
+        raise DeviceError(
+            f"cannot sweep on {host.name}: {said or f'exit code {ended.returncode}'}; `ssh {host.name} {host.program} "
+            "--version` must work (--on HOST:PROGRAM names another program)"
+        )
+    if version != f"autotune {__version__}":
+        raise DeviceError(
+            f"{host.name} has {version}, and this is autotune {__version__}: install the same one on both"
+        )
+
+
+def _run(host: Host, place: str, request: SweepRequest) -> tuple[int, bool]:
+    """The sweep's exit code, and whether it was interrupted here."""
+    script = f'cd "$1" && shift\n{_GUARD}'
+    running = subprocess.Popen(
+        host.command(script, place, host.program, *_words(request)),
+        stdin=subprocess.PIPE, start_new_session=True,  # Ctrl-C is for this process
+    )  # fmt: skip
+    with running:
+        try:
+            return running.wait(), False
+        except KeyboardInterrupt:
+            assert running.stdin
+            running.stdin.close()
+            return running.wait(), True
+
+
+def _fetch(host: Host, place: str, request: SweepRequest) -> None:
+    """Record, results and policy files, and there they are no more. Raises StoreError."""
+    ended = _ssh(host, 'cd "$1" && mkdir -p out policies && tar cf - out policies', place)
+    if ended.returncode:
+        said = ended.stderr.decode(errors="replace").strip()
+        raise StoreError(f"cannot bring the results back from {host.name}:{place}: {said}")
+    here = {"out": request.folder, "policies": request.policy_folder}
+    try:
+        with tarfile.open(fileobj=io.BytesIO(ended.stdout)) as tar:
+            for member, inside in _files(tar):
+                _write(tar, member, here[inside.parts[0]].joinpath(*inside.parts[1:]))
+    except (OSError, tarfile.TarError) as problem:
+        raise StoreError(f"cannot write what came back from {host.name}:{place}: {problem}") from None
+    _ssh(host, 'rm -rf "$1"', place)
+
+
+def _files(tar: tarfile.TarFile) -> Iterator[tuple[tarfile.TarInfo, PurePosixPath]]:
+    """Plain files below the two folders, and nothing that leads elsewhere."""
+    for member in tar:
+        inside = PurePosixPath(member.name)
+        is_ours = inside.parts[0] in ("out", "policies") and ".." not in inside.parts
+        if member.isfile() and is_ours and inside.suffix not in _THEIRS:
+            yield member, inside
+
+
+def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
+    content = tar.extractfile(member)
+    assert content
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replaced(path) as temporary:
+        temporary.write_bytes(content.read())
+
+
+def _ssh(host: Host, script: str, *words: str, given: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+    command = host.command(script, *words)
+    try:
+        return subprocess.run(command, input=given, capture_output=True, check=False)
+    except OSError as problem:
+        raise DeviceError(f"cannot run {command[0]}: {problem.strerror}; --on needs an ssh client") from None
+
+
+# -- what is sent -----------------------------------------------------------------------------------------------
+
+
+def _is_own(request: SweepRequest) -> bool:
+    """Whether the family is one that the host does not have with its autotune."""
+    return request.family.folder.parent.resolve() != bundled("kernels").resolve()
+
+
+def _sent(request: SweepRequest) -> Iterator[tuple[str, Path]]:
+    """Names in the host's folder, and what they are here."""
+    if _is_own(request):
+        yield f"family/{request.family.folder.resolve().name}", request.family.folder
+    for number, path in enumerate(_workload_files(request)):
+        yield f"workloads/{number}/{path.name}", path
+    if request.data:
+        yield "data", request.data
+    for name in _KEPT:
+        if (request.folder / name).is_file():
+            yield f"sent/{name}", request.folder / name
+    policies = request.policy_folder / request.family.name
+    if policies.is_dir():
+        yield f"policies/{request.family.name}", policies
+
+
+def _wanted(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    return None if Path(member.name).name in _LEFT_OUT else member
+
+
+def _workload_files(request: SweepRequest) -> list[Path]:
+    """Those that were named by their file."""
+    known = workloads(request.family)
+    return [Path(name) for name in request.workloads if name and name not in known]
+
+
+def _words(request: SweepRequest) -> list[str]:
+    """The command there."""
+    files = [str(path) for path in _workload_files(request)]
+    there = {name: f"workloads/{number}/{Path(name).name}" for number, name in enumerate(files)}
+    own = f"./family/{request.family.folder.resolve().name}"
+    words = ["sweep", own if _is_own(request) else request.family.name]
+    for name in request.workloads:
+        words += ["--workload", there.get(str(Path(name)), name) if name else name]
+    for name, values in request.narrowed.items():
+        words += ["--set", f"{name}={','.join(values)}"]
+    strategy = request.strategy
+    given = {
+        "device": request.device, "preset": request.preset, "compiler": request.compiler,
+        "processes": request.processes, "trial-seconds": request.trial_seconds, "samples": request.samples,
+        "race": request.race or None,
+        "objective": request.objective, "search": strategy.sampler, "trials": strategy.trials,
+        "time": strategy.seconds, "seed": strategy.seed, "data": "data" if request.data else "",
+    }  # fmt: skip
+    words += [
+        word for name, value in given.items() if value not in (None, "") for word in (f"--{name}", str(value))
+    ]
+    words += [f"--{name}" for name in ("sanitize", "again", "retime", "strict") if getattr(request, name)]
+    return [*words, "--out", "out", "--policies", "policies"]

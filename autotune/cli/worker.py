@@ -1,0 +1,73 @@
+"""``autotune worker``: joins the sweeps of a record that hosts share, and leaves when nothing of them is left."""
+
+import time
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from autotune.engine import NotAsked, Swept, request_of, sweeping
+from autotune.errors import DeviceError, Interrupted, StoreError, UsageError
+from autotune.record import Store
+from autotune.report import live
+
+_LOOK_S = 1.0  # between looks for a sweep
+
+
+def work(
+    where: str, device: str, family: str, data: Path | None, processes: int, wait_s: float, out: Console, err: Console
+) -> None:  # fmt: skip
+    """Try what the sweeps in the record ask for on this host's device, one after the other. Raises AutotuneError: where
+    there is none for it, the reason."""
+    if "://" not in where and not where.startswith("shared:") and not Path(where).is_dir():
+        raise UsageError(
+            f"--store {where}: the worker joins a record that is there; name the sweep's --store"
+        )
+    joined, reasons = 0, []
+    for told in _asked(where, wait_s, err):
+        try:
+            swept = _joined(told, where, device, family, data, processes, err)
+        except NotAsked as problem:
+            reasons.append(str(problem))
+            continue
+        joined += 1
+        study = swept.study
+        out.print(
+            f"{study.family} on {study.workload}: {len(study.trials)} recorded, {swept.before} of them before this "
+            f"worker came; {swept.wall_s:.1f} s",
+            markup=False,
+        )
+        if swept.interrupted:
+            raise Interrupted(f"interrupted: {swept.interrupted}; others go on")
+        if study.about.lost:
+            raise DeviceError(study.about.lost)
+    if not joined:
+        raise StoreError("; ".join(dict.fromkeys(reasons)))
+
+
+def _asked(where: str, wait_s: float, err: Console) -> list[dict[str, Any]]:
+    """What sweeps ask for, when there is one. Raises StoreError."""
+    store, until = Store(where), time.monotonic() + wait_s
+    while not (found := store.asked()):
+        if time.monotonic() > until:
+            raise StoreError(
+                f"no sweep began in {store.where} within {wait_s:g} s: start `autotune sweep … --store` with it on one "
+                "host, or wait longer (--wait)"
+            )
+        time.sleep(_LOOK_S)
+    err.print(f"{len(found)} to join in {store.where}", markup=False)
+    return found
+
+
+def _joined(
+    told: Mapping[str, Any], where: str, device: str, family: str, data: Path | None, processes: int, err: Console
+) -> Swept:  # fmt: skip
+    request = request_of(told, where, device=device, family=family, data=data, processes=processes)
+    request.strategy.check(request.configurations)
+    with sweeping(
+        request, request.cases(), partial(live, err=err), lambda text: err.print(text, markup=False)
+    ) as session:
+        (swept,) = session.sweeps()
+    return swept
