@@ -94,8 +94,9 @@ def given_arrays() -> dict[str, Any]:
         ({"tree_dims": "2d"}, True),
         ({"tree_memory": "texture", "tree_dims": "2d", "tree_grouping": "merged"}, False),
         ({"search": "fine_table", "emit": "ranges"}, False),
+        ({"search": "coarse_table", "emit": "ranges", "leaf_records": "soa"}, False),
     ],
-    ids=["merged", "plane", "texture", "words"],
+    ids=["merged", "plane", "texture", "fine", "coarse"],
 )
 def test_kernels_read_it_where_it_was_made(
     monkeypatch: pytest.MonkeyPatch, small: None, chosen: dict[str, Any], stays: bool
