@@ -24,7 +24,7 @@ from autotune.errors import (
 if TYPE_CHECKING:
     from autotune.compile import cuda_library, library
     from autotune.declaration import Inputs, find_data, load_family, load_workload, prepare, read_npy
-    from autotune.device import Execution
+    from autotune.device import DeviceProgram, Execution, Room
     from autotune.dispatch import Prepared, TunedKernel, Units
     from autotune.files import data_root, pip_install
 
@@ -32,10 +32,12 @@ __all__ = [
     "Application",
     "AutotuneError",
     "CompilerError",
+    "DeviceProgram",
     "Execution",
     "Inputs",
     "Latest",
     "Prepared",
+    "Room",
     "StoreError",
     "TunedKernel",
     "Units",
@@ -58,7 +60,7 @@ __all__ = [
 _ON_DEMAND = {  # by package
     "compile": "cuda_library library",
     "declaration": "Inputs find_data load_family load_workload prepare read_npy",
-    "device": "Execution",
+    "device": "DeviceProgram Execution Room",
     "dispatch": "TunedKernel Prepared Units",
     "files": "data_root pip_install",
 }

@@ -24,8 +24,9 @@ from autotune.device.execution import Execution
 from autotune.device.foreign import View
 from autotune.device.open import device_names, has_driver, open_backend
 from autotune.device.placed import PlacedInput, Shared, linear
+from autotune.device.program import DeviceProgram, Room
 from autotune.device.resident import Resident, can_be_staged, compiled_module, run_each, run_once
-from autotune.device.transform import Mover, alignment, is_as_stored, raw, refusal, staged
+from autotune.device.transform import Mover, alignment, is_as_stored, lie_merged, raw, refusal, staged
 
 if TYPE_CHECKING:
     from autotune.device.cuda.backend import CudaBackend
@@ -41,6 +42,7 @@ __all__ = [
     "Copy",
     "CpuBackend",
     "CudaBackend",
+    "DeviceProgram",
     "Execution",
     "Launch",
     "LaunchError",
@@ -51,6 +53,7 @@ __all__ = [
     "Placed",
     "PlacedInput",
     "Resident",
+    "Room",
     "Shared",
     "View",
     "Watch",
@@ -62,6 +65,7 @@ __all__ = [
     "foreign",
     "has_driver",
     "is_as_stored",
+    "lie_merged",
     "linear",
     "open_backend",
     "raw",

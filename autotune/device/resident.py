@@ -144,6 +144,8 @@ class Resident:
     def _stored(self, variant: Variant, group: tuple[str, ...], orders: Mapping[str, Order]) -> PlacedInput:
         begin = time.perf_counter()
         view: Any = self.inputs.arrays[group[0]]
+        if isinstance(view, View) and len(group) > 1:
+            return self._lent_together(variant, group)
         if isinstance(view, View):
             return self._from_device(variant.layouts[group[0]], group[0], view)
         if self.mover is not None and can_be_staged(variant, group[0], view):
@@ -254,6 +256,15 @@ class Resident:
         if constant:
             placed = Windowed.whole(room, placed)
         return PlacedInput({name: room}, {name: placed}, (time.perf_counter() - begin) * 1e3, 0.0, 0)
+
+    def _lent_together(self, variant: Variant, group: tuple[str, ...]) -> PlacedInput:
+        """Arrays that lie on the GPU by turns as the layouts want them (transform.lie_merged says whether)."""
+        backend: Any = self.backend  # of a kind that lends
+        rooms = {n: variant.layouts[n].room(self.inputs.arrays[n].shape) for n in group}
+        first: Any = self.inputs.arrays[group[0]]
+        owner = backend.borrow(rooms[group[0]], first.address)
+        placed: dict[str, Placed] = {n: Shared(owner, room) for n, room in rooms.items()}
+        return PlacedInput(rooms, {**placed, group[0]: owner}, 0.0, 0.0, 0)
 
     def _make_room(self) -> None:
         """Free the inputs that were not used for longest, once they take their share of the memory."""

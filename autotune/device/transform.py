@@ -5,6 +5,8 @@ records, dims in linear memory. ``refusal`` says what it cannot do; such an arra
 """
 
 import threading
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,23 @@ def is_as_stored(layout: Layout, view: View) -> bool:
     )
 
 
+def lie_merged(layouts: Sequence[Layout], views: Sequence[View]) -> bool:
+    """Whether the arrays lie by turns as their ``layouts`` (grouping: merged) would store them, so that a kernel can
+    use them in place."""
+    members = len(layouts)
+    first, size = views[0], layouts[0].data.dtype.itemsize
+    return all(
+        replace(layout, group=(1, 0)).is_canonical(view.shape)
+        and layout.group == (members, member)
+        and layout.memory != "constant"
+        and view.dtype == layout.data.dtype
+        and view.strides == (members * size,)
+        and view.address == first.address + member * size
+        and first.address % alignment(layout) == 0
+        for member, (layout, view) in enumerate(zip(layouts, views, strict=True))
+    )
+
+
 def alignment(layout: Layout) -> int:
     """Bytes whose multiple the address of an array that is used in place has to be."""
     return _TEXTURE_ALIGNMENT if layout.memory == "texture" else layout.texel_bytes
@@ -60,7 +79,8 @@ def alignment(layout: Layout) -> int:
 
 def raw(nbytes: int) -> Stored:
     """Room for so many bytes as they are."""
-    return Stored(None, nbytes, 1, "global", (nbytes,), (1,), 0)
+    unit = 1 if nbytes < 2**32 else 16  # an accessor's extent has 32 bits
+    return Stored(None, nbytes, unit, "global", (-(-nbytes // unit),), (1,), 0)
 
 
 def staged(array: NDArray[Any], address: int = 0) -> View:

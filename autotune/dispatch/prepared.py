@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from autotune.compile import Variant
 from autotune.declaration import Inputs
-from autotune.device import Closing, Execution, LaunchError, Resident, View, foreign
+from autotune.device import Closing, Execution, LaunchError, Resident, View, foreign, lie_merged
 from autotune.dispatch.call import (
     NOTHING,
     Arguments,
@@ -53,7 +53,8 @@ class Prepared(Closing):
     ) -> None:
         self._target = target
         self._family = target.family
-        self._kept = replace(kept, arrays=dict(kept.arrays))
+        self._given = kept.arrays
+        self._kept = replace(kept, arrays=self._as_in(parent) if parent else dict(kept.arrays))
         self._example = example
         self._lock = threading.RLock()
         self._launchers: dict[object, Launcher] = {}
@@ -78,6 +79,13 @@ class Prepared(Closing):
             target.lender.wait_for(made_on)  # from now on any stream may use them
         if not self._rest:
             self._place(parent)
+
+    def _as_in(self, parent: "Prepared") -> dict[str, Any]:
+        """The arrays given; one of a GPU that ``parent`` was given too, as it is there: by now it may be the host's."""
+        return {
+            name: parent._kept.arrays[name] if _is_same(parent._given.get(name), array) else array  # noqa: SLF001
+            for name, array in self._given.items()
+        }
 
     def _made_resident(self, parent: "Prepared | None") -> Resident:
         return Resident(
@@ -285,12 +293,22 @@ class Prepared(Closing):
         return ""
 
     def _to_settle(self, variant: Variant) -> list[str]:
+        if self._target.lender is None:
+            return [name for name, array in self._kept.arrays.items() if isinstance(array, View)]
+        together = {name for group in variant.groups if self._lies_merged(variant, group) for name in group}
         return [
             name
             for name, array in self._kept.arrays.items()
             if isinstance(array, View)
-            and (self._target.lender is None or transfer_in(variant, name, array, False) == HOST)
+            and name not in together
+            and transfer_in(variant, name, array, False) == HOST
         ]
+
+    def _lies_merged(self, variant: Variant, group: tuple[str, ...]) -> bool:
+        views = [array for name in group if isinstance(array := self._kept.arrays.get(name), View)]
+        is_reordered = any(variant.is_reordered(name) for name in group)
+        whole = len(views) == len(group) and not is_reordered
+        return whole and lie_merged([variant.layouts[name] for name in group], views)
 
     def _on_host(self, name: str, array: Any) -> Any:
         """The canonical array; what is on a GPU is copied."""
@@ -382,3 +400,9 @@ class Prepared(Closing):
                 self._launchers.clear()
                 self._captured.clear()
                 self._resident.close()
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether both are of the same array on a GPU, which is looked at anew each time that it is given."""
+    are_views = isinstance(one, View) and isinstance(other, View)
+    return are_views and one.owner is other.owner

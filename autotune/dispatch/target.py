@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from autotune.compile import Cache, Variant
 from autotune.declaration import Configuration, Family, Inputs
 from autotune.device import Backend, Lender, Module, Mover, View, compiled_module, raw
@@ -60,10 +62,12 @@ class Target:
 
     def fetched(self, view: View) -> Any:
         """A copy of what is on a GPU in the host's memory. Raises WorkloadError where there is no way."""
-        if self.lender is None or view.can_be_fetched or not view.is_contiguous:
+        if self.lender is None or view.can_be_fetched or min(view.strides, default=0) < 0:
             return view.to_host()
-        found = self.lender.download(self.lender.borrow(raw(view.nbytes), view.address))
-        return found.view(view.dtype).reshape(view.shape)
+        steps = sum((extent - 1) * stride for extent, stride in zip(view.shape, view.strides, strict=True))
+        span = self.lender.borrow(raw(steps + view.dtype.itemsize), view.address)
+        found = self.lender.download(span)
+        return np.ascontiguousarray(np.ndarray(view.shape, view.dtype, found, strides=view.strides))
 
     def expected_ms(self, inputs: Inputs) -> float:
         """What a call that begins with host arrays takes, by the policy file; 0 when it says nothing."""

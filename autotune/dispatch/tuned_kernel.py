@@ -7,7 +7,7 @@ layouts, launches and gives arrays back of the kind it was given. Every choice i
 import atexit
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from autotune.compile import Cache, default_root
 from autotune.declaration import Family, Inputs, load_family
-from autotune.device import Closing, LaunchError, foreign
+from autotune.device import Closing, DeviceProgram, LaunchError, foreign
 from autotune.dispatch.call import NOTHING, Arguments, Request, arguments, request, taken
 from autotune.dispatch.fast_call import MISSED, RawCall
 from autotune.dispatch.placement import Placement
@@ -213,6 +213,12 @@ class TunedKernel(Closing):
         prepared = Prepared(self._placement.first, kept, example)
         self._handles.add(prepared)
         return prepared
+
+    def program(self, source: Path, kernels: Sequence[str], constants: Mapping[str, int]) -> DeviceProgram:
+        """Other kernels of the family's, on the device that calls go to; see DeviceProgram. Raises CompilerError,
+        LaunchError, FamilyError."""
+        target = self._placement.first
+        return DeviceProgram(target.backend, target.cache, source, kernels, constants)
 
     # -- which device -----------------------------------------------------------------------------------------
 

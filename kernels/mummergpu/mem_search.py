@@ -50,8 +50,7 @@ def find_mems(reference: Codes, queries: Codes, offsets: Positions, minimum: int
     ``reference`` (characters,) and ``queries`` (bases,) are uint8 codes, where 4 matches nothing and ends a record;
     ``offsets`` (reads + 1,) int64. ``threads`` work, 0 stands for every core this process may use. The peak over
     the inputs and the matches is about 30 bytes for each character of the reference and 64 MiB. Raises ValueError
-    for a ``minimum`` below 1, CompilerError when there is no C++ compiler or it fails, UsageError as ``suffix_array``
-    does.
+    for a ``minimum`` below 1, CompilerError when there is no C++ compiler or it fails.
     """
     search = _Search(reference, queries, offsets, minimum, threads)
     counts = search.counts()
@@ -148,8 +147,8 @@ def _table(reference: Codes, letters: int) -> _Table:
         _address(text), sizes[0], _address(order), sizes[1], _address(ranks)
     ):
         raise RuntimeError(
-            f"pydivsufsort gave a wrong order of the {text.size:,} suffixes of the reference; install another "
-            "version of it"
+            f"suffix_array.cpp gave a wrong order of the {text.size:,} suffixes of the reference: that is a mistake "
+            "in it, please report it with the reference"
         )
     words = np.empty(order.size, _WORD)
     del order
@@ -170,22 +169,8 @@ def _table(reference: Codes, letters: int) -> _Table:
 def _order(text: Codes) -> NDArray[np.uint32]:
     """The positions of all letters by what follows up to the end of the record, then by position. ``text`` ends
     with OTHER."""
-    letters = int(np.count_nonzero(text != OTHER))
-    ends = np.flatnonzero((text[:-1] != OTHER) & (text[1:] == OTHER)) + 1
-    suffixes: NDArray[np.uint32]
-    if ends.size < 2:
-        suffixes = suffix_array(text)[:letters].astype(np.uint32)  # OTHER comes last
-        return suffixes
-    # Each end is followed by its number, so that it, and not what comes next, decides.
-    digits = ((ends.size - 1).bit_length() + 1) // 2
-    numbers = np.arange(ends.size)[:, None] >> 2 * np.arange(digits)[::-1] & 3
-    places = np.repeat(ends + 1, digits)
-    order = suffix_array(np.insert(text, places, numbers.astype(np.uint8).ravel()))
-    # A digit stands for the last position, which has no letter.
-    positions = np.insert(np.arange(text.size, dtype=np.uint32), places, np.uint32(text.size - 1))
-    suffixes = positions[order]
-    suffixes = suffixes[text[suffixes] != OTHER]
-    return suffixes
+    order: NDArray[np.uint32] = suffix_array(text)[: int(np.count_nonzero(text != OTHER))]
+    return order
 
 
 def _address(array: NDArray[Any]) -> ctypes.c_void_p:

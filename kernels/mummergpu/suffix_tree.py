@@ -1,7 +1,8 @@
 """The suffix tree of a DNA text, in linear time: nodes as the kernels read them, and orders to lay them out in.
 
-The suffix array comes from pydivsufsort, the rest from the suffix_tree*.cpp, in all threads; the host's C++ compiler
-makes them when they are first needed. A separator matches nothing: every path from the root ends at the first one.
+The order of the suffixes comes from suffix_array.py, the rest from the suffix_tree*.cpp, in all threads; the host's
+C++ compiler makes them when they are first needed. A separator matches nothing: every path from the root ends at the
+first one.
 """
 
 import ctypes
@@ -100,20 +101,19 @@ def build(
     called with what is done next and the share of the time that has passed, last with "done" and 1.0. The peak is
     115 bytes for each character of DNA, of which 80 are the tree; 145 where every letter is the same. Raises
     WorkloadError for a text without letters, with more than MAX_CHARACTERS, the last separator counted, or with a
-    code above 4, TypeError for an array of another kind, CompilerError when there is no C++ compiler or it fails,
-    UsageError as ``suffix_array`` does.
+    code above 4, TypeError for an array of another kind, CompilerError when there is no C++ compiler or it fails.
     """
     letters = _checked(text)
     report = progress or (lambda stage, fraction: None)
     if text[-1] != SEPARATOR:
         text = np.append(text, np.uint8(SEPARATOR))
-    text = np.require(text, requirements=["C", "W"])  # pydivsufsort takes no other
+    text = np.ascontiguousarray(text)
     functions, records = library(_SOURCE, _HEADER), library(_RECORDS, _HEADER)
 
     with ThreadPoolExecutor(threads or len(os.sched_getaffinity(0))) as pool:
         building = _Building(pool, text, letters)
         report("suffix array", 0.0)
-        building.has(text=text, suffixes=suffix_array(text).view(np.uint32))
+        building.has(text=text, suffixes=suffix_array(text, threads))
         report("common prefixes", 0.25)
         longest, starts = building.forks(functions)
         report("nodes", 0.35)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from layouts import data, layouts, random_array
+from layouts import data, layouts, random_array, record
 from numpy.typing import NDArray
 
 from autotune.compile.batches import compile_batch
@@ -18,7 +18,7 @@ from autotune.compile.toolchain import Compiled
 from autotune.device.backend import Launch
 from autotune.device.cpu.backend import CpuBackend, CpuPlaced
 from autotune.device.foreign import View
-from autotune.device.transform import MOVE, Mover, batch, is_as_stored, refusal
+from autotune.device.transform import MOVE, Mover, batch, is_as_stored, lie_merged, refusal
 from autotune.layout.bit_packing import packing
 from autotune.layout.layout import Layout
 
@@ -139,6 +139,37 @@ def test_an_array_is_used_in_place_only_where_its_bytes_are_the_layouts() -> Non
     assert not is_as_stored(Layout(data=plain, padding=4), view_of(array))
     assert not is_as_stored(Layout(data=plain), view_of(array[:, ::2]))
     assert not is_as_stored(Layout(data=plain), view_of(array.astype(np.float32)))
+
+
+def test_arrays_by_turns_are_used_in_place_only_where_their_layouts_would_store_them_so() -> None:
+    declared, both = record("int32", "int32"), np.zeros((2 * 9 + 64, 2), np.int32)
+    begin = -both.ctypes.data % 512 // 8
+    views = [
+        replace(
+            view_of(both[:9].view(declared.dtype)[:, 0]),
+            address=both.ctypes.data + 8 * (begin + m),
+            strides=(16,),
+        )
+        for m in (0, 1)
+    ]
+    merged = [Layout(data=declared, group=(2, member)) for member in (0, 1)]
+
+    def lie(change: dict[str, Any] | None = None, other: dict[str, Any] | None = None) -> bool:
+        return lie_merged(
+            [replace(layout, **(change or {})) for layout in merged],
+            [views[0], replace(views[1], **(other or {}))],
+        )
+
+    assert lie() and lie({"memory": "readonly"}) and lie({"memory": "texture"})
+    assert not lie_merged(merged[::-1], views) and not lie_merged(merged, views[::-1])
+    for change in ({"dims": "2d"}, {"memory": "constant"}, {"records": "soa"}, {"padding": 2}):
+        assert not lie(change)
+    for other in ({"strides": (8,)}, {"address": views[1].address + 8}, {"dtype": np.dtype("int64")}):
+        assert not lie(None, other)
+    stored = [
+        merged[m].apply(np.full(9, m + 1, np.int32).repeat(2).view(declared.dtype)).buffer for m in (0, 1)
+    ]
+    assert (stored[0] | stored[1]).view(np.int32).tolist() == [1, 1, 2, 2] * 9
 
 
 @pytest.mark.nvrtc

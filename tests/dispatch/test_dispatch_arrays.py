@@ -285,6 +285,21 @@ def test_all_prepared_is_called_with_nothing(world: World, adder: Path) -> None:
     handle.close()  # the kernel closed it already
 
 
+def test_handles_beside_each_other_share_what_both_were_given(world: World, adder: Path) -> None:
+    table, shift = np.arange(12, dtype=np.int32).reshape(3, 4), np.arange(4, dtype=np.int32)
+    on_gpu = Array(np.repeat(table, 2, axis=1))
+    spread = SimpleNamespace(
+        __cuda_array_interface__={**on_gpu.__cuda_array_interface__, "shape": (3, 4), "strides": (32, 8)}
+    )
+    with loaded(adder) as kernel:
+        handle = kernel.prepare(kernel.bind(table=spread, shift=shift))
+        world.gpu.seen.clear()
+        beside = handle.beside(kernel.bind(table=spread, shift=shift + 1))
+        assert world.gpu.seen.count("place") == 1  # of the shift
+        np.testing.assert_array_equal(handle(), table + shift)
+        np.testing.assert_array_equal(beside(), table + shift + 1)
+
+
 def test_more_sizes_than_are_kept_ready(world: World, adder: Path) -> None:
     with loaded(adder) as kernel:
         for m in [*range(1, 20), *range(1, 20)]:

@@ -184,9 +184,9 @@ def test_a_minimum_of_nothing_is_refused() -> None:
 def test_a_wrong_order_of_suffixes_is_refused(
     letters: str, wrong: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The suffix tree has its suffixes from the same library, so that an error there would show nowhere else."""
+    """The suffix tree has its suffixes from the same sort, so that an error there would show nowhere else."""
     monkeypatch.setattr(mem_search, "_order", lambda text: np.array(wrong, np.uint32))
-    with pytest.raises(RuntimeError, match=r"pydivsufsort gave a wrong order of the [56] suffixes"):
+    with pytest.raises(RuntimeError, match=r"suffix_array.cpp gave a wrong order of the [56] suffixes"):
         found(codes(letters), [codes("ACGT")], 2)
 
 
