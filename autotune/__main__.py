@@ -1,9 +1,15 @@
 """``python -m autotune``, and the command ``autotune``."""
 
+import atexit
 import os
 import signal
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from types import FrameType
+
+from autotune.family import command_begins
+from autotune.hardware import EarlyContext
 
 __all__ = ["entry_point"]
 
@@ -12,21 +18,61 @@ _INTERRUPTED = 130  # as ``errors.Interrupted`` has it, which is not imported ye
 
 
 def entry_point() -> None:
+    command_begins()
     # Ctrl-C while modules are imported would be a traceback through them, whoever is imported just then.
     is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_ours:
         signal.signal(signal.SIGINT, _leave)
-    from autotune.cli import main  # half a second, with the answer to Ctrl-C in place
+    if sys.argv[1:2] == ["run"]:
+        # Numpy's library of linear algebra begins with a thread on every core, which no kernel here needs.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    gpu = _awaken(sys.argv[1:])
+    from autotune.cli.plain_run import plain_run
 
+    command = plain_run(sys.argv[1:])
+    if command is None:
+        from autotune.cli import main  # half a second, with the answer to Ctrl-C in place
+
+        command = main
     if is_ours:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        code = main()
+        code = command()
     except KeyboardInterrupt:  # a second one, while the first was answered
         code = _INTERRUPTED
     if is_ours and code == _INTERRUPTED:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the end is near
+    if gpu is not None:
+        gpu.finish()  # a driver that is not ready yet would not survive the end
+    if code == 0 and sys.argv[1:2] == ["run"]:
+        _end_at_once()
     sys.exit(code)
+
+
+def _awaken(arguments: Sequence[str]) -> EarlyContext | None:
+    """The context of the GPU that ``run`` will open, begun before the imports. What goes wrong is told there. None for
+    a command that needs no GPU, or several."""
+    if arguments[:1] != ["run"]:
+        return None
+    named = "auto"
+    for option, value in zip(arguments, [*arguments[1:], ""], strict=True):
+        if option == "--device":
+            named = value
+        elif option.startswith("--device="):
+            named = option.partition("=")[2]
+    kind, _, number = named.partition(":")
+    if kind not in ("auto", "cuda") or not (number or "0").isdigit():
+        return None
+    return EarlyContext(int(number or 0))
+
+
+def _end_at_once() -> None:
+    """All is done and written: what the interpreter would still take apart goes with the process."""
+    atexit._run_exitfuncs()  # noqa: SLF001 - the only way to do without the rest
+    with suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 def _leave(_signal: int, _frame: FrameType | None) -> None:

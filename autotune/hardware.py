@@ -1,11 +1,15 @@
 """What runs a variant: its kind, its name, and the limits that a layout or a launch must respect."""
 
+import ctypes
 import re
+import threading
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
-__all__ = ["Device", "Limits"]
-
+__all__ = ["Device", "EarlyContext", "Limits"]
 
 _2_31 = 2**31 - 1
 
@@ -58,3 +62,44 @@ class Device:
         """``"9.0"`` for ``sm_90``; empty on a cpu."""
         digits = re.fullmatch(r"sm_(\d+)(\d)[a-z]*", self.arch)
         return f"{digits[1]}.{digits[2]}" if digits else ""
+
+
+class EarlyContext:
+    """The primary context of GPU ``ordinal``, made in a thread while whoever will open that GPU is still imported: the
+    driver takes a quarter of a second, and shares the context. Where it cannot be made nothing happens, and who opens
+    the GPU says why."""
+
+    current: "EarlyContext | None" = None
+
+    def __init__(self, ordinal: int) -> None:
+        self._leave: Callable[[], object] | None = None
+        self._is_made = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(ordinal,), daemon=True)
+        EarlyContext.current = self
+        self._thread.start()
+
+    def _run(self, ordinal: int) -> None:
+        try:
+            with suppress(OSError, AttributeError):  # no driver, or another one
+                self._make(ctypes.CDLL("libcuda.so.1"), ordinal)
+        finally:
+            self._is_made.set()
+
+    def _make(self, driver: ctypes.CDLL, ordinal: int) -> None:
+        device, context = ctypes.c_int(), ctypes.c_void_p()
+        if driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(device), ordinal):
+            return
+        if driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == 0:
+            self._leave = partial(driver.cuDevicePrimaryCtxRelease, device)
+
+    def leave(self) -> None:
+        """To those that have opened it meanwhile. Safe to call twice."""
+        self._is_made.wait()
+        leave, self._leave = self._leave, None
+        if leave is not None:
+            leave()
+
+    def finish(self) -> None:
+        """Leave it, with nothing of the thread going on."""
+        self._thread.join()
+        self.leave()

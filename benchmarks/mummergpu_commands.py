@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,10 +15,13 @@ from harness import python_path
 
 OURS = "autotune"
 
+COPMEM_LEAST = 50  # copMEM2 finds no shorter matches
+
 
 @dataclass(frozen=True, eq=False)
 class Command:
-    """`arguments` take {reference}, {queries}, {length} and {output}; without {output} it is what they print."""
+    """`arguments` take {reference}, {queries}, {length}, {kept} and {output}; without {output} it is what they print.
+    `kept` is what an earlier command wrote."""
 
     tool: str
     version: str
@@ -44,18 +47,40 @@ def ours(cores: int, cache: Path, device: str, policies: Path | None) -> list[Co
     ]
 
 
-# What each peer is called, the names of its program, and its options for n threads.
-PEERS: dict[str, tuple[tuple[str, ...], Callable[[int], list[str] | None]]] = {
-    "mummer 3": (("mummer3", "mummer"), lambda n: ["-maxmatch"] if n == 1 else None),
-    "MUMmer4": (("mummer4", "mummer"), lambda n: ["-maxmatch", "-qthreads", str(n)]),
-    "E-MEM": (("e-mem",), lambda n: ["-t", str(n)]),
-    "essaMEM -k 1": (("essamem",), lambda n: ["-maxmatch", "-k", "1", "-qthreads", str(n)]),
-    "essaMEM -k 4": (("essamem",), lambda n: ["-maxmatch", "-k", "4", "-qthreads", str(n)]),
+def _printed(*options: str) -> tuple[str, ...]:
+    """The arguments of a program that prints matches as mummer does."""
+    return (*options, "-n", "-l", "{length}", "{reference}", "{queries}")
+
+
+# What each peer is called, the names of its program, and its arguments for n threads and matches of a length; None
+# where it has none for them.
+PEERS: dict[str, tuple[tuple[str, ...], Callable[[int, int], tuple[str, ...] | None]]] = {
+    "mummer 3": (("mummer3", "mummer"), lambda n, _: _printed("-maxmatch") if n == 1 else None),
+    "MUMmer4": (("mummer4", "mummer"), lambda n, _: _printed("-maxmatch", "-qthreads", str(n))),
+    "copMEM2": (
+        ("copmem2",),
+        lambda n, length: (
+            ("-q", "-t", str(n), "-l", "{length}", "-o", "{output}", "{reference}", "{queries}")
+            if length >= COPMEM_LEAST
+            else None
+        ),
+    ),
+    "E-MEM": (("e-mem",), lambda n, _: _printed("-t", str(n))),
+    "essaMEM -k 1": (("essamem",), lambda n, _: _printed("-maxmatch", "-k", "1", "-qthreads", str(n))),
+    "essaMEM -k 4": (("essamem",), lambda n, _: _printed("-maxmatch", "-k", "4", "-qthreads", str(n))),
 }
 
+# Copying an output within its folder: what nobody who writes it can be much faster than.
+FLOOR = Command(
+    "copy of the output", "cp", 1, (shutil.which("cp") or "cp", "{kept}", "{output}"), most_runs=2
+)
 
-def peers(cores: int, folder: Path | None) -> tuple[list[Command], list[str]]:
-    """The commands of programs that are here, and the names of those that are not."""
+
+def peers(
+    cores: int, folder: Path | None, length: int, threads: Sequence[int] = ()
+) -> tuple[list[Command], list[str]]:
+    """The commands of programs that are here, and the names of those that are not; each with one thread and with as
+    many as there are cores, or with ``threads``."""
     made, missing = [], []
     for tool, (files, options) in PEERS.items():
         program = _program(files, folder)
@@ -63,10 +88,9 @@ def peers(cores: int, folder: Path | None) -> tuple[list[Command], list[str]]:
             missing.append(tool)
             continue
         path, version = program
-        for threads in sorted({1, cores}):
-            if (chosen := options(threads)) is not None:
-                arguments = (path, *chosen, "-n", "-l", "{length}", "{reference}", "{queries}")
-                made.append(Command(tool, version, threads, arguments))
+        for count in sorted(set(threads or (1, cores))):
+            if (chosen := options(count, length)) is not None:
+                made.append(Command(tool, version, count, (path, *chosen)))
     return made, missing
 
 
@@ -77,8 +101,10 @@ def _program(files: tuple[str, ...], folder: Path | None) -> tuple[str, str] | N
         path = shutil.which(file, path=os.pathsep.join(filter(None, [own, os.environ.get("PATH", "")])))
         if path is None:
             continue
-        # MUMmer 4 knows this option and mummer 3 does not; E-MEM begins every message with its version.
-        told = re.search(r"^(?:E-MEM Version )?(\d+(?:\.\d+)+)", told_by([path, "--version"]), re.MULTILINE)
+        # MUMmer 4 knows this option and mummer 3 does not; E-MEM and copMEM begin every message with theirs.
+        told = re.search(
+            r"^(?:E-MEM Version |copMEM )?(\d+(?:\.\d+)+)", told_by([path, "--version"]), re.MULTILINE
+        )
         if file == "mummer" and ("mummer4" in files) != (told is not None):
             continue
         digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]

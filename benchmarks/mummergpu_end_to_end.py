@@ -2,13 +2,15 @@
 
     python benchmarks/mummergpu_end_to_end.py --data DATA --peers FOLDER --out benchmarks/results/end-to-end.csv
 
-`autotune run mummergpu` (with its compile cache empty, then warm) beside mummer 3, MUMmer4, E-MEM and essaMEM, on the
-forward strand. A time is that of the whole command: reading, index, transfer, search, output. Inputs are made plain
-FASTA first, since the peers read nothing else. Runs take turns; every output is compared by the number of matches and
-a sum over them that their order does not change; peak memory is that of the largest process of a command (figures
-below 10 MiB are that of the process which starts it).
+`autotune run mummergpu` (with its compile cache empty, then warm) beside mummer 3, MUMmer4, copMEM2 (for matches of at
+least 50 bases), E-MEM and essaMEM, on the forward strand. A time is that of a whole command: reading, index, transfer,
+search, output. Inputs are made plain FASTA first, since the peers read nothing else. Runs take turns; every output is
+compared by the number of matches and a sum over them that their order does not change; peak memory is that of the
+largest process of a command (figures below 10 MiB are that of the process which starts it). A row "copy of the output"
+says how long `cp` takes for the same file in the same folder. Workload `celeg` simulates its reads: mummergpu_reads.py.
 
-Programs are looked for in --peers and then on PATH, as mummer3, mummer4, mummer (either), e-mem and essamem; one that
+Programs are looked for in --peers and then on PATH, as mummer3, mummer4, mummer (either), copmem2, e-mem and
+essamem; one that
 is not there has a row that says so. A file versions.txt in --peers, lines of `name version`, names what a program
 cannot tell. The exit code is 1 where outputs differ or a command failed.
 """
@@ -32,8 +34,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from mummergpu_commands import OURS, PEERS, Command, ours, peers, told_by
+from mummergpu_commands import FLOOR, OURS, PEERS, Command, ours, peers, told_by
 from mummergpu_outputs import Found, found_in
+from mummergpu_reads import write_reads
 
 # Started for every run: a child's peak memory counts from what the process that started it had, so that is small.
 LAUNCHER = """
@@ -61,6 +64,9 @@ WORKLOADS = {
     "hsill": Workload("genomes/hs_GRCh37_chr20_60001-16060000.fa.gz", "reads/hsill_sim_wgs_500k_29bp.fa.xz", 14),
     "cbrigg": Workload("genomes/ce2_chrX_1-13000000.fa.gz", "reads/cbrigg_sim_500k_sanger_615bp.fa.xz", 100),
 }  # fmt: skip
+
+# Its reads are simulated from its reference.
+SIMULATED = {"celeg": Workload("genomes/ce2_chrX_1-13000000.fa.gz", "", 50)}
 
 
 # ---- inputs
@@ -102,6 +108,7 @@ def run(command: Command, names: dict[str, str], folder: Path, limit: float, poo
     program, *arguments = (a.format(**names, output=output) for a in command.arguments)
     writes_itself = any("{output}" in a for a in command.arguments)
     streams = [said, folder / "problems"] if writes_itself else [output, Path(os.devnull)]
+    kept = Path(names.get("kept", output))
     for stale in (output, said):
         stale.unlink(missing_ok=True)
     launcher = subprocess.Popen(
@@ -127,7 +134,10 @@ def run(command: Command, names: dict[str, str], folder: Path, limit: float, poo
             found = found_in(output, pool)
         except (OSError, ValueError) as error:
             problem = str(error)
-    output.unlink(missing_ok=True)
+    if found is None or kept.exists() or kept == output:
+        output.unlink(missing_ok=True)
+    else:
+        output.rename(kept)
     return Run(float(seconds), int(peak), problem, text, found)
 
 
@@ -184,12 +194,13 @@ def main(words: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--data", type=Path, default=Path(), help="the folder with genomes and reads")
     parser.add_argument(
-        "--workload", action="append", choices=sorted(WORKLOADS), help="default: lmono and ssuis"
+        "--workload", action="append", choices=sorted(WORKLOADS | SIMULATED), help="default: lmono and ssuis"
     )
     parser.add_argument("--given", nargs=3, metavar=("REFERENCE", "QUERIES", "LENGTH"), help="files instead")
     parser.add_argument("--reads", type=int, help="only the first so many")
     parser.add_argument("--peers", type=Path, help="a folder of programs, before PATH")
     parser.add_argument("--tool", action="append", help=f"only those named so: {OURS}, {', '.join(PEERS)}")
+    parser.add_argument("--threads", type=int, action="append", help="of peers; default: 1 and all cores")
     parser.add_argument("--device", default="", help="for autotune: cuda, cpu")
     parser.add_argument("--policies", type=Path, help="for autotune")
     parser.add_argument("--runs", type=int, default=5, help="at most")
@@ -198,7 +209,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--scratch", type=Path, help="where inputs and outputs lie; best in memory: /dev/shm")
     parser.add_argument("--out", type=Path, default=Path("mummergpu-end-to-end.csv"))
     arguments = parser.parse_args(words)
-    chosen = {name: WORKLOADS[name] for name in arguments.workload or ("lmono", "ssuis")}
+    chosen = {name: (WORKLOADS | SIMULATED)[name] for name in arguments.workload or ("lmono", "ssuis")}
     if arguments.given:
         reference, queries, length = arguments.given
         chosen = {Path(queries).name: Workload(reference, queries, int(length))}
@@ -227,8 +238,13 @@ def compare(
     """Add the rows of one workload to `rows`; the table is written anew after every round."""
     names = {which: str(scratch / f"{which}.fa") for which in ("reference", "queries")}
     plain(arguments.data / workload.reference, Path(names["reference"]))
-    reads, bases = plain(arguments.data / workload.queries, Path(names["queries"]), arguments.reads)
-    names["length"] = str(workload.min_match_length)
+    queries = Path(names["queries"])
+    if workload.queries:
+        reads, bases = plain(arguments.data / workload.queries, queries, arguments.reads)
+    else:
+        reads, bases = write_reads(Path(names["reference"]), queries, arguments.reads)
+    names |= {"length": str(workload.min_match_length), "kept": str(scratch / "kept.mems")}
+    Path(names["kept"]).unlink(missing_ok=True)
     of_all = {
         **machine(cores),
         "workload": name,
@@ -236,11 +252,11 @@ def compare(
         "bases": bases,
         "length": int(names["length"]),
     }
-    theirs, missing = peers(cores, arguments.peers)
+    theirs, missing = peers(cores, arguments.peers, workload.min_match_length, arguments.threads or ())
     cache = Path(tempfile.mkdtemp(dir=scratch))
     wanted = arguments.tool or [""]
     commands = [*theirs, *ours(cores, cache, arguments.device, arguments.policies)]
-    commands = [c for c in commands if any(w in c.tool for w in wanted)]
+    commands = [c for c in commands if any(w in c.tool for w in wanted)] + [FLOOR]
     absent = [Command(tool, "", 0, ("",)) for tool in missing if any(w in tool for w in wanted)]
     ran: dict[Command, list[Run]] = {}
     kept = list(rows)

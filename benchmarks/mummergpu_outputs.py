@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 _PIECE = 16 << 20
+_NAMED_WORDS = 4
 _MATCH_WEIGHTS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
 
 
@@ -46,7 +47,7 @@ def found_in_text(text: bytes) -> Found:
             names.append(int.from_bytes(hashlib.blake2b(name, digest_size=8).digest(), "little"))
             rows.append(body.count(b"\n") + 1)
             bodies.append(body)
-    content = b"\n".join(bodies)
+    content = _without_name(b"\n".join(bodies))
     if re.search(rb"[^0-9 \n]", content):
         raise ValueError("rows of three numbers are allowed here: give a reference of one record")
     numbers = np.fromstring(content, np.int64, sep=" ") if content else np.empty(0, np.int64)
@@ -58,6 +59,17 @@ def found_in_text(text: bytes) -> Found:
     values = (numbers.reshape(-1, 3).astype(np.uint64) * _MATCH_WEIGHTS).sum(axis=1, dtype=np.uint64)
     mixed = _mixed(_mixed(values) ^ np.repeat(np.array(names, np.uint64), rows))
     return Found(values.size, int(mixed.sum(dtype=np.uint64)))
+
+
+def _without_name(content: bytes) -> bytes:
+    """Rows without the name of the reference's one record, where the program writes it in front of each: the rest
+    of such rows is refused if there is another name."""
+    words = content.partition(b"\n")[0].split()
+    if len(words) != _NAMED_WORDS:
+        return content
+    return re.sub(rb"^[ \t]*%b[ \t]" % re.escape(words[0]), b"", content, flags=re.MULTILINE).replace(
+        b"\t", b" "
+    )
 
 
 def _mixed(values: Any) -> Any:

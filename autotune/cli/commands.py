@@ -3,7 +3,6 @@
 ``main`` turns every AutotuneError into one message and its exit code; the commands themselves only raise.
 """
 
-import errno
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -14,6 +13,7 @@ from typing import Annotated
 import typer
 
 from autotune import __version__
+from autotune.cli.answers import answered
 from autotune.cli.options import (
     Allocation,
     Data,
@@ -41,7 +41,7 @@ from autotune.cli.policy_commands import check_command, explain_command, export_
 from autotune.cli.record_commands import compare, convert, import_, limits, profile
 from autotune.cli.show import doctor_command, families_command, list_command, show_command
 from autotune.declaration import load_family
-from autotune.errors import AutotuneError, Interrupted, UsageError
+from autotune.errors import Interrupted, UsageError
 
 _INTERRUPTED = Interrupted.exit_code
 
@@ -329,7 +329,10 @@ def run_command(
     """Run the tuned kernel once on given data."""
     from autotune.cli.run import run
 
-    run(load_family(family, check=False), workload, input_ or [], output, device, policies, data, explain, out,
+    def note(line: str) -> None:
+        out.print(line, markup=False)
+
+    run(load_family(family, check=False), workload, input_ or [], output, device, policies, data, explain, note,
         allocation, mpi)  # fmt: skip
 
 
@@ -362,35 +365,28 @@ for _name, _command in COMMANDS.items():
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    warnings.showwarning = lambda message, *_args, **_kwargs: err.print(f"warning: {message}", markup=False)
-    try:
-        result = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
-        code = int(result) if isinstance(result, int) else 0
-        return _interrupted() if code == _INTERRUPTED else code
-    except Interrupted as told:
-        err.print(str(told), markup=False)
-        return told.exit_code
-    except AutotuneError as problem:
-        err.print(f"error: {problem}", markup=False)
-        return problem.exit_code
-    except OSError as problem:
-        if problem.errno != errno.ENAMETOOLONG:
-            raise
-        err.print(f"error: a name that is too long for a file: {str(problem.filename)[:60]}…", markup=False)
-        return UsageError.exit_code
-    except (KeyboardInterrupt, typer.Abort):
-        return _interrupted()
-    except typer.Exit as leaving:
-        return _interrupted() if leaving.exit_code == _INTERRUPTED else leaving.exit_code
-    except _click_exception() as problem:
-        problem.show()  # type: ignore[attr-defined]
-        return int(problem.exit_code)  # type: ignore[attr-defined]
 
+    def tell(line: str) -> None:
+        err.print(line, markup=False)
 
-def _interrupted() -> int:
-    """typer makes an exit of a KeyboardInterrupt, or an abort, as its version has it: neither says a word."""
-    err.print("interrupted")
-    return _INTERRUPTED
+    def command() -> int:
+        """typer makes an exit of a KeyboardInterrupt, or an abort, as its version has it: neither says a word."""
+        try:
+            result = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+            code = int(result) if isinstance(result, int) else 0
+        except typer.Abort:
+            code = _INTERRUPTED
+        except typer.Exit as leaving:
+            code = leaving.exit_code
+        except _click_exception() as problem:
+            problem.show()  # type: ignore[attr-defined]
+            return int(problem.exit_code)  # type: ignore[attr-defined]
+        if code == _INTERRUPTED:
+            raise KeyboardInterrupt
+        return code
+
+    warnings.showwarning = lambda message, *_args, **_kwargs: tell(f"warning: {message}")
+    return answered(command, tell)
 
 
 def _click_exception() -> type[Exception]:

@@ -6,42 +6,36 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
-from rich.console import Console
 
 from autotune import files as paths
 from autotune.compile import Cache, default_root
 from autotune.declaration import Family, Inputs, bind, load_family, prepare, read_npy
 from autotune.declaration import load_workload as load
 from autotune.device import device_names
-from autotune.dispatch import (
-    ALLOCATIONS,
-    RankKernel,
-    Report,
-    Spread,
-    SpreadKernel,
-    TunedKernel,
-    explained,
-)
+from autotune.dispatch import TunedKernel, explained
 from autotune.errors import AutotuneError, StoreError, UnknownName, UsageError
 from autotune.files import replaced
 
+if TYPE_CHECKING:
+    from autotune.dispatch import RankKernel, Report, Spread, SpreadKernel
+
+    Opened = TunedKernel | SpreadKernel
+
 Note = Callable[[str], None]
-Opened = TunedKernel | SpreadKernel
 _ONE_CALL = "with-transform"  # the objective of a program that makes one
 
 
 def run(
     family: Family, workload: str, given: Sequence[str], output: Path | None, device: str, policies: Path | None,
-    data: Path | None, explain: bool, out: Console, allocation: str = "", mpi: bool = False,
+    data: Path | None, explain: bool, note: Note, allocation: str = "", mpi: bool = False,
 ) -> None:  # fmt: skip
-    """Inputs from ``given`` (name=value) or a workload -> outputs in ``output``. Bad input is refused before the
-    device is opened; the output appears whole or not at all. Several devices (``cuda:0,1``) share the work of a family
-    that has units, as ``allocation`` says.
+    """Inputs from ``given`` (name=value) or a workload -> outputs in ``output``; ``note`` prints a line. Bad input is
+    refused before the device is opened; the output appears whole or not at all. Several devices (``cuda:0,1``) share
+    the work of a family that has units, as ``allocation`` says.
 
     A family's ``application`` takes what is given, unless that is every input array of the kernels by name."""
     if given and workload:
@@ -62,16 +56,15 @@ def run(
     inputs = None if application else _inputs(family, texts, workload, output, data)
     if mpi:
         assert inputs is not None
-        told = _teller(lambda line: out.print(line, markup=False))
-        _run_rank(RankKernel(family, device, policies, allocation or "automatic", told), inputs, output, out)
-        return
+        from autotune.dispatch import RankKernel
 
-    def note(line: str) -> None:
-        out.print(line, markup=False)
+        ranks = RankKernel(family, device, policies, allocation or "automatic", _teller(note))
+        _run_rank(ranks, inputs, output, note)
+        return
 
     with _whole(output) as unfinished, ExitStack() as opened:
 
-        def open_kernel(name: str = "") -> Opened:
+        def open_kernel(name: str = "") -> "Opened":
             """The family's kernel, or another's of that name that it builds on: on the same devices, from the same
             policy files."""
             of = load_family(name, check=False) if name else family
@@ -100,7 +93,7 @@ def _inputs(
     return _given(family, texts) if texts else prepare(family, load(family, workload), paths.data_root(data))
 
 
-def _call(kernel: Opened, inputs: Inputs, unfinished: Path | None, explain: bool, note: Note) -> None:
+def _call(kernel: "Opened", inputs: Inputs, unfinished: Path | None, explain: bool, note: Note) -> None:
     """One call, what is told of it, and its results in the file ``unfinished``."""
     family = kernel.family
     if isinstance(kernel, TunedKernel):
@@ -124,6 +117,10 @@ def _call(kernel: Opened, inputs: Inputs, unfinished: Path | None, explain: bool
 def _devices(family: Family, text: str, allocation: str, mpi: bool) -> list[str]:
     """The devices named. Raises UsageError and UnknownName for what cannot be spread."""
     names = device_names(text) if "," in text else [text]
+    if not allocation and len(names) == 1:
+        return names
+    from autotune.dispatch import ALLOCATIONS, Spread
+
     if mpi and len(names) > 1:
         raise UsageError(f"--mpi is a rank for each device: name one, or cuda for the next one, not {text}")
     if allocation and len(names) == 1 and not mpi:
@@ -137,16 +134,18 @@ def _devices(family: Family, text: str, allocation: str, mpi: bool) -> list[str]
 
 def _kernel(
     family: Family, devices: Sequence[str], policies: Path | None, allocation: str, note: Note
-) -> Opened:
+) -> "Opened":
     if len(devices) == 1:
         return TunedKernel(family, devices[0], policies, Cache(default_root()), objective=_ONE_CALL)
+    from autotune.dispatch import SpreadKernel
+
     return SpreadKernel(family, devices, policies, allocation or "automatic", _teller(note))
 
 
-def _teller(note: Note) -> Callable[[Spread, Report], None]:
+def _teller(note: Note) -> "Callable[[Spread, Report], None]":
     """Tells of each run."""
 
-    def told(spread: Spread, report: Report) -> None:
+    def told(spread: "Spread", report: "Report") -> None:
         on = ", ".join(share.device for share in report.shares)
         note(
             f"{spread.family.name} on {on}: {report.configuration} ({spread.match}), {report.elapsed_s:.3f} s"
@@ -157,7 +156,7 @@ def _teller(note: Note) -> Callable[[Spread, Report], None]:
     return told
 
 
-def _run_rank(kernel: RankKernel, inputs: Inputs, output: Path | None, out: Console) -> None:
+def _run_rank(kernel: "RankKernel", inputs: Inputs, output: Path | None, note: Note) -> None:
     """One call of all ranks; the first tells of it, and writes the results."""
     if output is not None:
         paths.writable(output.parent)
@@ -166,16 +165,18 @@ def _run_rank(kernel: RankKernel, inputs: Inputs, output: Path | None, out: Cons
     except AutotuneError as problem:
         if kernel.is_told:
             raise
+        import typer
+
         raise typer.Exit(problem.exit_code) from None
     if not kernel.is_first:
         return
     with _whole(output) as unfinished:
         for name, array in outputs.items():
-            out.print(f"{name}: {array.dtype} {array.shape}", markup=False)
+            note(f"{name}: {array.dtype} {array.shape}")
         if unfinished is not None:
             _write(kernel.family, outputs, unfinished)
     if output is not None:
-        out.print(f"written      {output}", markup=False)
+        note(f"written      {output}")
 
 
 @contextmanager

@@ -1,14 +1,11 @@
 """The commands that only show: families, list, show, doctor."""
 
 from collections.abc import Callable
-from importlib import metadata
 from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.syntax import Syntax
-from rich.table import Table
 
 from autotune.cli.options import Data, FamilyArgument, Preset, Set, err, narrowed, out
 from autotune.compile import (
@@ -38,6 +35,8 @@ _TOOLKIT = "install a CUDA toolkit"
 
 def doctor(out: Console) -> None:
     """Print one row per part: here or missing, which version, and what to do. Never fails."""
+    from rich.table import Table
+
     table = Table("part", "", "what", "how to get it", box=None)
     has_toolkit = _is_here(_nvcc)
     for part, look, remedy in _PARTS:
@@ -98,6 +97,8 @@ def _ncu() -> str:
 
 def _package(name: str) -> Callable[[], str]:
     def look() -> str:
+        from importlib import metadata
+
         try:
             return f"{name} {metadata.version(name)}"
         except metadata.PackageNotFoundError:
@@ -134,6 +135,9 @@ def print_listing(
 
 def show(family: Family, configuration: Configuration, arch: str, known: Known, out: Console) -> None:
     """Print the policy struct, each array's layout and, where a CUDA compiler is installed, the static profile."""
+    from rich.syntax import Syntax
+    from rich.table import Table
+
     variant = Variant.of(family, configuration, known.options)
     out.print(f"{family.name}: {configuration.id}")
     out.print(f"kernel source {family.source}\n")
@@ -177,6 +181,8 @@ def show(family: Family, configuration: Configuration, arch: str, known: Known, 
 
 def families_command() -> None:
     """The kernel families that ship with autotune."""
+    from rich.table import Table
+
     from autotune.declaration import MOST_LISTED, listed
 
     table = Table("family", "about", "configurations", "presets", box=None)

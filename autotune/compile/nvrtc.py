@@ -1,9 +1,12 @@
 """The CUDA compiler as a library: NVRTC through cuda-bindings. It needs neither a GPU nor a driver."""
 
+import ctypes
 import importlib
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 from autotune.compile import stand_ins
@@ -15,6 +18,8 @@ from autotune.files import pip_install
 
 _OPTIONS = ("--std=c++17", "--ptxas-options=-v")
 _INVALID_OPTION = 5  # nvrtcResult.NVRTC_ERROR_INVALID_OPTION
+# Where the binding looks first.
+_IN_WHEELS = ("nvidia/cu13/lib/libnvrtc.so.13", "nvidia/cuda_nvrtc/lib/libnvrtc.so.12")
 
 Result = TypeVar("Result")
 
@@ -125,8 +130,20 @@ def _library() -> Any:
 
 @lru_cache(maxsize=1)
 def _version() -> tuple[int, int]:
-    _, major, minor = _library().nvrtcVersion()
-    return major, minor
+    """Of the library that the binding will find, asked for without the binding, which takes long to import: whoever
+    has all binaries in the cache needs no more."""
+    found = [
+        path
+        for folder in dict.fromkeys(sys.path)
+        for place in _IN_WHEELS
+        if (path := Path(folder, place)).exists()
+    ]
+    if len(found) == 1:
+        major, minor = ctypes.c_int(), ctypes.c_int()
+        if ctypes.CDLL(str(found[0])).nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)) == 0:
+            return major.value, minor.value
+    _, first, second = _library().nvrtcVersion()
+    return first, second
 
 
 @lru_cache(maxsize=1)

@@ -209,7 +209,7 @@ class Space:
 
     def walk(
         self, values: Mapping[str, tuple[PolicyValue, ...]] | None = None, steps: "Steps | None" = None,
-        rng: np.random.Generator | None = None,
+        rng: "np.random.Generator | None" = None,
     ) -> Iterator[Configuration]:  # fmt: skip
         """The configurations of ``values`` (by default, of everything), value by value in declared order or by chance,
         leaving a branch as soon as a constraint fails; until ``steps`` are spent."""

@@ -189,8 +189,10 @@ class Backend(Protocol):
         LaunchError for one that is too small."""
         ...
 
-    def download(self, placed: Placed, nbytes: int | None = None) -> NDArray[np.uint8]:
-        """The buffer, or its first ``nbytes``; not of a 2D texture."""
+    def download(
+        self, placed: Placed, nbytes: int | None = None, into: NDArray[np.uint8] | None = None
+    ) -> NDArray[np.uint8]:
+        """The buffer, or its first ``nbytes``; not of a 2D texture. With ``into``, that is filled and returned."""
         ...
 
     def mismatches(self, placed: Placed, expected: Placed) -> int: ...

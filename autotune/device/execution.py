@@ -188,11 +188,12 @@ class Execution:
     def _stored(placed: Placed) -> Stored:
         return placed.windows[0].stored if isinstance(placed, Windowed) else placed.stored
 
-    def head(self, name: str, count: int) -> NDArray[Any]:
+    def head(self, name: str, count: int, into: NDArray[np.uint8] | None = None) -> NDArray[Any]:
         """The first ``count`` elements of a one-dimensional array as the device has them now, links as they are; only
-        those are fetched. The array must lie plainly: 1d, aos, not packed, padded or merged."""
+        those are fetched, to the bytes ``into`` where they are given. The array must lie plainly: 1d, aos, not packed,
+        padded or merged."""
         placed, data = self.placed[name], self.variant.family.data[name]
-        return self.backend.download(placed, count * data.dtype.itemsize).view(data.dtype)
+        return self.backend.download(placed, count * data.dtype.itemsize, into).view(data.dtype)
 
     @property
     def uses_constant(self) -> bool:

@@ -3,7 +3,8 @@
 Accepted: lower case, Windows line ends, blanks inside or after FASTA lines, no final line end, empty lines
 between FASTA lines and at the end of a FASTQ file, a byte order mark and empty lines in front, records without
 sequence, pipes. FASTQ has four lines to a record, as instruments write it.
-The calling thread reads, decompresses and cuts the text at records; others make codes of it, see text.py.
+A plain file is read and made codes of in windows, each by all threads; else the calling thread reads, decompresses
+and cuts the text at records, and others make codes of it. See text.py.
 """
 
 import contextlib
@@ -42,6 +43,9 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _PIECE_BYTES = 1 << 21
 # More of them would wait for the text.
 _MOST_THREADS = 8
+# Of a plain file so much is read at a time, but for its last records.
+_WINDOW_BYTES = 1 << 25
+_LEAST_WINDOW = 1 << 20
 # Even one base to a Windows line, with a long header, takes fewer bytes for a read than this allows for.
 _BYTES_PER_BASE = 4
 _HEADER_BYTES = 1 << 20
@@ -72,6 +76,13 @@ class ReadBlock:
     codes: NDArray[np.uint8]
     offsets: NDArray[np.int64]
 
+    def part(self, first: int, last: int) -> "ReadBlock":
+        """The reads first to last, in the same memory."""
+        begin, end = self.offsets[first], self.offsets[last]
+        return ReadBlock(
+            self.headers[first:last], self.codes[begin:end], self.offsets[first : last + 1] - begin
+        )
+
 
 def first_word(header: str) -> str:
     """The name in a header line: up to the first ASCII blank, of which there may be some before it, too."""
@@ -82,20 +93,11 @@ def first_word(header: str) -> str:
 # ---- bytes of a file
 
 
-def _pieces(path: Path) -> Generator[bytes]:
-    """The decompressed content of `path`, a few MB at a time; at least one piece, none of them empty.
-
-    Reads one piece ahead, so that what is wrong with a short file shows before any of it is used.
-    """
+@contextlib.contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """What goes wrong with the bytes of ``path`` in the block is a WorkloadError that says what to do."""
     try:
-        with _open(path) as stream:
-            piece = stream.read(_PIECE_BYTES)
-            if not piece:
-                raise WorkloadError(f"{path} is empty, and at least one record is needed. Copy it again.")
-            while piece:
-                following = stream.read(_PIECE_BYTES)
-                yield piece
-                piece = following
+        yield
     except EOFError as error:
         raise WorkloadError(
             f"{path} is cut short: its compressed data has no end. Copy it again, whole."
@@ -110,8 +112,21 @@ def _pieces(path: Path) -> Generator[bytes]:
         ) from error
 
 
+def _pieces(path: Path, stream: io.BufferedIOBase) -> Generator[bytes]:
+    """The rest of a stream, a few MB at a time; none of them empty.
+
+    Reads one piece ahead, so that what is wrong with a short file shows before any of it is used.
+    """
+    with _told(path):
+        piece = stream.read(_PIECE_BYTES)
+        while piece:
+            following = stream.read(_PIECE_BYTES)
+            yield piece
+            piece = following
+
+
 @contextlib.contextmanager
-def _open(path: Path) -> Iterator[io.BufferedReader | gzip.GzipFile | lzma.LZMAFile]:
+def _open(path: Path) -> Iterator[io.BufferedIOBase]:
     with path.open("rb") as plain:
         magic = plain.read(_MAGIC_BYTES)
         if plain.seekable():
@@ -153,40 +168,87 @@ class _Whole(io.RawIOBase):
 def records(path: Path, max_length: int) -> Generator[ReadBlock, None, None]:
     """Checked records of `path`, as many at a time as a piece of text holds."""
     done = 0
-    with contextlib.closing(_pieces(path)) as pieces:
-        first = _begun(path, pieces)
-        if first[0] not in (_FASTA, _FASTQ):
-            raise WorkloadError(
-                f"{path} is neither FASTA nor FASTQ: it starts with bytes [{first[:4].hex(' ')}], and only '>' or "
-                "'@' is allowed (before that, gzip or xz compression). Convert or decompress it, or remove what is "
-                "before its first record."
-            )
-        split = _fasta if first[0] == _FASTA else _fastq
-        with contextlib.closing(_made(split(path, itertools.chain([first], pieces), max_length))) as made:
-            for part in made:
-                _check(path, part, done, max_length)
-                done += len(part.headers)
-                yield ReadBlock(part.headers, part.codes, part.offsets)
+    with contextlib.ExitStack() as opened, contextlib.closing(_parts(path, max_length, opened)) as parts:
+        for part in parts:
+            _check(path, part, done, max_length)
+            done += len(part.headers)
+            yield ReadBlock(part.headers, part.codes, part.offsets)
 
 
-def _begun(path: Path, pieces: Iterator[bytes]) -> bytes:
-    """The first piece from its first record on: editors put a byte order mark or empty lines in front."""
-    first = b""
+def _parts(path: Path, max_length: int, opened: contextlib.ExitStack) -> Generator[texts.Parsed, None, None]:
+    """The windows of a plain file, then the pieces of the rest; of any other stream the pieces alone. The file is
+    closed with ``opened``."""
+    with _told(path):
+        stream = opened.enter_context(_open(path))
+    pieces = opened.enter_context(contextlib.closing(_pieces(path, stream)))
+    first, skipped = _begun(path, pieces)
+    if first[0] not in (_FASTA, _FASTQ):
+        raise WorkloadError(
+            f"{path} is neither FASTA nor FASTQ: it starts with bytes [{first[:4].hex(' ')}], and only '>' or "
+            "'@' is allowed (before that, gzip or xz compression). Convert or decompress it, or remove what is "
+            "before its first record."
+        )
+    is_fasta = first[0] == _FASTA
+    done = 0
+    rest: Iterator[bytes] = itertools.chain([first], pieces)
+    if isinstance(stream, io.BufferedReader) and stream.seekable() and len(first) >= _PIECE_BYTES // 2:
+        for part, end in _windows(path, stream.fileno(), skipped, is_fasta, max_length):
+            yield part
+            done += len(part.headers)
+            skipped = end
+        stream.seek(skipped)
+        rest = _pieces(path, stream)
+    split = _fasta if is_fasta else _fastq
+    with contextlib.closing(_made(split(path, rest, max_length, done))) as made:
+        yield from made
+
+
+def _windows(
+    path: Path, file: int, begin: int, is_fasta: bool, max_length: int
+) -> Iterator[tuple[texts.Parsed, int]]:
+    """The records of a file from the one at ``begin`` on, each window's with where they end; up to its last ones, which
+    may lack a line end or have empty lines behind them."""
+    done, size, threads = 0, os.fstat(file).st_size, texts.cores()
+    room = np.empty(min(_WINDOW_BYTES, max(0, size - begin)), np.uint8)
+    while (length := min(_WINDOW_BYTES, size - begin - _LEAST_WINDOW)) >= _LEAST_WINDOW:
+        with _told(path):
+            text = room[: texts.read_at(file, begin, room[:length], threads)]
+        if is_fasta:
+            cut = texts.last_fasta(text)
+            part = texts.parse_fasta(text[:cut], _CODE_OF_BYTE, threads) if cut else None
+        else:
+            cut, records = texts.whole_fastq(text, threads)
+            part = _fastq_part(path, text[:cut], records, done, threads) if cut else None
+        if part is None:  # a record that is longer
+            _check_size(path, text, len(text), max_length)
+            return
+        begin += cut
+        done += len(part.headers)
+        yield part, begin
+
+
+def _begun(path: Path, pieces: Iterator[bytes]) -> tuple[bytes, int]:
+    """The first piece from its first record on, and how many bytes are in front of that: editors put a byte order mark
+    or empty lines there."""
+    first, size = b"", 0
     for piece in pieces:
         first += piece
+        size += len(piece)
         if len(first) >= len(_BYTE_ORDER_MARK) and (first := first.removeprefix(_BYTE_ORDER_MARK).lstrip()):
             break
+    if not size:
+        raise WorkloadError(f"{path} is empty, and at least one record is needed. Copy it again.")
     if not first.strip():
         raise WorkloadError(
             f"{path} holds nothing but blanks, and at least one record is needed. Copy it again."
         )
-    return first
+    return first, size - len(first)
 
 
 def _made(parts: Iterator[_Part]) -> Generator[texts.Parsed, None, None]:
     """What the parts give, in order and a few at a time, each in a thread."""
     texts.compiled()  # once, before the threads ask for it
-    threads = min(_MOST_THREADS, len(os.sched_getaffinity(0)))
+    threads = min(_MOST_THREADS, texts.cores())
     begun: deque[Future[texts.Parsed]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         for call in _submitted(pool, parts):
@@ -208,7 +270,7 @@ def _submitted(pool: Executor, parts: Iterator[_Part]) -> Iterator[Future[texts.
         yield failed
 
 
-def _fasta(path: Path, pieces: Iterator[bytes], max_length: int) -> Iterator[_Part]:
+def _fasta(path: Path, pieces: Iterator[bytes], max_length: int, _done: int) -> Iterator[_Part]:
     held: list[bytes] = []
     size = 0
     for piece in pieces:
@@ -227,8 +289,7 @@ def _fasta_part(*pieces: bytes | memoryview) -> texts.Parsed:
     return texts.parse_fasta(b"".join(pieces), _CODE_OF_BYTE)
 
 
-def _fastq(path: Path, pieces: Iterator[bytes], max_length: int) -> Iterator[_Part]:
-    done = 0
+def _fastq(path: Path, pieces: Iterator[bytes], max_length: int, done: int) -> Iterator[_Part]:
     text = b""
     for piece in pieces:
         text += piece
@@ -253,8 +314,8 @@ def _fastq(path: Path, pieces: Iterator[bytes], max_length: int) -> Iterator[_Pa
         yield partial(_fastq_part, path, text, 1, done)
 
 
-def _fastq_part(path: Path, text: bytes, records: int, done: int) -> texts.Parsed:
-    part = texts.parse_fastq(text, records, _CODE_OF_BYTE)
+def _fastq_part(path: Path, text: texts.Text, records: int, done: int, threads: int = 1) -> texts.Parsed:
+    part = texts.parse_fastq(text, records, _CODE_OF_BYTE, threads)
     if part.unmarked >= 0:
         header, _, plus, _ = _fastq_lines(text, part.unmarked)
         line, mark, wrong = (1, "@", header) if header[0] != _FASTQ else (3, "+", plus)
@@ -272,20 +333,22 @@ def _fastq_part(path: Path, text: bytes, records: int, done: int) -> texts.Parse
     return part
 
 
-def _fastq_lines(text: bytes, record: int) -> list[bytes]:
+def _fastq_lines(text: texts.Text, record: int) -> list[bytes]:
     """The four lines of a record, each with its end."""
-    return [line + b"\n" for line in text.split(b"\n", 4 * record + 4)[4 * record : 4 * record + 4]]
+    lines = bytes(text).split(b"\n", 4 * record + 4)
+    return [line + b"\n" for line in lines[4 * record : 4 * record + 4]]
 
 
 def offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate(([0], np.cumsum(lengths)))
 
 
-def _name(text: bytes) -> str:
-    return first_word(text[1:_HEADER_BYTES].split(b"\n", 1)[0].decode("utf-8", "surrogateescape"))
+def _name(text: texts.Text) -> str:
+    line = bytes(text[1:_HEADER_BYTES]).split(b"\n", 1)[0]
+    return first_word(line.decode("utf-8", "surrogateescape"))
 
 
-def _check_size(path: Path, text: bytes, size: int, max_length: int) -> None:
+def _check_size(path: Path, text: texts.Text, size: int, max_length: int) -> None:
     """Refuses, before it fills the memory, a record that cannot be a read."""
     if size > _BYTES_PER_BASE * max_length + _HEADER_BYTES:
         raise _too_long(path, f"({_name(text)!r})", f"over {size // _BYTES_PER_BASE}", max_length)

@@ -1,5 +1,6 @@
 """References and reads as codes (A, C, G, T = 0..3, anything else 4), from FASTA and FASTQ, plain, gzip or xz."""
 
+import itertools
 import sys
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from autotune.family import WorkloadError
 
 from .fastx import OTHER, ReadBlock, first_word, join, records
+from .text import cores, turned
 
 __all__ = [
     "MAX_READ_LENGTH",
@@ -29,8 +31,8 @@ MAX_READ_LENGTH = 2**16 - 1
 # Suffixes are sorted by signed numbers of 32 bits.
 _MOST_REFERENCE_BASES = 2**31 - 1
 
-# Positions take 8 bytes a base: so many bases are turned round at a time.
-_TURNED_AT_ONCE = 1 << 18
+# A reference of more records is put together without a loop over them.
+_FEW_RECORDS = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +73,20 @@ def read_reference(path: Path) -> Reference:
         )
     return Reference(
         names=[first_word(header) for header in whole.headers],
-        codes=np.insert(whole.codes, whole.offsets[1:], np.uint8(OTHER)),
+        codes=_separated(whole.codes, whole.offsets),
         starts=whole.offsets[:-1] + np.arange(len(whole.headers)),
         lengths=lengths,
     )
+
+
+def _separated(codes: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Records, each followed by one OTHER."""
+    if len(offsets) > _FEW_RECORDS:
+        return np.insert(codes, offsets[1:], np.uint8(OTHER))
+    separated = np.full(len(codes) + len(offsets) - 1, OTHER, np.uint8)
+    for record, (begin, end) in enumerate(itertools.pairwise(offsets.tolist())):
+        separated[begin + record : end + record] = codes[begin:end]
+    return separated
 
 
 def _bounded(path: Path) -> Iterator[ReadBlock]:
@@ -91,7 +103,8 @@ def _bounded(path: Path) -> Iterator[ReadBlock]:
 def read_blocks(
     path: Path, bases_per_block: int, max_read_length: int = MAX_READ_LENGTH
 ) -> Generator[ReadBlock, None, None]:
-    """The reads of `path` in order, in blocks of at most `bases_per_block` bases; a longer read is a block.
+    """The reads of `path` in order, in blocks of at most `bases_per_block` bases and, but for the last one, at least
+    half as many; a longer read is a block.
 
     The first block is read by the call itself, so that a file that is unusable from its start is refused
     there; what is wrong further on can only be seen on the way.
@@ -113,20 +126,7 @@ def followed(
 
 def reverse_complement(codes: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Each read `codes[offsets[i]:offsets[i + 1]]` reversed and complemented in its place; OTHER stays OTHER."""
-    result = np.empty_like(codes)
-    first = 0
-    while first < len(offsets) - 1:
-        last = int(np.searchsorted(offsets, offsets[first] + _TURNED_AT_ONCE, side="right")) - 1
-        last = max(last, first + 1)
-        begin, end = int(offsets[first]), int(offsets[last])
-        mirror = np.repeat(
-            offsets[first:last] + offsets[first + 1 : last + 1] - 1, np.diff(offsets[first : last + 1])
-        )
-        mirror -= np.arange(begin, end)
-        # 0 and 3, 1 and 2 change places; 4 becomes 7 and is brought back.
-        np.minimum(codes[mirror] ^ 3, OTHER, out=result[begin:end])
-        first = last
-    return result
+    return turned(codes, offsets, cores())
 
 
 # ---- blocks of records
@@ -146,15 +146,11 @@ def _blocks(
                 if last <= first and not held:
                     last = first + 1
                 if last > first:
-                    held.append(_slice(part, first, last))
+                    held.append(part.part(first, last))
                     bases += int(held[-1].offsets[-1])
                     first = last
-                if first < len(part.headers):
+                if first < len(part.headers) or 2 * bases > bases_per_block:
                     yield join(held)
                     held, bases = [], 0
-    yield join(held)
-
-
-def _slice(part: ReadBlock, first: int, last: int) -> ReadBlock:
-    begin, end = part.offsets[first], part.offsets[last]
-    return ReadBlock(part.headers[first:last], part.codes[begin:end], part.offsets[first : last + 1] - begin)
+    if held:
+        yield join(held)

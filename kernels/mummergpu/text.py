@@ -1,15 +1,16 @@
-"""Text in bulk: FASTA and FASTQ to codes.
+"""Text in bulk: FASTA and FASTQ to codes, and codes to what the device reads.
 
-text.cpp does it; the host's C++ compiler makes it when it is first needed. Every function may run in many threads at
-once: calls into a library leave the interpreter to the others.
+text.cpp does it, in all threads; the host's C++ compiler makes it when it is first needed. Every function may run in
+many threads at once: calls into a library leave the interpreter to the others.
 """
 
 import ctypes
 import itertools
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,37 @@ __all__ = [
     "Headers",
     "Parsed",
     "compiled",
+    "cores",
+    "last_fasta",
+    "packed",
     "parse_fasta",
     "parse_fastq",
+    "read_at",
+    "turned",
+    "whole_fastq",
 ]
 
 _SOURCE = Path(__file__).resolve().with_suffix(".cpp")
+_THREADS = _SOURCE.with_name("threads.hpp")
+
+Text = bytes | memoryview | NDArray[np.uint8]
+
+# What begins and ends in each piece, as text.cpp's Piece has it.
+_PIECE = np.dtype([
+    (name, np.int64)
+    for name in (
+        "begin", "end", "lines", "records", "bases", "letters", "first_record", "first_base", "first_letter",
+        "unmarked", "unequal", "is_spoilt",
+    )
+])  # fmt: skip
+_CODES_IN_WORD = 8
+_BYTES_AT_ONCE = 1 << 20  # of a text, by one thread
+_COUNTED = -1  # records of FASTA are
+
+
+def cores() -> int:
+    """How many threads may run at once here."""
+    return len(os.sched_getaffinity(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,40 +111,78 @@ class Parsed:
     unequal: int = -1
 
 
-def parse_fasta(text: bytes, code_of_byte: bytes) -> Parsed:
+def parse_fasta(text: Text, code_of_byte: bytes, threads: int = 1) -> Parsed:
     """The records of ``text``, which begins with '>' and ends with a newline. ``code_of_byte`` has the codes of all
     256 bytes: 0 to 3 for A, C, G and T in either case, 5 for blanks, which are left out."""
-    return _parsed(
-        "text_fasta", text, compiled().text_count_headers(text, ctypes.c_int64(len(text))), code_of_byte
-    )
+    return _parsed(text, _COUNTED, code_of_byte, threads)
 
 
-def parse_fastq(text: bytes, records: int, code_of_byte: bytes) -> Parsed:
+def parse_fastq(text: Text, records: int, code_of_byte: bytes, threads: int = 1) -> Parsed:
     """The first ``records`` records of ``text``, of four lines that end with newlines. Blanks in front of line ends
     are left out."""
-    return _parsed("text_fastq", text, records, code_of_byte)
+    return _parsed(text, records, code_of_byte, threads)
 
 
-def _parsed(function: str, text: bytes, records: int, code_of_byte: bytes) -> Parsed:
-    # What is not used of these is never touched, and takes no memory.
-    codes, headers = np.empty(len(text), np.uint8), np.empty(len(text), np.uint8)
-    offsets, bounds = np.empty((2, records + 1), np.int64)
-    part = _Part(
-        text=np.frombuffer(text, np.uint8).ctypes.data,
-        length=len(text),
-        records=records,
-        code_of_byte=np.frombuffer(code_of_byte, np.uint8).ctypes.data,
-        codes=codes.ctypes.data,
-        offsets=offsets.ctypes.data,
-        headers=headers.ctypes.data,
-        bounds=bounds.ctypes.data,
-        unmarked=-1,
-        unequal=-1,
-        is_spoilt=0,
+def _parsed(text: Text, records: int, code_of_byte: bytes, threads: int) -> Parsed:
+    part, pieces = _part(text, threads)
+    part.records = records
+    part.code_of_byte = np.frombuffer(code_of_byte, np.uint8).ctypes.data
+    functions = compiled()
+    functions.text_count(ctypes.byref(part))
+    last = pieces[-1]
+    records, bases, letters = (
+        int(last[f"first_{name}"] + last[f"{name}s"]) for name in ("record", "base", "letter")
     )
-    compiled()[function](ctypes.byref(part))
-    lines = Headers(headers[: bounds[-1]].copy(), bounds)
-    return Parsed(lines, codes[: offsets[-1]], offsets, bool(part.is_spoilt), part.unmarked, part.unequal)
+    codes, headers = np.empty(bases, np.uint8), np.empty(letters, np.uint8)
+    offsets, bounds = np.empty((2, records + 1), np.int64)
+    part.codes, part.headers = codes.ctypes.data, headers.ctypes.data
+    part.offsets, part.bounds = offsets.ctypes.data, bounds.ctypes.data
+    functions.text_parse(ctypes.byref(part))
+    first = [_first(pieces[name]) for name in ("unmarked", "unequal")]
+    return Parsed(Headers(headers, bounds), codes, offsets, bool(pieces["is_spoilt"].any()), *first)
+
+
+def _first(numbers: NDArray[np.int64]) -> int:
+    """The first that is one."""
+    there = numbers[numbers >= 0]
+    return int(there[0]) if there.size else -1
+
+
+def last_fasta(text: NDArray[np.uint8]) -> int:
+    """Where the last record of FASTA begins, 0 where none but the first does."""
+    return int(compiled().text_last_fasta(_address(text), ctypes.c_int64(text.size)))
+
+
+def whole_fastq(text: NDArray[np.uint8], threads: int = 1) -> tuple[int, int]:
+    """Where the whole records of FASTQ, of four lines each, end in ``text``, and how many they are."""
+    part, _pieces = _part(text, threads)
+    return int(compiled().text_whole_fastq(ctypes.byref(part))), int(part.records)
+
+
+def read_at(file: int, begin: int, room: NDArray[np.uint8], threads: int = 1) -> int:
+    """Fills ``room`` with a file's bytes from ``begin`` on; returns how many there are. Raises OSError."""
+    given = ctypes.c_int(file), ctypes.c_int64(begin), ctypes.c_int64(room.size), _address(room)
+    count = int(compiled().text_read(*given, ctypes.c_int64(threads)))
+    if count < 0:
+        raise OSError(-count, os.strerror(-count))
+    return count
+
+
+def packed(codes: NDArray[np.uint8], words: NDArray[np.uint32], threads: int = 1) -> None:
+    """Eight of ``codes`` to a word, the first in its lowest bits, with OTHER behind the last."""
+    if codes.size > words.size * _CODES_IN_WORD:
+        raise ValueError(f"{codes.size} codes do not fit into {words.size} words of {_CODES_IN_WORD}")
+    codes, sizes = np.ascontiguousarray(codes), [ctypes.c_int64(n) for n in (codes.size, words.size, threads)]
+    compiled().text_pack(_address(codes), sizes[0], _address(words), sizes[1], sizes[2])
+
+
+def turned(codes: NDArray[np.uint8], offsets: NDArray[np.int64], threads: int = 1) -> NDArray[np.uint8]:
+    """Each read ``codes[offsets[i]:offsets[i + 1]]`` reversed and complemented in its place; OTHER stays OTHER."""
+    codes, offsets = np.ascontiguousarray(codes), np.ascontiguousarray(offsets, np.int64)
+    result = np.empty_like(codes)
+    sizes = ctypes.c_int64(len(offsets) - 1), _address(result), ctypes.c_int64(threads)
+    compiled().text_turn(_address(codes), _address(offsets), *sizes)
+    return result
 
 
 class _Part(ctypes.Structure):
@@ -127,17 +192,32 @@ class _Part(ctypes.Structure):
         ("text", ctypes.c_void_p),
         ("length", ctypes.c_int64),
         ("records", ctypes.c_int64),
+        ("threads", ctypes.c_int64),
+        ("piece_bytes", ctypes.c_int64),
+        ("count", ctypes.c_int64),
+        ("pieces", ctypes.c_void_p),
         ("code_of_byte", ctypes.c_void_p),
         ("codes", ctypes.c_void_p),
         ("offsets", ctypes.c_void_p),
         ("headers", ctypes.c_void_p),
         ("bounds", ctypes.c_void_p),
-        ("unmarked", ctypes.c_int64),
-        ("unequal", ctypes.c_int64),
-        ("is_spoilt", ctypes.c_int64),
     )
+
+
+def _part(text: Text, threads: int) -> tuple[_Part, NDArray[Any]]:
+    """Of the whole text, with room for its pieces."""
+    letters = np.frombuffer(text, np.uint8)
+    pieces = np.zeros(-(-letters.size // _BYTES_AT_ONCE), _PIECE)
+    part = _Part(text=letters.ctypes.data, length=letters.size, threads=threads)
+    part.piece_bytes, part.count, part.pieces = _BYTES_AT_ONCE, pieces.size, pieces.ctypes.data
+    return part, pieces
+
+
+def _address(array: NDArray[Any]) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)
 
 
 def compiled() -> ctypes.CDLL:
     """text.cpp as a library. Raises CompilerError."""
-    return library(_SOURCE, text_count_headers=ctypes.c_int64)
+    functions = ("text_read", "text_last_fasta", "text_whole_fastq")
+    return library(_SOURCE, _THREADS, **dict.fromkeys(functions, ctypes.c_int64))

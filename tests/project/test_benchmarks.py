@@ -39,8 +39,8 @@ SMALL = {
     "eri_libcint": "--device cpu --workload water2 --rounds 1 --configuration control --out {out}",
     "eri_subclasses": "--device cpu --workload water2 --out {out}",
     "eri_transfer": "--device cpu --workload water2 --scheme scheme-2 --out {out}",
-    "mummergpu_beyond": "",
     "mummergpu_index": "--device cpu --letters 9000 --runs 1 --host --kinds tree ranges --out {out}",
+    "mummergpu_beyond": "",
     "mummergpu_policy_analysis": "",
     "planted_faults": "--sweeps 1 --of no_number --out {out}",
     "reaction_diffusion_experiment": "times --device cpu --grid 7x9 --steps 4 --interval 2 --preset control "

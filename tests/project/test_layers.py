@@ -148,11 +148,15 @@ HEAVY = {
 # By package, what its functions import beyond these two, and why.
 INSIDE = {
     "cli": {
-        "Spread SpreadKernel report": "only where several devices, or a report, are asked for",
+        "ALLOCATIONS RankKernel Spread SpreadKernel report": "only where several devices, or a report, are asked for",
+        "run load_family typer": "a plain run is read before what it takes is imported, and needs no options of others",
         "clean read_limits share si spread write_text": "",
     },
     "compile": {"find_nvcc": "a host library without CUDA asks for no nvcc"},
-    "declaration": {"kernel_of": "what names no T1 file, as a dispatcher, does without"},
+    "declaration": {
+        "kernel_of": "what names no T1 file, as a dispatcher, does without",
+        "own_folder": "only where other processes measure",
+    },
     "device": {"CpuBackend CudaBackend": "the device that is opened needs nothing of the other"},
     "dispatch": {"cpu_model": "a dispatcher on a GPU reads nothing of the processor"},
     "files": {"metadata unquote urlsplit": "30 ms for a message"},

@@ -211,9 +211,12 @@ class FakeBackend:
     def upload(self, placed: Any, stored: Stored) -> None:
         placed.buffer[:] = stored.buffer
 
-    def download(self, placed: Any, nbytes: int | None = None) -> NDArray[np.uint8]:
+    def download(self, placed: Any, nbytes: int | None = None, into: Any = None) -> NDArray[np.uint8]:
         copied: NDArray[np.uint8] = placed.buffer[:nbytes].copy()
-        return copied
+        if into is None:
+            return copied
+        into[:] = copied
+        return into  # type: ignore[no-any-return]
 
     def mismatches(self, placed: Any, expected: Any) -> int:
         word = np.uint8 if placed.buffer.size % 4 else np.uint32

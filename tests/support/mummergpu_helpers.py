@@ -56,5 +56,5 @@ def mems_of(found: list[Mem], dtype: Any = np.int64) -> Any:
 
 def written(reference: Any, headers: list[str], forward: Any, reverse: Any = None) -> str:
     stream = io.BytesIO()
-    mums.write_block(stream, reference, headers, forward, reverse)
+    mums.Lines(reference, headers, forward, reverse).write(stream)
     return stream.getvalue().decode("utf-8", "surrogateescape")

@@ -237,9 +237,12 @@ class CpuBackend(Closing):
         require_room(symbol, variable.size, placed.stored.nbytes)
         variable[: placed.stored.nbytes] = placed.buffer[: placed.stored.nbytes]
 
-    def download(self, placed: Placed, nbytes: int | None = None) -> Bytes:
+    def download(self, placed: Placed, nbytes: int | None = None, into: Bytes | None = None) -> Bytes:
         assert isinstance(placed, CpuPlaced)
-        return placed.buffer[:nbytes].copy()
+        if into is None:
+            return placed.buffer[:nbytes].copy()
+        into[:] = placed.buffer[:nbytes]
+        return into
 
     def mismatches(self, placed: Placed, expected: Placed) -> int:
         """How many 4-byte words of two buffers differ; bytes, when the size is no multiple of 4."""

@@ -277,9 +277,13 @@ class CudaBackend(Closing):
         else:
             window.claim(self._stream_handle)
 
-    def download(self, placed: Placed, nbytes: int | None = None) -> NDArray[np.uint8]:
+    def download(
+        self, placed: Placed, nbytes: int | None = None, into: NDArray[np.uint8] | None = None
+    ) -> NDArray[np.uint8]:
         assert isinstance(placed, CudaPlaced)
-        buffer = np.empty(placed.stored.nbytes if nbytes is None else nbytes, np.uint8)
+        many = placed.stored.nbytes if nbytes is None else nbytes
+        buffer = np.empty(many, np.uint8) if into is None else into
+        assert buffer.nbytes == many and buffer.flags.c_contiguous, "as many bytes as are fetched"
         with self._driving():
             self._driver.memcpy_dtoh_async(buffer, placed.address, self._stream)
             self.synchronize()

@@ -8,7 +8,7 @@ from typing import Any
 from autotune.device.backend import LaunchError
 from autotune.errors import DeviceError
 from autotune.files import pip_install
-from autotune.hardware import Device, Limits
+from autotune.hardware import Device, EarlyContext, Limits
 
 _KERNEL_MODULE = Path("/proc/driver/nvidia/version")
 
@@ -42,11 +42,14 @@ def open_device(driver: Any, ordinal: int) -> tuple[Any, Any]:
         raise DeviceError(f"cuda:{ordinal} is not there: this machine has {count} GPUs (cuda:0 …)")
     try:
         handle = driver.Device(ordinal)
-        return handle, handle.retain_primary_context()
+        context = handle.retain_primary_context()
     except driver.Error as problem:
         raise DeviceError(
             f"cuda:{ordinal} cannot be used: {problem}; check nvidia-smi, or run on --device cpu"
         ) from None
+    if EarlyContext.current is not None:
+        EarlyContext.current.leave()
+    return handle, context
 
 
 def call(function: str, *arguments: Any) -> Any:

@@ -1,12 +1,12 @@
-"""Matches to lines, in bulk.
+"""Matches to lines, and lines to a file, in bulk.
 
-lines.cpp does it; the host's C++ compiler makes it when it is first needed. Every function may run in many threads at
-once: calls into a library leave the interpreter to the others.
+lines.cpp does it, in all threads; the host's C++ compiler makes it when it is first needed. A call leaves the
+interpreter to other threads.
 """
 
 import ctypes
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,18 @@ from numpy.typing import NDArray
 
 from autotune.family import library
 
+from ..matches import Mems
 from ..text import Headers
 
-__all__ = ["Lines", "Strand", "bounds_of_reads", "compiled"]
+__all__ = ["Texts", "compiled"]
 
 _SOURCE = Path(__file__).resolve().with_suffix(".cpp")
-_MOST_DIGITS = 20
+_THREADS = _SOURCE.parent.with_name("threads.hpp")
 _NAME_GAP = 2
+# So many rows are looked through at a time for where those of each read begin.
+_ROWS_AT_ONCE = 1 << 18
+_WRITERS = 4  # at a time: more wait for each other
+_FAULTS = ("", "matches are not in the order of reads", "matches of reads that are not in the block")
 
 
 class _Column(ctypes.Structure):
@@ -38,6 +43,7 @@ class _Strand(ctypes.Structure):
         ("starts", _Column),
         ("lengths", _Column),
         ("bounds", ctypes.c_void_p),
+        ("is_narrow", ctypes.c_int64),
     )
 
 
@@ -56,68 +62,86 @@ class _Block(ctypes.Structure):
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Strand:
-    """Columns of matches, of any integer dtype and any stride; read i has the rows bounds[i] to bounds[i + 1]."""
-
-    positions: NDArray[np.integer]
-    starts: NDArray[np.integer]
-    lengths: NDArray[np.integer]
-    bounds: NDArray[np.int64]
-
-
-def bounds_of_reads(reads: NDArray[np.integer], first: int, last: int, bounds: NDArray[np.int64]) -> str:
-    """Rows ``first`` to ``last`` of a block with ``len(bounds) - 1`` reads: their share of ``bounds``, so that the
-    rows of read i begin at bounds[i]; of the reads behind the last row's nothing is set. Returns what is wrong."""
-    column, _alive = _column(reads)
-    wrong = compiled().lines_bounds(
-        ctypes.byref(column), *map(ctypes.c_int64, (first, last, len(bounds) - 1)), _address(bounds)
-    )
-    return ("", "matches are not in the order of reads", "matches of reads that are not in the block")[wrong]
-
-
-class Lines:
+class Texts:
     """The lines of a block of reads: every header, with the rows of each strand. ``names`` and ``starts`` are those of
-    the reference's records, one or two the ``strands``."""
+    the reference's records, one or two the ``strands``: columns of any integer dtype and any stride. Raises
+    AssertionError for matches that are not in the order of reads, or of a read that is not in the block.
+    """
 
     def __init__(
-        self, names: Sequence[str], starts: NDArray[np.int64], headers: Headers, strands: Sequence[Strand]
+        self,
+        names: Sequence[str],
+        starts: NDArray[np.int64],
+        headers: Headers,
+        strands: Sequence[Mems],
+        threads: int,
     ) -> None:
-        self._headers = headers
-        self._strands = strands
+        self._threads = ctypes.c_int64(threads)
         cells = _name_cells(names)
-        self._width = len(cells) // len(names)
         arrays: list[NDArray[Any]] = [
             np.ascontiguousarray(headers.letters),
             np.ascontiguousarray(headers.bounds, np.int64),
             np.ascontiguousarray(starts, np.int64),
             np.frombuffer(cells, np.uint8),
         ]
-        block = _Block(records=len(names), name_width=self._width, strands=len(strands))
+        block = _Block(records=len(names), name_width=len(cells) // len(names), strands=len(strands))
         block.headers, block.header_bounds, block.record_starts, block.names = (
             array.ctypes.data for array in arrays
         )
-        for number, strand in enumerate(strands):
-            for name in ("positions", "starts", "lengths"):
-                column, values = _column(getattr(strand, name))
-                setattr(block.strand[number], name, column)
-                arrays.append(values)
-            block.strand[number].bounds = strand.bounds.ctypes.data
+        self._reads = len(headers)
         self._block = block
         self._arrays = arrays  # what the block points into
+        self._bounds = [self._placed(mems, block.strand[number]) for number, mems in enumerate(strands)]
 
-    def room(self, first: int, last: int) -> int:
-        """As many bytes as the lines of reads ``first`` to ``last`` can be."""
-        rows = sum(int(strand.bounds[last] - strand.bounds[first]) for strand in self._strands)
-        letters = int(self._headers.bounds[last] - self._headers.bounds[first])
-        strands = len(self._strands)
-        marks = len("> \n> Reverse\n") * (last - first)
-        return rows * (self._width + 3 * (_MOST_DIGITS + _NAME_GAP)) + strands * (letters + marks)
+    def _placed(self, mems: Mems, strand: _Strand) -> NDArray[np.int64]:
+        """Where the rows of each read begin; ``strand`` is filled."""
+        for name in ("positions", "starts", "lengths"):
+            column, values = _column(getattr(mems, name))
+            setattr(strand, name, column)
+            self._arrays.append(values)
+        reads, _alive = _column(mems.reads)
+        bounds = np.empty(self._reads + 1, np.int64)
+        numbers = ctypes.c_int64(len(mems.reads)), ctypes.c_int64(self._reads)
+        wrong = compiled().lines_bounds(
+            ctypes.byref(reads), *numbers, ctypes.byref(strand), _address(bounds), ctypes.c_int64(_ROWS_AT_ONCE),
+            self._threads,
+        )  # fmt: skip
+        if wrong:
+            raise AssertionError(_FAULTS[wrong])
+        return bounds
 
-    def put(self, first: int, last: int, text: NDArray[np.uint8]) -> int:
-        """The lines of reads ``first`` to ``last`` into ``text``; returns how many bytes they are."""
-        bounds = (ctypes.c_int64(first), ctypes.c_int64(last))
-        return int(compiled().lines_put(ctypes.byref(self._block), *bounds, _address(text)))
+    def cuts(self, lines_at_once: int) -> NDArray[np.int64]:
+        """Groups of consecutive reads with about so many lines, or one read with more: from cuts[i] to cuts[i + 1]."""
+        lines = np.arange(self._reads + 1)
+        for bounds in self._bounds:
+            lines += bounds
+        ends = np.searchsorted(lines, np.arange(lines_at_once, int(lines[-1]), lines_at_once))
+        # Ascending already, and so without what numpy would load for np.unique.
+        cuts = np.concatenate(([0], ends[ends < self._reads], [self._reads]))
+        return cuts[np.diff(cuts, prepend=-1) > 0].astype(np.int64)
+
+    def places(self, cuts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where the text of each group begins, and where that of the last one ends."""
+        sizes = np.zeros(len(cuts), np.int64)
+        compiled().lines_sizes(*self._groups(cuts), _address(sizes[1:]), self._threads)
+        return np.cumsum(sizes)
+
+    def put(self, cuts: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """The text."""
+        text = np.empty(int(places[-1]), np.uint8)
+        compiled().lines_put(*self._groups(cuts), _address(places), _address(text), self._threads)
+        return text
+
+    def write(self, cuts: NDArray[np.int64], places: NDArray[np.int64], file: int) -> None:
+        """The text into a file, each group's from its place on. Raises OSError."""
+        number = compiled().lines_write(
+            *self._groups(cuts), _address(places), ctypes.c_int(file), self._threads, ctypes.c_int64(_WRITERS)
+        )
+        if number:
+            raise OSError(number, os.strerror(number))
+
+    def _groups(self, cuts: NDArray[np.int64]) -> tuple[Any, ctypes.c_void_p, ctypes.c_int64]:
+        return ctypes.byref(self._block), _address(cuts), ctypes.c_int64(len(cuts) - 1)
 
 
 def _column(values: NDArray[np.integer]) -> tuple[_Column, NDArray[np.integer]]:
@@ -143,4 +167,4 @@ def _address(array: NDArray[Any]) -> ctypes.c_void_p:
 
 def compiled() -> ctypes.CDLL:
     """lines.cpp as a library. Raises CompilerError."""
-    return library(_SOURCE, lines_put=ctypes.c_int64)
+    return library(_SOURCE, _THREADS)

@@ -10,13 +10,7 @@ first words of headers; a column is as wide as its longest entry or, for numbers
 """
 
 import io
-import os
-import threading
-from collections import deque
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import suppress
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
@@ -26,19 +20,13 @@ from numpy.typing import NDArray
 from autotune.family import WorkloadError
 
 from ..matches import Mems
-from ..text import Headers
-from .lines import Lines, Strand, bounds_of_reads, compiled
+from ..text import Headers, cores
+from .lines import Texts
 
-__all__ = ["Match", "Records", "parse", "write_block"]
+__all__ = ["Lines", "Match", "Records", "parse"]
 
-Text = NDArray[np.uint8]
-
-# So many lines are made at a time: a few MB, which stay near the core.
-_LINES_AT_ONCE = 1 << 16
-# Room that is enough for them nearly always; what is not written to takes no memory.
-_TEXT_BYTES = 1 << 23
-# So many rows are looked through at a time for where those of each read begin.
-_ROWS_AT_ONCE = 1 << 20
+# So many lines are made by a thread at a time: about a MB, which stays near its core.
+_LINES_AT_ONCE = 1 << 15
 
 _COLUMNS = 3
 
@@ -63,82 +51,29 @@ class Match(NamedTuple):
     length: int
 
 
-def write_block(
-    stream: BinaryIO, reference: Records, headers: Sequence[str], forward: Mems, reverse: Mems | None = None
-) -> None:
-    """Append the lines of a block of reads: every header, with the rows of `forward` and, if both strands were
-    searched, of `reverse`. Rows keep their order."""
-    lines_of = Headers.of(headers)
-    found = [forward] if reverse is None else [forward, reverse]
-    compiled()  # once, before the threads ask for it
-    threads = len(os.sched_getaffinity(0))
-    with ThreadPoolExecutor(threads) as pool:
-        strands = [
-            Strand(mems.positions, mems.starts, mems.lengths, _bounds(pool, mems, len(lines_of)))
-            for mems in found
-        ]
-        lines = Lines(reference.names, reference.starts, lines_of, strands)
+class Lines:
+    """The lines of a block of reads, ready to be written: every header, with the rows of `forward` and, if both strands
+    were searched, of `reverse`. Rows keep their order."""
 
-        def made(first: int, last: int, text: Text) -> tuple[Text, int]:
-            return text, lines.put(first, last, text)
+    def __init__(
+        self, reference: Records, headers: Sequence[str], forward: Mems, reverse: Mems | None = None
+    ) -> None:
+        found = [forward] if reverse is None else [forward, reverse]
+        self._texts = Texts(reference.names, reference.starts, Headers.of(headers), found, cores())
+        self._cuts = self._texts.cuts(_LINES_AT_ONCE)
+        self._places = self._texts.places(self._cuts)
 
-        begun: deque[Future[tuple[Text, int]]] = deque()
-        writing: deque[Future[Text]] = deque()
-        unused: list[Text] = []  # memory that was touched before is faster
-        sink = _Sink(stream)
-
-        def write_next() -> None:
-            if len(writing) >= threads:
-                unused.append(writing.popleft().result())
-            text, size = begun.popleft().result()
-            writing.append(pool.submit(sink.put, text, sink.place(size), size))
-
-        for first, last in _groups([strand.bounds for strand in strands], len(lines_of)):
-            room = lines.room(first, last)
-            text = unused.pop() if unused else np.empty(max(room, _TEXT_BYTES), np.uint8)
-            if len(text) < room:
-                text = np.empty(room, np.uint8)
-            begun.append(pool.submit(made, first, last, text))
-            if len(begun) > threads:
-                write_next()
-        while begun:
-            write_next()
-        for written in writing:
-            written.result()
-        sink.finish()
-
-
-class _Sink:
-    """Appends to a file from several threads at once, each where ``place`` said: copying into the page cache is what
-    takes long. A stream in memory is written by one at a time. Raises OSError."""
-
-    def __init__(self, stream: BinaryIO) -> None:
+    def write(self, stream: BinaryIO) -> None:
+        """Append the lines. Raises OSError."""
         stream.flush()
-        self._stream, self._end = stream, stream.tell()
-        self._alone = threading.Lock()
-        self._file: int | None = None
-        with suppress(io.UnsupportedOperation):
-            self._file = stream.fileno()
-
-    def place(self, size: int) -> int:
-        """Where the next ``size`` bytes go."""
-        self._end += size
-        return self._end - size
-
-    def put(self, text: Text, place: int, size: int) -> Text:
-        """``text``, when its first ``size`` bytes are written."""
-        if self._file is None:
-            with self._alone:
-                self._stream.seek(place)
-                self._stream.write(text[:size].data)
-            return text
-        done = 0
-        while done < size:
-            done += os.pwrite(self._file, text[done:size].data, place + done)
-        return text
-
-    def finish(self) -> None:
-        self._stream.seek(self._end)
+        try:
+            file = stream.fileno()
+        except io.UnsupportedOperation:
+            stream.write(self._texts.put(self._cuts, self._places).data)
+            return
+        begin = stream.tell()
+        self._texts.write(self._cuts, begin + self._places, file)
+        stream.seek(begin + int(self._places[-1]))
 
 
 def parse(path: Path) -> list[Match]:
@@ -184,29 +119,3 @@ def _read_of(line: bytes) -> tuple[str, bool]:
 
 def _text(name: bytes) -> str:
     return name.decode("utf-8", "surrogateescape")
-
-
-def _bounds(pool: Executor, mems: Mems, reads: int) -> NDArray[np.int64]:
-    """Read i has the matches bounds[i] to bounds[i + 1]."""
-    count = len(mems.reads)
-    bounds = np.empty(reads + 1, np.int64)
-    firsts = range(0, count, _ROWS_AT_ONCE)
-    lasts = (min(first + _ROWS_AT_ONCE, count) for first in firsts)
-    look = partial(bounds_of_reads, mems.reads, bounds=bounds)
-    if wrong := [message for message in pool.map(look, firsts, lasts) if message]:
-        raise AssertionError(wrong[0])
-    bounds[int(mems.reads[-1]) + 1 if count else 0 :] = count
-    return bounds
-
-
-def _groups(all_bounds: Sequence[NDArray[np.int64]], reads: int) -> Iterator[tuple[int, int]]:
-    """Consecutive reads with about _LINES_AT_ONCE lines; one with more is alone."""
-    lines = np.arange(reads + 1)
-    for bounds in all_bounds:
-        lines += bounds
-    first = 0
-    while first < reads:
-        last = int(np.searchsorted(lines, lines[first] + _LINES_AT_ONCE, side="right")) - 1
-        last = max(last, first + 1)
-        yield first, last
-        first = last

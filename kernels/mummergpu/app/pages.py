@@ -47,7 +47,9 @@ class Page:
         return Mems(found.reads[is_own], found.positions[is_own], found.starts[is_own], found.lengths[is_own])
 
     def placed(self, found: Mems) -> Mems:
-        """Matches in this page's text at their positions in the whole reference (int64)."""
+        """Matches in this page's text at their positions in the whole reference."""
+        if not self.first:
+            return found
         positions = found.positions.astype(np.int64) + self.first
         return Mems(found.reads, positions, found.starts, found.lengths)
 

@@ -6,11 +6,12 @@ reference is cut into pages, the reads are gone through once for each, and the l
 but once, so they need one page.
 """
 
-import time
+import itertools
 from collections.abc import Callable, Generator, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,9 +29,11 @@ from ..sequences import (
     read_reference,
     reverse_complement,
 )
-from .mums import write_block
+from .clock import Clock
+from .mums import Lines
 from .pages import Page, Spill, merged, pages
-from .search import Search, Searcher, largest_text, tree_of
+from .portions import Portions
+from .search import Search, Searcher, largest_text
 from .stages import Ahead, Behind, Beside
 
 __all__ = ["Request", "Tally", "align", "parse", "run"]
@@ -38,13 +41,18 @@ __all__ = ["Request", "Tally", "align", "parse", "run"]
 PAPER_PAGE = 8_388_608
 _MOST = 2**31 - 1
 # Of reads: enough to fill a device; with more, less of the reading, searching and writing goes on at once.
-_BASES_PER_BLOCK = 1 << 22
-_SOON_BUILT = 1 << 22  # characters: about a second
+_BASES_PER_BLOCK = 1 << 25
+# Of these so many are searched at once: on one device, and on a cpu or where matches wait in a file.
+_MANY_BASES, _FEW_BASES = 1 << 24, 1 << 22
+_SPARE = 1.25  # portions are about equal: room for a little more reads than the first block has
+_SOON_BUILT = 1 << 22, 1 << 29  # characters: about a second on a cpu, on a GPU
 _FITS_ANYWHERE = 1 << 24  # characters: 1.7 GB on a device
 
 Codes = NDArray[np.uint8]
 Strands = list[Mems]
-OpenPage = Callable[[Codes], Search]
+Writing = Callable[[], None]
+Keep = Callable[[int, ReadBlock, Strands], Writing | None]
+OpenPage = Callable[[Codes, ReadBlock], Search]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,28 +78,41 @@ def run(
     """Align what ``given`` names, write ``output`` and sum up through ``note``. What can be seen to be wrong in the
     arguments, the reference, or the reads up to the first that is long enough, is refused before ``open_kernel`` is
     called. Raises UsageError, UnknownName, WorkloadError, what the device raises, and OSError from writing."""
-    begin = time.perf_counter()
+    clock = Clock()
     request = parse(given)
     if output is None:
         raise UsageError("matches go to a file: name it with -o FILE")
-    reference = read_reference(request.reference)
-    parts = _pages(request, reference)
-    with closing(_reads(request)) as blocks, ThreadPoolExecutor(1) as opener:
-        opened = opener.submit(open_kernel)  # while the first tree is built
-        if request.page is None and len(reference.codes) > _FITS_ANYWHERE and opened.result().kind == "cuda":
-            parts = _pages(request, reference, opened.result().memory_bytes)
-        start = time.perf_counter() - begin
+    clock.lap("start")
+    reference, blocks = _inputs(request)
+    clock.lap("reading")
+    with closing(blocks), ThreadPoolExecutor(1) as closer:
+        kernel = open_kernel()
+        device, is_gpu = kernel.device, kernel.kind == "cuda"
+        parts = _pages(request, reference, lambda: _largest(request, reference, kernel))
+        clock.lap("start")
 
         def told(step: str, share: float) -> None:
             note(f"index        {step}, {share:.0%} done")
 
-        def open_page(text: Codes) -> Search:
-            tree = tree_of(text, told if len(text) > _SOON_BUILT else None)
-            return Searcher(opened.result(), tree, request.min_match_length)
+        def open_page(text: Codes, block: ReadBlock) -> Search:
+            bases = min(len(block.codes), _MANY_BASES if is_gpu else _FEW_BASES)
+            reads = len(block.headers) * bases // max(1, len(block.codes))
+            report = told if len(text) > _SOON_BUILT[is_gpu] else None
+            return Searcher(kernel, text, request.min_match_length, bases, int(_SPARE * reads) + 1, report)
 
-        tally = align(request, reference, parts, blocks, open_page, output)
-        device = opened.result().device
-    for line in tally.lines(device, request, len(parts), start, time.perf_counter() - begin):
+        def give_back(search: Search) -> None:
+            search.close()
+            kernel.close()
+
+        def searched(search: Search) -> None:
+            closed.append(closer.submit(give_back, search))  # while the last lines are written
+
+        closed: list[Future[None]] = []
+        tally = align(request, reference, parts, blocks, open_page, searched, output, clock)
+        for done in closed:
+            done.result()
+    clock.lap("end")
+    for line in tally.lines(device, request, len(parts), clock):
         note(line)
 
 
@@ -138,15 +159,18 @@ def _is_true(name: str, text: str) -> bool:
     return text == "true"
 
 
-def _page_size(request: Request, characters: int, device_bytes: int | None = None) -> int | None:
-    if request.page is not None:
-        return request.page or None
-    largest = largest_text(device_bytes)
-    return None if characters <= largest else max(1, largest - request.max_read_length - 1)
+def _largest(request: Request, reference: Reference, kernel: TunedKernel) -> int:
+    """How many characters a page may have."""
+    if len(reference.codes) <= _FITS_ANYWHERE and kernel.kind == "cuda":
+        return _FITS_ANYWHERE
+    return largest_text(kernel, reference.codes, request.min_match_length)
 
 
-def _pages(request: Request, reference: Reference, device_bytes: int | None = None) -> list[Page]:
-    size = _page_size(request, len(reference.codes), device_bytes)
+def _pages(request: Request, reference: Reference, largest: Callable[[], int]) -> list[Page]:
+    """As asked for, else as few as are possible where a page may have the ``largest`` number of characters."""
+    size = request.page or None
+    if request.page is None and len(reference.codes) > (most := largest()):
+        size = max(1, most - request.max_read_length - 1)
     parts = pages(reference.codes, size, request.max_read_length)
     if len(parts) > 1 and _comes_once(request.queries):
         raise WorkloadError(
@@ -154,6 +178,30 @@ def _pages(request: Request, reference: Reference, device_bytes: int | None = No
             f"{len(parts)} pages of the reference: write them to a file, or ask for page=none"
         )
     return parts
+
+
+def _reference(request: Request) -> Reference:
+    """With what can be said of its pages before the device is opened."""
+    reference = read_reference(request.reference)
+    if request.page is not None:
+        _pages(request, reference, lambda: 0)
+    return reference
+
+
+def _inputs(request: Request) -> tuple[Reference, Generator[ReadBlock, None, None]]:
+    """The reference and the reads, read at the same time where both are files."""
+    if _comes_once(request.queries):
+        reference = _reference(request)
+        return reference, _reads(request)
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(_reads, request)
+        try:
+            reference = _reference(request)
+            return reference, coming.result()
+        except BaseException:
+            if not coming.exception():
+                coming.result().close()
+            raise
 
 
 def _comes_once(path: Path) -> bool:
@@ -190,88 +238,133 @@ def _reads(request: Request) -> Generator[ReadBlock, None, None]:
 
 @dataclass
 class Tally:
-    """What a run did, and the seconds it took: ``index`` and ``search`` one after the other, ``reading`` and
-    ``writing`` beside them, ``waited`` for these two."""
+    """What a run did; ``reading`` and ``writing`` are the seconds of the threads that did these beside the others."""
 
     reads: int = 0
     bases: int = 0
     matches: int = 0
-    index: float = 0.0
-    search: float = 0.0
     reading: float = 0.0
     writing: float = 0.0
-    waited: float = 0.0
     policy: str = ""
 
-    def lines(self, device: str, request: Request, parts: int, start: float, wall: float) -> list[str]:
-        """The summary. ``start`` is how many of ``wall`` seconds went by before the first page."""
+    def lines(self, device: str, request: Request, parts: int, clock: Clock) -> list[str]:
+        """The summary."""
         strands = "both strands" if request.both_strands else "one strand"
-        in_turn = f"index {self.index:.3f}, search {self.search:.3f}, waiting for files {self.waited:.3f}"
-        beside = f"beside these reading {self.reading:.3f}, output {self.writing:.3f}"
+        beside = f"in threads beside these reading {self.reading:.3f}, output {self.writing:.3f}"
         return [
             f"mummergpu on {device}: {self.policy or 'nothing to search'}",
             f"reads        {self.reads:,} ({self.bases:,} bases), {strands}, {parts} page{'s' * (parts != 1)}",
             f"matches      {self.matches:,} of at least {request.min_match_length} bases",
-            f"seconds      {wall:.3f}: start {start:.3f}, {in_turn}; {beside}",
-            f"rate         {self.reads / wall:,.0f} reads a second",
+            f"seconds      {clock.total:.3f}: {clock}; {beside}",
+            f"rate         {self.reads / clock.total:,.0f} reads a second",
         ]
 
 
 def align(
     request: Request, reference: Reference, parts: list[Page], blocks: Iterator[ReadBlock],
-    open_page: OpenPage, output: Path,
+    open_page: OpenPage, searched: Callable[[Search], None], output: Path, clock: Clock,
 ) -> Tally:  # fmt: skip
-    """Search ``blocks``, the reads of ``request``, in every page and write ``output``. On one page rows are in the
-    order of the tree, which is MUMmer's; on several by start in the read, then position."""
+    """Search ``blocks``, the reads of ``request``, in every page and write ``output``; ``searched`` is called when all
+    is found, but not all is written. On one page rows are in the order of the tree, which is MUMmer's; on several by
+    start in the read, then position."""
     tally = Tally()
     sizes: list[tuple[int, int]] = []
     with output.open("wb") as stream, Spill(output.parent) as spill, ExitStack() as opened:
         for number, page in enumerate(parts):
             if number:
                 again = read_blocks(request.queries, request.block, request.max_read_length)
-                blocks = _unchanged(opened.enter_context(closing(again)), sizes, request.queries)
-            else:
-                blocks = _noted(blocks, sizes)
+                blocks = opened.enter_context(closing(again))
 
-            def keep(block: int, reads: ReadBlock, found: Strands, page: int = number) -> None:
-                if page == len(parts) - 1:
-                    whole = _whole(parts, spill, block, found)
-                    write_block(stream, reference, reads.headers, *whole)
-                    tally.matches += sum(len(mems.reads) for mems in whole)
-                else:
+            def keep(block: int, reads: ReadBlock, found: Strands, page: int = number) -> Writing | None:
+                if page < len(parts) - 1:
                     for strand, mems in enumerate(found):
                         spill.put((page, block, strand), mems)
+                    return None
+                whole = _whole(parts, spill, block, found)
+                tally.matches += sum(len(mems.reads) for mems in whole)
+                return partial(Lines(reference, reads.headers, *whole).write, stream)
 
-            _search_page(request, page, page.text(reference.codes), blocks, open_page, keep, tally)
+            def checked(portions: Iterator[ReadBlock], again: bool = number > 0) -> Iterator[ReadBlock]:
+                return _unchanged(portions, sizes, request.queries) if again else _noted(portions, sizes)
+
+            def opened_page(block: ReadBlock, page: Page = page) -> Search:
+                return open_page(page.text(reference.codes), block)
+
+            last = searched if number == len(parts) - 1 else _nothing
+            reads = Pass(blocks, checked, len(parts) == 1, last)
+            _search_page(request, page, reads, opened_page, keep, tally, clock)
+            clock.lap("end")
     tally.reads, tally.bases = (sum(column) for column in zip(*sizes, strict=True))
     return tally
 
 
+@dataclass(frozen=True)
+class Pass:
+    """One pass over the reads: the ``blocks`` as they are read, what looks at the portions that are searched at once,
+    and what is called when all are. Where it is the only one, portions may be of any size."""
+
+    blocks: Iterator[ReadBlock]
+    checked: Callable[[Iterator[ReadBlock]], Iterator[ReadBlock]]
+    is_only: bool
+    searched: Callable[[Search], None]
+
+
+def _nothing(_search: Search) -> None:
+    """Another pass follows."""
+
+
 def _search_page(
-    request: Request, page: Page, text: Codes, blocks: Iterator[ReadBlock], open_page: OpenPage,
-    keep: Callable[[int, ReadBlock, Strands], None], tally: Tally,
+    request: Request, page: Page, reads: Pass, open_page: Callable[[ReadBlock], Search],
+    keep: Keep, tally: Tally, clock: Clock,
 ) -> None:  # fmt: skip
-    """One pass over the reads. ``keep`` is called for every block, in order, on a thread of its own."""
-    ahead, behind = Ahead(blocks), Behind()
-    with ahead as coming, behind:
-        begin = time.perf_counter()
-        search = open_page(text)  # while the reader is at the first blocks
-        ready = time.perf_counter()
-        # While one lane copies, another computes.
-        with closing(search), Beside(search.lanes) as lanes:
-
-            def found_in(block: ReadBlock) -> Strands:
-                return [page.owned(mems) for mems in _strands(request, search, block)]
-
-            for number, (block, found) in enumerate(lanes.each(found_in, coming)):
-                behind.do(keep, number, block, found)
-            tally.search += time.perf_counter() - ready - ahead.waited - behind.waited
+    """One pass over the reads. ``keep`` is called for every portion, in order, on a thread of its own, and what is then
+    to be written on another."""
+    ahead, behind, writer = Ahead(reads.blocks), Behind(), Behind()
+    with ahead as coming, behind, writer:
+        block = next(coming)
+        clock.lap("reading")
+        at_once, waited = itertools.chain([block], coming), ahead.waited
+        # Reading goes on, and while one lane copies, another computes.
+        with closing(open_page(block)) as search, Beside(search.lanes) as lanes:
+            clock.lap("index")
+            _search_all(request, page, search, replace(reads, blocks=at_once), lanes, behind, writer, keep)
+            clock.lap("search")
+            clock.move("search", "reading", ahead.waited - waited)
+            clock.move("search", "output", behind.waited)
+            reads.searched(search)
             behind.finish()
-        tally.index += ready - begin
-        tally.policy = tally.policy or search.policy
+            writer.finish()
+            clock.lap("output")
+            tally.policy = tally.policy or search.policy
     tally.reading += ahead.seconds
-    tally.writing += behind.seconds
-    tally.waited += ahead.waited + behind.waited
+    tally.writing += writer.seconds
+
+
+def _search_all(
+    request: Request, page: Page, search: Search, reads: Pass, lanes: Beside, behind: Behind,
+    writer: Behind, keep: Keep,
+) -> None:  # fmt: skip
+    """Every read in a page that is open; the last may still have to be written."""
+    few = search.lanes == 1 or not reads.is_only
+    portions = Portions(_FEW_BASES if few else _MANY_BASES, reads.is_only)
+
+    def found_in(block: ReadBlock) -> Strands:
+        found = list(_strands(request, search, block))
+        portions.found(len(block.codes), sum(len(mems.reads) for mems in found))
+        return found
+
+    def kept(number: int, block: ReadBlock, found: Strands) -> None:
+        writer.do(written, keep(number, block, [page.owned(mems) for mems in found]), found)
+
+    def written(write: Writing | None, found: Strands) -> None:
+        if write is not None:
+            write()
+        for mems in found:
+            search.release(mems)
+
+    blocks = reads.checked(portions.of(reads.blocks))
+    for number, (block, found) in enumerate(lanes.each(found_in, blocks)):
+        behind.do(kept, number, block, found)
 
 
 def _strands(request: Request, search: Search, block: ReadBlock) -> Iterator[Mems]:

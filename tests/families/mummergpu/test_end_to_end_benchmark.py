@@ -105,6 +105,12 @@ def test_pieces_of_a_file_add_up(
             assert outputs.found_in(path, opened) == expected
 
 
+def test_the_name_of_the_one_record_makes_no_difference() -> None:
+    assert outputs.found_in_text(b"> a\n ref|1\t12\t2\t31\n> b\n ref|1\t4\t5\t6\n> c\n") == (
+        outputs.found_in_text(b"> a\n 12 2 31\n> b\n 4 5 6\n")
+    )
+
+
 def test_an_empty_output_has_nothing(tmp_path: Path) -> None:
     (tmp_path / "none").write_bytes(b"")
     assert outputs.found_in(tmp_path / "none") == (0, 0)
@@ -115,7 +121,7 @@ def test_an_empty_output_has_nothing(tmp_path: Path) -> None:
     [
         (b"1 2 3\n", "begins with '>'"),
         (b"> a\n 1 2 3\n 4 5\n", "2 rows of three numbers are 5 numbers"),
-        (b"> a\n record 1 2 3\n", "a reference of one record"),
+        (b"> a\n record 1 2 3\n other 1 2 3\n", "a reference of one record"),
         (b"> a\n 1 2 -3\n", "a reference of one record"),
     ],
 )
@@ -143,6 +149,21 @@ def test_inputs_become_plain(
     source.write_bytes(packed(text))
     assert benchmark.plain(source, target, most) == counted
     assert target.read_bytes() == (text[: text.index(b">c")] if most == 2 else text)
+
+
+def test_reads_are_pieces_of_both_strands_with_few_changes(tmp_path: Path) -> None:
+    reference, target = tmp_path / "reference.fa", tmp_path / "reads.fa"
+    letters = np.frombuffer(b"ACGT", np.uint8)[np.random.default_rng(5).integers(0, 4, 5000)].tobytes()
+    reference.write_bytes(b">one\n" + letters[:60] + b"\n" + letters[60:] + b"\n")
+    assert benchmark.write_reads(reference, target, 50) == (50, 7500)
+    lines = target.read_bytes().splitlines()
+    assert lines[::2] == [b">r%d" % number for number in range(1, 51)]
+    strands = letters, letters.translate(bytes.maketrans(b"ACGT", b"TGCA"))[::-1]
+    whole = [read in strands[number % 2] for number, read in enumerate(lines[1::2])]
+    assert 10 < sum(whole) < 40  # 0.995 ** 150 of them
+    assert all(
+        any(read[at : at + 12] in strands[n % 2] for at in range(139)) for n, read in enumerate(lines[1::2])
+    )
 
 
 # ---- commands
@@ -196,23 +217,31 @@ def test_peers_are_told_apart_and_missed(tmp_path: Path, monkeypatch: pytest.Mon
     path.mkdir()
     monkeypatch.setenv("PATH", str(path))
     program(path, "mummer", "echo 4.0.1")
-    made, missing = commands.peers(4, None)
+    made, missing = commands.peers(4, None, 20)
     assert [(c.tool, c.version, c.threads) for c in made] == [
         ("MUMmer4", "4.0.1", 1),
         ("MUMmer4", "4.0.1", 4),
     ]
     assert made[1].arguments[1:4] == ("-maxmatch", "-qthreads", "4")
-    assert missing == ["mummer 3", "E-MEM", "essaMEM -k 1", "essaMEM -k 4"]
+    assert missing == ["mummer 3", "copMEM2", "E-MEM", "essaMEM -k 1", "essaMEM -k 4"]
     program(folder, "mummer", "echo unknown option; exit 1")
     program(folder, "e-mem", "echo; echo E-MEM Version 1.0.1, Dec. 12, 2017")
     program(folder, "essamem", "touch lock.txt")
+    program(folder, "copmem2", "echo copMEM 2.1, by its authors, April 2023.")
     (folder / "versions.txt").write_text("mummer 3.23\nother 1\n")
-    made, missing = commands.peers(1, folder)
-    assert [(c.tool, c.version) for c in made[:2]] == [("mummer 3", "3.23"), ("E-MEM", "1.0.1")]
-    assert [c.tool for c in made[2:]] == ["essaMEM -k 1", "essaMEM -k 4"]
-    assert made[2].version.startswith("untold, sha256 ")
+    made, missing = commands.peers(1, folder, 50)
+    assert [(c.tool, c.version) for c in made[:3]] == [
+        ("mummer 3", "3.23"),
+        ("copMEM2", "2.1"),
+        ("E-MEM", "1.0.1"),
+    ]
+    assert [c.tool for c in made[3:]] == ["essaMEM -k 1", "essaMEM -k 4"]
+    assert made[3].version.startswith("untold, sha256 ")
     assert missing == ["MUMmer4"]
     assert not (Path.cwd() / "lock.txt").exists()
+    shorter, _ = commands.peers(1, folder, 49)
+    assert {c.tool for c in made} - {c.tool for c in shorter} == {"copMEM2"}
+    assert [c.threads for c in commands.peers(8, folder, 49, [3])[0]] == [3, 3, 3]
 
 
 # ---- the table
@@ -248,12 +277,17 @@ def test_the_whole_on_lambda(
         benchmark.main()
     found = pd.read_csv(table)
     assert left.value.code == 0, found["problem"].tolist()
-    assert found["tool"].tolist() == ["mummer 3", "autotune, cold cache", "autotune, warm cache"]
-    assert found["runs"].tolist() == [2, 1, 2]
-    assert found["agrees"].tolist() == ["yes"] * 3
+    assert found["tool"].tolist() == [
+        "mummer 3",
+        "autotune, cold cache",
+        "autotune, warm cache",
+        "copy of the output",
+    ]
+    assert found["runs"].tolist() == [2, 1, 2, 2]
+    assert found["agrees"].tolist() == ["yes"] * 4
     assert found["matches"].nunique() == 1 and found["matches"][0] > 900
     assert (found["reads"] == 900).all() and (found["bases"] == 63_000).all()
-    assert found["phases"].notna().tolist() == [False, True, True]
+    assert found["phases"].notna().tolist() == [False, True, True, False]
     assert "search" in found["phases"][1] and "tree_order=" in found["configuration"][2]
     assert "autotune, warm cache" in capsys.readouterr().out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["reads.fa.xz", "table.csv"]

@@ -9,6 +9,7 @@ import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -192,6 +193,9 @@ class BruteForce:
         reads = np.split(codes, offsets[1:-1])
         return numpy_mems(self.text, reads, self.minimum)
 
+    def release(self, _found: Any) -> None:
+        pass
+
     def close(self) -> None:
         pass
 
@@ -229,8 +233,10 @@ def test_every_way_through_writes_the_same(
             reference,
             alignment.pages(codes, request.page or None, 30),
             alignment.read_blocks(request.queries, request.block, 30),
-            lambda text: BruteForce(text, minimum),
+            lambda text, _: BruteForce(text, minimum),
+            BruteForce.close,
             folder / "out",
+            alignment.Clock(),
         )
         texts.append((folder / "out").read_text())
         assert (tally.reads, tally.bases) == (len(reads), sum(map(len, reads)))
@@ -245,7 +251,8 @@ def test_a_reference_beyond_the_memory_is_cut_by_itself(
 ) -> None:
     given = {"reference": files / "lambda.fa", "queries": files / "reads.fa", "min_match_length": 20,
              "max_read_length": 200}  # fmt: skip
-    assert 2**20 < search.largest_text() < 2**31
+    cpu: Any = SimpleNamespace(kind="cpu")
+    assert 2**20 < search.largest_text(cpu, np.zeros(9, np.uint8), 20) < 2**31
     run(tmp_path / "whole", **given)
     assert "1 page\n" in capsys.readouterr().out
     monkeypatch.setattr(alignment, "largest_text", lambda *_: 20_000)

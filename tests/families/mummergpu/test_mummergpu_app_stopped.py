@@ -48,6 +48,9 @@ class Nothing:
         type(self).searches += 1
         return alignment.Mems(*np.empty((4, 0), np.int64))
 
+    def release(self, _found: Any) -> None:
+        pass
+
     def close(self) -> None:
         type(self).closed += 1
 
@@ -81,7 +84,7 @@ def test_a_disk_that_is_full(
         raise OSError(28, "No space left on device")
 
     fake = replaced(monkeypatch)
-    monkeypatch.setattr(alignment, "write_block", full)
+    monkeypatch.setattr(alignment.Lines, "write", full)
     run(tmp_path / "out", **way, block=100_000, code=7)
     assert capsys.readouterr().err.count("No space left on device") == 1
     assert 1 <= fake.searches <= 3 and fake.closed == 1  # of 60 blocks
@@ -200,7 +203,7 @@ def test_reading_building_and_writing_go_on_beside_each_other(tmp_path: Path) ->
             is_searched[number].set()
             return Nothing.search(self, codes, offsets)
 
-    def open_page(_text: Any) -> Any:
+    def open_page(_block: Any) -> Any:
         assert is_read[0].wait(20), "nothing is read while the tree is built"
         return Waiting()
 
@@ -210,7 +213,8 @@ def test_reading_building_and_writing_go_on_beside_each_other(tmp_path: Path) ->
         written.append(block.headers)
 
     (page,) = alignment.pages(np.array([0, 1, 4], np.uint8), None, 8)
-    alignment._search_page(request, page, None, blocks(), open_page, keep, alignment.Tally())
+    reads_once = alignment.Pass(blocks(), iter, True, Nothing.close)
+    alignment._search_page(request, page, reads_once, open_page, keep, alignment.Tally(), alignment.Clock())
     assert written == [[f"q{number}"] for number in range(6)]
 
 
@@ -236,7 +240,8 @@ def test_only_a_few_blocks_are_in_memory(tmp_path: Path) -> None:
         most = max(most, read - number)
 
     (page,) = alignment.pages(np.array([0, 1, 4], np.uint8), None, 8)
-    alignment._search_page(request, page, None, blocks(), lambda _text: Nothing(), keep, alignment.Tally())
+    reads_once = alignment.Pass(blocks(), iter, True, Nothing.close)
+    alignment._search_page(request, page, reads_once, Nothing, keep, alignment.Tally(), alignment.Clock())
     assert read == 40
     assert 2 <= most <= 4
 

@@ -1,6 +1,6 @@
 """Lines in bulk: columns as a device gives them, numbers of every width, ranges of reads and rows in threads."""
 
-import io
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -86,18 +86,14 @@ def test_ranges_make_no_difference(reads: int, rows: int) -> None:
     names = [f"q{number} of many" for number in range(reads)]
     expected = written(ONE, names, columns_of(records), columns_of(records[::2]))
     for at_once in (1, 3, 100):
-        with (
-            patch.object(mums, "_ROWS_AT_ONCE", at_once),
-            patch.object(mums, "_LINES_AT_ONCE", at_once),
-            patch.object(mums, "_TEXT_BYTES", 1),
-        ):
+        with patch.object(lines, "_ROWS_AT_ONCE", at_once), patch.object(mums, "_LINES_AT_ONCE", at_once):
             assert written(ONE, names, columns_of(records), columns_of(records[::2])) == expected
 
 
 @pytest.mark.parametrize("reads", [[0, 1, 0, 2], [0, 0, 2, 1], [1, 0, 0, 0], [0, 3, 3, 3], [-1, -1, -1, -1]])
 @pytest.mark.parametrize("at_once", [1, 2, 3])
 def test_faults_between_ranges(reads: list[int], at_once: int) -> None:
-    with patch.object(mums, "_ROWS_AT_ONCE", at_once), pytest.raises(AssertionError, match="matches"):
+    with patch.object(lines, "_ROWS_AT_ONCE", at_once), pytest.raises(AssertionError, match="matches"):
         written(ONE, ["a", "b", "c"], mems_of([Mem(read, 0, 0, 1) for read in reads]))
 
 
@@ -105,15 +101,23 @@ def test_no_reads() -> None:
     assert written(ONE, [], mems_of([])) == ""
 
 
-def test_few_writes() -> None:
-    class Counted(io.BytesIO):
-        calls = 0
+@pytest.mark.parametrize("at_once", [1, 40, 1 << 15])
+def test_a_file_gets_what_a_stream_in_memory_gets(tmp_path: Path, at_once: int) -> None:
+    """Whatever is in front of it; one read has more text than a thread keeps."""
+    records = random_records(60, 200_000)
+    records["query"][1_000:120_000] = records["query"][1_000]
+    records["query"].sort()
+    names = [f"q{number} of many" * (number % 3) for number in range(60)]
+    expected = written(ONE, names, columns_of(records), columns_of(records[::3]))
+    with patch.object(mums, "_LINES_AT_ONCE", at_once), (tmp_path / "file").open("wb") as file:
+        file.write(b"before\n")
+        mums.Lines(ONE, names, columns_of(records), columns_of(records[::3])).write(file)
+        file.write(b"behind\n")
+    assert (tmp_path / "file").read_text() == f"before\n{expected}behind\n"
 
-        def write(self, data: Any) -> int:
-            self.calls += 1
-            return super().write(data)
 
-    stream = Counted()
-    records = random_records(1_000, 200_000)
-    mums.write_block(stream, ONE, [f"q{number}" for number in range(1_000)], columns_of(records))
-    assert stream.calls == -(-201_000 // mums._LINES_AT_ONCE) and stream.getvalue().count(b"\n") == 201_000
+def test_a_full_disk_is_told() -> None:
+    records = random_records(60, 200_000)
+    block = mums.Lines(ONE, [f"q{number}" for number in range(60)], columns_of(records))
+    with Path("/dev/full").open("r+b", buffering=0) as file, pytest.raises(OSError, match="No space left"):
+        block.write(file)  # type: ignore[arg-type]

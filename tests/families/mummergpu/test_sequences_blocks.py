@@ -28,13 +28,13 @@ def test_blocks(tmp_path: Path) -> None:
     for piece in (1, 20, 1 << 21):
         with patch.object(fastx, "_PIECE_BYTES", piece):
             blocks = list(sequences.read_blocks(path, 5))
-        assert [np.diff(block.offsets).tolist() for block in blocks] == [[3, 2], [1], [9], [4, 1], [5], [1]]
+        assert [np.diff(block.offsets).tolist() for block in blocks] == [[3, 2], [1], [9], [4], [1], [5], [1]]
         assert [block.headers for block in blocks] == [["3", "2"], ["1"], ["9"], ["4", "1"], ["5"], ["1"]]
 
 
 def test_a_file_is_not_in_memory_whole(tmp_path: Path) -> None:
     path = write(tmp_path / "reads", b"".join(b">r%d\n%s\n" % (n, b"ACGTTGCA" * 12) for n in range(100_000)))
-    with patch.object(fastx, "_PIECE_BYTES", 1 << 16):
+    with patch.multiple(fastx, _PIECE_BYTES=1 << 16, _WINDOW_BYTES=1 << 18, _LEAST_WINDOW=1 << 16):
         tracemalloc.start()
         try:
             bases = sum(len(block.codes) for block in sequences.read_blocks(path, 1 << 16))
@@ -110,6 +110,7 @@ def as_fastq(draw: st.DataObject, records: list[tuple[str, str]], end: str) -> s
     st.sampled_from([bytes, gzip.compress, lambda data: lzma.compress(data, preset=0)]),
     st.integers(1, 80),
     st.sampled_from([1, 2, 3, 7, 50, 1 << 21]),
+    st.sampled_from([1, 2, 5, 30, 1 << 20]),
 )
 def test_round_trip(
     draw: st.DataObject,
@@ -119,10 +120,15 @@ def test_round_trip(
     compress: Any,
     bases_per_block: int,
     piece: int,
+    of_thread: int,
 ) -> None:
     text = form(draw, records, end) + draw.draw(st.sampled_from(["", end, end + end]))
     coded = [(header, re.sub("[^ACGT]", ".", sequence.upper())) for header, sequence in records]
-    with tempfile.TemporaryDirectory() as folder, patch.object(fastx, "_PIECE_BYTES", piece):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        patch.multiple(fastx, _PIECE_BYTES=piece, _WINDOW_BYTES=2 * piece, _LEAST_WINDOW=piece),
+        patch.object(fastx.texts, "_BYTES_AT_ONCE", of_thread),
+    ):
         path = write(Path(folder) / "file", compress(text.encode()))
         assert reads_of(path, bases_per_block) == coded
         sizes = [(len(b.headers), len(b.codes)) for b in sequences.read_blocks(path, bases_per_block)]
@@ -139,12 +145,12 @@ def test_round_trip(
             ] == [sequence for _, sequence in coded]
 
 
-@given(st.lists(st.lists(st.integers(0, 4), max_size=9), max_size=9), st.sampled_from([1, 4, 1 << 18]))
-def test_reverse_complement(reads: list[list[int]], at_once: int) -> None:
+@given(st.lists(st.lists(st.integers(0, 4), max_size=9), max_size=9), st.integers(1, 3))
+def test_reverse_complement(reads: list[list[int]], threads: int) -> None:
     codes = np.array([code for read in reads for code in read], np.uint8)
     offsets = np.cumsum([0, *map(len, reads)], dtype=np.int64)
     before = codes.copy()
-    with patch.object(sequences, "_TURNED_AT_ONCE", at_once):
+    with patch.object(sequences, "cores", lambda: threads):
         turned = sequences.reverse_complement(codes, offsets)
     expected = [3 - code if code < 4 else 4 for read in reads for code in reversed(read)]
     assert turned.tolist() == expected and turned.dtype == np.uint8

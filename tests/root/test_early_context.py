@@ -1,0 +1,97 @@
+"""autotune.hardware.EarlyContext and the start of a command, with a driver in place of NVIDIA's."""
+
+import ctypes
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from autotune import family, hardware
+
+main = importlib.import_module("autotune.__main__")
+
+
+class Driver:
+    """``fails`` names the function that does."""
+
+    def __init__(self, fails: str = "") -> None:
+        self.fails = fails
+        self.held = 0
+        self.asked: list[int] = []
+
+    def __getattr__(self, name: str) -> Callable[..., int]:
+        def call(*arguments: Any) -> int:
+            if name == "cuDeviceGet":
+                self.asked.append(arguments[1])
+            if name == self.fails:
+                return 999
+            self.held += (name == "cuDevicePrimaryCtxRetain") - (name == "cuDevicePrimaryCtxRelease")
+            return 0
+
+        return call
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
+    made = Driver()
+    monkeypatch.setattr(ctypes, "CDLL", lambda _name: made)
+    monkeypatch.setattr(hardware.EarlyContext, "current", None)
+    return made
+
+
+def test_the_context_is_held_until_it_is_left(driver: Driver) -> None:
+    early = hardware.EarlyContext(3)
+    assert hardware.EarlyContext.current is early
+    early._thread.join()
+    assert (driver.asked, driver.held) == ([3], 1)
+    early.leave()
+    early.finish()
+    assert driver.held == 0
+
+
+@pytest.mark.parametrize("fails", ["cuInit", "cuDeviceGet", "cuDevicePrimaryCtxRetain"])
+def test_what_the_driver_refuses_is_left_to_others(driver: Driver, fails: str) -> None:
+    driver.fails = fails
+    hardware.EarlyContext(0).finish()
+    assert driver.held == 0
+
+
+def test_without_a_driver_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(_name: str) -> None:
+        raise OSError
+
+    monkeypatch.setattr(ctypes, "CDLL", missing)
+    monkeypatch.setattr(hardware.EarlyContext, "current", None)
+    hardware.EarlyContext(0).finish()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ordinal"),
+    [
+        ([], None),
+        (["sweep", "mummergpu"], None),
+        (["run", "mummergpu"], 0),
+        (["run", "mummergpu", "--device", "auto"], 0),
+        (["run", "mummergpu", "--device", "cuda"], 0),
+        (["run", "mummergpu", "--device", "cuda:2", "-o", "x"], 2),
+        (["run", "mummergpu", "--device=cuda:1"], 1),
+        (["run", "mummergpu", "--device", "cpu"], None),
+        (["run", "mummergpu", "--device", "cuda:0,1"], None),
+        (["run", "mummergpu", "--device", "cuda:x"], None),
+        (["run", "mummergpu", "--device", "rocm"], None),
+        (["run", "mummergpu", "--device"], None),
+    ],
+)
+def test_which_command_wants_which_gpu(driver: Driver, arguments: list[str], ordinal: int | None) -> None:
+    early = main._awaken(arguments)
+    if early is not None:
+        early.finish()
+    assert driver.asked == ([] if ordinal is None else [ordinal])
+
+
+def test_a_command_counts_from_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(family, "_began", None)
+    assert family.command_seconds() == 0.0
+    family.command_begins()
+    assert 0.01 < family.command_seconds() < 24 * 3600  # this process has imported a lot
