@@ -131,7 +131,7 @@ def test_the_table_is_against_the_better_peer(tmp_path, capsys):
     lines = (tmp_path / "out" / "peers.csv").read_text().splitlines()
     assert lines[0].startswith("tuner,wall_s,sweep_s,wall_times_faster,sweep_times_faster,")
     assert [line.split(",")[3] for line in lines[1:3]] == ["1.0", "0.8"]
-    assert lines[3] == '"autotune, 7 samples",0.5,0.25,8.0,8.0,1.0,0.5,0.4,0.8,0.5,4,7,1.0,a,device'
+    assert lines[3] == '"autotune, 7 samples",0.5,0.25,8.0,8.0,1.0,0.5,0.4,0.8,0.5,4,7,4,0.125,1.0,a,device'
     times = (tmp_path / "out" / "peers-times.csv").read_text().splitlines()
     assert times[1:] == ["a,2.0,2.0,1.0", "b,3.0,3.0,1.5", "c,4.0,,2.0", "d,5.0,,2.5"]
     assert "shortest quarter: median 2.00 times, +1000.0 us apart" in capsys.readouterr().out

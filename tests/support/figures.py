@@ -386,7 +386,7 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
 @figure(
     "from-kernel-tuner",
     "convolution {16} s, best {0.31} ms; dedispersion, corrected, {18} s, best {28.9} ms; hotspot, corrected, {7.5} s, best "
-    "{0.127} ms; gemm, corrected, compiles, and its sweep was ended after {60} s.",
+    "{0.127} ms; gemm, corrected, {7.7} s, best {3.52} ms.",
     "hub-t1-h200.csv",
 )
 def _(frame: pd.DataFrame) -> Sequence[float]:
@@ -395,12 +395,12 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
         ("convolution_milo", "as it is"),
         ("dedispersion_milo", "corrected"),
         ("hotspot_milo", "corrected"),
+        ("gemm_milo", "corrected"),
     ):
         one = frame[(frame["kernel"] == kernel) & (frame["file"] == file)].iloc[0]
         number, unit = re.search(r"winner ([\d.]+) (ms|µs)", one["result"]).groups()  # type: ignore[union-attr]
         found += [one["seconds"], float(number) * (1 if unit == "ms" else 1e-3)]
-    ended = frame[(frame["kernel"] == "gemm_milo") & (frame["file"] == "corrected")].iloc[0]
-    return [*found, ended["seconds"]]
+    return found
 
 
 @figure(

@@ -17,7 +17,7 @@ from autotune.device import CpuBackend, LaunchError
 from autotune.errors import WorkloadError
 
 SMALL = {"block_size": 32, "items": 1}  # so that a few hundred characters are many tiles
-FAMILY = _load("family")
+FAMILY, TABLES = _load("family"), _load("tables")
 
 
 @pytest.fixture(scope="module")
@@ -88,17 +88,25 @@ def given_arrays() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("memory", "dims", "grouping", "stays"),
-    [("global", "1d", "merged", True), ("global", "2d", "split", True), ("texture", "2d", "merged", False)],
+    ("chosen", "stays"),
+    [
+        ({"tree_grouping": "merged", "emit": "ranges"}, True),
+        ({"tree_dims": "2d"}, True),
+        ({"tree_memory": "texture", "tree_dims": "2d", "tree_grouping": "merged"}, False),
+        ({"search": "fine_table", "emit": "ranges"}, False),
+        ({"search": "coarse_table", "emit": "ranges", "leaf_records": "soa"}, False),
+    ],
+    ids=["merged", "plane", "texture", "fine", "coarse"],
 )
 def test_kernels_read_it_where_it_was_made(
-    monkeypatch: pytest.MonkeyPatch, small: None, memory: str, dims: str, grouping: str, stays: bool
+    monkeypatch: pytest.MonkeyPatch, small: None, chosen: dict[str, Any], stays: bool
 ) -> None:
     gpu, arrays = make_world(monkeypatch).gpu, given_arrays()
     kernel = tuned("mummergpu")
-    chosen = {"tree_memory": memory, "tree_dims": dims, "tree_grouping": grouping}
     monkeypatch.setattr(kernel._placement.first, "explain", configured(kernel, chosen))
-    wanted = INDEX.Wanted(merged=grouping == "merged")
+    letters = TABLES.table_letters(arrays["reference"].size, 12)
+    configuration = {**kernel.family.space.configuration("control"), **chosen}
+    wanted = INDEX.wanted_for(configuration, dict(zip(("coarse_table", "fine_table"), letters, strict=True)))
     with kernel, INDEX.build_index(kernel, arrays["reference"], wanted) as index:
         made = {name: array for name, array in index.arrays.items() if name in arrays}
         inputs = kernel.bind(**{**arrays, **made})

@@ -19,7 +19,7 @@ from autotune.device import DeviceProgram, open_backend
 pytestmark = pytest.mark.gpu
 
 ROOT = Path(__file__).parents[3]
-FAMILY = _load("family")
+FAMILY, TABLES = _load("family"), _load("tables")
 SMALL = {"block_size": 64, "items": 2}
 
 
@@ -79,36 +79,55 @@ LAYOUTS = [
 ]
 
 
-@pytest.mark.parametrize(("memory", "dims", "order", "grouping"), LAYOUTS)
-def test_kernels_read_it_in_every_layout(
-    memory: str, dims: str, order: str, grouping: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+CONFIGURATIONS = [
+    *(
+        {
+            "tree_memory": memory,
+            "tree_dims": dims,
+            "tree_order": order,
+            "tree_grouping": grouping,
+            "emit": emit,
+        }
+        for (memory, dims, order, grouping), emit in itertools.product(LAYOUTS, ("walk", "ranges"))
+    ),
+    {"search": "coarse_table", "emit": "ranges", "leaf_records": "soa"},
+    *(
+        {"search": "fine_table", "emit": "ranges", "leaf_memory": m}
+        for m in ("global", "readonly", "texture")
+    ),
+]
+
+
+@pytest.mark.parametrize("chosen", CONFIGURATIONS, ids=lambda chosen: "-".join(chosen.values()))
+def test_kernels_read_it_in_every_layout(chosen: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     text = repeats(60_000, 900)
     queries, offsets = FAMILY._simulated(text, 700, {"read_length": [60, 90], "substitutions": 0.02})
     arrays: dict[str, Any] = FAMILY.arrays_of(text, queries, offsets, 15)
     with tuned("mummergpu") as kernel:
         control = kernel.family.space.configuration("control")
-        chosen = {"tree_memory": memory, "tree_dims": dims, "tree_order": order, "tree_grouping": grouping}
+        configuration = type(control)({**control, **chosen})
         first = kernel._placement.first
         explained = first.explain
         monkeypatch.setattr(
             first,
             "explain",
-            lambda inputs: (
-                replace(explained(inputs)[0], configuration=type(control)({**control, **chosen})),
-                [],
-            ),
+            lambda inputs: (replace(explained(inputs)[0], configuration=configuration), []),
         )
         expected = kernel.prepare(kernel.bind(**arrays))()
-        with INDEX.build_index(kernel, text, INDEX.Wanted(merged=grouping == "merged")) as index:
+        letters = TABLES.table_letters(text.size, 15)
+        wanted = INDEX.wanted_for(
+            configuration, dict(zip(("coarse_table", "fine_table"), letters, strict=True))
+        )
+        with INDEX.build_index(kernel, text, wanted) as index:
             made = {name: array for name, array in index.arrays.items() if name in arrays}
             on_gpu = kernel.prepare(kernel.bind(**{**arrays, **made}))
             beside = on_gpu.beside(kernel.bind(**{**arrays, **made}))
             for handle in (on_gpu, beside):
                 np.testing.assert_array_equal(handle(), expected)
-            through_host = order == "reordered" or (
-                dims == "2d" and (memory, grouping) != ("global", "split")
-            )
-            assert isinstance(on_gpu._kept.arrays["nodes"], np.ndarray) == through_host
+            is_plane = configuration["tree_dims"] == "2d"
+            is_plain = (configuration["tree_memory"], configuration["tree_grouping"]) == ("global", "split")
+            through_host = configuration["tree_order"] == "reordered" or (is_plane and not is_plain)
+            is_on_host = isinstance(on_gpu._kept.arrays["nodes"], np.ndarray)
+            assert is_on_host == (through_host or not wanted.tree)
             beside.close()
             on_gpu.close()
