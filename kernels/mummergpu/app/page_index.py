@@ -85,6 +85,5 @@ def _on_host(
         if leaves:
             arrays["leaves"] = leaves["leaves"]
     if wanted.tables:
-        made = tables(text, min_match_length)
-        arrays |= {name: made[name] for name in wanted.tables}
+        arrays |= tables(text, min_match_length)  # both: room for seeds is by the finer one's words
     return {**arrays, "reference": text}

@@ -23,6 +23,7 @@ from test_mummergpu_pages import NAME, cases, numpy_mems
 from autotune.cli.commands import main
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
+from autotune.dispatch import target
 
 pytestmark = pytest.mark.filterwarnings("ignore:no usable policy file")
 
@@ -158,6 +159,26 @@ def test_both_files_from_pipes(files: Path, tmp_path: Path) -> None:
         run(output, **pipes, min_match_length=20, block=4)
     assert output.read_bytes() == expected.read_bytes()
     assert output.read_text().endswith("> long\n      51         1        49\n")
+
+
+@pytest.mark.mummer
+@pytest.mark.parametrize(
+    "text", ["search=tree,emit=ranges", "search=coarse_table,emit=ranges", "search=fine_table,emit=ranges"]
+)
+@pytest.mark.parametrize("options", [{}, {"page": 9000, "max_read_length": 200, "block": 9000}])
+def test_every_search_has_what_it_reads(
+    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, options: dict[str, Any]
+) -> None:
+    configuration = families.load_family("mummergpu").space.configuration(text)
+    monkeypatch.setattr(
+        target, "choose", lambda listed, _: (dataclasses.replace(listed[-1], configuration=configuration), [])
+    )
+    reference, reads, output = files / "lambda.fa", files / "reads.fa", tmp_path / "out.mems"
+    run(output, reference=reference, queries=reads, min_match_length=14, **options)
+    (tmp_path / "expected").write_text(run_mummer(reference, reads, 14))
+    assert mums.parse(output) == mums.parse(tmp_path / "expected") != []
+    if not options:
+        assert output.read_text() == (tmp_path / "expected").read_text()
 
 
 # ---- pages and blocks
