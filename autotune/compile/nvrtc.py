@@ -18,6 +18,7 @@ from autotune.files import pip_install
 
 _OPTIONS = ("--std=c++17", "--ptxas-options=-v")
 _INVALID_OPTION = 5  # nvrtcResult.NVRTC_ERROR_INVALID_OPTION
+_BINDING = "cuda.bindings.nvrtc"
 # Where the binding looks first.
 _IN_WHEELS = ("nvidia/cu13/lib/libnvrtc.so.13", "nvidia/cuda_nvrtc/lib/libnvrtc.so.12")
 
@@ -117,7 +118,7 @@ def _expression(variant: VariantSource, kernel: str) -> bytes:
 def _library() -> Any:
     """The binding; raises CompilerError when it or the library behind it is not there."""
     try:
-        nvrtc = importlib.import_module("cuda.bindings.nvrtc")
+        nvrtc = importlib.import_module(_BINDING)
         nvrtc.nvrtcVersion()
     except (ImportError, OSError, RuntimeError) as error:
         message = (
@@ -138,7 +139,10 @@ def _version() -> tuple[int, int]:
         for place in _IN_WHEELS
         if (path := Path(folder, place)).exists()
     ]
-    if len(found) == 1:
+    is_bound = sys.modules.get(_BINDING, _BINDING) is not None and any(
+        Path(folder, *_BINDING.split(".")[:-1]).is_dir() for folder in sys.path
+    )
+    if is_bound and len(found) == 1:
         major, minor = ctypes.c_int(), ctypes.c_int()
         if ctypes.CDLL(str(found[0])).nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)) == 0:
             return major.value, minor.value
