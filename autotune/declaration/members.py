@@ -6,7 +6,7 @@ Both say what is near a configuration, in one measure: a policy whose values are
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any, Protocol
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from autotune.declaration.space import Configuration, Policy, PolicyValue, Space, Steps
 
 MOST_LISTED = 50_000  # more are searched without a list; so many take a second and some megabytes
-POOL = 2000  # candidates that a model is asked about at once
+POOL = 12_000  # candidates that a model is asked about at once
 _DRAWS = 64  # attempts at chance before a method that always ends
 
 
@@ -37,11 +37,18 @@ class Members(Protocol):
     def nearest(self, wanted: Configuration, rng: np.random.Generator) -> Configuration | None:
         """``wanted`` itself when it may be visited, else one close to it; None when nothing is left."""
 
-    def pool(
-        self, best: Sequence[Configuration], rng: np.random.Generator
-    ) -> tuple[Sequence[Configuration], NDArray[np.float64]]:
-        """Candidates for a model, with their rows of ``encode``: all that is left when that is little, else a
-        random part and what differs little from ``best``."""
+    def pool(self, best: Sequence[Configuration], rng: np.random.Generator) -> "Candidates":
+        """Candidates for a model: all that is left when that is little, else a random part and what differs little
+        from ``best``."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Configurations with their rows of ``encode``. ``are_all`` says whether nothing else is left."""
+
+    configurations: Sequence[Configuration]
+    rows: NDArray[np.float64]
+    are_all: bool
 
 
 class Listed:
@@ -75,17 +82,16 @@ class Listed:
         away = self._distance(wanted, left)
         return self.all[int(rng.choice(left[away <= away.min() + 1e-6]))]
 
-    def pool(
-        self, best: Sequence[Configuration], rng: np.random.Generator
-    ) -> tuple[Sequence[Configuration], NDArray[np.float64]]:
+    def pool(self, best: Sequence[Configuration], rng: np.random.Generator) -> Candidates:
         left = np.flatnonzero(self._left)
-        if len(left) > POOL:
+        are_all = len(left) <= POOL
+        if not are_all:
             chosen = [rng.choice(left, POOL // 2, replace=False)]
             share = POOL // 2 // max(1, len(best))
             for configuration in best:
                 chosen.append(left[np.argsort(self._distance(configuration, left), kind="stable")[:share]])
             left = np.unique(np.concatenate(chosen))
-        return [self.all[i] for i in left], self._codes[left]
+        return Candidates([self.all[i] for i in left], self._codes[left], are_all)
 
     def _distance(self, configuration: Configuration, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         away: NDArray[np.float64] = ((self._codes[rows] - encode(self.policies, [configuration])) ** 2).sum(
@@ -131,9 +137,7 @@ class Unlisted:
                     return changed
         return self.random(rng)
 
-    def pool(
-        self, best: Sequence[Configuration], rng: np.random.Generator
-    ) -> tuple[Sequence[Configuration], NDArray[np.float64]]:
+    def pool(self, best: Sequence[Configuration], rng: np.random.Generator) -> Candidates:
         found: dict[Configuration, None] = {}
         for configuration in best:
             for policy in self.policies:
@@ -144,7 +148,7 @@ class Unlisted:
         if (drawn := self.random(rng)) is not None:
             found[drawn] = None
         free = [configuration for configuration in found if self._free(configuration)][:POOL]
-        return free, encode(self.policies, free)
+        return Candidates(free, encode(self.policies, free), are_all=False)
 
     def _free(self, configuration: Configuration) -> bool:
         return configuration not in self._taken and not self._space.exclusion(configuration)
