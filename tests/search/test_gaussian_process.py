@@ -22,7 +22,8 @@ def direct(
     relevance = process._relevance[GROUPS]
 
     def alike(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return np.exp(-(relevance * (a[:, None] - b[None]) ** 2).sum(axis=2))
+        alike: np.ndarray = np.exp(-(relevance * (a[:, None] - b[None]) ** 2).sum(axis=2))
+        return alike
 
     inverse = np.linalg.inv(alike(known, known) + gaussian_process._NOISE * np.eye(len(known)))
     across = alike(asked, known)

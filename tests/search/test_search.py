@@ -321,7 +321,7 @@ def test_a_large_space_is_not_listed() -> None:
 
 
 def test_narrowed_without_a_list() -> None:
-    held = {"block": ["64", "256"], "memory": ["readonly"]}
+    held: dict[str, Sequence[Any]] = {"block": ["64", "256"], "memory": ["readonly"]}
     space = narrowed(SPACE, held)
     assert space.configurations() == SPACE.configurations(narrowed=held)
     assert set(run(search(space, None, "auto"))) == set(SPACE.configurations(narrowed=held))
