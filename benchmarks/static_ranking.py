@@ -30,7 +30,7 @@ from autotune.compile import KernelProfile, StaticProfile
 from autotune.declaration import Family, load_family
 from autotune.errors import AutotuneError
 from autotune.files import data_root
-from autotune.measure import Forecast, Requests, ranked, static_ranking, unseen_policies
+from autotune.measure import Forecast, Requests, by_cycles, static_ranking, unseen_policies
 from autotune.record import Study, read_results, time_ms
 
 ARCH = "sm_90"
@@ -136,7 +136,7 @@ def rows_of(
         own = (unseen, seconds) if model == "static ranking" else ("", math.nan)
         yield Row(*head, model, first, five, correlation(times, estimates), *own)
     yield Row(*head, "chance", *by_chance(times), 0.0)
-    print(f"{name} {study.workload}: first {ranked(found)[0].configuration.id}")
+    print(f"{name} {study.workload}: first {by_cycles(found)[0].configuration.id}")
 
 
 def show(rows: Sequence[Row]) -> None:

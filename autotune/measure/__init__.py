@@ -22,7 +22,7 @@ from autotune.measure.verify import AGAIN, GUARD_BYTES, PROOF_VERSION, Verifier
 if TYPE_CHECKING:
     from autotune.measure.answer import Answer, Reference, answered
     from autotune.measure.ceilings import CEILINGS, measured_ceilings
-    from autotune.measure.forecasts import PARTS, Forecast, Launched, forecast, ranked, unseen_policies
+    from autotune.measure.forecasts import PARTS, Forecast, Launched, by_cycles, forecast, unseen_policies
     from autotune.measure.ncu import COUNTERS, find_ncu, profile
     from autotune.measure.traced_ranking import static_ranking
     from autotune.measure.warp_requests import Requests, requests
@@ -49,6 +49,7 @@ __all__ = [
     "Task",
     "Verifier",
     "answered",
+    "by_cycles",
     "expected_outputs",
     "find_ncu",
     "floors",
@@ -60,7 +61,6 @@ __all__ = [
     "median",
     "nvtx_range",
     "profile",
-    "ranked",
     "requests",
     "spread",
     "static_ranking",
@@ -71,7 +71,7 @@ __all__ = [
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "answer": "Answer Reference answered",
     "ceilings": "CEILINGS measured_ceilings",
-    "forecasts": "PARTS Forecast Launched forecast ranked unseen_policies",
+    "forecasts": "PARTS Forecast Launched forecast by_cycles unseen_policies",
     "ncu": "COUNTERS find_ncu profile",
     "warp_requests": "Requests requests",
     "traced_ranking": "static_ranking",

@@ -101,7 +101,7 @@ def _parts(arch: str, launched: Launched, profile: KernelProfile) -> list[float]
     return [warps * tail * part for part in one]
 
 
-def ranked(forecasts: Sequence[Forecast]) -> list[Forecast]:
+def by_cycles(forecasts: Sequence[Forecast]) -> list[Forecast]:
     """The fastest first; without those that could not be traced."""
     return sorted((f for f in forecasts if f.launches), key=lambda f: (f.cycles, f.configuration.id))
 
@@ -109,7 +109,7 @@ def ranked(forecasts: Sequence[Forecast]) -> list[Forecast]:
 def unseen_policies(forecasts: Sequence[Forecast], policies: Sequence[Policy]) -> list[str]:
     """The policies that the estimates do not see: nearly nowhere do two configurations that differ in them alone differ
     in cycles."""
-    return [policy.name for policy in policies if _is_unseen(ranked(forecasts), policy)]
+    return [policy.name for policy in policies if _is_unseen(by_cycles(forecasts), policy)]
 
 
 def _is_unseen(forecasts: Sequence[Forecast], policy: Policy) -> bool:
