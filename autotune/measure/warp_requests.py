@@ -7,7 +7,7 @@ Guide).
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +22,17 @@ Counts = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Requests:
-    """Of one warp, on average: ``plain`` requests to global memory with their ``lines``, ``texture`` requests with
-    their ``quads`` (texels four at a time, or lines where these are more), different words asked of ``constant``
-    memory, ``shared`` passes (a request as often as its words meet in a bank). Of plain and texture requests together:
-    ``sectors`` asked for, ``missed`` sectors, and how many requests ``waited`` for any of these."""
+    """Of one warp, on average: ``plain`` requests to global memory with their ``lines``; ``texture`` requests with
+    their ``quads`` (texels four at a time, or lines where these are more); ``close`` requests to constant and shared
+    memory with the different words asked of ``constant`` and the passes of ``shared`` (a request as often as its words
+    meet in a bank). Of plain and texture requests together: ``sectors`` asked for, ``missed`` sectors, and how many
+    requests ``waited`` for any of these."""
 
     plain: float = 0.0
     lines: float = 0.0
     texture: float = 0.0
     quads: float = 0.0
+    close: float = 0.0
     constant: float = 0.0
     shared: float = 0.0
     sectors: float = 0.0
@@ -40,7 +42,7 @@ class Requests:
     @property
     def count(self) -> float:
         """Instructions that access memory."""
-        return self.plain + self.texture + self.constant + self.shared
+        return self.plain + self.texture + self.close
 
     def figures(self) -> dict[str, float]:
         return {field.name: float(getattr(self, field.name)) for field in fields(self)}
@@ -57,14 +59,13 @@ def requests(trace: Trace, cache_bytes: float) -> Requests:
     warps = len(np.unique(_warps(accesses)))
     if not warps:
         return Requests()
-    passes = _passes(shared) / warps
-    if not len(own):
-        return Requests(shared=passes)
-    return _of_arrays(trace, joined(own), memories, cache_bytes, warps, passes)
+    count, passes = _passes(shared)
+    staged = Requests(close=count / warps, shared=passes / warps)
+    return _of_arrays(trace, joined(own), memories, cache_bytes, warps, staged) if len(own) else staged
 
 
 def _of_arrays(
-    trace: Trace, own: Accesses, memories: list[str], cache_bytes: float, warps: int, passes: float
+    trace: Trace, own: Accesses, memories: list[str], cache_bytes: float, warps: int, staged: Requests
 ) -> Requests:
     of, first, warp = _together(own)
     count = len(first)
@@ -86,13 +87,14 @@ def _of_arrays(
         request, array[request] << 40 | sector, np.lexsort((warp, first)), writes, cached, cache_bytes
     )
     sectors = np.bincount(request, minlength=count)
-    return Requests(
+    return replace(
+        staged,
         plain=plain.sum() / warps,
         lines=lines[plain].sum() / warps,
         texture=texture.sum() / warps,
         quads=np.maximum(np.ceil(words / 4), lines)[texture].sum() / warps,
+        close=staged.close + constant.sum() / warps,
         constant=words[constant].sum() / warps,
-        shared=passes,
         sectors=sectors[cached].sum() / warps,
         missed=missed.sum() / warps,
         waited=((missed > 0) & ~writes).sum() / warps,
@@ -125,17 +127,17 @@ def _shared(accesses: Accesses) -> Accesses:
     return accesses[np.isin(words, np.unique(words[accesses["kind"] > 0]))]
 
 
-def _passes(shared: Accesses) -> float:
-    """Requests to shared memory, each as often as most of its words meet in one bank."""
+def _passes(shared: Accesses) -> tuple[int, float]:
+    """How many requests to shared memory, and with each as often as most of its words meet in one bank."""
     if not len(shared):
-        return 0.0
+        return 0, 0.0
     shared = joined(shared)
     of, first, _ = _together(shared)
     request, word = _different(of, (shared["address"] // WORD).astype(np.int64))
     place, meeting = np.unique(request * BANKS + word % BANKS, return_counts=True)
     most = np.ones(len(first))
     np.maximum.at(most, place // BANKS, meeting)
-    return float(most.sum())
+    return len(first), float(most.sum())
 
 
 def _threads(accesses: Accesses) -> NDArray[np.int64]:

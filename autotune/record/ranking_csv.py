@@ -37,7 +37,13 @@ def write_ranking(
             writer.writerow({**head, **told, "bound": one.bound, **sums})
         for one in found:
             if not one.launches:
-                writer.writerow({**head, "configuration": one.configuration.id, "reason": clean(one.message)})
+                writer.writerow(
+                    {
+                        **head,
+                        "configuration": one.configuration.id,
+                        "reason": clean(" ".join(one.message.split())),
+                    }
+                )
     return write_text(path, text.getvalue())
 
 
