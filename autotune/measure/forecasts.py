@@ -30,9 +30,9 @@ _MULTIPROCESSORS = {
 _COMMON_MULTIPROCESSORS = 132
 _SECTOR_CYCLES = 1.0  # from behind the first cache
 _REQUEST_CYCLES = 3.0  # issue of a request and of the instructions around it, on four schedulers
+_WARP_CYCLES = 15.0  # a warp begins, finds its place and ends: some sixty instructions, on four schedulers
 _HIT, _TEXTURE_HIT, _MISS = 33.0, 80.0, 260.0  # latency
 _AT_ONCE = 2.0  # requests of one warp under way
-_FEW_WAVES = 8  # of blocks, below which the last one counts
 _NORM = 3
 _SAME = 0.02  # two estimates that differ by less are the same
 PARTS = ("cache", "behind the cache", "constant and shared", "instructions", "latency")
@@ -80,14 +80,11 @@ def cache_share(profile: KernelProfile, blocks: int) -> float:
 
 
 def _parts(arch: str, launched: Launched, profile: KernelProfile) -> list[float]:
-    """Cycles of each of PARTS."""
-    multiprocessors = _MULTIPROCESSORS.get(arch, _COMMON_MULTIPROCESSORS)
-    r, blocks = launched.requests, math.prod(launched.geometry.grid)
+    """Cycles of each of PARTS, of the multiprocessor that gets most blocks."""
+    blocks = -(-math.prod(launched.geometry.grid) // _MULTIPROCESSORS.get(arch, _COMMON_MULTIPROCESSORS))
     of_block = -(-launched.geometry.block_size // WARP)
-    warps = blocks * of_block / multiprocessors
-    resident = max(1.0, min(max(1, profile.blocks_per_sm) * of_block, warps))
-    waves = blocks / (multiprocessors * max(1, profile.blocks_per_sm))
-    tail = math.ceil(waves) / waves if waves < _FEW_WAVES else 1.0
+    waves = -(-blocks // max(1, profile.blocks_per_sm))
+    r, warps, resident = launched.requests, blocks * of_block, blocks * of_block / waves
     held = max(0.0, r.plain + r.texture - r.waited)
     hit = _TEXTURE_HIT if r.texture > r.plain else _HIT
     latency = (held * hit + r.waited * _MISS) / _AT_ONCE / resident
@@ -95,10 +92,10 @@ def _parts(arch: str, launched: Launched, profile: KernelProfile) -> list[float]
         r.lines + r.quads,
         r.missed * _SECTOR_CYCLES,
         r.constant + r.shared,
-        r.count * _REQUEST_CYCLES,
+        r.count * _REQUEST_CYCLES + _WARP_CYCLES,
         latency,
     ]
-    return [warps * tail * part for part in one]
+    return [warps * part for part in one]
 
 
 def by_cycles(forecasts: Sequence[Forecast]) -> list[Forecast]:

@@ -40,8 +40,10 @@ def test_latency_is_shared_by_the_warps_that_are_resident() -> None:
     assert cycles(waiting, replace(PROFILE, blocks_per_sm=1)) > 2 * cycles(waiting)
 
 
-def test_the_last_wave_counts_where_there_are_few() -> None:
-    assert cycles(FEW, blocks=8 * 132 + 1) == pytest.approx(2 * cycles(FEW, blocks=8 * 132), rel=0.01)
+def test_the_multiprocessor_with_most_blocks_counts() -> None:
+    assert cycles(FEW, blocks=132) == cycles(FEW, blocks=1)
+    assert cycles(FEW, blocks=133) == pytest.approx(2 * cycles(FEW, blocks=132), rel=0.4)
+    assert cycles(FEW, blocks=133) > cycles(FEW, blocks=132)
 
 
 def test_what_takes_most_is_named() -> None:
