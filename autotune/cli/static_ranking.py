@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from autotune.compile import StaticProfile
+from autotune.declaration import load_workload
 from autotune.engine import SweepRequest
 from autotune.errors import AutotuneError
 from autotune.files import data_root
@@ -35,7 +36,8 @@ def rank_for_workload(
     for arch, forecasts in found:
         _print(request, arch, forecasts, out)
     if found:
-        path = write_ranking(request.family, workload, found, request.folder / RANKING)
+        name = load_workload(request.family, workload).name
+        path = write_ranking(request.family, name, found, request.folder / RANKING)
         out.print(f"ranking      {path}; a search in this folder begins with its first {FIRST}", markup=False)
 
 
