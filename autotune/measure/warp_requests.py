@@ -16,6 +16,7 @@ from autotune.device import OTHER, Accesses, Trace
 
 WARP, SECTOR, SECTORS, BANKS, WORD = 32, 32, 4, 32, 4
 _WIDEST = 16  # bytes that a thread moves by one instruction
+_PLACES = 40  # bits of a sector's or word's number in its array
 
 Counts = NDArray[np.float64]
 
@@ -133,7 +134,8 @@ def _passes(shared: Accesses) -> tuple[int, float]:
         return 0, 0.0
     shared = joined(shared)
     of, first, _ = _together(shared)
-    request, word = _different(of, (shared["address"] // WORD).astype(np.int64))
+    begin = shared["address"].min() // (WORD * BANKS) * (WORD * BANKS)
+    request, word = _different(of, ((shared["address"] - begin) // WORD).astype(np.int64))
     place, meeting = np.unique(request * BANKS + word % BANKS, return_counts=True)
     most = np.ones(len(first))
     np.maximum.at(most, place // BANKS, meeting)
@@ -152,15 +154,15 @@ def _warps(accesses: Accesses) -> NDArray[np.int64]:
 def _together(accesses: Accesses) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]]:
     """The number of each access's request; of each request, as the how manyth access of a thread it comes first, and
     its warp."""
-    thread = _threads(accesses)
-    site = np.unique(accesses["site"], return_inverse=True)[1].astype(np.int64)
-    turn = _turns(np.unique(np.stack([thread, site]), axis=1, return_inverse=True)[1].ravel())
-    keys = np.stack([_warps(accesses), site, turn])
-    found, of = np.unique(keys, axis=1, return_inverse=True)
-    of = of.ravel()
-    first = np.full(found.shape[1], np.iinfo(np.int64).max)
-    np.minimum.at(first, of, _turns(np.unique(thread, return_inverse=True)[1]))
-    return of, first, found[0]
+    threads, thread = np.unique(_threads(accesses), return_inverse=True)
+    sites, site = np.unique(accesses["site"], return_inverse=True)
+    turn = _turns(thread * len(sites) + site)
+    warps, warp = np.unique(threads // WARP, return_inverse=True)
+    turns = int(turn.max(initial=0)) + 1
+    found, of = np.unique((warp[thread] * len(sites) + site) * turns + turn, return_inverse=True)
+    first = np.full(len(found), np.iinfo(np.int64).max)
+    np.minimum.at(first, of, _turns(thread))
+    return of, first, warps[found // turns // len(sites)]
 
 
 def _turns(keys: NDArray[np.intp]) -> NDArray[np.int64]:
@@ -176,8 +178,8 @@ def _different(
     request: NDArray[np.intp], place: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Each place of a request once, in the order of requests."""
-    pairs = np.unique(np.stack([request.astype(np.int64), place]), axis=1)
-    return pairs[0], pairs[1]
+    pairs = np.unique(request.astype(np.int64) << _PLACES | place)
+    return pairs >> _PLACES, pairs & ((1 << _PLACES) - 1)
 
 
 def _missed(

@@ -43,8 +43,8 @@ ACCESS = np.dtype(  # requests.cpp: Event
      ("array", "u2")], align=True,
 )  # fmt: skip
 _BLOCKS = 4  # of a launch
-_MOST_CALLS = 3_000_000  # accesses after which a launch ends
-_MOST_ACCESSES = 1 << 20  # that are kept of it
+_MOST_CALLS = 1_000_000  # accesses after which a launch ends
+_MOST_ACCESSES = 1 << 18  # that are kept of it
 _MOST_LAUNCHES = 8
 _NO_BYTES = 32  # of a texture's handle
 
