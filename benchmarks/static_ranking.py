@@ -97,7 +97,10 @@ def regrets(times: Sequence[float], estimates: Sequence[float]) -> tuple[float, 
 def by_chance(times: Sequence[float]) -> tuple[float, float]:
     """The median regrets of one at random, and of the best of five."""
     rng = np.random.default_rng(0)
-    drawn = np.array([rng.choice(times, min(5, len(times)), replace=False) for _ in range(_DRAWS)]) / min(times) - 1
+    drawn = (
+        np.array([rng.choice(times, min(5, len(times)), replace=False) for _ in range(_DRAWS)]) / min(times)
+        - 1
+    )
     return float(np.median(drawn[:, 0])), float(np.median(drawn.min(axis=1)))
 
 
