@@ -156,7 +156,7 @@ def show(rows: Sequence[Row]) -> None:
         )
 
 
-def main(words: Sequence[str] | None = None) -> list[Row]:
+def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -183,7 +183,6 @@ def main(words: Sequence[str] | None = None) -> list[Row]:
     show(rows)
     if options.out:
         write_rows(options.out, [asdict(row) for row in rows])
-    return rows
 
 
 if __name__ == "__main__":
