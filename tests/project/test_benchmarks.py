@@ -36,6 +36,7 @@ SMALL = {
     "cyclospectrum_peers": "--device cpu --sizes 16 --rounds 1 --policies {tmp} --out {out}",
     "decision_tree": "--record mummergpu-h200.csv --out {out}",
     "dispatch_overhead": "--device cpu --calls 3 --rounds 2 --processes 1 --out {out}",
+    "drawn_spaces": "--draws 50 --trials 8 --out {out}",
     "eri_libcint": "--device cpu --workload water2 --rounds 1 --configuration control --out {out}",
     "eri_subclasses": "--device cpu --workload water2 --out {out}",
     "eri_transfer": "--device cpu --workload water2 --scheme scheme-2 --out {out}",
@@ -51,6 +52,7 @@ SMALL = {
     "selection_regret": f"{RESULTS}/allpairs-h200.csv --out {{out}}",
     "spread_efficiency": "coulomb -w 1a63-slice --kind cpu --devices 1 --allocations contiguous --runs 1 "
     "--set slices_per_launch=1 --out {out}",
+    "static_ranking": f"allpairs={RESULTS}/allpairs-h200.csv --workloads primer --most 2 --out {{out}}",
     "store_overhead": "--trials 3 --timed 3",
 }  # fmt: skip
 # What would run on a GPU or beside a peer, up to there; the workload is one that ships.
