@@ -1,0 +1,183 @@
+"""What each kept configuration should take on an input that nobody measured, from the entries' times.
+
+Logarithms of times are smooth functions of the logarithms of the features, but for steps: a Gaussian process through
+what was measured, with a straight line under it (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006,
+sections 2.2 and 2.7), one for each configuration's time over the best of its entry and one for the best. Between
+entries it interpolates, and far from them the straight line remains. With each entry left out in turn it is compared with what
+the nearest entry says (``left_out``).
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.declaration import Configuration
+from autotune.policy.neighbours import Features, distance
+
+Floats = NDArray[np.float64]
+Rows = Mapping[str, Mapping[Configuration, float]]
+
+_REACH = 8.0  # of the process, in units of e: entries a factor of 3,000 apart still know of one another
+_ROUGH = 0.02  # what a time differs from a smooth function
+_SLOPE = 1.0  # of the line under it, for a feature that is e times as large
+_LEVEL = 10.0  # anything, as far as the process knows beforehand
+
+KEPT_REGRET = 0.005  # of the best kept configuration on any entry, as far as so many suffice
+MOST_KEPT = 32
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """``ms`` is what a configuration should take; ``spread`` the relative standard deviation of that over the others'
+    (0.05: two thirds of all such predictions are less than 5 % off)."""
+
+    configuration: Configuration
+    ms: float
+    spread: float
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an input lies: the ``nearest`` entry and how far that is (``neighbours.distance``); ``beyond`` are the
+    features below or above everything measured, with the smallest and the largest that was."""
+
+    nearest: str
+    distance: float
+    beyond: Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Taught:
+    """What predictions are made from: the entries' ``features`` (all have the same ones, above 0) and the times in ms
+    of the configurations on them; a configuration need not have been measured on every entry."""
+
+    features: Mapping[str, Features]
+    rows: Rows
+
+    def predicted(self, asked: Features) -> list[Predicted]:
+        """What each configuration should take on an input of the features ``asked``, the fastest first; empty where a
+        feature is missing, or is not above 0."""
+        names = sorted(next(iter(self.features.values()), {}))
+        if not names or any(asked.get(name, 0.0) <= 0 for name in names):
+            return []
+        configurations = sorted({c for row in self.rows.values() for c in row}, key=lambda c: c.id)
+        known = np.log([[self.features[entry][name] for name in names] for entry in self.rows])
+        times = np.log([[row.get(c, np.nan) for c in configurations] for row in self.rows.values()])
+        point = np.log([asked[name] for name in names])
+        best = np.nanmin(times, axis=1)
+        ratios, spreads = process(known, times - best[:, None], point)
+        level, _ = process(known, best[:, None], point)
+        found = [
+            Predicted(c, math.exp(min(level[0] + ratio, 700.0)), spread)
+            for c, ratio, spread in zip(configurations, ratios, spreads, strict=True)
+        ]
+        return sorted(found, key=lambda p: (p.ms, p.configuration.id))
+
+    def place(self, asked: Features) -> Place:
+        """Where ``asked`` lies among the entries."""
+        away, nearest = min((distance(known, asked), name) for name, known in self.features.items())
+        ends = {
+            name: (min(f[name] for f in self.features.values()), max(f[name] for f in self.features.values()))
+            for name in next(iter(self.features.values()))
+        }
+        beyond = {n: (low, high) for n, (low, high) in ends.items() if not low <= asked.get(n, low) <= high}
+        return Place(nearest, away, beyond)
+
+    def without(self, entry: str) -> "Taught":
+        """As if that entry had not been measured."""
+        return Taught(
+            {name: f for name, f in self.features.items() if name != entry},
+            {name: row for name, row in self.rows.items() if name != entry},
+        )
+
+
+def process(known: Floats, values: Floats, asked: Floats) -> tuple[Floats, Floats]:
+    """Mean and standard deviation at the point ``asked`` of a Gaussian process for each column of ``values``, which
+    were found at the rows of ``known``; not a number where one was not."""
+    mean, spread = np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
+    centre = known.mean(axis=0)
+    for columns in _alike(values):
+        there = ~np.isnan(values[:, columns[0]])
+        if not there.any():
+            continue
+        points, seen = known[there] - centre, values[there][:, columns]
+        everything = np.vstack([points, asked - centre])
+        covariance = _covariance(everything)
+        inner, across = covariance[:-1, :-1] + _ROUGH**2 * np.eye(len(points)), covariance[:-1, -1]
+        weights = np.linalg.solve(inner, np.column_stack([seen, across]))
+        mean[columns] = across @ weights[:, :-1]
+        size = np.sqrt(np.maximum((seen * weights[:, :-1]).sum(axis=0) / len(points), 1e-6))
+        spread[columns] = size * math.sqrt(max(covariance[-1, -1] - float(across @ weights[:, -1]), 0.0))
+    return mean, spread
+
+
+def _alike(values: Floats) -> Iterator[list[int]]:
+    """The columns that were found at the same rows, together."""
+    groups: dict[bytes, list[int]] = {}
+    for column in range(values.shape[1]):
+        groups.setdefault(np.isnan(values[:, column]).tobytes(), []).append(column)
+    yield from groups.values()
+
+
+def _covariance(points: Floats) -> Floats:
+    """Of a line through the middle, and of Matern's process of order 3/2 about it."""
+    away = math.sqrt(3) / _REACH * np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
+    about: Floats = (1 + away) * np.exp(-away) + _SLOPE**2 * (points @ points.T) + _LEVEL**2
+    return about
+
+
+# -- which configurations are kept --------------------------------------------------------------------------
+
+
+def cover(
+    rows: Rows, allowed: Sequence[Configuration], regret: float = KEPT_REGRET, most: int = MOST_KEPT
+) -> tuple[tuple[Configuration, ...], float]:
+    """Of those ``allowed``, the fewest found of which on each row one is at most so much slower than the best allowed
+    one, and what they lose at worst: one after the other, each time the one that helps most. At most ``most``."""
+    times = [found for row in rows.values() if (found := {c: row[c] for c in allowed if c in row})]
+    lost = [9.0] * len(times)
+    chosen: list[Configuration] = []
+    while len(chosen) < min(most, len(allowed)) and max(lost, default=0.0) > regret:
+        after = {
+            c: [
+                min(before, row.get(c, math.inf) / min(row.values()) - 1)
+                for before, row in zip(lost, times, strict=True)
+            ]
+            for c in allowed
+            if c not in chosen
+        }
+        taken = min(after, key=lambda c: (sum(map(math.log1p, after[c])), c.id))
+        chosen.append(taken)
+        lost = after[taken]
+    return tuple(chosen), max(lost, default=0.0)
+
+
+# -- what it costs ------------------------------------------------------------------------------------------
+
+
+def left_out(taught: Taught, rows: Rows, winners: Mapping[str, Configuration]) -> dict[str, list[float]]:
+    """By rule (``nearest``, ``prediction``), what each entry loses when it is left out in turn and the others decide:
+    the time of what is taken over the entry's best in ``rows``, minus 1. Only what was measured on it counts."""
+    found: dict[str, list[float]] = {"nearest": [], "prediction": []}
+    for entry, row in rows.items():
+        others, asked, best = taught.without(entry), taught.features[entry], min(row.values())
+        for rule, order in (
+            ("nearest", _of_nearest(others, winners, asked)),
+            ("prediction", _of_all(others, asked)),
+        ):
+            took = next((row[c] for c in order if c in row), max(row.values()))
+            found[rule].append(took / best - 1)
+    return found
+
+
+def _of_nearest(others: Taught, winners: Mapping[str, Configuration], asked: Features) -> list[Configuration]:
+    return [
+        winners[n] for n in sorted(others.features, key=lambda n: (distance(others.features[n], asked), n))
+    ]
+
+
+def _of_all(others: Taught, asked: Features) -> list[Configuration]:
+    return [p.configuration for p in others.predicted(asked)]
