@@ -3,8 +3,8 @@
 Logarithms of times are smooth functions of the logarithms of the features, but for steps: a Gaussian process through
 what was measured, with a straight line under it (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006,
 sections 2.2 and 2.7), one for each configuration's time over the best of its entry and one for the best. Between
-entries it interpolates, and far from them the straight line remains. With each entry left out in turn it is compared with what
-the nearest entry says (``left_out``).
+entries it interpolates, and far from them the straight line remains. With each entry left out in turn it is compared
+with what the nearest entry says (``left_out``).
 """
 
 import math

@@ -40,6 +40,7 @@ from autotune.policy.file import Crossover, Entry, PolicyFile, file_name
 from autotune.policy.file import read_policy_file as read
 from autotune.policy.neighbours import Features, among_neighbours, distance, feature_values, nearest
 from autotune.policy.prediction import Taught
+from autotune.policy.refined import with_refined
 from autotune.record import OBJECTIVES
 
 _SWEPT = "a sweep of this program"  # where a file of entries that were not read from one came from
@@ -93,7 +94,7 @@ class Policies:
 
 
 def find(
-    family: Family, device: Device, folders: Iterable[Path], first: PolicyFile | None = None
+    family: Family, device: Device, folders: Sequence[Path], first: PolicyFile | None = None
 ) -> tuple[Policies | None, list[Candidate]]:
     """The first usable policy file of ``family`` for ``device``, with those of devices of the same compute
     capability; None when there is neither. ``first`` comes before those in ``folders``. A refused candidate for each
@@ -120,6 +121,8 @@ def find(
                 alike.setdefault(other.name, found)
     if own is None and not alike:
         return None, passed
+    if own is not None:
+        own = with_refined(own, family, device, folders)
     return Policies(device, own, tuple(alike.values())), passed
 
 
