@@ -36,6 +36,7 @@ from autotune.policy.neighbours import (
 from autotune.policy.selection import (
     Candidate,
     Policies,
+    basis,
     candidates,
     choose,
     file_of,
@@ -62,6 +63,7 @@ __all__ = [
     "Regrets",
     "accuracy_asked",
     "among_neighbours",
+    "basis",
     "candidates",
     "changed",
     "choose",

@@ -291,7 +291,7 @@ def _candidate(
     )
 
 
-def taught(family: Family, file: PolicyFile, options: Mapping[str, Any], wanted: str) -> Taught | None:
+def basis(family: Family, file: PolicyFile, options: Mapping[str, Any], wanted: str) -> Taught | None:
     """What predictions for inputs with these ``options`` in the accuracy class ``wanted`` are made from: the entries
     that are not stale; None where the file's prediction is for others, or not better than the nearest entry."""
     rule = file.prediction
@@ -318,7 +318,7 @@ def _predicted(
     family: Family, device: Device, file: PolicyFile, asked: Features, options: Mapping[str, Any], wanted: str
 ) -> list[Candidate]:  # fmt: skip
     """The kept configurations by what they should take, the fastest first."""
-    found = taught(family, file, options, wanted)
+    found = basis(family, file, options, wanted)
     if found is None or file.prediction is None:
         return []
     kept = file.prediction.kept.values()
