@@ -18,8 +18,7 @@ import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
 
 from selection_inputs import RANGES, drawn, spread, write
@@ -39,17 +38,6 @@ _PRESETS = {"reaction_diffusion": ("textbook", "fast", "large"), "coulomb": ("pa
 
 # Hopeless by more than a hundred times wherever they take a noticeable time.
 _NEVER = {"cyclospectrum": ("generation=sequential",), "allpairs": ("memory=constant",)}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Named(SweepRequest):
-    """Of the ``chosen`` configurations."""
-
-    chosen: tuple[Configuration, ...] = field(default=())
-
-    @cached_property
-    def configurations(self) -> tuple[Configuration, ...]:
-        return self.chosen
 
 
 class _Silent:
@@ -123,7 +111,7 @@ def swept(options: argparse.Namespace) -> Iterator[tuple[Mapping[str, int], Stud
         finalist_seconds=0.7,
         target_spread=0.004,
     )
-    request = Named(
+    request = SweepRequest(
         family=family, workloads=tuple(map(str, paths)), device=options.device, out=options.out / range_.name,
         policies=options.out / "policies", protocol=protocol, trial_seconds=30, chosen=first,
     )  # fmt: skip

@@ -47,10 +47,13 @@ from autotune.policy.selection import (
 
 if TYPE_CHECKING:
     from autotune.policy.comparison import Change, Comparison, comparisons, read_side
-    from autotune.policy.merge import locked, merged, new_entries, put, update
+    from autotune.policy.coverage import MOST_NUMBERS, Point, Range, next_point, promised
+    from autotune.policy.merge import covering, locked, merged, new_entries, put, update
+    from autotune.policy.prediction import Taught
     from autotune.policy.renewal import contradictions, figures, needed, renewable, renewed
 
 __all__ = [
+    "MOST_NUMBERS",
     "Candidate",
     "Change",
     "Comparison",
@@ -58,9 +61,12 @@ __all__ = [
     "Entry",
     "Features",
     "Neighbours",
+    "Point",
     "Policies",
     "PolicyFile",
+    "Range",
     "Regrets",
+    "Taught",
     "accuracy_asked",
     "among_neighbours",
     "basis",
@@ -69,6 +75,7 @@ __all__ = [
     "choose",
     "comparisons",
     "contradictions",
+    "covering",
     "crossover",
     "device_told",
     "entry_refusal",
@@ -85,9 +92,11 @@ __all__ = [
     "nearest",
     "needed",
     "new_entries",
+    "next_point",
     "of_objective",
     "operations",
     "other_accuracy",
+    "promised",
     "put",
     "read_policy_file",
     "read_side",
@@ -104,7 +113,9 @@ __all__ = [
 
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "comparison": "Change Comparison comparisons read_side",
-    "merge": "locked merged new_entries put update",
+    "coverage": "MOST_NUMBERS Point Range next_point promised",
+    "merge": "covering locked merged new_entries put update",
+    "prediction": "Taught",
     "renewal": "contradictions figures needed renewable renewed",
 }
 

@@ -22,7 +22,7 @@ class Prediction:
     left out in turn (``prediction.left_out``). ``options`` and ``accuracy`` are those of the entries it is made from,
     ``left_out`` the mean regret of either, empty where there are too few entries to say. The best of ``kept`` loses
     at most ``kept_regret`` on any entry. ``covered`` is what a plan of sweeps was made for: by parameter the lowest
-    and the highest value; ``covered_regret`` what 95 % of the entries keep to when they are left out."""
+    and the highest value; ``covered_regret`` what 95 % of the inputs there should keep to."""
 
     options: Mapping[str, Any]
     accuracy: str = ""

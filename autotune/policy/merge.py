@@ -62,6 +62,16 @@ def put(path: Path, before: Entry, after: Entry) -> None:
             write(real, replace(now, entries={**now.entries, before.name: after}))
 
 
+def covering(path: Path, over: Mapping[str, tuple[int, int]], regret: float) -> None:
+    """Tell in the policy file at ``path`` what range a plan covered, and what 95 % of it should keep to."""
+    with locked(path) as real:
+        now = read(real)
+        if now.prediction:
+            covered = {name: {"low": low, "high": high} for name, (low, high) in over.items()}
+            rule = replace(now.prediction, covered=covered, covered_regret=round(regret, 4))
+            write(real, replace(now, prediction=rule))
+
+
 @contextmanager
 def locked(path: Path) -> Iterator[Path]:
     """Where ``path`` leads to, a link followed, while nobody else may write there. Raises PolicyFileError when it is

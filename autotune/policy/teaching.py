@@ -4,8 +4,6 @@ predicting is better than taking the nearest entry's winner."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from autotune.declaration import Configuration, Expression
 from autotune.policy.file import Entry
 from autotune.policy.kept import Kept, Prediction
@@ -50,7 +48,7 @@ def taught(
     kept = {names[c]: Kept(name=names[c], configuration=dict(c), needs=known.needs[c]) for c in chosen}
     rule = Prediction(
         options=dict(first.options), accuracy=first.accuracy, kept=kept, kept_regret=round(regret, 4),
-        covered=before.covered if before else {},
+        covered=before.covered if before else {}, covered_regret=before.covered_regret if before else 0.0,
     )  # fmt: skip
     return told, _compared(rule, {name: told[name] for name in group}, known, chosen, compared)
 
@@ -119,8 +117,4 @@ def _compared(
     rows = {name: {c: ms for c, ms in row.items() if c in worth} for name, row in known.rows.items()}
     kept = {name: {c: ms for c, ms in row.items() if c in chosen} for name, row in rows.items()}
     found = left_out(Taught(features, kept), rows, winners)
-    return replace(
-        rule,
-        left_out={name: round(mean_regret(lost), 4) for name, lost in found.items()},
-        covered_regret=round(float(np.percentile(found["prediction"], 95)), 4),
-    )
+    return replace(rule, left_out={name: round(mean_regret(lost), 4) for name, lost in found.items()})
