@@ -31,7 +31,6 @@ from autotune.policy.neighbours import (
     mean_regret,
     nearest,
     slowdown,
-    weighed,
 )
 from autotune.policy.selection import (
     Candidate,
@@ -107,7 +106,6 @@ __all__ = [
     "untuned",
     "update",
     "volume",
-    "weighed",
     "write",
 ]
 

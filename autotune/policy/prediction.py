@@ -152,7 +152,18 @@ def cover(
         taken = min(after, key=lambda c: (sum(map(math.log1p, after[c])), c.id))
         chosen.append(taken)
         lost = after[taken]
-    return tuple(chosen), max(lost, default=0.0)
+    at_worst = max(lost, default=0.0)
+    for one in tuple(chosen):  # an early one may have become needless
+        rest = [c for c in chosen if c != one]
+        if rest and _at_worst(times, rest) <= max(at_worst, regret):
+            chosen = rest
+    return tuple(chosen), _at_worst(times, chosen)
+
+
+def _at_worst(times: Sequence[Mapping[Configuration, float]], chosen: Sequence[Configuration]) -> float:
+    return max(
+        (min(row.get(c, math.inf) for c in chosen) / min(row.values()) - 1 for row in times), default=0.0
+    )
 
 
 # -- what it costs ------------------------------------------------------------------------------------------
