@@ -3,16 +3,14 @@
     python benchmarks/selection_inputs.py --seed 60 --each 6 --out inputs
 
 Each family has a range: a low and a high for each number that makes an input, and a limit for their product, so that
-an input takes milliseconds. ``drawn`` takes numbers uniformly on a logarithmic scale, with numpy's generator. ``spread``
-takes the corners of the range and then the points of a Halton sequence (Halton, Algorithm 247: radical-inverse
-quasi-random point sequence, 1964), which leave no large gap however many are taken: what the policy files are made from.
-A workload file is written for each; its name tells its numbers.
+an input takes milliseconds. ``drawn`` takes numbers uniformly on a logarithmic scale, with numpy's generator;
+``spread`` takes the middle and corners of the range and then points that leave no large gap (``policy.Range``):
+what policy files are made from. A workload file is written for each; its name tells its numbers.
 """
 
 import argparse
-import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-_PRIMES = (2, 3, 5, 7)
+from autotune import policy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,22 +30,13 @@ class Range:
     numbers: Mapping[str, tuple[float, float]]
     made: Callable[[Mapping[str, int]], Mapping[str, Any]]
     most: float = math.inf
-    weights: Mapping[str, float] | None = None
 
     @property
     def name(self) -> str:
         return Path(self.family).name
 
     def holds(self, point: Mapping[str, int]) -> bool:
-        logs = [(self.weights or {}).get(name, 1.0) * math.log(value) for name, value in point.items()]
-        return sum(logs) <= math.log(self.most)
-
-    def at(self, shares: Sequence[float]) -> dict[str, int]:
-        """The point so far between low and high, on a logarithmic scale."""
-        return {
-            name: round(low * (high / low) ** share)
-            for (name, (low, high)), share in zip(self.numbers.items(), shares, strict=True)
-        }
+        return sum(math.log(value) for value in point.values()) <= math.log(self.most)
 
     def workload(self, point: Mapping[str, int]) -> dict[str, Any]:
         """The content of a workload file."""
@@ -122,7 +111,8 @@ def _spmv(at: Mapping[str, int]) -> Mapping[str, Any]:
 RANGES = {
     each.name: each
     for each in (
-        Range(family="allpairs", numbers={"instances": (32, 3072), "attributes": (128, 16384)}, made=_allpairs, most=8e6),
+        Range(family="allpairs", numbers={"instances": (32, 3072), "attributes": (128, 16384)}, made=_allpairs,
+              most=8e6),
         Range(
             family="coulomb", made=_coulomb, most=4e9,
             numbers={"atom": (64, 8192), "column": (24, 192), "row": (24, 192), "slice": (8, 128)},
@@ -146,51 +136,19 @@ RANGES = {
 }  # fmt: skip
 
 
-def corners(range_: Range) -> Iterator[dict[str, int]]:
-    """The middle; then low and high of each number in every combination, as far as the limit lets them: a corner beyond
-    it is moved towards the middle."""
-    sides = len(range_.numbers)
-    yield range_.at([0.5] * sides)
-    half = list(itertools.product((0.0, 1.0), repeat=sides))[: 2 ** (sides - 1)]
-    for ends in (
-        each for low in half for each in (low, tuple(1 - end for end in low))
-    ):  # opposite ones in turn
-        for pull in np.linspace(0, 1, 21):
-            point = range_.at([end + (0.5 - end) * pull for end in ends])
-            if range_.holds(point):
-                yield point
-                break
-
-
-def halton(range_: Range) -> Iterator[dict[str, int]]:
-    """Points of the Halton sequence that lie within the limit, without end."""
-    for index in itertools.count(1):
-        shares = [_radical_inverse(index, prime) for prime in _PRIMES[: len(range_.numbers)]]
-        point = range_.at(shares)
-        if range_.holds(point):
-            yield point
-
-
-def _radical_inverse(index: int, base: int) -> float:
-    share, scale = 0.0, 1.0 / base
-    while index:
-        share, index, scale = share + index % base * scale, index // base, scale / base
-    return share
-
-
 def spread(range_: Range, count: int) -> list[dict[str, int]]:
-    """``count`` points: corners, half of them at the most, and then Halton's."""
-    first = list(itertools.islice(_unique(corners(range_)), max(1, (count + 1) // 2)))
-    rest = (point for point in halton(range_) if point not in first)
-    return [*first, *itertools.islice(_unique(rest), count - len(first))]
-
-
-def _unique(points: Iterator[dict[str, int]]) -> Iterator[dict[str, int]]:
-    seen: list[dict[str, int]] = []
-    for point in points:
-        if point not in seen:
-            seen.append(point)
-            yield point
+    """``count`` points: the middle and corners, half of them at the most, and then those of ``policy.Range.inner``."""
+    found: list[dict[str, int]] = []
+    over = policy.Range(
+        {name: (int(low), int(high)) for name, (low, high) in range_.numbers.items()}, range_.holds
+    )
+    for points, most in ((over.corners(), (count + 1) // 2), (over.inner(), count)):
+        for point in points:
+            if len(found) >= most:
+                break
+            if point not in found:
+                found.append(point)
+    return found
 
 
 def drawn(range_: Range, count: int, seed: int) -> list[dict[str, int]]:
@@ -198,7 +156,9 @@ def drawn(range_: Range, count: int, seed: int) -> list[dict[str, int]]:
     generator = np.random.default_rng([seed, *range_.name.encode()])
     found: list[dict[str, int]] = []
     while len(found) < count:
-        point = range_.at(list(generator.random(len(range_.numbers))))
+        shares = generator.random(len(range_.numbers))
+        ends = zip(range_.numbers.items(), shares, strict=True)
+        point = {name: round(float(low * (high / low) ** share)) for (name, (low, high)), share in ends}
         if range_.holds(point) and point not in found:
             found.append(point)
     return found

@@ -1,18 +1,19 @@
 """The times that selection is taught with and judged on: a family's configurations on many inputs, in one session.
 
     python benchmarks/selection_sweep.py allpairs --each 20 --seconds 90 --out taught
-    python benchmarks/selection_sweep.py allpairs --each 6 --seed 60 --pool pool.txt --out asked
+    python benchmarks/selection_sweep.py allpairs --each 6 --seed 60 --best-of taught/allpairs.pickle --out asked
 
 The inputs are those of ``selection_inputs.py``. Without a seed the first ``--whole`` of them are swept on ``--most``
 configurations (of the family's presets below, and drawn ones), the others on what came near the best there. With a seed
-each is swept on the whole space, or where that has more than 1,000 members on those in ``--pool``, which names the best
-of what was swept before, and on ``--drawn`` others. What takes more than twice the best in its first run is timed once.
+each is swept on the whole space, or where that has more than 1,000 members on the ``--best`` of those in ``--best-of``,
+what was swept before, and on ``--drawn`` others. What takes more than twice the best in its first run is timed once.
 
 Writes OUT/FAMILY.pickle: what made each input, and its study.
 """
 
 import argparse
 import lzma
+import math
 import pickle
 import random
 import time
@@ -56,11 +57,12 @@ def _unwatched(_title: str, _total: int | None) -> Iterator[_Silent]:
 def pool(
     family: Family, most: int, seed: int, known: Sequence[Configuration] = ()
 ) -> tuple[Configuration, ...]:
-    """At most ``most`` configurations, or the whole space where it has at most ``_LISTED``: those ``known``, the presets
-    that are, and others drawn."""
+    """At most ``most`` configurations, or the whole space where it has at most ``_LISTED``: those ``known``, the
+    presets that are, and others drawn."""
     space = family.space
-    whole = [c for c in space.configurations("full") if not _is_hopeless(family, c)]
-    if len(whole) <= _LISTED:
+    full = space.configurations("full")
+    whole = [c for c in full if not _is_hopeless(family, c)]
+    if len(full) <= _LISTED:
         return tuple(whole)
     chosen = dict.fromkeys(known)
     if not known:
@@ -75,15 +77,15 @@ def _is_hopeless(family: Family, configuration: Configuration) -> bool:
     return any(text in configuration.id for text in _NEVER.get(family.name, ()))
 
 
-def near_the_best(studies: Sequence[Study], most: int) -> tuple[Configuration, ...]:
-    """The configurations that came within 30 % of the best on any of ``studies``, the nearest first, at most ``most``."""
+def near_the_best(studies: Sequence[Study], most: int, within: float = 1.3) -> tuple[Configuration, ...]:
+    """The configurations that came so near the best on any of ``studies``, the nearest first, at most ``most``."""
     away: dict[Configuration, float] = {}
     for study in studies:
         times = study.times
         best = min(times.values(), default=0.0)
         for configuration, took in times.items():
-            away[configuration] = min(away.get(configuration, 9.0), took / best)
-    ranked = sorted((c for c in away if away[c] < 1.3), key=lambda c: (away[c], c.id))
+            away[configuration] = min(away.get(configuration, math.inf), took / best)
+    ranked = sorted((c for c in away if away[c] < within), key=lambda c: (away[c], c.id))
     return tuple(ranked[:most])
 
 
@@ -96,19 +98,18 @@ def swept(options: argparse.Namespace) -> Iterator[tuple[Mapping[str, int], Stud
     paths = write(range_, points, options.out / "inputs")
     named = options.pool.read_text(encoding="utf-8").split() if options.pool else []
     known = [family.space.configuration(line) for line in named]
-    if known and not even:
-        first = pool(family, len(known) + options.drawn, options.seed, known)
-    else:
-        first = pool(family, options.most, 0, known)
+    if options.best_of:
+        known = list(near_the_best([study for _, study in read(options.best_of)], options.best, math.inf))
+    first = pool(family, options.most if even else len(known) + options.drawn, options.seed or 0, known)
     base = CPU if options.device == "cpu" else CUDA
     protocol = replace(
         base,
         race=2.0,
         seconds=0.06,
         abandon=1.6,
-        finalists=12,
-        rounds=7,
-        finalist_seconds=0.7,
+        finalists=10,
+        rounds=5,
+        finalist_seconds=0.5,
         target_spread=0.004,
     )
     request = SweepRequest(
@@ -172,8 +173,10 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--near", type=int, default=160, help="configurations that the other inputs are tried on"
     )
-    parser.add_argument("--drawn", type=int, default=100, help="configurations beside those of --pool")
-    parser.add_argument("--pool", type=Path, help="a file with one configuration a line")
+    parser.add_argument("--drawn", type=int, default=100, help="configurations beside those of --best-of")
+    parser.add_argument("--best-of", type=Path, help="what was swept before, as this script wrote it")
+    parser.add_argument("--best", type=int, default=300, help="configurations of that")
+    parser.add_argument("--pool", type=Path, help="configurations to begin with, one a line")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no other input after so long")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", type=Path, required=True)

@@ -23,7 +23,6 @@ from autotune.dispatch.call import (
     results,
     wait_for_content,
 )
-from autotune.dispatch.chosen import Chosen
 from autotune.dispatch.fast_call import MISSED, FastCall, RawCall, fast_call
 from autotune.dispatch.launcher import (
     HOST,
@@ -33,7 +32,7 @@ from autotune.dispatch.launcher import (
     transfer_in,
     transfer_out,
 )
-from autotune.dispatch.refinement import Turn
+from autotune.dispatch.refinement import Chosen, Turn
 from autotune.dispatch.target import Target
 from autotune.errors import CompilerError, UsageError, WorkloadError
 from autotune.layout import canonical, check_links

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from autotune.device import Backend, LaunchError
-from autotune.dispatch.chosen import Chosen
+from autotune.compile import Variant
+from autotune.device import Backend, LaunchError, Module
 from autotune.errors import CompilerError
+from autotune.policy import Candidate
 
 _log = logging.getLogger("autotune")
 
@@ -22,7 +23,8 @@ CALLS = 20  # that are timed, unless the caller says otherwise
 _LOSS = 5.0  # calls of the first choice
 _UNKNOWN = 2.0  # times the first choice, at most, for one of which nothing is foretold
 _DEVIATIONS = 2.0  # of a prediction that count as its upper end
-_NEAR = 1.25  # of the best first time: what is slower is not run again
+_NEAR = 1.25  # of the best time: what is slower is not run again,
+_NEAR_ONCE = 2.0  # or after its first run, which finds its code in no cache
 _SAME = 0.01  # a difference that keeps the one that was foretold to be faster
 
 
@@ -98,11 +100,13 @@ class Refinement:
         known = [at for at in range(len(self.options)) if self.times[at] and at not in self._out]
         if len(known) < 2:
             return None
-        limit = min(self.times[at][0] for at in known) * _NEAR
-        near = [at for at in known if self.time(at) <= limit]
+        best = min(self.time(at) for at in known)
+        near = [
+            at for at in known if self.time(at) <= best * (_NEAR_ONCE if len(self.times[at]) == 1 else _NEAR)
+        ]
         if len(near) < 2:
             return None
-        ready = [at for at in near if at in open_]
+        ready = [at for at in near if at in open_ and self._is_affordable(at)]
         return min(ready, key=lambda at: (len(self.times[at]), at), default=None)
 
     def _is_affordable(self, at: int) -> bool:
@@ -118,11 +122,24 @@ class Refinement:
 
     def _upper(self, at: int, base: float) -> float:
         """What a run may take beyond ``base``."""
+        if self.times[at]:
+            return max(0.0, self.time(at) - base)
         first, option = self.options[0], self.options[at]
         if not first.expected_ms or not option.expected_ms:
             return (_UNKNOWN - 1) * base
         ratio = option.expected_ms / first.expected_ms * math.exp(_DEVIATIONS * option.spread)
         return max(0.0, ratio - 1) * base
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What runs for inputs of certain sizes, and why. ``refining`` is the trial of others that is under way for such
+    inputs, which then has the say."""
+
+    variant: Variant
+    module: Module
+    candidate: Candidate
+    refining: "Refining | None" = None
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,18 @@ import numpy as np
 from autotune.compile import Cache, Variant, batch, compile_batch
 from autotune.declaration import Configuration, Family, Inputs
 from autotune.device import Backend, Lender, Module, Mover, View, compiled_module, raw
-from autotune.dispatch.chosen import Chosen
-from autotune.dispatch.refinement import Option, Refinement, Refining
+from autotune.dispatch.refinement import Chosen, Option, Refinement, Refining
 from autotune.errors import AutotuneError
-from autotune.policy import Candidate, PolicyFile, candidates, choose, find, operations
-from autotune.policy.refined import Refined, written
+from autotune.policy import (
+    Candidate,
+    PolicyFile,
+    Refined,
+    candidates,
+    choose,
+    find,
+    operations,
+    write_refined,
+)
 
 _log = logging.getLogger("autotune")
 
@@ -183,7 +190,9 @@ class Target:
                 self.family, self.backend.device, self.backend.toolchain().identity, inputs.sizes, inputs.options,
                 inputs.scalars, tried[best], told, plan.times[best], sum(map(len, plan.times)),
             )  # fmt: skip
-            threading.Thread(target=written, args=(found,)).start()  # the process waits for it at its end
+            threading.Thread(
+                target=write_refined, args=(found,)
+            ).start()  # the process waits for it at its end
 
     def close(self) -> None:
         """Release modules and the device. Safe to call twice."""

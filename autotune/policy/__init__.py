@@ -32,6 +32,7 @@ from autotune.policy.neighbours import (
     nearest,
     slowdown,
 )
+from autotune.policy.refined import Refined, write_refined
 from autotune.policy.selection import (
     Candidate,
     Policies,
@@ -64,6 +65,7 @@ __all__ = [
     "Policies",
     "PolicyFile",
     "Range",
+    "Refined",
     "Regrets",
     "Taught",
     "accuracy_asked",
@@ -107,6 +109,7 @@ __all__ = [
     "update",
     "volume",
     "write",
+    "write_refined",
 ]
 
 _ON_DEMAND = {  # by module: a dispatcher never pays for these

@@ -68,7 +68,7 @@ def refined_path(folder: Path, family: str, device: Device) -> Path:
     return folder / family / "refined" / f"{device.slug}.yaml"
 
 
-def written(found: Refined) -> None:
+def write_refined(found: Refined) -> None:
     """Put it into the user's own folder. What goes wrong there is logged: the program has what it needs."""
     from autotune.policy.merge import locked  # only here: a dispatcher that does not refine needs none of it
 

@@ -49,7 +49,7 @@ def test_the_fastest_stays_whatever_was_foretold() -> None:
     assert order[:4] == [0, 1, 2, 3]
     assert plan.best == 2
     assert len(order) == CALLS
-    assert 3 not in order[4:]  # more than a quarter behind
+    assert 3 not in order[8:]  # more than a quarter behind, the first run apart
 
 
 def test_a_difference_that_is_noise_changes_nothing() -> None:
@@ -94,10 +94,8 @@ def test_what_is_lost_is_bounded(told: list[float], errors: list[float], delay: 
     times = [ms * math.exp(2 * spread * e) for ms, e in zip(told, [0, *errors], strict=False)]
     plan = Refinement(foretold(*told, spread=spread), calls)
     order = ran(plan, times, delay)
-    tried = [at for at in order if at]
     assert sum(len(t) for t in plan.times) <= calls
-    first_runs = sum(max(0.0, times[at] - times[0]) for at in set(tried))
-    assert first_runs <= 5 * times[0] + 1e-9
+    assert sum(max(0.0, times[at] - times[0]) for at in order) <= 5 * times[0] * (1 + 1e-9)
     known = [at for at in range(len(times)) if plan.times[at]]
     assert times[plan.best] <= min(times[at] for at in known) * 1.01
 
