@@ -36,7 +36,7 @@ def main(words: Sequence[str] | None = None) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("family", choices=RANGES)
-    parser.add_argument("--taught", type=Path, required=True)
+    parser.add_argument("--taught", type=Path, nargs="+", required=True)
     parser.add_argument("--each", type=int, default=6)
     parser.add_argument("--seed", type=int, default=60)
     parser.add_argument("--device", default="cuda")
@@ -47,7 +47,7 @@ def main(words: Sequence[str] | None = None) -> None:
     family = load_family(range_.family)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_DATA_HOME"] = folder
-        file = merged(None, [study for _, study in read(options.taught)])
+        file = merged(None, [study for path in options.taught for _, study in read(path)])
         path = Path(folder) / "made" / file_name(family.name, file.device.slug)
         path.parent.mkdir(parents=True)
         write_policy(path, file)

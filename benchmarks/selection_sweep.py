@@ -99,13 +99,14 @@ def swept(options: argparse.Namespace) -> Iterator[tuple[Mapping[str, int], Stud
     named = options.pool.read_text(encoding="utf-8").split() if options.pool else []
     known = [family.space.configuration(line) for line in named]
     if options.best_of:
-        known = list(near_the_best([study for _, study in read(options.best_of)], options.best, math.inf))
+        before = [study for path in options.best_of for _, study in read(path)]
+        known = list(near_the_best(before, options.best, math.inf))
     first = pool(family, options.most if even else len(known) + options.drawn, options.seed or 0, known)
     base = CPU if options.device == "cpu" else CUDA
     protocol = replace(
         base,
         race=2.0,
-        seconds=0.06,
+        seconds=0.04,
         abandon=1.6,
         finalists=10,
         rounds=5,
@@ -117,7 +118,8 @@ def swept(options: argparse.Namespace) -> Iterator[tuple[Mapping[str, int], Stud
         policies=options.out / "policies", protocol=protocol, trial_seconds=30, chosen=first,
     )  # fmt: skip
     request.check()
-    found: list[Study] = []
+    earlier = read(options.after) if options.after else []
+    found = [study for _, study in earlier]
     began = time.perf_counter()
     with sweeping(request, request.cases(), _unwatched, print) as session:
         opened(session.workers, request.compiler)
@@ -126,7 +128,9 @@ def swept(options: argparse.Namespace) -> Iterator[tuple[Mapping[str, int], Stud
             if time.perf_counter() - began > options.seconds:
                 print(f"{range_.name}: time is up, {len(points) - at} inputs are left")
                 break
-            if even and at == options.whole:
+            if even and point in [dict(known) for known, _ in earlier]:
+                continue
+            if even and chosen is first and len(found) >= options.whole:
                 chosen = near_the_best(found, options.near)
             try:
                 workload = load_workload(family, path)
@@ -174,7 +178,10 @@ def main(words: Sequence[str] | None = None) -> None:
         "--near", type=int, default=160, help="configurations that the other inputs are tried on"
     )
     parser.add_argument("--drawn", type=int, default=100, help="configurations beside those of --best-of")
-    parser.add_argument("--best-of", type=Path, help="what was swept before, as this script wrote it")
+    parser.add_argument(
+        "--best-of", type=Path, nargs="+", help="what was swept before, as this script wrote it"
+    )
+    parser.add_argument("--after", type=Path, help="go on behind what this file of an earlier run has")
     parser.add_argument("--best", type=int, default=300, help="configurations of that")
     parser.add_argument("--pool", type=Path, help="configurations to begin with, one a line")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no other input after so long")
