@@ -37,7 +37,7 @@ from autotune.compile import Variant
 from autotune.declaration import Configuration, Family, load_family
 from autotune.dispatch.refinement import CALLS, Option, Refinement
 from autotune.hardware import Device
-from autotune.policy import Policies, PolicyFile, candidates, feature_values, merged
+from autotune.policy import Policies, PolicyFile, candidates, feature_values, merged, volume
 from autotune.policy.prediction import process
 from autotune.record import Study
 
@@ -85,6 +85,14 @@ def refined(
 def neighbours(family: Family, file: PolicyFile, asked: Study) -> Order:
     older = selection_regret.with_neighbours(family, file)
     return [one[1] for one in listed(family, replace(older, prediction=None), asked)]
+
+
+def nearest_volume(family: Family, others: Sequence[Study], asked: Study) -> Order:
+    def size(study: Study) -> float:
+        return volume({name: n for name, n in study.about.features.items() if name in family.extents})
+
+    ranked = sorted(others, key=lambda s: (abs(size(s) - size(asked)), s.workload))
+    return [min(times, key=lambda c: (times[c], c.id)) for times in (study.times for study in ranked)]
 
 
 # -- other predictors, on the same kept configurations --------------------------------------------------------
@@ -178,7 +186,7 @@ def taken(family: Family, others: Sequence[Study], asked: Study, rules: Sequence
     makers: dict[str, Callable[[], Order]] = {
         "autotune": lambda: ours,
         "nearest entry": lambda: [one[1] for one in listed(family, replace(file, prediction=None), asked)],
-        "nearest volume": lambda: selection_regret.nearest_volume(others, asked),
+        "nearest volume": lambda: nearest_volume(family, others, asked),
         "majority vote": lambda: selection_regret.majority_vote(others),
         "neighbours": lambda: neighbours(family, file, asked),
         "line": lambda: line(family, file, asked),

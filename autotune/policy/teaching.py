@@ -63,6 +63,7 @@ def _group(entries: Mapping[str, Entry]) -> dict[str, Entry]:
 
 
 def _known(group: Mapping[str, Entry], studies: Sequence[Study], before: Prediction | None) -> _Known:
+    ratios = {s.workload: s.about.retime_ratio for s in studies}
     trials = {s.workload: {t.configuration: t for t in s.trials if t.measurement} for s in studies}
     kept = {
         name: (Configuration(k.configuration), k.needs) for name, k in (before.kept if before else {}).items()
@@ -71,16 +72,26 @@ def _known(group: Mapping[str, Entry], studies: Sequence[Study], before: Predict
     rows: dict[str, dict[Configuration, float]] = {}
     for name, item in group.items():
         swept = trials.get(item.workload, {})
+        again = (
+            ratios.get(item.workload) or 1.0
+        )  # first medians, as if they had been timed again beside the finalists
         row = {kept[at][0]: ms for at, ms in item.times_ms.items() if at in kept}
         for other, regret in item.regret_with.items():
             if other in group:
                 row.setdefault(Configuration(group[other].configuration), item.median_ms * (1 + regret))
-        row |= {configuration: time_ms(trial) for configuration, trial in swept.items()}
+        row |= {
+            configuration: time_ms(trial) * (1.0 if _is_retimed(trial) else again)
+            for configuration, trial in swept.items()
+        }
         rows[name] = {**row, Configuration(item.configuration): item.median_ms}
         needs |= {configuration: of_trial(trial) for configuration, trial in swept.items() if trial.proved}
     needs |= {configuration: told for configuration, told in kept.values() if configuration not in needs}
     needs |= {Configuration(item.configuration): item.needs for item in group.values()}
     return _Known(rows, needs)
+
+
+def _is_retimed(trial: Trial) -> bool:
+    return trial.measurement is not None and trial.measurement.retimed_ms > 0
 
 
 def of_trial(trial: Trial) -> Needs:
