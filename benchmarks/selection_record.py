@@ -11,13 +11,15 @@ import argparse
 import csv
 import json
 import lzma
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from selection_inputs import RANGES
 from selection_sweep import read as read_pickle
 
-from autotune.compile import KernelProfile
+from autotune.compile import KernelProfile, Variant
 from autotune.declaration import Configuration, Family, load_family
 from autotune.layout import layouts_digest
 from autotune.policy import operations
@@ -33,8 +35,11 @@ COLUMNS = (
     "spread",
     "samples",
     "proved",
+    "kernel",
     "needs",
 )
+
+_SMS = 132  # of an H200
 
 
 def rows_of(name: str, points: Iterable[tuple[Mapping[str, int], Study]]) -> Iterator[dict[str, object]]:
@@ -58,6 +63,7 @@ def rows_of(name: str, points: Iterable[tuple[Mapping[str, int], Study]]) -> Ite
                 "family": name, "input": study.workload, "about": told, "configuration": trial.configuration.id,
                 "time_ms": f"{took:.6g}", "first_ms": f"{measured.median_ms:.6g}",
                 "spread": f"{measured.spread:.3g}", "samples": measured.samples, "proved": int(bool(trial.proved)),
+                "kernel": max(needs, key=lambda kernel: trial.kernel_ms.get(kernel, 0.0), default=""),
                 "needs": json.dumps(needs) if trial.proved else "",
             }  # fmt: skip
             told = ""
@@ -89,8 +95,9 @@ def _study(
     family: Family, workload: str, about: Mapping[str, Mapping[str, float]], rows: Sequence[Mapping[str, str]]
 ) -> Study:  # fmt: skip
     sizes = {name: int(value) for name, value in about["features"].items()}
+    numbers = {**about["scalars"], **sizes}
     told = {
-        **about, "features": sizes,
+        **about, "features": sizes, "multiprocessors": _SMS,
         "compared": {name: expression.text for name, expression in family.features.items()},
         "device_kind": "cuda", "device_name": about["device"], "compute_capability": "9.0", "protocol": {},
         "operations": operations(family, sizes, about["options"], about["scalars"]), "accuracy": list(family.accuracy),
@@ -100,34 +107,48 @@ def _study(
     del told["point"], told["device"]
     return Study(
         family=family.name, workload=workload, device="nvidia-h200", identity=workload, control=family.space.control,
-        about=Provenance.from_dict(told), trials=tuple(_trial(family, workload, row) for row in rows),
+        about=Provenance.from_dict(told),
+        trials=tuple(_trial(family, workload, row, numbers, about["options"]) for row in rows),
     )  # fmt: skip
 
 
-def _trial(family: Family, workload: str, row: Mapping[str, str]) -> Trial:
+def _trial(
+    family: Family, workload: str, row: Mapping[str, str], numbers: Mapping[str, float], options: Mapping[str, Any]
+) -> Trial:  # fmt: skip
     pairs = (pair.partition("=") for pair in row["configuration"].split(","))
     configuration = Configuration({name: family.space.policy(name).value(value) for name, _, value in pairs})
     first, last = float(row["first_ms"]), float(row["time_ms"])
     measured = Measurement(
         median_ms=first, minimum_ms=first, spread=float(row["spread"]), samples=int(row["samples"]),
-        retimed_ms=last if last != first else 0.0,
+        retimed_ms=last if last != first else 0.0, kernel_ms={row["kernel"]: last} if row["kernel"] else {},
     )  # fmt: skip
     is_proved = row["proved"] == "1"
-    needs = json.loads(row["needs"]) if row["needs"] else {}
+    needs = (
+        json.loads(row["needs"]) if row["needs"] else {row["kernel"]: (0, 0, 0, 0)} if row["kernel"] else {}
+    )
     profiles = (
         KernelProfile(
             kernel=kernel,
             block_size=block,
             registers=registers,
             dynamic_shared_bytes=shared,
-            blocks_per_sm=blocks,
+            blocks_per_sm=at_once,
+            blocks=blocks_of(family, configuration, kernel, numbers, options),
         )
-        for kernel, (block, registers, shared, blocks) in needs.items()
+        for kernel, (block, registers, shared, at_once) in needs.items()
     )
     return Trial(
         family=family.name, workload=workload, device="nvidia-h200", configuration=configuration, state="measured",
         measurement=measured, profiles=tuple(profiles), proof=2 * is_proved, proved=({},) if is_proved else (),
     )  # fmt: skip
+
+
+def blocks_of(
+    family: Family, configuration: Configuration, kernel: str, numbers: Mapping[str, float], options: Mapping[str, Any]
+) -> int:  # fmt: skip
+    """Of the kernel's grid."""
+    variant = Variant.of(family, configuration, options)
+    return math.prod(variant.geometry(family.kernels[kernel], {**numbers, **options, **configuration}).grid)
 
 
 def main(words: Sequence[str] | None = None) -> None:

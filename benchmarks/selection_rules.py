@@ -144,7 +144,7 @@ def waves(family: Family, file: PolicyFile, asked: Study, studies: Sequence[Stud
         idle = [idle_share(family, configuration, study, resident)
                 for study in (*(by_name[name] for name in entries), asked)]  # fmt: skip
         rows = np.column_stack([known, 2 * np.array(idle[:-1])])
-        mean_, _ = process(rows, ratios[:, [column]], np.append(point, 2 * idle[-1]))
+        mean_, _ = process(rows, ratios[:, [column]], np.append(point, 2 * idle[-1]), file.prediction.reach)
         found.append(mean_[0])
     return [kept[i] for i in np.argsort(found)]
 

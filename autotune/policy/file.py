@@ -49,7 +49,8 @@ class Entry:
     of them always is). ``renewed`` and ``renewed_from`` tell that an entry was timed again, not swept, after its
     sources changed: when, and the date and digests of the sweep. ``regret_with`` says what this workload loses with the
     winner of another entry: that one's time over the best, minus 1. ``times_ms`` has what the configurations took here
-    that the file keeps (``kept.Kept``), by their names. The digests say what it was measured with.
+    that the file keeps (``kept.Kept``), by their names, ``blocks`` how many their kernel has. The digests say what it
+    was measured with.
     ``proved`` says for which ``sizes`` beside the workload's own its results were compared with the reference's, and by
     which ``version`` of the verification, ``against`` which configuration where that is the reference; without sizes it
     is proved for the workload's own only. ``searched`` is how
@@ -84,6 +85,7 @@ class Entry:
     searched: Mapping[str, Any] = field(default_factory=dict)
     regret_with: Mapping[str, float] = field(default_factory=dict)
     times_ms: Mapping[str, float] = field(default_factory=dict)
+    blocks: Mapping[str, int] = field(default_factory=dict)
     refined: Mapping[str, Any] = field(default_factory=dict)
     source_digest: str = ""
     layouts_digest: str = ""

@@ -4,12 +4,12 @@ Logarithms of times are smooth functions of the logarithms of the features, but 
 what was measured, with a straight line under it (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006,
 sections 2.2 and 2.7), one for each configuration's time over the best of its entry and one for the best. Between
 entries it interpolates, and far from them the straight line remains. With each entry left out in turn it is compared
-with what the nearest entry says (``left_out``).
+with what the nearest entry says; that also chooses how far it reaches (``shaped``).
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,13 @@ from autotune.policy.neighbours import Features, distance
 Floats = NDArray[np.float64]
 Rows = Mapping[str, Mapping[Configuration, float]]
 
-_REACH = 8.0  # of the process, in units of e: entries a factor of 3,000 apart still know of one another
+REACH = 8.0  # of the process, in units of e: entries a factor of 3,000 apart still know of one another
 _ROUGH = 0.02  # what a time differs from a smooth function
 _SLOPE = 1.0  # of the line under it, for a feature that is e times as large
 _LEVEL = 10.0  # anything, as far as the process knows beforehand
+
+# What leaving entries out chooses from: the reach, and how much the blocks of a multiprocessor count beside a feature.
+_SHAPES = tuple((reach, counts) for reach in (REACH, 2.0, 0.7) for counts in (0.0, 2.0))
 
 KEPT_REGRET = 0.005  # of the best kept configuration on any entry, as far as so many suffice
 MOST_KEPT = 32
@@ -52,14 +55,23 @@ class Place:
 @dataclass(frozen=True)
 class Taught:
     """What predictions are made from: the entries' ``features`` (all have the same ones, above 0) and the times in ms
-    of the configurations on them; a configuration need not have been measured on every entry."""
+    of the configurations on them; a configuration need not have been measured on every entry. ``blocks`` are of the
+    grids there: a device of so many ``multiprocessors`` runs them in turns, so that a time steps where the most loaded
+    one gets one more. Either may be unknown. ``reach`` is how far entries know of one another, ``load_counts`` how much
+    the blocks of a multiprocessor count beside a feature."""
 
     features: Mapping[str, Features]
     rows: Rows
+    blocks: Mapping[str, Mapping[Configuration, int]] = field(default_factory=dict)
+    multiprocessors: int = 0
+    reach: float = REACH
+    load_counts: float = 0.0
 
-    def predicted(self, asked: Features) -> list[Predicted]:
-        """What each configuration should take on an input of the features ``asked``, the fastest first; empty where a
-        feature is missing, or is not above 0."""
+    def predicted(
+        self, asked: Features, blocks: Mapping[Configuration, int] | None = None
+    ) -> list[Predicted]:
+        """What each configuration should take on an input of the features ``asked``, with so many ``blocks`` there, the
+        fastest first; empty where a feature is missing, or is not above 0."""
         names = sorted(next(iter(self.features.values()), {}))
         if not names or any(asked.get(name, 0.0) <= 0 for name in names):
             return []
@@ -68,13 +80,30 @@ class Taught:
         times = np.log([[row.get(c, np.nan) for c in configurations] for row in self.rows.values()])
         point = np.log([asked[name] for name in names])
         best = np.nanmin(times, axis=1)
-        ratios, spreads = process(known, times - best[:, None], point)
+        loads = self._loads(configurations, blocks or {})
+        ratios, spreads = process(known, times - best[:, None], point, self.reach, loads)
         level, _ = process(known, best[:, None], point)
         found = [
             Predicted(c, math.exp(min(level[0] + ratio, 700.0)), spread)
             for c, ratio, spread in zip(configurations, ratios, spreads, strict=True)
         ]
         return sorted(found, key=lambda p: (p.ms, p.configuration.id))
+
+    def _loads(
+        self, configurations: Sequence[Configuration], blocks: Mapping[Configuration, int]
+    ) -> Floats | None:
+        """The logarithm of how many blocks the most loaded multiprocessor gets, a row an entry and one for ``blocks``;
+        0 in the columns of configurations of which it is not known everywhere that they were measured."""
+        if not self.multiprocessors or not self.load_counts:
+            return None
+        counts = [self.blocks.get(entry, {}) for entry in self.rows]
+        found = np.zeros((len(counts) + 1, len(configurations)))
+        for column, configuration in enumerate(configurations):
+            seen = [one.get(configuration, 0) for one in (*counts, blocks)]
+            needed = [*(configuration in row for row in self.rows.values()), True]
+            if all(seen[i] > 0 for i, is_needed in enumerate(needed) if is_needed):
+                found[:, column] = [math.log(max(1, math.ceil(n / self.multiprocessors))) for n in seen]
+        return self.load_counts * found
 
     def place(self, asked: Features) -> Place:
         """Where ``asked`` lies among the entries."""
@@ -88,43 +117,49 @@ class Taught:
 
     def without(self, entry: str) -> "Taught":
         """As if that entry had not been measured."""
-        return Taught(
-            {name: f for name, f in self.features.items() if name != entry},
-            {name: row for name, row in self.rows.items() if name != entry},
+        return replace(
+            self,
+            features={name: f for name, f in self.features.items() if name != entry},
+            rows={name: row for name, row in self.rows.items() if name != entry},
         )
 
 
-def process(known: Floats, values: Floats, asked: Floats) -> tuple[Floats, Floats]:
+def process(
+    known: Floats, values: Floats, asked: Floats, reach: float = REACH, beside: Floats | None = None
+) -> tuple[Floats, Floats]:  # fmt: skip
     """Mean and standard deviation at the point ``asked`` of a Gaussian process for each column of ``values``, which
-    were found at the rows of ``known``; not a number where one was not."""
+    were found at the rows of ``known``; not a number where one was not. ``beside`` has one more coordinate for each
+    column, a row a row of ``known`` and the last one for the point."""
     mean, spread = np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
-    centre = known.mean(axis=0)
-    for columns in _alike(values):
+    beside = np.zeros((len(known) + 1, values.shape[1])) if beside is None else beside
+    places = np.vstack([known, asked]) - known.mean(axis=0)
+    for columns in _alike(values, beside):
         there = ~np.isnan(values[:, columns[0]])
         if not there.any():
             continue
-        points, seen = known[there] - centre, values[there][:, columns]
-        everything = np.vstack([points, asked - centre])
-        covariance = _covariance(everything)
-        inner, across = covariance[:-1, :-1] + _ROUGH**2 * np.eye(len(points)), covariance[:-1, -1]
+        rows = np.append(there, True)
+        covariance = _covariance(np.column_stack([places, beside[:, columns[0]]])[rows], reach)
+        seen = values[there][:, columns]
+        inner, across = covariance[:-1, :-1] + _ROUGH**2 * np.eye(len(seen)), covariance[:-1, -1]
         weights = np.linalg.solve(inner, np.column_stack([seen, across]))
         mean[columns] = across @ weights[:, :-1]
-        size = np.sqrt(np.maximum((seen * weights[:, :-1]).sum(axis=0) / len(points), 1e-6))
+        size = np.sqrt(np.maximum((seen * weights[:, :-1]).sum(axis=0) / len(seen), 1e-6))
         spread[columns] = size * math.sqrt(max(covariance[-1, -1] - float(across @ weights[:, -1]), 0.0))
     return mean, spread
 
 
-def _alike(values: Floats) -> Iterator[list[int]]:
-    """The columns that were found at the same rows, together."""
+def _alike(values: Floats, beside: Floats) -> Iterator[list[int]]:
+    """The columns that were found at the same places, together."""
     groups: dict[bytes, list[int]] = {}
     for column in range(values.shape[1]):
-        groups.setdefault(np.isnan(values[:, column]).tobytes(), []).append(column)
+        key = np.isnan(values[:, column]).tobytes() + beside[:, column].tobytes()
+        groups.setdefault(key, []).append(column)
     yield from groups.values()
 
 
-def _covariance(points: Floats) -> Floats:
+def _covariance(points: Floats, reach: float) -> Floats:
     """Of a line through the middle, and of Matern's process of order 3/2 about it."""
-    away = math.sqrt(3) / _REACH * np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
+    away = math.sqrt(3) / reach * np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
     about: Floats = (1 + away) * np.exp(-away) + _SLOPE**2 * (points @ points.T) + _LEVEL**2
     return about
 
@@ -169,26 +204,35 @@ def _at_worst(times: Sequence[Mapping[Configuration, float]], chosen: Sequence[C
 # -- what it costs ------------------------------------------------------------------------------------------
 
 
-def left_out(taught: Taught, rows: Rows, winners: Mapping[str, Configuration]) -> dict[str, list[float]]:
-    """By rule (``nearest``, ``prediction``), what each entry loses when it is left out in turn and the others decide:
-    the time of what is taken over the entry's best in ``rows``, minus 1. Only what was measured on it counts."""
-    found: dict[str, list[float]] = {"nearest": [], "prediction": []}
-    for entry, row in rows.items():
-        others, asked, best = taught.without(entry), taught.features[entry], min(row.values())
-        for rule, order in (
-            ("nearest", _of_nearest(others, winners, asked)),
-            ("prediction", _of_all(others, asked)),
-        ):
-            took = next((row[c] for c in order if c in row), max(row.values()))
-            found[rule].append(took / best - 1)
-    return found
-
-
-def _of_nearest(others: Taught, winners: Mapping[str, Configuration], asked: Features) -> list[Configuration]:
-    return [
-        winners[n] for n in sorted(others.features, key=lambda n: (distance(others.features[n], asked), n))
+def shaped(taught: Taught, rows: Rows) -> Taught:
+    """``taught`` with the reach, and the count of blocks, that lose least when each entry is left out in turn."""
+    tried = [
+        replace(taught, reach=reach, load_counts=counts)
+        for reach, counts in _SHAPES
+        if not counts or taught.multiprocessors
     ]
+    return min(tried, key=lambda one: sum(map(math.log1p, predictions_left_out(one, rows))))
 
 
-def _of_all(others: Taught, asked: Features) -> list[Configuration]:
-    return [p.configuration for p in others.predicted(asked)]
+def predictions_left_out(taught: Taught, rows: Rows) -> list[float]:
+    """What each entry loses when it is left out in turn and predictions from the others decide: the time of what is
+    taken over the entry's best in ``rows``, minus 1. Only what was measured on it counts."""
+    lost = []
+    for entry, row in rows.items():
+        found = taught.without(entry).predicted(taught.features[entry], taught.blocks.get(entry))
+        lost.append(_lost(row, [one.configuration for one in found]))
+    return lost
+
+
+def nearest_left_out(taught: Taught, rows: Rows, winners: Mapping[str, Configuration]) -> list[float]:
+    """What each entry loses with the winner of the nearest of the others."""
+    lost = []
+    for entry, row in rows.items():
+        others, asked = taught.without(entry).features, taught.features[entry]
+        near = sorted(others, key=lambda name: (distance(others[name], asked), name))
+        lost.append(_lost(row, [winners[name] for name in near]))
+    return lost
+
+
+def _lost(row: Mapping[Configuration, float], order: Sequence[Configuration]) -> float:
+    return next((row[c] for c in order if c in row), max(row.values())) / min(row.values()) - 1

@@ -17,6 +17,7 @@ from autotune.hardware import Device
 from autotune.layout import layouts_digest
 from autotune.policy.device_crossover import operations
 from autotune.policy.file import Entry, PolicyFile, read_policy_file, write
+from autotune.policy.merge import locked
 from autotune.record import accuracy_class
 
 _log = logging.getLogger("autotune")
@@ -70,8 +71,6 @@ def refined_path(folder: Path, family: str, device: Device) -> Path:
 
 def write_refined(found: Refined) -> None:
     """Put it into the user's own folder. What goes wrong there is logged: the program has what it needs."""
-    from autotune.policy.merge import locked  # only here: a dispatcher that does not refine needs none of it
-
     path = refined_path(own_policies(), found.family.name, found.device)
     entry = found.entry
     try:

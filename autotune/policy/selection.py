@@ -14,6 +14,7 @@ The first that stands is taken. Every candidate that is passed over says why: st
 class, more than the device has. A configuration of another architecture is never a candidate.
 """
 
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from autotune.compile import Variant
 from autotune.declaration import Configuration, Family, families
 from autotune.errors import AutotuneError, DeviceError, PolicyFileError, UnknownName
 from autotune.hardware import Device
@@ -38,6 +40,7 @@ from autotune.policy.acceptance import (
 from autotune.policy.device_crossover import expected_ms, operations
 from autotune.policy.file import Crossover, Entry, PolicyFile, file_name
 from autotune.policy.file import read_policy_file as read
+from autotune.policy.kept import Kept
 from autotune.policy.neighbours import Features, among_neighbours, distance, feature_values, nearest
 from autotune.policy.prediction import Taught
 from autotune.policy.refined import with_refined
@@ -232,7 +235,8 @@ def candidates(
             expected = _expected(family, found, asked, work) if is_own else 0.0
             if is_own:
                 listed += [c for c in found if c.match == "exact"]
-                listed += _predicted(family, policies.device, file, asked, options, wanted)
+                numbers = {**sizes, **(scalars or {})}
+                listed += _predicted(family, policies.device, file, asked, options, wanted, numbers)
                 found = [c for c in found if c.match != "exact"]
             for c in found:
                 listed.append(replace(c, match=c.match if is_own else "capability", expected_ms=expected))
@@ -299,6 +303,7 @@ def basis(family: Family, file: PolicyFile, options: Mapping[str, Any], wanted: 
         return None
     features: dict[str, Features] = {}
     rows: dict[str, dict[Configuration, float]] = {}
+    blocks: dict[str, dict[Configuration, int]] = {}
     kept = {
         name: found
         for name, one in rule.kept.items()
@@ -311,11 +316,35 @@ def basis(family: Family, file: PolicyFile, options: Mapping[str, Any], wanted: 
         is_whole = known.keys() == family.features.keys() and min(known.values(), default=0.0) > 0
         if row and is_alike and is_whole and not stale(family, item):
             features[name], rows[name] = known, row
-    return Taught(features, rows) if len(rows) > 1 else None
+            blocks[name] = {kept[at]: count for at, count in item.blocks.items() if at in kept}
+    return (
+        Taught(features, rows, blocks, rule.multiprocessors, rule.reach, rule.load_counts)
+        if len(rows) > 1
+        else None
+    )
+
+
+def _blocks(
+    family: Family, kept: Iterable[Kept], options: Mapping[str, Any], numbers: Mapping[str, float]
+) -> dict[Configuration, int]:
+    """Of the grids of the kept configurations' kernels on an input of these ``numbers`` (extents and scalars), as far
+    as they can be told."""
+    found: dict[Configuration, int] = {}
+    for one in kept:
+        configuration, _ = known_configuration(family, one.configuration)
+        if configuration is not None and one.kernel in family.kernels:
+            with suppress(AutotuneError):
+                names = {**numbers, **options, **configuration}
+                geometry = Variant.of(family, configuration, options).geometry(
+                    family.kernels[one.kernel], names
+                )
+                found[configuration] = math.prod(geometry.grid)
+    return found
 
 
 def _predicted(
-    family: Family, device: Device, file: PolicyFile, asked: Features, options: Mapping[str, Any], wanted: str
+    family: Family, device: Device, file: PolicyFile, asked: Features, options: Mapping[str, Any], wanted: str,
+    numbers: Mapping[str, float],
 ) -> list[Candidate]:  # fmt: skip
     """The kept configurations by what they should take, the fastest first."""
     found = basis(family, file, options, wanted)
@@ -329,7 +358,7 @@ def _predicted(
             family.space.exclusion(one.configuration) or unmet_need(needs.get(one.configuration, {}), device),
             spread=one.spread,
         )
-        for one in found.predicted(asked)
+        for one in found.predicted(asked, _blocks(family, kept, options, numbers))
     ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,14 @@ from hypothesis import strategies as st
 
 from autotune.declaration import Configuration
 from autotune.policy.coverage import Range, expected_regret, next_point, promised
-from autotune.policy.prediction import Predicted, Taught, cover, left_out
+from autotune.policy.prediction import (
+    Predicted,
+    Taught,
+    cover,
+    nearest_left_out,
+    predictions_left_out,
+    shaped,
+)
 
 A, B, C = (Configuration({"p": value}) for value in "abc")
 
@@ -81,9 +89,21 @@ def test_what_is_kept_suffices(rows: list[dict[Configuration, float]], regret: f
 def test_each_entry_is_left_out_in_turn() -> None:
     taught = crossing(1, 2, 4, 8, 16, 32, 64)
     winners = {name: min(row, key=lambda c: row[c]) for name, row in taught.rows.items()}
-    lost = left_out(taught, taught.rows, winners)
-    assert lost["prediction"] == [0.0] * 7
-    assert lost["nearest"][3] == pytest.approx(10 / 8 - 1)  # 4 and 16 are as far, and 16 has another winner
+    assert predictions_left_out(taught, taught.rows) == [0.0] * 7
+    lost = nearest_left_out(taught, taught.rows, winners)
+    assert lost[3] == pytest.approx(10 / 8 - 1)  # 4 and 16 are as far, and 16 has another winner
+
+
+def test_times_that_step_with_the_load_of_a_multiprocessor() -> None:
+    """A takes as long as the most loaded of four multiprocessors, B grows smoothly: only the blocks tell."""
+    sizes = (1, 3, 4, 5, 7, 8, 9, 12, 13, 15, 17)
+    rows = {f"n{n}": {A: float(math.ceil(n / 4)), B: 0.7 + n / 5} for n in sizes}
+    blocks = {name: {A: int(name[1:]), B: 100} for name in rows}
+    plain = Taught({f"n{n}": {"n": float(n)} for n in sizes}, rows, blocks, multiprocessors=4)
+    found = shaped(plain, rows)
+    assert found.load_counts > 0
+    assert sum(predictions_left_out(found, rows)) < sum(predictions_left_out(plain, rows))
+    assert shaped(replace(plain, multiprocessors=0), rows).load_counts == 0
 
 
 @pytest.mark.parametrize("times", [[[1.0, 2.0]] * 3, [[1.0, np.e]] * 3])

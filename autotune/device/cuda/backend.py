@@ -439,7 +439,9 @@ class CudaBackend(Closing):
         """Clocks in MHz and the reasons that hold them down, where NVML is there; versions."""
         import pycuda
 
-        about: dict[str, Any] = {"pycuda": pycuda.VERSION_TEXT, "driver": self.device.driver}
+        about: dict[str, Any] = {
+            "pycuda": pycuda.VERSION_TEXT, "driver": self.device.driver, "multiprocessors": self.device.multiprocessors,
+        }  # fmt: skip
         about |= Watch(self._handle.pci_bus_id()).describe()
         return about
 
