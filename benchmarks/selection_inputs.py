@@ -20,6 +20,8 @@ import yaml
 
 from autotune import policy
 
+_EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Range:
@@ -127,11 +129,11 @@ RANGES = {
         ),
         Range(family="reaction_diffusion", numbers={"row": (128, 2048), "column": (128, 2048), "steps": (20, 200)},
               made=_reaction_diffusion, most=1.5e8),
-        Range(family="examples/nbody", numbers={"body": (256, 20000)}, made=_nbody),
-        Range(family="examples/stencil", numbers={"plane": (16, 384), "row": (16, 384), "column": (16, 384)},
+        Range(family=str(_EXAMPLES / "nbody"), numbers={"body": (256, 20000)}, made=_nbody),
+        Range(family=str(_EXAMPLES / "stencil"), numbers={"plane": (16, 384), "row": (16, 384), "column": (16, 384)},
               made=_stencil, most=1.6e7),
-        Range(family="examples/lookup", numbers={"entries": (512, 4000000), "queries": (2000, 2000000)}, made=_lookup),
-        Range(family="examples/spmv", numbers={"rows": (1000, 150000), "mean": (3, 60)}, made=_spmv, most=3e6),
+        Range(family=str(_EXAMPLES / "lookup"), numbers={"entries": (512, 4000000), "queries": (2000, 2000000)}, made=_lookup),
+        Range(family=str(_EXAMPLES / "spmv"), numbers={"rows": (1000, 150000), "mean": (3, 60)}, made=_spmv, most=3e6),
     )
 }  # fmt: skip
 

@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness import write_rows
+from harness import is_there, write_rows
 from selection_inputs import RANGES, drawn, write
 from selection_sweep import read
 
@@ -36,12 +36,21 @@ def main(words: Sequence[str] | None = None) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("family", choices=RANGES)
-    parser.add_argument("--taught", type=Path, nargs="+", required=True)
+    parser.add_argument("--taught", type=Path, nargs="+", default=[])
     parser.add_argument("--each", type=int, default=6)
     parser.add_argument("--seed", type=int, default=60)
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=Path("selection-refined.csv"))
+    parser.add_argument("--check", action="store_true", help="all that needs no GPU, then stop")
     options = parser.parse_args(words)
+    if options.check:
+        range_ = RANGES[options.family]
+        with tempfile.TemporaryDirectory() as folder:
+            paths = write(range_, drawn(range_, options.each, options.seed), Path(folder))
+            family = load_family(range_.family)
+            inputs = [prepare(family, load_workload(family, p), bundled("workloads") / "data") for p in paths]
+        print(f"{options.family}: {len(inputs)} inputs; {options.device}: {is_there(options.device)}")
+        return
     logging.basicConfig(level=logging.WARNING)
     range_ = RANGES[options.family]
     family = load_family(range_.family)

@@ -8,14 +8,14 @@ were drawn with a seed and swept after the rule was fixed; else for each taught 
 Regret is the time of what it takes over the best that was found for that input, minus 1; what was not measured there
 gives way to the next one of the rule. Beside what programs get (``autotune``):
 
-    nearest entry    selection without a prediction
-    nearest volume   the input whose extents have the nearest product (Kernel Launcher 0.2, src/wisdom.cpp)
-    majority vote    the configuration within 3 % of the best on most inputs (Kernel Tuner 1.5.0, integration.py)
+    nearest          selection without a prediction
+    volume           the input whose extents have the nearest product (Kernel Launcher 0.2, src/wisdom.cpp)
+    vote             the configuration within 3 % of the best on most inputs (Kernel Tuner 1.5.0, integration.py)
     neighbours       the winner that costs several weighted neighbours least (policy files of earlier versions)
     line             a straight line for each configuration's logarithmic time
     shepard          times between the four nearest entries, by one over the square of the distance
     waves            autotune's process, and the share of a last wave of blocks that is idle as one more coordinate
-    first five       the best of autotune's first five: what refinement can reach
+    five             the best of autotune's first five: what refinement can reach
     refined          what refinement ends with, every call taking the recorded time
 """
 
@@ -44,8 +44,8 @@ from autotune.record import Study
 Floats = NDArray[np.float64]
 Order = list[Configuration]
 RULES = (
-    "autotune", "nearest entry", "nearest volume", "majority vote", "neighbours", "line", "shepard", "waves",
-    "first five", "refined",
+    "autotune", "nearest", "volume", "vote", "neighbours", "line", "shepard", "waves",
+    "five", "refined",
 )  # fmt: skip
 _SMS = 132
 _FIVE = 5
@@ -185,14 +185,14 @@ def taken(family: Family, others: Sequence[Study], asked: Study, rules: Sequence
     times = asked.times
     makers: dict[str, Callable[[], Order]] = {
         "autotune": lambda: ours,
-        "nearest entry": lambda: [one[1] for one in listed(family, replace(file, prediction=None), asked)],
-        "nearest volume": lambda: nearest_volume(family, others, asked),
-        "majority vote": lambda: selection_regret.majority_vote(others),
+        "nearest": lambda: [one[1] for one in listed(family, replace(file, prediction=None), asked)],
+        "volume": lambda: nearest_volume(family, others, asked),
+        "vote": lambda: selection_regret.majority_vote(others),
         "neighbours": lambda: neighbours(family, file, asked),
         "line": lambda: line(family, file, asked),
         "shepard": lambda: shepard(family, file, asked),
         "waves": lambda: waves(family, file, asked, [*others, asked]),
-        "first five": lambda: sorted(
+        "five": lambda: sorted(
             [c for c in dict.fromkeys(ours) if c in times][:_FIVE], key=lambda c: times[c]
         ),
         "refined": lambda: refined(order, times),
