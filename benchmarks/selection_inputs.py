@@ -132,7 +132,8 @@ RANGES = {
         Range(family=str(_EXAMPLES / "nbody"), numbers={"body": (256, 20000)}, made=_nbody),
         Range(family=str(_EXAMPLES / "stencil"), numbers={"plane": (16, 384), "row": (16, 384), "column": (16, 384)},
               made=_stencil, most=1.6e7),
-        Range(family=str(_EXAMPLES / "lookup"), numbers={"entries": (512, 4000000), "queries": (2000, 2000000)}, made=_lookup),
+        Range(family=str(_EXAMPLES / "lookup"), numbers={"entries": (512, 4000000), "queries": (2000, 2000000)},
+              made=_lookup),
         Range(family=str(_EXAMPLES / "spmv"), numbers={"rows": (1000, 150000), "mean": (3, 60)}, made=_spmv, most=3e6),
     )
 }  # fmt: skip

@@ -19,7 +19,7 @@ from autotune.declaration.yamlfile import LARGEST
 from autotune.errors import PolicyFileError
 from autotune.policy.file import content, parsed
 from autotune.policy.file import read_policy_file as read
-from autotune.policy.merge import merged, update
+from autotune.policy.merge import covering, merged, update
 from autotune.record.store import Store
 from autotune.record.study import Study
 from autotune.record.trial import Trial
@@ -246,6 +246,9 @@ def test_times_of_what_can_win_anywhere_are_kept(study: Study, tmp_path: Path) -
             entry.times_ms[next(n for n, k in rule.kept.items() if k.configuration == entry.configuration)]
             == 1.0
         )
+    covering(path, {"a": (10, 40)}, 0.125)
+    rule = replace(rule, covered={"a": {"low": 10, "high": 40}}, covered_regret=0.125)
+    assert read(path).prediction == rule
     again = update(
         tmp_path / "policies", striped(study, 10, 40)[:1]
     )  # one workload swept again: the others stay
