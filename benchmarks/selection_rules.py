@@ -136,6 +136,7 @@ def waves(family: Family, file: PolicyFile, asked: Study, studies: Sequence[Stud
     """The idle share of the last wave is that of the family's kernel that takes the most time, with as many blocks at a
     time as fit the device."""
     kept, known, ratios, point = basis(family, file, asked)
+    assert file.prediction is not None
     entries = [name for name, e in file.entries.items() if e.times_ms]
     by_name = {study.workload: study for study in studies}
     resident = blocks_at_once(studies)

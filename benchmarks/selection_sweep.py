@@ -19,16 +19,17 @@ import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 from selection_inputs import RANGES, drawn, spread, write
 
-from autotune.declaration import Configuration, Family, load_family, load_workload, prepare
-from autotune.engine import SweepRequest, Swept, opened, sweeping
+from autotune.declaration import Configuration, Family, Inputs, Workload, load_family, load_workload, prepare
+from autotune.engine import Session, SweepRequest, Swept, opened, sweeping
+from autotune.engine.sweep import Sweep
 from autotune.errors import AutotuneError
 from autotune.files import bundled
-from autotune.measure import CPU, CUDA
+from autotune.measure import Answer
 from autotune.record import Study, Trial
 
 _LISTED = 1000  # a space of more is not swept whole
@@ -39,6 +40,18 @@ _PRESETS = {"reaction_diffusion": ("textbook", "fast", "large"), "coulomb": ("pa
 
 # Hopeless by more than a hundred times wherever they take a noticeable time.
 _NEVER = {"cyclospectrum": ("generation=sequential",), "allpairs": ("memory=constant",)}
+
+
+class _Quick(Session):
+    """With fewer samples than where a winner is looked for: it is about what is worth keeping."""
+
+    def _sweep(self, workload: Workload, inputs: Inputs, answer: Answer | None) -> Sweep:
+        made = super()._sweep(workload, inputs, answer)
+        made.protocol = replace(
+            made.protocol, race=2.0, seconds=0.04, abandon=1.6, finalists=10, rounds=5, finalist_seconds=0.5,
+            target_spread=0.004,
+        )  # fmt: skip
+        return made
 
 
 class _Silent:
@@ -102,20 +115,9 @@ def swept(options: argparse.Namespace) -> Iterator[tuple[Mapping[str, int], Stud
         before = [study for path in options.best_of for _, study in read(path)]
         known = list(near_the_best(before, options.best, math.inf))
     first = pool(family, options.most if even else len(known) + options.drawn, options.seed or 0, known)
-    base = CPU if options.device == "cpu" else CUDA
-    protocol = replace(
-        base,
-        race=2.0,
-        seconds=0.04,
-        abandon=1.6,
-        finalists=10,
-        rounds=5,
-        finalist_seconds=0.5,
-        target_spread=0.004,
-    )
     request = SweepRequest(
         family=family, workloads=tuple(map(str, paths)), device=options.device, out=options.out / range_.name,
-        policies=options.out / "policies", protocol=protocol, trial_seconds=30, chosen=first,
+        policies=options.out / "policies", trial_seconds=30, chosen=first,
     )  # fmt: skip
     request.check()
     earlier = read(options.after) if options.after else []
@@ -134,7 +136,8 @@ def swept(options: argparse.Namespace) -> Iterator[tuple[Mapping[str, int], Stud
                 chosen = near_the_best(found, options.near)
             try:
                 workload = load_workload(family, path)
-                case = replace(session, request=replace(request, chosen=chosen))
+                asked = {each.name: getattr(session, each.name) for each in fields(Session)}
+                case = _Quick(**{**asked, "request": replace(request, chosen=chosen)})
                 one = case.swept(workload, prepare(family, workload, bundled("workloads") / "data"))
             except AutotuneError as problem:
                 print(f"{range_.name} {path.stem}: {problem}")

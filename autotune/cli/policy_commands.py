@@ -101,7 +101,7 @@ def plan_command(
     data: Data = None,
     trial_seconds: TrialSeconds = 120,
 ) -> None:
-    """Sweep the sizes that a range of inputs needs most. Until what its inputs lose is small; writes the policy file."""
+    """Sweep the sizes that a range of inputs needs most. Until its inputs lose little; writes the policy file."""
     from autotune.cli import plan
     from autotune.engine import SweepRequest
     from autotune.policy import Range
