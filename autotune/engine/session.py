@@ -65,13 +65,14 @@ class Case:
 @dataclass(frozen=True, kw_only=True)
 class SweepRequest:
     """A sweep as asked for. ``workloads`` are names or files; none stands for the family's own. ``race`` is the
-    protocol's, 0 for none. One that ``joins`` tries what another sweep in the same record asked for, and leaves the end
-    to that one."""
+    protocol's, 0 for none. ``chosen`` stands in for the preset's configurations. One that ``joins`` tries what another
+    sweep in the same record asked for, and leaves the end to that one."""
 
     family: Family
     workloads: tuple[str, ...] = ()
     device: str = "auto"
     preset: str = "full"
+    chosen: tuple[Configuration, ...] | None = None
     narrowed: Mapping[str, Sequence[str]] = field(default_factory=dict)
     out: Path | None = None
     store: str | None = None
@@ -116,6 +117,8 @@ class SweepRequest:
     @cached_property
     def configurations(self) -> tuple[Configuration, ...] | None:
         """None where they are too many to list: a search draws them. Raises UnknownName, UsageError."""
+        if self.chosen is not None:
+            return self.chosen
         if self.preset == "full" and not can_be_listed(self.space):
             return None
         return self.family.space.configurations(self.preset, self.narrowed)

@@ -49,6 +49,8 @@ SMALL = {
     "reaction_diffusion_peers": "--peers numpy --grid 8 --seconds 0 --out {out}",
     "search_replay": f"{RESULTS}/stencil-h200.csv --seeds 1 --methods random --strategies random_sample "
     "--budget 0.1 --seconds 2 --processes 1 --out {out}",
+    "selection_inputs": "--family allpairs --each 2 --out {tmp}/inputs",
+    "selection_rules": f"--taught {RESULTS}/selection-taught-h200.csv.xz --family lookup --rule vote --out {{out}}",
     "selection_regret": f"{RESULTS}/allpairs-h200.csv --out {{out}}",
     "spread_efficiency": "coulomb -w 1a63-slice --kind cpu --devices 1 --allocations contiguous --runs 1 "
     "--set slices_per_launch=1 --out {out}",
@@ -75,6 +77,7 @@ CHECKED = {
     "kernel_tuner_run": "nvcuda --workload ragged --set memory=global --out {out} --cache {tmp}",
     "reaction_diffusion_experiment": "times --grid 16",
     "reaction_diffusion_peers": "--peers numpy,cupy,torch",
+    "selection_refine": "allpairs --each 1",
     "spread_efficiency": "coulomb -w 1a63-slice",
     "winner_agreement": "",
 }
