@@ -109,7 +109,8 @@ def main(words: Sequence[str] | None = None) -> int:
         arrays = [np.asarray(array) for array in inputs.arrays.values()]
         names = inputs.names(family.space.control)
         on_gpu, on_cpu = (np.asarray(kernels[kind](*arrays)) for kind in ("cuda", "cpu"))
-        np.testing.assert_allclose(on_gpu, on_cpu, *family.tolerance(names))
+        (within,) = family.tolerances(names).values()
+        np.testing.assert_allclose(on_gpu, on_cpu, within.relative, within.absolute)
         calls = {kind: partial(kernel, *arrays) for kind, kernel in kernels.items()}
         taken = milliseconds(calls, asked.rounds, asked.seconds)
         placement = choosing._placement  # noqa: SLF001 - what a call would do, and why

@@ -49,6 +49,7 @@ from autotune.declaration.space import (
     Space,
     single_presets,
 )
+from autotune.declaration.tolerance import FOR_FLOATS, IGNORE, WRONG, Tolerance
 from autotune.declaration.workload import (
     Inputs,
     MalformedNpy,
@@ -72,12 +73,15 @@ __all__ = [
     "BASELINE",
     "BLOCK_NAMES",
     "EDITORS_HEADER",
+    "FOR_FLOATS",
+    "IGNORE",
     "ITSELF",
     "LIBRARY",
     "MOST_LISTED",
     "POINTER",
     "SUFFIXES",
     "SYMBOL",
+    "WRONG",
     "AskedKernel",
     "Completions",
     "Configuration",
@@ -97,6 +101,7 @@ __all__ = [
     "SharedArray",
     "SharedInputs",
     "Space",
+    "Tolerance",
     "Unlisted",
     "Value",
     "Workload",

@@ -7,7 +7,6 @@ misspelt name.
 import hashlib
 import importlib.util
 import json
-import math
 import re
 import sys
 from collections.abc import Mapping
@@ -24,6 +23,7 @@ from autotune.declaration.host_code import host_code, is_edited, texts
 from autotune.declaration.parse import BASELINE, ITSELF, Kernel, Option, Scalar, parse
 from autotune.declaration.source_files import LIBRARY, hashed, reached, sources, together
 from autotune.declaration.space import AS_GIVEN, Policy, Space
+from autotune.declaration.tolerance import Tolerance, ToleranceRule, tolerances_of
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
 from autotune.files import include_dir
 from autotune.layout import Data
@@ -64,8 +64,7 @@ class Family:
     space: Space
     means: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     reference: str = ""
-    relative: Expression | None = None
-    absolute: Expression | None = None
+    tolerance_rules: Mapping[str, ToleranceRule] = field(default_factory=dict)
     bytes: Expression | None = None
     needs: Mapping[str, Expression] = field(default_factory=dict)
     baseline: "Family | None" = None
@@ -148,19 +147,11 @@ class Family:
         """The sizes of ``constants``."""
         return {name: value.integer({}) for name, value in self.extents.items() if value and not value.names}
 
-    def tolerance(self, names: Mapping[str, Any]) -> tuple[float, float]:
-        """(relative, absolute) that a floating point output may be off; ``names`` binds options, policies, extents and
-        scalars. Raises FamilyError."""
-        relative, absolute = (
-            0.0 if e is None else float(e.evaluate({**self.held, **names}))
-            for e in (self.relative, self.absolute)
-        )
-        for key, value in (("relative", relative), ("absolute", absolute)):
-            if not 0 <= value < math.inf:
-                raise FamilyError(
-                    f"family {self.name}: the {key} tolerance is {value} here; it has to be finite and not negative"
-                )
-        return relative, absolute
+    def tolerances(self, names: Mapping[str, Any]) -> dict[str, Tolerance]:
+        """How far each output may be off, each field of a record by itself (``hits.score``); ``names`` binds options,
+        policies, extents and scalars. Raises FamilyError."""
+        bound = {**self.held, **names}
+        return tolerances_of(self.tolerance_rules, self.outputs, bound, f"family {self.name}")
 
     @cached_property
     def module(self) -> ModuleType | None:
@@ -294,7 +285,7 @@ def _baseline(content: Mapping[str, Any], folder: Path, of: Mapping[str, Any]) -
         return None
     told = baseline_content(content)
     try:
-        declared = {**parse(told, folder), **{key: of[key] for key in ("relative", "absolute")}}
+        declared = {**parse(told, folder), "tolerance_rules": of["tolerance_rules"]}
         held = dict(of["space"].control)  # what a tolerance reads
         return Family(**declared, space_digest=_space_digest(told), has_python=False, held=held)
     except FamilyError as problem:

@@ -20,6 +20,7 @@ from autotune.declaration.compile_options import chosen_options, compile_options
 from autotune.declaration.data import check_choice, check_views, data_of, one_choice_each, windowed_of
 from autotune.declaration.expression import Expression
 from autotune.declaration.space import Constraint, Policy, PolicyValue, Preset, Space
+from autotune.declaration.tolerance import tolerance_rules
 from autotune.errors import AutotuneError, FamilyError, UnknownName
 from autotune.layout import Data
 
@@ -110,20 +111,19 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "space": _space(content, policies, names, where),
         "accuracy": tuple(Space(policies).policy(key).name for key in content.get("accuracy", ())),
         "means": {key: _means(value) for key, value in content["policies"].items()},
+        "tolerance_rules": tolerance_rules(content, data, names, where),
         **_told(content, names, where),
     }
 
 
 def _told(content: Mapping[str, Any], names: Collection[str], where: str) -> dict[str, Any]:
     """What is no more than named: texts, and what a result is held against and counted by."""
-    operations, tolerance = content.get("operations", {}), content.get("tolerance", {})
+    operations = content.get("operations", {})
     return {
         "name": content["family"],
         **{key: content.get(key, "") for key in ("title", "doc", "default_workload")},
         "reference": _reference(content),
         "compile_options": compile_options(content.get("compile_options", ()), where),
-        "relative": _optional(tolerance.get("relative"), f"{where}: tolerance", names),
-        "absolute": _optional(tolerance.get("absolute"), f"{where}: tolerance", names),
         "bytes": _optional(content.get("bytes"), f"{where}: bytes", names),
         "needs": _expressions(content.get("needs", {}), f"{where}: needs", names),
         "operations": _optional(operations.get("count"), f"{where}: operations", names),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from autotune.compile import Variant, element_type
-from autotune.declaration import Expression, Family, Value
+from autotune.declaration import Expression, Family, Tolerance, Value
 from autotune.errors import FamilyError
 from autotune.export.choices import Choices, Winner, identifier
 from autotune.export.cpp_expression import Cpp, Kind, translated
@@ -130,10 +130,10 @@ def parts(choices: Choices) -> dict[str, Any]:
     """Names as the templates use them. Raises FamilyError for an expression that has no C++ form."""
     family = choices.family
     free = _free(family)
-    arrays = [_array(family, data, i) for i, data in enumerate(family.data.values())]
-    options = [_option(family, name) for name in family.options]
     # What a tolerance reads beside options and policies is not known before there is an input.
-    relative, absolute = family.tolerance({**family.space.control, **family.chosen_options({})})
+    within = family.tolerances({**family.space.control, **family.chosen_options({})})
+    arrays = [_array(family, data, i, within) for i, data in enumerate(family.data.values())]
+    options = [_option(family, name) for name in family.options]
     return {
         "family": family,
         "ns": identifier(family.name),
@@ -166,8 +166,6 @@ def parts(choices: Choices) -> dict[str, Any]:
         "has_preset": any(row.rule == "preset" for row in choices.fallbacks),
         "architectures": choices.architectures,
         "compile_options": list(family.compile_options),
-        "absolute": repr(absolute),
-        "relative": repr(relative),
         "left_out": choices.left_out,
         "chosen_options": "{" + ", ".join(f"static_cast<int>(problem.{o['name']})" for o in options) + "}",
     }  # fmt: skip
@@ -264,7 +262,7 @@ def _records(family: Family) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _array(family: Family, data: Data, place: int) -> dict[str, Any]:
+def _array(family: Family, data: Data, place: int, within: Mapping[str, Tolerance]) -> dict[str, Any]:
     low = high = None
     if data.low is not None and data.high is not None:
         low, high = (repr(int(n) if data.dtype.kind in "iu" else float(n)) for n in (data.low, data.high))
@@ -280,7 +278,17 @@ def _array(family: Family, data: Data, place: int) -> dict[str, Any]:
         "low": low,
         "high": high,
         "range_text": "" if low is None else f", values {low} to {high}",
-        "compared": [f".{identifier(f.name)}" for f in data.fields] if data.record else [""],
+        "compared": [_compared(data, f.name, within) for f in data.fields] if data.role == "output" else [],
+    }
+
+
+def _compared(data: Data, name: str, within: Mapping[str, Tolerance]) -> dict[str, str]:
+    """A number of each element of an output, as C++ writes it, and the Tolerance that it has."""
+    tolerance = within[f"{data.name}.{name}" if data.record else data.name]
+    bounds = (repr(each) for each in (tolerance.relative, tolerance.absolute, tolerance.share))
+    return {
+        "member": f".{identifier(name)}" if data.record else "",
+        "tolerance": f"{{{', '.join(bounds)}, Nan::{tolerance.nan}}}",
     }
 
 

@@ -120,7 +120,7 @@ def _run(family: Family, inputs: Inputs, on: Swept, cache: Cache) -> dict[str, N
             resident.close()
     first, second = found
     for name, expected in first.items():
-        if reason := difference(name, second[name], expected, *kernel.tolerance(names)):
+        if reason := difference(name, second[name], expected, kernel.tolerances(names)):
             raise FamilyError(
                 f"{where} gives another result when other content is in its outputs before, or its blocks run in "
                 f"another order: {reason}. Where it leaves elements out, or adds to them, declare zero: '1' for "

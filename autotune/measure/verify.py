@@ -1,7 +1,8 @@
 """Correct before fast: a variant's outputs against the family's reference, before any of its times count.
 
-Integers are compared exactly, floating point by the tolerance that the family declares: on the device where the layout
-allows it, and again on the host, which has the last word, where that found a difference.
+Integers are compared exactly where the family declares no tolerance of their own, floating point by the tolerance that
+it declares: on the device where the layout allows it, and again on the host, which has the last word, where that found
+a difference.
 
 Each verified run begins with a pattern in everything that no kernel may rely on: outputs, scratch arrays, what is no
 element in an input (padding, the rest of a block), the guards around every array, constant memory outside of the
@@ -39,7 +40,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.declaration import Configuration, Family
+from autotune.declaration import FOR_FLOATS, IGNORE, WRONG, Configuration, Family, Tolerance
 from autotune.device import Backend, Execution, LaunchError, Placed, PlacedInput, Shared, linear
 from autotune.layout import Layout, Stored
 
@@ -183,7 +184,7 @@ class Verifier:
     def _written(self, execution: Execution, item: PlacedInput) -> str:
         """Which input it is, and where it differs as far as that can be told."""
         for name, given in item.canonical.items():
-            if where := difference(name, execution.restore(name, given.shape), given, 0.0, 0.0):
+            if where := difference(name, execution.restore(name, given.shape), given, {}):
                 return f"writes its input {where}"
         return f"writes its input {' or '.join(item.placed)}"
 
@@ -241,8 +242,8 @@ class Verifier:
             first = execution.restore(name, shape)
             untouched = _holds(first, self._first.byte) & _holds(left, self._byte)
             is_written = is_written or not untouched.all()
-            relative, absolute = self.family.tolerance(execution.names)
-            if reason := difference(name, np.where(untouched, first, left), first, relative, absolute):
+            within = self.family.tolerances(execution.names)
+            if reason := difference(name, np.where(untouched, first, left), first, within):
                 return f"gives another result each time: {reason}"
         for name, value in sums.items():
             same[name].add(value)
@@ -251,13 +252,17 @@ class Verifier:
         return f"writes no element of {', '.join(shapes)}, or only adds to what was there"
 
     def _is_number(self, execution: Execution, name: str) -> bool:
-        """Whether the device can compare the output element by element, within the tolerance."""
+        """Whether the device can compare the output element by element, within the tolerance. It takes NaN for NaN."""
         layout = execution.variant.layouts[name]
-        return self.family.data[name].dtype in _NUMBERS and layout.is_dense and not layout.packing
+        if self.family.data[name].dtype not in _NUMBERS or layout.packing or not layout.is_dense:
+            return False
+        return self.family.tolerances(execution.names)[name].nan != WRONG
 
     def _apart(self, execution: Execution, name: str, right: Placed) -> int:
-        within = self.family.tolerance(execution.names)
-        return self.backend.apart(execution.placed[name], right, self.family.data[name].dtype, *within)
+        within = self.family.tolerances(execution.names)[name]
+        return self.backend.apart(
+            execution.placed[name], right, self.family.data[name].dtype, within.relative, within.absolute
+        )
 
     def _compare(self, execution: Execution, name: str) -> str:
         assert self.expected is not None, "what is its own reference is compared elsewhere"
@@ -270,7 +275,7 @@ class Verifier:
         moved = [
             space for space in (*data.shape, *(f.link for f in data.fields)) if space in execution.orders
         ]
-        relative, absolute = self.family.tolerance(execution.names)
+        within = self.family.tolerances(execution.names)
         is_number = self._is_number(execution, name)
         is_plain = layout.is_dense and not moved
         if is_plain and (is_number or _is_exact(expected.dtype)) and (right := self._reference(name, layout)):
@@ -282,12 +287,12 @@ class Verifier:
             if not apart and right.is_whole(self.backend):
                 return ""
         # In another order the same bytes are another result, and so they are by another tolerance.
-        key = f"{name} {layout!r} {relative} {absolute} {execution.variant.configuration.id if moved else ''}"
+        key = f"{name} {layout!r} {within} {execution.variant.configuration.id if moved else ''}"
         checksums, checksum = self._right.setdefault(key, set()), self.backend.checksum(placed)
         if checksum in checksums:  # the very bytes that were right before
             return ""
         got = execution.restore(name, expected.shape)
-        reason = difference(name, got, expected, relative, absolute)
+        reason = difference(name, got, expected, within)
         if not reason:
             checksums.add(checksum)
         return reason
@@ -354,26 +359,57 @@ def _is_exact(dtype: np.dtype[Any]) -> bool:
     return all(dtype[name].kind in "iu" for name in dtype.names) if dtype.names else dtype.kind in "iu"
 
 
-def difference(name: str, got: NDArray[Any], expected: NDArray[Any], relative: float, absolute: float) -> str:
-    """How ``got`` differs from ``expected`` beyond the tolerance (integers: at all); empty when it does not.
-    NaN equals only NaN."""
+def difference(
+    name: str, got: NDArray[Any], expected: NDArray[Any], tolerances: Mapping[str, Tolerance]
+) -> str:
+    """How ``got`` differs from ``expected`` beyond the tolerance that the array, or each field of a record, has by its
+    name; at all where it has none. Empty when it does not."""
     if got.dtype.names:
-        parts = (difference(f"{name}.{f}", got[f], expected[f], relative, absolute) for f in got.dtype.names)
+        parts = (difference(f"{name}.{f}", got[f], expected[f], tolerances) for f in got.dtype.names)
         return next((part for part in parts if part), "")
-    if expected.dtype.kind in "iub":
-        wrong = got != expected
-    else:
-        wrong = ~np.isclose(got, expected, rtol=relative, atol=absolute, equal_nan=True)
-    count = int(np.count_nonzero(wrong))
-    if not count:
+    within = tolerances.get(name, Tolerance())
+    wrong = _wrong(got, expected, within)
+    count, allowed = int(np.count_nonzero(wrong)), within.may_differ(expected.size)
+    if count <= allowed:
         return ""
     first = tuple(int(i) for i in np.argwhere(wrong)[0])
-    reason = (
+    return (
         f"{name}: {count} of {expected.size} elements differ, the first at {list(first)}: "
-        f"{got[first]!s}, expected {expected[first]!s}"
+        f"{got[first]!s}, expected {expected[first]!s}{_beside(name, expected.dtype, within, allowed)}"
     )
-    if expected.dtype.kind in "iub" and (relative or absolute):
-        reason += f" (tolerance does not apply to {name}: {expected.dtype}; integers are compared exactly)"
-    if expected.dtype.kind == "f" and not (relative or absolute):
-        reason += " (every bit counts, since the family declares no tolerance)"
-    return reason
+
+
+def _wrong(got: NDArray[Any], expected: NDArray[Any], within: Tolerance) -> NDArray[np.bool_]:
+    """Which elements are off by more than the bounds of ``within``."""
+    if expected.dtype.kind in "iub":
+        wrong = np.asarray(got != expected)
+        if (within.relative or within.absolute) and expected.dtype.kind != "b":
+            wrong[wrong] = _distance(got[wrong], expected[wrong]) > (
+                within.absolute + within.relative * np.abs(expected[wrong].astype(np.float64))
+            )
+        return wrong
+    wrong = ~np.isclose(got, expected, rtol=within.relative, atol=within.absolute, equal_nan=True)
+    if within.nan == IGNORE:
+        return np.asarray(wrong & ~np.isnan(expected))
+    return np.asarray(wrong | np.isnan(got) if within.nan == WRONG else wrong)
+
+
+def _distance(got: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]:
+    """|got - expected| of whole numbers of one type. Their own type may be too small for it, and float64 for the two of
+    them: what is taken is the larger less the smaller one modulo 2**64."""
+    larger, smaller = (pick(got, expected).astype(np.uint64) for pick in (np.maximum, np.minimum))
+    apart: NDArray[np.float64] = (larger - smaller).astype(np.float64)
+    return apart
+
+
+def _beside(name: str, dtype: np.dtype[Any], within: Tolerance, allowed: int) -> str:
+    """What a reason says of the tolerance."""
+    if dtype.kind in "iub" and within.declared == FOR_FLOATS:
+        return (
+            f" (tolerance does not apply to {name}: {dtype}; integers are compared exactly where they have none of "
+            f"their own, tolerance: {{{name}: {{absolute: 1}}}})"
+        )
+    if dtype.kind == "f" and not within.declared:
+        return " (every bit counts, since the family declares no tolerance)"
+    share = f"; {allowed} elements may" if within.share else ""
+    return f" ({within.declared}: {within}{share})" if within.declared else ""

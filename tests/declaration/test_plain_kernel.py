@@ -15,7 +15,7 @@ from plain import ADD, MATRIX, SAXPY, blur, floats, matrix, outputs, vector_add,
 import autotune
 from autotune.cli.commands import main
 from autotune.cli.lint import lint
-from autotune.declaration import bind, load_family
+from autotune.declaration import Tolerance, bind, load_family
 from autotune.declaration.plain_kernel import Kernel
 from autotune.errors import FamilyError, StoreError, UnknownName, UsageError, WorkloadError
 
@@ -43,7 +43,7 @@ def test_a_few_words_will_do() -> None:
         "block_size > 64",
         "whole warps",
     ]
-    assert family.tolerance({}) == (0.01, 0.0)
+    assert family.tolerances({})["c"] == Tolerance(0.01, declared="tolerance")
     assert family.fixed_sizes == {"four": 4}
     assert family.space.control["block_size"] == 128
 

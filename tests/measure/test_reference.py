@@ -68,7 +68,7 @@ def test_a_tolerance_that_is_infinite_negative_or_nan_is_refused(tmp_path: Path,
     family = families.load_family(folder)
     chosen: Configuration = family.space.control
     with pytest.raises(FamilyError, match=r"the absolute tolerance is .* finite and not negative"):
-        family.tolerance({**chosen, "n": 1000})
+        family.tolerances({**chosen, "n": 1000})
 
 
 # -- a configuration that is the reference ------------------------------------------------------------------

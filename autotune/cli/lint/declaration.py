@@ -395,17 +395,22 @@ def _reference(declared: Declared) -> Iterator[Finding]:
 
 
 def _tolerance(declared: Declared) -> Iterator[Finding]:
-    """One that no output can use: integers are compared exactly."""
+    """One for every floating point output, of which none is left: integers have only what is declared for them."""
+    told = declared.content.get("tolerance", {})
+    if not {"relative", "absolute"} & told.keys():
+        return
     outputs = {name: value for name, value in declared.data.items() if value["role"] == "output"}
     types = {name: [value["type"]] if "type" in value else [_type(f) for f in value["fields"].values()]
-             for name, value in outputs.items()}  # fmt: skip
-    if "tolerance" not in declared.content or any("float" in one for of in types.values() for one in of):
+             for name, value in outputs.items() if name not in told}  # fmt: skip
+    if any("float" in one for of in types.values() for one in of):
         return
-    told = ", ".join(f"{name}: {'/'.join(dict.fromkeys(of))}" for name, of in types.items())
+    left = ", ".join(f"{name}: {'/'.join(dict.fromkeys(of))}" for name, of in types.items())
     yield declared.found(
         "exact-integers",
-        f"tolerance does not apply to {told}; integers are compared exactly. Delete it, or give an output a "
-        "floating point type",
+        f"tolerance does not apply to {left}; integers are compared exactly. Delete it, or declare what one output may "
+        f"be off: tolerance: {{{next(iter(types))}: {{absolute: 1}}}}"
+        if types
+        else "tolerance: relative and absolute are for no output, each has its own; delete them",
         "tolerance",
         is_error=False,
     )
