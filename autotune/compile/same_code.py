@@ -71,7 +71,7 @@ def sameness(variant: Variant, compiled: Compiled, names: Mapping[str, Any]) -> 
         parts.append(f"{kernel.name} {variant.geometry(kernel, names)}")
     for policy in family.space.policies:
         value = variant.configuration[policy.name]
-        moves = policy.layout == "order" and value in family.orders
+        moves = (policy.name, value) in family.orders
         if moves or (plain and policy.is_constant):
             parts.append(f"{policy.name}={value}")
     return _hash([part.encode() for part in parts])

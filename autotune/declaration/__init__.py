@@ -20,6 +20,7 @@ from autotune.declaration.members import (
     listed,
     narrowed,
 )
+from autotune.declaration.orders import ORDERS, DeclaredOrder
 from autotune.declaration.parse import BASELINE, ITSELF, Kernel
 from autotune.declaration.shared import (
     SharedArray,
@@ -78,6 +79,7 @@ __all__ = [
     "ITSELF",
     "LIBRARY",
     "MOST_LISTED",
+    "ORDERS",
     "POINTER",
     "SUFFIXES",
     "SYMBOL",
@@ -86,6 +88,7 @@ __all__ = [
     "Completions",
     "Configuration",
     "Constraint",
+    "DeclaredOrder",
     "Expression",
     "Family",
     "Inputs",

@@ -9,7 +9,7 @@ import importlib.util
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,13 +20,14 @@ from autotune.declaration import yamlfile
 from autotune.declaration.baseline import baseline_content
 from autotune.declaration.expression import Expression, Value
 from autotune.declaration.host_code import host_code, is_edited, texts
+from autotune.declaration.orders import ORDERS, DeclaredOrder
 from autotune.declaration.parse import BASELINE, ITSELF, Kernel, Option, Scalar, parse
 from autotune.declaration.source_files import LIBRARY, hashed, reached, sources, together
-from autotune.declaration.space import AS_GIVEN, Policy, Space
+from autotune.declaration.space import AS_GIVEN, Policy, PolicyValue, Space
 from autotune.declaration.tolerance import Tolerance, ToleranceRule, tolerances_of
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
 from autotune.files import include_dir
-from autotune.layout import Data
+from autotune.layout import Data, orders_digest
 
 _TEXTS = "__autotune_texts__"  # of a module: what it was loaded from
 
@@ -63,6 +64,7 @@ class Family:
     kernels: Mapping[str, Kernel]
     space: Space
     means: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    declared_orders: Mapping[str, Mapping[str, DeclaredOrder]] = field(default_factory=dict)
     reference: str = ""
     tolerance_rules: Mapping[str, ToleranceRule] = field(default_factory=dict)
     bytes: Expression | None = None
@@ -108,18 +110,31 @@ class Family:
         return scalar.type if scalar else self.extent_types.get(argument, "")
 
     @cached_property
-    def orders(self) -> Mapping[str, Any]:
-        """What makes the orders of order policies: functions of the inputs by policy value, from family.py. Raises
-        FamilyError for a value that stands for no order."""
+    def orders(self) -> Mapping[tuple[str, PolicyValue], DeclaredOrder | Callable[..., Any]]:
+        """What makes the orders of order policies, by policy and value: what ``means`` says of the value, else the
+        function of the inputs in ``orders`` of family.py. Raises FamilyError for a value that stands for no order, or
+        for two."""
         policies = self.space.order_policies
-        found: Mapping[str, Any] = getattr(self.module, "orders", {}) if policies else {}
+        functions: Mapping[PolicyValue, Any] = getattr(self.module, "orders", {}) if policies else {}
+        found: dict[tuple[str, PolicyValue], DeclaredOrder | Callable[..., Any]] = {}
         for policy in policies:
+            declared = self.declared_orders.get(policy.name, {})
             for value in policy.values:
-                if not policy.is_order(value, found):
+                place = f"family {self.name}: policy {policy.name}"
+                if str(value) in declared:
+                    if value in functions:
+                        raise FamilyError(
+                            f"{place}: {value} is in means and in orders of family.py; delete one of them"
+                        )
+                    found[policy.name, value] = declared[str(value)]
+                elif not policy.is_order(value, functions):
                     raise FamilyError(
-                        f"family {self.name}: policy {policy.name}: {UnknownName('order', value, found)}: write it in "
-                        f"orders of family.py, or call the value {AS_GIVEN} if it stands for no order"
+                        f"{place}: {UnknownName('order', value, functions)}: write it in orders of family.py, or call "
+                        f"the value {AS_GIVEN} if it stands for no order, or say in means which it is of "
+                        f"{', '.join(ORDERS)}"
                     )
+                elif value in functions:
+                    found[policy.name, value] = functions[value]
         return found
 
     def cleared(self, names: Mapping[str, Any]) -> list[str]:
@@ -128,7 +143,7 @@ class Family:
 
     def reordering(self, configuration: Mapping[str, Any]) -> list[Policy]:
         """The order policies whose value in ``configuration`` permutes something."""
-        return [p for p in self.space.order_policies if configuration[p.name] in self.orders]
+        return [p for p in self.space.order_policies if (p.name, configuration[p.name]) in self.orders]
 
     @property
     def constants(self) -> frozenset[str]:
@@ -308,6 +323,10 @@ def _space_digest(content: Mapping[str, Any]) -> str:
         return [kept(value) for value in item] if isinstance(item, list) else item
 
     told = {key: value for key, value in content.items() if key not in _NOT_MEASURED}
+    if any(
+        policy.get("layout") == "order" and policy.get("means") for policy in content["policies"].values()
+    ):
+        told["orders"] = orders_digest()
     if content.get("reference") == BASELINE:
         told["baseline"] = content["baseline"]
     return hashlib.sha256(json.dumps(kept(told), sort_keys=True).encode()).hexdigest()

@@ -19,6 +19,7 @@ from autotune.declaration.access import (
 from autotune.declaration.compile_options import chosen_options, compile_options
 from autotune.declaration.data import check_choice, check_views, data_of, one_choice_each, windowed_of
 from autotune.declaration.expression import Expression
+from autotune.declaration.orders import DeclaredOrder, declared_orders
 from autotune.declaration.space import Constraint, Policy, PolicyValue, Preset, Space
 from autotune.declaration.tolerance import tolerance_rules
 from autotune.errors import AutotuneError, FamilyError, UnknownName
@@ -110,6 +111,7 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "beginnings": beginnings(content, found, policies, where),
         "space": _space(content, policies, names, where),
         "accuracy": tuple(Space(policies).policy(key).name for key in content.get("accuracy", ())),
+        "declared_orders": _orders(content["policies"], policies, data, where),
         "means": {key: _means(value) for key, value in content["policies"].items()},
         "tolerance_rules": tolerance_rules(content, data, names, where),
         **_told(content, names, where),
@@ -250,6 +252,19 @@ def _policy(name: str, value: Mapping[str, Any], data: Mapping[str, Data], where
 def _means(policy: Mapping[str, Any]) -> dict[str, Any]:
     """What each value stands for, by its text: a YAML key may be a number."""
     return {str(value): meaning for value, meaning in policy.get("means", {}).items()}
+
+
+def _orders(
+    content: Mapping[str, Any], policies: Iterable[Policy], data: Mapping[str, Data], where: str
+) -> dict[str, dict[str, DeclaredOrder]]:
+    """What ``means`` says of the values of order policies, by policy."""
+    return {
+        policy.name: declared_orders(
+            _means(content[policy.name]), policy.data, data, f"{where}: policy {policy.name}"
+        )
+        for policy in policies
+        if policy.layout == "order"
+    }
 
 
 def _extents(

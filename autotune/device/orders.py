@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from autotune.compile import Variant
-from autotune.declaration import Inputs
+from autotune.declaration import DeclaredOrder, Inputs
 from autotune.errors import AutotuneError, FamilyError
 from autotune.layout import Order, reordered
 
@@ -26,18 +26,18 @@ class Ordering:
         self._cost_ms: dict[str, float] = {}  # of making an order, of moving an array
 
     def orders_of(self, variant: Variant, inputs: Inputs) -> dict[str, Order]:
-        """Each index space that an order policy moves: ``orders`` in family.py, by policy value; asked once."""
+        """Each index space that an order policy moves: by ``means``, or ``orders`` in family.py; asked once."""
         orders: dict[str, Order] = {}
         makers = variant.family.orders
-        for value, space, key in _ordered_spaces(variant):
-            if value not in makers:
+        for chosen, space, key in _ordered_spaces(variant):
+            if chosen not in makers:
                 continue
             if key not in self._orders:
                 begin = time.perf_counter()
                 known = self._parent._orders.get(key) if self._parent else None  # noqa: SLF001 - one class
-                place = f"order {value} of {space}"
+                place = f"order {chosen[1]} of {space}"
                 self._orders[key] = known or Order.of(
-                    _asked(makers[value], inputs, place), inputs.sizes[space], place
+                    _asked(makers[chosen], inputs, space, place), inputs.sizes[space], place
                 )
                 self._cost_ms[key] = (time.perf_counter() - begin) * 1e3
             orders[space] = self._orders[key]
@@ -46,7 +46,7 @@ class Ordering:
     def has_orders_of(self, variant: Variant) -> bool:
         """Whether each order that ``orders_of`` gives is made by now."""
         makers = variant.family.orders
-        return all(key in self._orders for value, _, key in _ordered_spaces(variant) if value in makers)
+        return all(key in self._orders for chosen, _, key in _ordered_spaces(variant) if chosen in makers)
 
     def moved(self, variant: Variant, inputs: Inputs, name: str, orders: Mapping[str, Order]) -> NDArray[Any]:
         """The array in the order asked for; the latest are kept, as the next layout may differ in something else."""
@@ -78,8 +78,10 @@ class Ordering:
         self._moved.clear()
 
 
-def _asked(maker: Callable[[Mapping[str, NDArray[Any]]], Any], inputs: Inputs, place: str) -> Any:
-    """What a family's function gives. Raises FamilyError with the line where it failed."""
+def _asked(maker: DeclaredOrder | Callable[..., Any], inputs: Inputs, space: str, place: str) -> Any:
+    """What a declared order, or a family's function, gives. Raises FamilyError with the line where one failed."""
+    if isinstance(maker, DeclaredOrder):
+        return maker.permutation(inputs.arrays, space, inputs.sizes[space])
     try:
         return maker(inputs.arrays)
     except (AutotuneError, MemoryError):
@@ -97,8 +99,8 @@ def order_key(variant: Variant, name: str) -> str:
     return " ".join(f"{policy.name}={chosen[policy.name]}" for policy in variant.order_policies(name))
 
 
-def _ordered_spaces(variant: Variant) -> Iterator[tuple[Any, str, str]]:
-    """(the order's name, index space, key of that order) of each order policy."""
+def _ordered_spaces(variant: Variant) -> Iterator[tuple[tuple[str, Any], str, str]]:
+    """(policy and value, index space, key of that order) of each order policy."""
     for policy in variant.order_policies():
         value = variant.configuration[policy.name]
-        yield from ((value, space, f"{policy.name}={value} {space}") for space in policy.data)
+        yield from (((policy.name, value), space, f"{policy.name}={value} {space}") for space in policy.data)

@@ -210,9 +210,11 @@ def _usable(family: Family, values: Mapping[str, Any]) -> tuple[Configuration | 
 
 
 def _reordered(family: Family, configuration: Configuration) -> str:
-    """Why the configuration needs the family's Python; empty when it does not."""
+    """Why the configuration needs Python; empty when it does not."""
     for policy in family.reordering(configuration):
-        return f"{policy.name}={configuration[policy.name]} is an order that family.py computes"
+        value = configuration[policy.name]
+        who = "Python" if str(value) in family.declared_orders.get(policy.name, {}) else "family.py"
+        return f"{policy.name}={value} is an order that {who} computes"
     return ""
 
 

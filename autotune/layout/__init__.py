@@ -1,9 +1,11 @@
 """How arrays are stored: memories, axes, records, packing, order, groups, views, windows of one array."""
 
+from autotune.layout import named_orders
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field, canonical, check_links, check_numbers
 from autotune.layout.bit_packing import packing
 from autotune.layout.digest import layouts_digest
 from autotune.layout.layout import POINTER_BYTES, Bytes, Layout, Stored, check_value, handle, slack
+from autotune.layout.named_orders import Links, orders_digest
 from autotune.layout.order import Order, merged, reordered, restored
 from autotune.layout.view import view_refusal, view_room
 from autotune.layout.window import Window, constant_places, cut, shape_at_once, steps
@@ -15,6 +17,7 @@ __all__ = [
     "Data",
     "Field",
     "Layout",
+    "Links",
     "Order",
     "Stored",
     "Window",
@@ -27,6 +30,8 @@ __all__ = [
     "handle",
     "layouts_digest",
     "merged",
+    "named_orders",
+    "orders_digest",
     "packing",
     "reordered",
     "restored",

@@ -33,7 +33,8 @@ class Order:
         old: Any = np.asarray(permutation)
         if old.shape != (extent,) or old.dtype.kind not in "iu":
             raise FamilyError(
-                f"{where}: {extent} whole numbers needed, found {old.dtype} of shape {old.shape}"
+                f"{where}: {extent} whole numbers needed, the index that comes first, then the second, ...; found "
+                f"{old.dtype} of shape {old.shape}"
             )
         new: Any = np.full(extent, -1, np.int64 if extent > np.iinfo(np.int32).max else np.int32)
         if extent and int(old.min()) >= 0 and int(old.max()) < extent:

@@ -29,6 +29,7 @@ MODULE = """\
 import numpy as np
 orders = {"reversed": lambda arrays: np.arange(arrays["values"].size)[::-1]}
 """
+DECLARED = "means: {declared: {order: sorted, key: values, descending: true}}, default: declared"
 SOURCE = """\
 #include "autotune/array.cuh"
 template <class Policy>
@@ -43,13 +44,17 @@ __global__ void finder(typename Policy::values values, typename Policy::place pl
 """
 
 
-@pytest.mark.parametrize("order", ["given", "reversed"])
+@pytest.mark.parametrize("order", ["given", "reversed", "declared"])
 def test_only_outputs_that_an_order_changes_go_through_the_host(
     order: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world: World = make_world(monkeypatch)
-    (tmp_path / "family.yaml").write_text(FAMILY.replace("default: reversed", f"default: {order}"))
-    (tmp_path / "family.py").write_text(MODULE)
+    text = FAMILY.replace("default: reversed", f"default: {order}")
+    if order == "declared":
+        text = text.replace("[given, reversed]", "[given, declared]").replace("default: declared", DECLARED)
+    else:
+        (tmp_path / "family.py").write_text(MODULE)
+    (tmp_path / "family.yaml").write_text(text)
     (tmp_path / "finder.cu").write_text(SOURCE)
     values, place = np.arange(10, 80, dtype=np.int32), np.array([3, 69, 3, 0, 7], np.uint32)
     expected = {"found": values[place], "twice": 2 * values, "next": place}
@@ -61,7 +66,7 @@ def test_only_outputs_that_an_order_changes_go_through_the_host(
             for name, right in expected.items():
                 np.testing.assert_array_equal(outs[name].memory, right)
                 outs[name].memory[:] = 9
-        assert world.gpu.seen.count("upload") == {"given": 0, "reversed": 2}[order]
+        assert world.gpu.seen.count("upload") == (0 if order == "given" else 2)
         for name, made in handle().items():
             np.testing.assert_array_equal(made, expected[name])
 

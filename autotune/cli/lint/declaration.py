@@ -11,6 +11,7 @@ from autotune.declaration import (
     AS_GIVEN,
     BASELINE,
     ITSELF,
+    ORDERS,
     Configuration,
     Constraint,
     Expression,
@@ -116,17 +117,19 @@ def _layout_policy(declared: Declared, name: str, policy: Mapping[str, Any]) -> 
 
 
 def _orders(declared: Declared, name: str, policy: Mapping[str, Any]) -> Iterator[Finding]:
-    """A value that is no function in family.py would be measured as an order, and be none."""
+    """A value that is neither in means nor a function in family.py is no order; loading says what is wrong in means."""
     known = declared.orders
     if known is None:
         return
     for i, value in enumerate(policy["values"]):
+        if str(value) in map(str, policy.get("means", ())):
+            continue
         if value not in known and value not in (policy["default"], AS_GIVEN):
             yield declared.found(
                 "unknown-order",
                 f"{name}={value} is no order: orders in family.py has {', '.join(sorted(known)) or 'none'}"
                 f"{suggestion(str(value), known)}; write it there, or call the value {AS_GIVEN} if it stands for no "
-                "order",
+                f"order, or say in means which it is of {', '.join(ORDERS)}",
                 "policies", name, "values", i,
             )  # fmt: skip
 

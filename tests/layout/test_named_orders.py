@@ -1,0 +1,134 @@
+"""Orders made from keys, counts and links: permutations by hand and by what each promises, on generated graphs."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from autotune.layout.named_orders import (
+    Links,
+    breadth_first,
+    depth_first,
+    hot_first,
+    random_order,
+    reverse_cuthill_mckee,
+    sorted_order,
+    van_emde_boas,
+)
+from autotune.layout.order import Order
+
+# 0 leads to 1 and 2, 1 to 3 and 4, 2 to 5 and 6: a tree in the order of its levels.
+COMPLETE = Links.of(np.repeat(np.arange(3), 2), np.arange(1, 7), 7)
+
+
+def tree_of(parents: list[int], shuffled: NDArray[Any]) -> Links:
+    """Node i + 1 below parents[i], all of them by other names."""
+    return Links.of(shuffled[np.array(parents, int)], shuffled[np.arange(1, len(parents) + 1)], len(shuffled))
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[Links, int]:
+    extent = draw(st.integers(1, 24))
+    pairs = draw(st.lists(st.tuples(st.integers(0, extent - 1), st.integers(-2, extent + 1)), max_size=40))
+    ends = np.array(pairs, np.int64).reshape(-1, 2)
+    return Links.of(ends[:, 0], ends[:, 1], extent), extent
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> tuple[Links, int]:
+    """With its root."""
+    parents = [draw(st.integers(max(0, i - 4), i)) for i in range(draw(st.integers(0, 30)))]
+    shuffled = np.random.default_rng(draw(st.integers(0, 99))).permutation(len(parents) + 1)
+    return tree_of(parents, shuffled), int(shuffled[0])
+
+
+def test_by_hand() -> None:
+    assert breadth_first(COMPLETE).tolist() == [0, 1, 2, 3, 4, 5, 6]
+    assert depth_first(COMPLETE).tolist() == [0, 1, 3, 4, 2, 5, 6]
+    assert hot_first(COMPLETE, np.array([9, 1, 5, 1, 1, 0, 4], np.uint8)).tolist() == [0, 2, 6, 5, 1, 3, 4]
+    assert van_emde_boas(COMPLETE).tolist() == [0, 1, 3, 4, 2, 5, 6]
+    assert van_emde_boas(COMPLETE, together=True).tolist() == [0, 1, 2, 3, 4, 5, 6]
+    assert breadth_first(COMPLETE, [2, 1]).tolist() == [2, 5, 6, 1, 3, 4, 0]
+    assert sorted_order(np.array([2, 1, 2, 0], np.uint8)).tolist() == [3, 1, 0, 2]
+    assert sorted_order(np.array([2, 1, 2, 0], np.uint8), descending=True).tolist() == [0, 2, 1, 3]
+
+
+def test_four_levels_after_van_emde_boas() -> None:
+    """Two above, then each of the four trees of two levels: Frigo et al., figure 1."""
+    complete = Links.of(np.repeat(np.arange(7), 2), np.arange(1, 15), 15)
+    assert van_emde_boas(complete).tolist() == [0, 1, 2, 3, 7, 8, 4, 9, 10, 5, 11, 12, 6, 13, 14]
+
+
+def test_a_long_chain_takes_no_recursion() -> None:
+    extent = 5000
+    chain = Links.of(np.arange(extent - 1), np.arange(1, extent), extent)
+    for made in (breadth_first(chain), depth_first(chain), van_emde_boas(chain)):
+        assert (made == np.arange(extent)).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs(), st.integers(0, 2**31))
+def test_each_is_a_permutation_whatever_the_links(graph: tuple[Links, int], seed: int) -> None:
+    links, extent = graph
+    counts = np.random.default_rng(seed).integers(0, 3, extent)
+    for made in (
+        random_order(extent, seed), sorted_order(counts), sorted_order(counts, descending=True), breadth_first(links),
+        depth_first(links), depth_first(links, [extent // 2]), hot_first(links, counts), van_emde_boas(links),
+        van_emde_boas(links, together=True), reverse_cuthill_mckee(links),
+    ):  # fmt: skip
+        order = Order.of(made, extent)
+        assert (order.old[order.new] == np.arange(extent)).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(trees())
+def test_on_a_tree_each_lies_after_its_parent_and_where_it_should(tree: tuple[Links, int]) -> None:
+    links, root = tree
+    extent = links.extent
+    parent = np.full(extent, -1)
+    parent[links.targets] = links.sources
+    depth = np.zeros(extent, int)
+    for node in breadth_first(links):
+        depth[node] = depth[parent[node]] + 1 if node != root else 0
+    assert (np.diff(depth[breadth_first(links)]) >= 0).all()
+    for made in (
+        breadth_first(links),
+        depth_first(links),
+        van_emde_boas(links),
+        van_emde_boas(links, together=True),
+    ):
+        place = Order.of(made, extent).new
+        assert made[0] == root
+        assert all(place[parent[node]] < place[node] for node in range(extent) if node != root)
+    place = Order.of(depth_first(links), extent).new
+    first = links.targets[links.begins[:-1][np.diff(links.begins) > 0]]
+    assert (place[first] == place[parent[first]] + 1).all()  # the first child follows
+
+
+@settings(max_examples=60, deadline=None)
+@given(trees(), st.integers(0, 99))
+def test_the_hottest_child_follows_its_parent(tree: tuple[Links, int], seed: int) -> None:
+    links, _ = tree
+    counts = np.random.default_rng(seed).integers(0, 5, links.extent)
+    order = Order.of(hot_first(links, counts), links.extent)
+    for node in range(links.extent):
+        children = links.targets[links.begins[node] : links.begins[node + 1]]
+        if len(children):
+            assert counts[order.old[order.new[node] + 1]] == counts[children].max()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_path_and_a_grid_have_a_small_bandwidth_again(seed: int) -> None:
+    def bandwidth(links: Links) -> int:
+        place = Order.of(reverse_cuthill_mckee(links), links.extent).new.astype(int)
+        return int(np.abs(place[links.sources] - place[links.targets]).max())
+
+    names = np.random.default_rng(seed).permutation(144)
+    assert bandwidth(Links.of(names[:-1], names[1:], 144)) == 1
+    grid = names.reshape(12, 12)
+    across, down = (grid[:, :-1].ravel(), grid[:, 1:].ravel()), (grid[:-1].ravel(), grid[1:].ravel())
+    ends = np.concatenate([across, down], axis=1)
+    assert bandwidth(Links.of(ends[0], ends[1], 144)) <= 14
