@@ -82,12 +82,16 @@ def user_cache() -> Path:
 def policy_folders(named: str | Path | None = None, family: Path | None = None) -> list[Path]:
     """Where policy files are looked for, first hit first: ``named``, AUTOTUNE_POLICIES, ./policies, ``policies``
     beside the folder ``family``, the user's data folder, those shipped."""
+    first = [Path(p) for p in (named, os.environ.get("AUTOTUNE_POLICIES")) if p]
+    beside = [family.parent / "policies"] if family and family.parent != bundled("kernels") else []
+    return [*first, Path("policies"), *beside, own_policies(), bundled("policies")]
+
+
+def own_policies() -> Path:
+    """The user's own folder of policy files."""
     import platformdirs  # only here: who names a policy file needs none of it
 
-    first = [Path(p) for p in (named, os.environ.get("AUTOTUNE_POLICIES")) if p]
-    own = Path(platformdirs.user_data_dir("autotune"))
-    beside = [family.parent / "policies"] if family and family.parent != bundled("kernels") else []
-    return [*first, Path("policies"), *beside, own / "policies", bundled("policies")]
+    return Path(platformdirs.user_data_dir("autotune")) / "policies"
 
 
 def writable(folder: Path) -> None:

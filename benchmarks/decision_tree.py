@@ -25,6 +25,7 @@ from statistics import median
 
 import selection_regret
 from harness import write_rows
+from neighbour_rules import weighed
 
 from autotune.declaration import Configuration, Expression, Family, PolicyValue, load_family
 from autotune.files import bundled
@@ -38,7 +39,6 @@ from autotune.policy import (
     nearest,
     read_policy_file,
     slowdown,
-    weighed,
 )
 from autotune.record import Study
 

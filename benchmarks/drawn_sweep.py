@@ -5,27 +5,14 @@ python benchmarks/drawn_sweep.py kernel.json --drawn configurations.txt --sample
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from kernel_tuner_run import drawn
 from rich.console import Console
 
 from autotune.cli.sweep import run
-from autotune.declaration import Configuration, load_family
+from autotune.declaration import load_family
 from autotune.engine import SweepRequest
-
-
-@dataclass(frozen=True, kw_only=True)
-class Drawn(SweepRequest):
-    """``named`` is the file."""
-
-    named: Path
-
-    @cached_property
-    def configurations(self) -> tuple[Configuration, ...]:
-        return drawn(self.family, self.named)
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -41,8 +28,9 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--race", type=float, default=0)
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args(words)
-    request = Drawn(
-        family=load_family(given.family), named=given.drawn, device=given.device, samples=given.samples,
+    family = load_family(given.family)
+    request = SweepRequest(
+        family=family, chosen=drawn(family, given.drawn), device=given.device, samples=given.samples,
         out=given.out, data=given.data, policies=given.out / "policies",
         race=given.race, workloads=(given.workload,) if given.workload else (),
     )  # fmt: skip

@@ -5,9 +5,10 @@ seconds and with any number of seeds.
 """
 
 import math
+import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 
@@ -22,13 +23,15 @@ __all__ = ["Replay", "replay", "space"]
 @dataclass(frozen=True, kw_only=True)
 class Replay:
     """``sampler`` from ``seed``: ``visited`` in the order in which they were told. ``optimum_ms`` is the best time of
-    the study and ``members`` how many configurations it has that could be visited."""
+    the study and ``members`` how many configurations it has that could be visited; ``seconds`` is what the search
+    itself computed, of the processor's time."""
 
     sampler: str
     seed: int
     visited: tuple[Trial, ...]
     optimum_ms: float
     members: int
+    seconds: float = field(default=0.0, compare=False)
 
     @cached_property
     def best_ms(self) -> tuple[float, ...]:
@@ -64,7 +67,8 @@ def replay(
             f"{study.family} on {study.workload}: nothing was measured, so there is nothing to find"
         )
     strategy = Strategy(sampler=sampler, trials=trials or len(recorded), seed=seed)
-    search = Search(space(study), tuple(recorded), strategy, seeds=seeds)
+    over, began = space(study), time.process_time()
+    search = Search(over, tuple(recorded), strategy, seeds=seeds)
     bound = -math.inf if within is None else optimum * (1 + within)
     visited: list[Trial] = []
     waiting: deque[Configuration] = deque()
@@ -79,8 +83,9 @@ def replay(
             break
         search.tell(trial.configuration, time_ms(trial) if trial.measurement else None)
     return Replay(
-        sampler=sampler, seed=seed, visited=tuple(visited), optimum_ms=optimum, members=len(recorded)
-    )
+        sampler=sampler, seed=seed, visited=tuple(visited), optimum_ms=optimum, members=len(recorded),
+        seconds=time.process_time() - began,
+    )  # fmt: skip
 
 
 def space(study: Study) -> Space:

@@ -24,10 +24,9 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -36,7 +35,7 @@ from replay import replay, space
 
 from autotune.declaration import Configuration
 from autotune.errors import UsageError
-from autotune.record import Study, read_results, time_ms
+from autotune.record import Study, read_record, time_ms
 from autotune.search import SAMPLERS
 
 WITHIN, TARGET = 0.02, 0.15
@@ -70,7 +69,13 @@ class Row:
 
 
 def row(
-    study: Study, tool: str, method: str, ahead: int, visits: Sequence[float], seconds: float, remark: str
+    study: Study,
+    tool: str,
+    method: str,
+    ahead: int,
+    visits: Sequence[float],
+    ms_per_visit: float,
+    remark: str,
 ) -> Row:
     times = [time_ms(t) for t in study.trials if t.state != "excluded"]
     good = sum(t <= min(times) * (1 + WITHIN) for t in times)
@@ -79,10 +84,7 @@ def row(
         return Row(*head, remark=remark)
     shares = [v / len(times) for v in visits]
     reached = sum(s <= TARGET for s in shares)
-    visited = sum(v for v in visits if math.isfinite(v))
-    return Row(
-        *head, median(shares), max(shares), reached, seconds * 1e3 / visited if visited else math.nan, remark
-    )
+    return Row(*head, median(shares), max(shares), reached, ms_per_visit, remark)
 
 
 # -- ours -------------------------------------------------------------------------------------------------
@@ -100,7 +102,7 @@ class Job:
 
 def ours(job: Job) -> Row:
     members = sum(t.state != "excluded" for t in job.study.trials)
-    began = time.perf_counter()
+    computed, visited = 0.0, 0
     visits: list[float] = []
     name = job.method + (" + winners" if job.winners else "")
     try:
@@ -110,9 +112,11 @@ def ours(job: Job) -> Row:
                 trials=math.ceil(job.budget * members), within=WITHIN, ahead=job.ahead, seeds=job.winners,
             )  # fmt: skip
             visits.append(run.visits_until(WITHIN) or math.inf)
+            computed, visited = computed + run.seconds, visited + len(run.visited)
     except UsageError as problem:  # a sampler whose package is not there
         return row(job.study, "autotune", name, job.ahead, (), 0.0, str(problem))
-    return row(job.study, "autotune", name, job.ahead, visits, time.perf_counter() - began, "")
+    took = computed / max(1, visited) * 1e3
+    return row(job.study, "autotune", name, job.ahead, visits, took, "")
 
 
 def jobs(studies: Sequence[Study], methods: Sequence[str], seeds: int, budget: float) -> Iterator[Job]:
@@ -172,12 +176,14 @@ def kernel_tuner(python: str, study: Study, strategy: str, seeds: int, budget: f
         output, remark = _simulate(python, task, folder)
     visits: list[float] = []
     errors, stopped = [], 0
-    for end, visited in map(json.loads, output.splitlines()):
+    computed, different = 0.0, 0
+    for end, visited, seconds_of_it in map(json.loads, output.splitlines()):
         if end not in ("found", "budget", "stopped"):
             errors.append(end)
             continue
         visits.append(visited if end == "found" else math.inf)
         stopped += end == "stopped"
+        computed, different = computed + seconds_of_it, different + visited
     remarks = [remark] if remark else []
     if errors:
         remarks.append(f"{len(errors)} runs raised {errors[0][:120]}")
@@ -185,7 +191,9 @@ def kernel_tuner(python: str, study: Study, strategy: str, seeds: int, budget: f
         remarks.append(f"{stopped} runs stopped after {_RUN_SECONDS} s of computing")
     if len(visits) + len(errors) < seeds and not remark:
         remarks.append(f"{seconds:.0f} s were over")
-    return row(study, "kernel_tuner", strategy, 1, visits, math.nan, "; ".join(remarks))
+    return row(
+        study, "kernel_tuner", strategy, 1, visits, computed / max(1, different) * 1e3, "; ".join(remarks)
+    )
 
 
 def _simulate(python: str, task: dict[str, object], folder: str) -> tuple[str, str]:
@@ -217,6 +225,18 @@ def kernel_tuner_version(python: str) -> str:
 # -- the table --------------------------------------------------------------------------------------------
 
 
+def studies_of(paths: Sequence[Path]) -> list[Study]:
+    """Those of each file; one in the T4 format is named by its folder and file, as the benchmark hub keeps them."""
+    found = []
+    for path in paths:
+        for study in read_record(str(path)):
+            name = path.name.split(".")[0].removesuffix("_T4")
+            is_named = study.family != study.workload  # T4 has neither
+            named = study if is_named else replace(study, family=path.parent.name, workload=name)
+            found.append(named)
+    return found
+
+
 def share(value: float) -> str:
     return "-" if math.isnan(value) else "never" if math.isinf(value) else f"{100 * value:.1f} %"
 
@@ -238,7 +258,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("results", nargs="+", type=Path, help="results.csv of exhaustive sweeps")
+    parser.add_argument("results", nargs="+", type=Path, help="results.csv of whole sweeps, or T4 files")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--budget", type=float, default=0.5, help="share of the space a run may visit")
     parser.add_argument("--methods", default=",".join(SAMPLERS), help="ours; '' for none")
@@ -248,7 +268,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args(words)
-    studies = read_results(options.results)
+    studies = studies_of(options.results)
     methods = [name for name in options.methods.split(",") if name]
     work = list(jobs(studies, methods, options.seeds, options.budget))
     strategies = [name for name in options.strategies.split(",") if name]

@@ -1,6 +1,6 @@
 """One of Kernel Tuner's strategies on a recorded study, once a seed: the part of ``search_replay.py`` that runs in
 Kernel Tuner's python. The task is JSON on standard input; each run answers with a line of JSON, [how it ended, how
-many different configurations it had visited by then].
+many different configurations it had visited by then, seconds of computing].
 """
 
 import contextlib
@@ -58,6 +58,7 @@ def main() -> None:
         seen.clear()
         end = "budget"
         signal.setitimer(signal.ITIMER_PROF, task["run_seconds"])
+        run_began = time.process_time()
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             try:
                 kernel_tuner.tune_kernel(
@@ -70,7 +71,7 @@ def main() -> None:
             except Exception as problem:  # noqa: BLE001 - some strategies raise, and that is the answer
                 end = f"{type(problem).__name__}: {problem}"
         signal.setitimer(signal.ITIMER_PROF, 0)
-        print(json.dumps([end, len(seen)]), flush=True)
+        print(json.dumps([end, len(seen), time.process_time() - run_began]), flush=True)
 
 
 if __name__ == "__main__":

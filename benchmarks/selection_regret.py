@@ -30,6 +30,7 @@ from pathlib import Path
 from statistics import median
 
 from harness import write_rows
+from neighbour_rules import weighed
 
 from autotune.declaration import Configuration, Family, load_family
 from autotune.files import bundled
@@ -46,7 +47,6 @@ from autotune.policy import (
     merged,
     read_policy_file,
     volume,
-    weighed,
 )
 from autotune.record import Measurement, Provenance, Study, Trial
 

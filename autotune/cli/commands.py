@@ -37,7 +37,13 @@ from autotune.cli.options import (
     narrowed,
     out,
 )
-from autotune.cli.policy_commands import check_command, explain_command, export_command, regret_command
+from autotune.cli.policy_commands import (
+    check_command,
+    explain_command,
+    export_command,
+    plan_command,
+    regret_command,
+)
 from autotune.cli.record_commands import compare, convert, import_, limits, profile
 from autotune.cli.show import doctor_command, families_command, list_command, show_command
 from autotune.declaration import load_family
@@ -345,6 +351,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = {  # in the order in which --help 
     "lint": lint_command,
     "sweep": sweep_command,
     "worker": worker_command,
+    "plan": plan_command,
     "report": report_command,
     "run": run_command,
     "explain": explain_command,

@@ -1,5 +1,6 @@
 """``autotune explain``: every candidate for an input, why it was taken or refused, and the time it should take."""
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -16,8 +17,19 @@ from autotune.declaration import load_workload as load
 from autotune.device import open_backend
 from autotune.errors import AutotuneError, UnknownName
 from autotune.figures import duration
+from autotune.figures import loss_percent as percent
 from autotune.hardware import Device
-from autotune.policy import Candidate, Entry, Policies, candidates, choose, feature_values, file_of, find
+from autotune.policy import (
+    Candidate,
+    Entry,
+    Policies,
+    basis,
+    candidates,
+    choose,
+    feature_values,
+    file_of,
+    find,
+)
 from autotune.policy import read_policy_file as read
 
 _HERE = ("auto", "cpu", "cuda")  # devices that are no policy file's name
@@ -95,21 +107,26 @@ def print_chain(
 
     def row(verdict: str, item: Candidate, text: str) -> None:
         # An estimate is not of a configuration: it holds for the one that is taken, where this input was not measured.
-        is_its_own = item.match == "exact" or (verdict == "taken" and not recorded)
+        is_its_own = item.match in ("exact", "predicted") or (verdict == "taken" and not recorded)
         expected_ms = item.expected_ms if is_its_own else 0.0
         if not is_its_own and item.configuration is not None:
             expected_ms = recorded.get(item.configuration, 0.0)
-        table.add_row(verdict, item.match, item.origin, duration(expected_ms) if expected_ms else "", text)
+        told = duration(expected_ms) if expected_ms else ""
+        told += f" ± {percent(item.spread)}" if item.spread and item.match == "predicted" else ""
+        table.add_row(verdict, item.match, item.origin, told, text)
 
     for item in (*passed, *refused):
         row("refused", item, item.refusal)
     assert chosen.configuration is not None
     row("taken", chosen, chosen.configuration.changes(family.space.control))
-    for item in listed[len(refused) + 1 :]:
+    rest = listed[len(refused) + 1 :]
+    for item in [c for c in rest if c.match != "predicted"] if chosen.match == "exact" else rest:
         text = item.refusal or (exclusion(item.configuration) if item.configuration else "")
         told = item.configuration.changes(family.space.control) if item.configuration else ""
         row("refused" if text else "next", item, text or told)
     out.print(table)
+    if chosen.match == "predicted":
+        _say_prediction(family, known, values, inputs, out)
     if chosen.entry:
         _say_objective(chosen.entry, objective, out)
     if known and known.own:
@@ -119,6 +136,32 @@ def print_chain(
                 "transfers included",
                 markup=False,
             )
+
+
+def _say_prediction(
+    family: Family, known: Policies | None, values: Mapping[str, float], inputs: Inputs, out: Console
+) -> None:
+    """What the prediction rests on, what it has cost where that is known, and how far the input lies from it."""
+    if known is None or known.own is None or known.own.prediction is None:
+        return
+    rule = known.own.prediction
+    found = basis(family, known.own, inputs.options, rule.accuracy)
+    if found is None:
+        return
+    where = found.place(values)
+    lost = {name: percent(regret) for name, regret in rule.left_out.items()}
+    out.print(
+        f"predicted from {len(found.rows)} entries: each left out in turn, the mean regret is {lost['prediction']}, "
+        f"with the nearest entry {lost['nearest']}; the nearest of them, {where.nearest}, is a factor of "
+        f"{math.exp(where.distance):.3g} away",
+        markup=False,
+    )
+    for name, (low, high) in where.beyond.items():
+        out.print(
+            f"{name} {values[name]:.6g} lies outside of what was measured, {low:.6g} to {high:.6g}: what is predicted "
+            "there follows a straight line; sweep it, or let programs refine",
+            markup=False,
+        )
 
 
 def _recorded(

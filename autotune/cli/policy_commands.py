@@ -5,7 +5,23 @@ from typing import Annotated
 
 import typer
 
-from autotune.cli.options import Data, FamilyArgument, Objective, Policies, TrialSeconds, Workload, out, sized
+from autotune.cli.options import (
+    Data,
+    Devices,
+    FamilyArgument,
+    Objective,
+    Policies,
+    Preset,
+    Search,
+    Set,
+    Trials,
+    TrialSeconds,
+    Workload,
+    err,
+    narrowed,
+    out,
+    sized,
+)
 from autotune.declaration import load_family
 
 
@@ -39,6 +55,68 @@ def explain_command(
     from autotune.cli.explain import explain
 
     explain(load_family(family), workload, device, policies, data, out, objective, sized(size))
+
+
+def plan_command(
+    family: FamilyArgument,
+    over: Annotated[
+        list[str],
+        typer.Option(
+            "--over", metavar="NAME=LOW..HIGH", help="A number of the workload and its range; again for more."
+        ),
+    ],
+    regret: Annotated[
+        str, typer.Option("--regret", metavar="5%", help="What 95 % of the range may lose at most.")
+    ] = "5%",
+    where: Annotated[
+        str, typer.Option("--where", metavar="EXPRESSION", help="Only sizes for which this holds.")
+    ] = "",
+    workload: Annotated[
+        str,
+        typer.Option(
+            "--workload",
+            "-w",
+            metavar="NAME|PATH",
+            help="Whose numbers the ranges replace; default the family's first that has them.",
+        ),
+    ] = "",
+    sizes: Annotated[
+        int, typer.Option("--sizes", metavar="N", min=1, help="Sweep at most so many sizes.")
+    ] = 40,
+    seconds: Annotated[
+        float, typer.Option("--time", metavar="S", min=0, help="Begin no other size after so many seconds.")
+    ] = 1e9,
+    device: Devices = "auto",
+    preset: Preset = "full",
+    set_: Set = None,
+    search: Search = "exhaustive",
+    trials: Trials = None,
+    out_: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Results and record; default ./autotune-results/FAMILY."
+        ),
+    ] = None,
+    policies: Policies = None,
+    data: Data = None,
+    trial_seconds: TrialSeconds = 120,
+) -> None:
+    """Sweep the sizes that a range of inputs needs most. Until its inputs lose little; writes the policy file."""
+    from autotune.cli import plan
+    from autotune.engine import SweepRequest
+    from autotune.policy import Range
+    from autotune.search import Strategy
+
+    found, names = load_family(family), plan.ranges(over)
+    request = SweepRequest(
+        family=found, device=device, preset=preset, narrowed=narrowed(set_), out=out_, policies=policies, data=data,
+        strategy=Strategy(sampler=search, trials=trials), trial_seconds=trial_seconds,
+    )  # fmt: skip
+    asked = plan.Plan(
+        request=request, template=plan.template(found, workload, list(names)),
+        over=Range(names, plan.condition(where, names)), regret=plan.share(regret), sizes=sizes, seconds=seconds,
+    )  # fmt: skip
+    plan.run(asked, out, err)
 
 
 def check_command(

@@ -7,6 +7,7 @@ from statistics import median_low
 from rich.console import Console
 from rich.table import Table
 
+from autotune.cli.static_ranking import rank_for_workload
 from autotune.compile import (
     Cache,
     KernelProfile,
@@ -60,6 +61,8 @@ def run_static(request: SweepRequest, archs: Sequence[str], out: Console, err: C
     failures = [("compile_failed", row.message, row.configuration.id) for row in rows if row.message]
     lost = f", {len(failures)} of them compile_failed" if failures else ""
     out.print(f"static pass  {len(rows)} configurations in {path}{lost}", markup=False)
+    if request.workloads:
+        rank_for_workload(request, rows, out, err)
     beside = read_record(str(request.folder)) if holds_store(request.folder) else ()
     report = write_static_report(request.folder, beside, {request.family.name: request.family})
     out.print(f"report       {report}")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from autotune.compile.nvrtc import Nvrtc
     from autotune.compile.occupancy_model import LIMITS, occupancy
     from autotune.compile.plain_source import element_type, enumeration
-    from autotune.compile.pool import Pool
+    from autotune.compile.pool import Pool, ProcessDied
     from autotune.compile.profile import KernelProfile, profiles
     from autotune.compile.same_code import idle_policies, sameness
     from autotune.compile.static_pass import (
@@ -64,6 +64,7 @@ __all__ = [
     "Nvcc",
     "Nvrtc",
     "Pool",
+    "ProcessDied",
     "RuntimeCxx",
     "StaticProfile",
     "Toolchain",
@@ -118,7 +119,7 @@ _ON_DEMAND = {  # by module: who asks for a compiler's name pays for no other
     "cache": "Cache default_root is_trusted put_file",
     "host_library": "cuda_library library",
     "hostcxx": "HostCxx RuntimeCxx cpu_model find_compiler runtime_batch symbol_function",
-    "pool": "Pool",
+    "pool": "Pool ProcessDied",
     "toolchain": "Batch BuildError Built Compiled CompileFailure Toolchain VariantSource",
     "plain_source": "element_type enumeration",
     "variant": "Geometry Variant batch default_header scalar_bytes",

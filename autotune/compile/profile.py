@@ -1,5 +1,6 @@
 """The static profile of a variant: what the compiler says, and the theoretical occupancy that follows."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -7,6 +8,8 @@ from typing import Any
 from autotune.compile.occupancy_model import occupancy
 from autotune.compile.toolchain import Compiled
 from autotune.compile.variant import Variant
+from autotune.declaration import Kernel
+from autotune.errors import AutotuneError
 from autotune.hardware import Device
 
 
@@ -17,8 +20,9 @@ class KernelProfile:
     Per thread: ``registers``, ``local_bytes`` (stack frame), ``spill_store_bytes``, ``spill_load_bytes``.
     Per block: ``static_shared_bytes``, ``dynamic_shared_bytes``, ``block_size`` threads. ``blocks_per_sm`` and
     ``occupancy`` (0..1, active warps over the maximum) are the documented limits' (see ``occupancy``);
-    ``limited_by`` names what binds. A cpu has no such figures: all zero, ``limited_by`` empty; so it is where a static
-    pass does not know the sizes that a block depends on.
+    ``limited_by`` names what binds. ``blocks`` are those of the grid, 0 where the sizes are not known. A cpu has no
+    figures of a thread or a multiprocessor: all zero, ``limited_by`` empty; so it is where a static pass does not know
+    the sizes that a block depends on.
     """
 
     kernel: str
@@ -33,6 +37,7 @@ class KernelProfile:
     blocks_per_sm: int = 0
     occupancy: float = 0.0
     limited_by: str = ""
+    blocks: int = 0
 
     @property
     def spilled_bytes(self) -> int:
@@ -61,6 +66,7 @@ def profiles(
             kernel=kernel.name,
             block_size=block[0] * block[1] * block[2],
             dynamic_shared_bytes=shared_bytes,
+            blocks=_blocks(variant, kernel, names),
             **figures,
         )
         if device.kind == "cuda" and figures:
@@ -70,3 +76,10 @@ def profiles(
             )
         found.append(profile)
     return tuple(found)
+
+
+def _blocks(variant: Variant, kernel: Kernel, names: Mapping[str, Any]) -> int:
+    try:
+        return math.prod(variant.geometry(kernel, names).grid)
+    except AutotuneError:  # an extent, or a scalar that follows from one, is not known
+        return 0

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from autotune import lazy
 from autotune.declaration import yamlfile
 from autotune.declaration.access import ACCESSOR, POINTER, SYMBOL, cpp_type
+from autotune.declaration.completions import Completions
 from autotune.declaration.expression import Expression, Value
 from autotune.declaration.family import families, load_family
 from autotune.declaration.family_folder import Family
@@ -78,6 +79,7 @@ __all__ = [
     "SUFFIXES",
     "SYMBOL",
     "AskedKernel",
+    "Completions",
     "Configuration",
     "Constraint",
     "Expression",

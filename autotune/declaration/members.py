@@ -6,7 +6,7 @@ Both say what is near a configuration, in one measure: a policy whose values are
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any, Protocol
@@ -14,11 +14,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from autotune.declaration.completions import Completions
 from autotune.declaration.space import Configuration, Policy, PolicyValue, Space, Steps
 
 MOST_LISTED = 50_000  # more are searched without a list; so many take a second and some megabytes
-POOL = 2000  # candidates that a model is asked about at once
-_DRAWS = 64  # attempts at chance before a method that always ends
+POOL = 12_000  # candidates that a model is asked about at once
+_DRAWS = 64  # at once, before a method that always ends
 
 
 class Members(Protocol):
@@ -37,11 +38,18 @@ class Members(Protocol):
     def nearest(self, wanted: Configuration, rng: np.random.Generator) -> Configuration | None:
         """``wanted`` itself when it may be visited, else one close to it; None when nothing is left."""
 
-    def pool(
-        self, best: Sequence[Configuration], rng: np.random.Generator
-    ) -> tuple[Sequence[Configuration], NDArray[np.float64]]:
-        """Candidates for a model, with their rows of ``encode``: all that is left when that is little, else a
-        random part and what differs little from ``best``."""
+    def pool(self, best: Sequence[Configuration], rng: np.random.Generator) -> "Candidates":
+        """Candidates for a model: all that is left when that is little, else a random part and what differs little
+        from ``best``."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Configurations with their rows of ``encode``. ``are_all`` says whether nothing else is left."""
+
+    configurations: Sequence[Configuration]
+    rows: NDArray[np.float64]
+    are_all: bool
 
 
 class Listed:
@@ -75,17 +83,16 @@ class Listed:
         away = self._distance(wanted, left)
         return self.all[int(rng.choice(left[away <= away.min() + 1e-6]))]
 
-    def pool(
-        self, best: Sequence[Configuration], rng: np.random.Generator
-    ) -> tuple[Sequence[Configuration], NDArray[np.float64]]:
+    def pool(self, best: Sequence[Configuration], rng: np.random.Generator) -> Candidates:
         left = np.flatnonzero(self._left)
-        if len(left) > POOL:
+        are_all = len(left) <= POOL
+        if not are_all:
             chosen = [rng.choice(left, POOL // 2, replace=False)]
             share = POOL // 2 // max(1, len(best))
             for configuration in best:
                 chosen.append(left[np.argsort(self._distance(configuration, left), kind="stable")[:share]])
             left = np.unique(np.concatenate(chosen))
-        return [self.all[i] for i in left], self._codes[left]
+        return Candidates([self.all[i] for i in left], self._codes[left], are_all)
 
     def _distance(self, configuration: Configuration, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         away: NDArray[np.float64] = ((self._codes[rows] - encode(self.policies, [configuration])) ** 2).sum(
@@ -95,16 +102,15 @@ class Listed:
 
 
 class Unlisted:
-    """A space that is never listed: members are drawn and checked one by one.
+    """A space that is never listed: members are drawn, with constraints narrowed on the way (``completions``).
 
-    ``random`` is uniform as long as a draw of ``_DRAWS`` keeps the constraints; where they leave less, it walks
-    down the policies in order with values by chance, which favours members with few siblings. The walk visits
-    every member in the end, so None means that none is left.
+    Where nothing new is drawn, ``random`` walks through all that is left, so None means that none is.
     """
 
     def __init__(self, space: Space) -> None:
         self.policies = space.policies
         self._space = space
+        self._completions = Completions(space)
         self._taken: set[Configuration] = set()
 
     def __contains__(self, configuration: object) -> bool:
@@ -117,57 +123,39 @@ class Unlisted:
         self._taken.add(configuration)
 
     def random(self, rng: np.random.Generator) -> Configuration | None:
-        for drawn in self._draws(_DRAWS, rng):
-            if self._free(drawn):
-                return drawn
-        return next((found for found in self._space.walk(rng=rng) if found not in self._taken), None)
+        for found in self._completions.draw(_DRAWS, rng):
+            if found not in self._taken:
+                return found
+        return next((found for found in self._completions.walk(rng) if found not in self._taken), None)
 
     def nearest(self, wanted: Configuration, rng: np.random.Generator) -> Configuration | None:
-        if wanted in self and self._free(wanted):
+        if wanted in self and wanted not in self._taken:
             return wanted
-        for count in range(1, len(self.policies) + 1):
-            for changed in self._changes(wanted, count, _DRAWS, rng):
-                if self._free(changed):
-                    return changed
-        return self.random(rng)
+        near = [*self._changed(wanted), *self._completions.draw(_DRAWS, rng, wanted)]
+        free = [found for found in near if found not in self._taken]
+        if not free:
+            return self.random(rng)
+        away = [sum(found[name] != wanted[name] for name in found) for found in free]
+        return free[int(rng.choice(np.flatnonzero(np.array(away) == min(away))))]
 
-    def pool(
-        self, best: Sequence[Configuration], rng: np.random.Generator
-    ) -> tuple[Sequence[Configuration], NDArray[np.float64]]:
+    def pool(self, best: Sequence[Configuration], rng: np.random.Generator) -> Candidates:
         found: dict[Configuration, None] = {}
         for configuration in best:
-            for policy in self.policies:
-                for value in policy.values:
-                    found[Configuration({**configuration, policy.name: value})] = None
-            found.update(dict.fromkeys(self._changes(configuration, 2, _DRAWS // 4, rng)))
-        found.update(dict.fromkeys(self._draws(2 * _DRAWS, rng)))
+            found.update(dict.fromkeys(self._changed(configuration)))
+            found.update(dict.fromkeys(self._completions.draw(2 * _DRAWS, rng, configuration)))
+        found.update(dict.fromkeys(self._completions.draw(2 * _DRAWS, rng)))
         if (drawn := self.random(rng)) is not None:
             found[drawn] = None
-        free = [configuration for configuration in found if self._free(configuration)][:POOL]
-        return free, encode(self.policies, free)
+        free = [configuration for configuration in found if configuration not in self._taken][:POOL]
+        return Candidates(free, encode(self.policies, free), are_all=False)
 
-    def _free(self, configuration: Configuration) -> bool:
-        return configuration not in self._taken and not self._space.exclusion(configuration)
-
-    def _draws(self, count: int, rng: np.random.Generator) -> Iterator[Configuration]:
-        """So many at random, inside the space or not."""
-        numbers = rng.integers(0, [len(p.values) for p in self.policies], (count, len(self.policies)))
-        for row in numbers.tolist():
-            yield Configuration({p.name: p.values[i] for p, i in zip(self.policies, row, strict=True)})
-
-    def _changes(
-        self, configuration: Configuration, count: int, tries: int, rng: np.random.Generator
-    ) -> Iterator[Configuration]:
-        """``configuration`` with ``count`` policies changed at random, so many times, inside the space or not."""
-        which = rng.random((tries, len(self.policies))).argsort(axis=1)[:, :count].tolist()
-        numbers = rng.integers(0, 2**31, (tries, count)).tolist()
-        for chosen, row in zip(which, numbers, strict=True):
-            values = dict(configuration)
-            for i, number in zip(chosen, row, strict=True):
-                policy = self.policies[i]
-                others = [v for v in policy.values if v != configuration[policy.name]] or list(policy.values)
-                values[policy.name] = others[number % len(others)]
-            yield Configuration(values)
+    def _changed(self, configuration: Configuration) -> Iterator[Configuration]:
+        """The members that differ from it in one policy."""
+        for policy in self.policies:
+            for value in policy.values:
+                changed = Configuration({**configuration, policy.name: value})
+                if value != configuration[policy.name] and not self._space.exclusion(changed):
+                    yield changed
 
 
 def listed(space: Space, most: int = MOST_LISTED) -> tuple[Configuration, ...] | None:

@@ -29,11 +29,22 @@ from autotune.device.resident import Resident, can_be_staged, compiled_module, r
 from autotune.device.transform import Mover, alignment, is_as_stored, lie_merged, raw, refusal, staged
 
 if TYPE_CHECKING:
+    from autotune.device.cpu.trace import (
+        OTHER,
+        Accesses,
+        EnoughTraced,
+        Range,
+        Trace,
+        TracingBackend,
+        traced_toolchain,
+    )
     from autotune.device.cuda.backend import CudaBackend
     from autotune.device.cuda.driver import devices
 
 __all__ = [
+    "OTHER",
     "POWER_OR_HEAT",
+    "Accesses",
     "Backend",
     "Beginning",
     "Call",
@@ -43,6 +54,7 @@ __all__ = [
     "CpuBackend",
     "CudaBackend",
     "DeviceProgram",
+    "EnoughTraced",
     "Execution",
     "Launch",
     "LaunchError",
@@ -52,9 +64,12 @@ __all__ = [
     "Outlet",
     "Placed",
     "PlacedInput",
+    "Range",
     "Resident",
     "Room",
     "Shared",
+    "Trace",
+    "TracingBackend",
     "View",
     "Watch",
     "alignment",
@@ -74,10 +89,12 @@ __all__ = [
     "run_once",
     "runtime",
     "staged",
+    "traced_toolchain",
     "watch",
 ]
 
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
+    "cpu.trace": "OTHER Accesses EnoughTraced Range Trace TracingBackend traced_toolchain",
     "cuda.backend": "CudaBackend",
     "cuda.driver": "devices",
 }

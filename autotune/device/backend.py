@@ -227,6 +227,14 @@ class Backend(Protocol):
 
     def sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]: ...
 
+    def mark(self) -> Any:
+        """A place in the order of what the calling thread queues."""
+        ...
+
+    def between_ms(self, begin: Any, end: Any) -> float | None:
+        """From one mark to a later one; None while the device is not past that. Waits for nothing."""
+        ...
+
     def kernel_times(self, plan: Callable[[], None]) -> dict[str, float]:
         """Run ``plan`` once: milliseconds by kernel, a kernel's launches added up."""
         ...

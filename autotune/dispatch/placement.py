@@ -91,11 +91,12 @@ class Placement:
     def __init__(
         self, family: Family, device: str | None, folders: Sequence[Path], cache: Cache,
         accuracy: Mapping[str, Any] | None, objective: str = "kernel", own: PolicyFile | None = None,
+        refine: int | None = None,
     ) -> None:  # fmt: skip
         self._family = family
         self._folders = folders
         self._cache = cache
-        self._accuracy, self._objective, self._own = accuracy, objective, own
+        self._accuracy, self._objective, self._own, self._refine = accuracy, objective, own, refine
         self._may_change = device in (None, "auto")
         self._lock = threading.RLock()
         self._targets: dict[str, Target] = {}
@@ -106,7 +107,14 @@ class Placement:
 
     def _opened(self, backend: Backend, stacklevel: int) -> Target:
         target = Target(
-            self._family, backend, self._folders, self._cache, self._accuracy, self._objective, self._own
+            self._family,
+            backend,
+            self._folders,
+            self._cache,
+            self._accuracy,
+            self._objective,
+            self._own,
+            self._refine,
         )
         self._targets[target.kind] = target
         if target.policies is None:

@@ -32,8 +32,9 @@ from autotune.dispatch.launcher import (
     transfer_in,
     transfer_out,
 )
-from autotune.dispatch.target import Chosen, Target
-from autotune.errors import UsageError, WorkloadError
+from autotune.dispatch.refinement import Chosen, Turn
+from autotune.dispatch.target import Target
+from autotune.errors import CompilerError, UsageError, WorkloadError
 from autotune.layout import canonical, check_links
 
 _MOST_LAUNCHERS = 8  # sizes, streams and kinds of arrays that are kept ready at a time
@@ -179,18 +180,45 @@ class Prepared(Closing):
             views = {r.data.name: r.view for r in places if r.view} if lender else {}
             if lender:
                 wait_for_content(lender, asked, views, capture)
-            made, launcher, key = self._run(asked, places, views, capture)
-            has_one = len(places) == 1 and not isinstance(out, Mapping) and not capture
+            chosen, turn = self._turn(asked.inputs, capture)
+            made, launcher, key = self._run(asked, places, views, capture, chosen, turn)
+            has_one = len(places) == 1 and not isinstance(out, Mapping) and not capture and turn is None
             if lender and views and call is not None and key is not None and has_one:
                 self._fast_call = fast_call(lender, launcher, asked, call, places[0].array, out is None)
             return made
 
+    def _turn(self, inputs: Inputs, capture: int) -> tuple[Chosen, Turn | None]:
+        """What runs; with the turn that it is, where several are tried in the first calls on inputs of these sizes."""
+        chosen = self._target.chosen(inputs)
+        if chosen.refining is None:
+            return chosen, None
+        if capture:
+            return chosen.refining.best, None
+        turn = chosen.refining.turn()
+        return turn.chosen, turn
+
     def _run(
-        self, asked: Request, places: list[Result], views: Mapping[str, View], capture: int
-    ) -> tuple[Any, Launcher, object | None]:
-        launcher, key = self._launcher_for(asked, views, capture)
+        self, asked: Request, places: list[Result], views: Mapping[str, View], capture: int, chosen: Chosen,
+        turn: Turn | None,
+    ) -> tuple[Any, Launcher, object | None]:  # fmt: skip
         try:
+            return self._launched(asked, places, views, capture, chosen, turn)
+        except (LaunchError, CompilerError) as problem:
+            if turn is None or not turn.failed(problem):
+                raise
+        return self._run(asked, places, views, capture, *self._turn(asked.inputs, capture))
+
+    def _launched(
+        self, asked: Request, places: list[Result], views: Mapping[str, View], capture: int, chosen: Chosen,
+        turn: Turn | None,
+    ) -> tuple[Any, Launcher, object | None]:  # fmt: skip
+        launcher, key = self._launcher_for(asked, views, capture, chosen)
+        backend = self._target.backend
+        try:
+            begin = backend.mark() if turn and turn.is_timed else None
             launcher.run(views)
+            if turn and turn.is_timed:
+                turn.queued(begin, backend.mark())
             made = {
                 r.data.name: r.array if r.view else r.fetched(launcher.fetch(r.data), asked.example)
                 for r in places
@@ -201,10 +229,9 @@ class Prepared(Closing):
         return (next(iter(made.values())) if len(made) == 1 else made), launcher, key
 
     def _launcher_for(
-        self, asked: Request, views: Mapping[str, View], capture: int
+        self, asked: Request, views: Mapping[str, View], capture: int, chosen: Chosen
     ) -> tuple[Launcher, object | None]:
         """What runs the call, with its content sent; the key under which it is kept, None when it is for once."""
-        chosen = self._target.chosen(asked.inputs)
         variant = chosen.variant
         if not capture:
             self._settle(variant)
@@ -224,7 +251,7 @@ class Prepared(Closing):
             tuple(inputs.sizes.items()), tuple(inputs.options.items()), tuple(inputs.scalars.items()),
             asked.stream, tuple(inward.items()), tuple(outward.items()),
             tuple((v.dtype, v.strides) for v in (*sent.values(), *views.values()) if isinstance(v, View)),
-            capture,
+            capture, variant.configuration.id if self._target.refine else "",
         )  # fmt: skip
         kept = self._captured if capture else self._launchers
         if capture and key not in kept:

@@ -2,41 +2,49 @@
 
 import logging
 import threading
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from autotune.compile import Cache, Variant
+from autotune.compile import Cache, Variant, batch, compile_batch
 from autotune.declaration import Configuration, Family, Inputs
 from autotune.device import Backend, Lender, Module, Mover, View, compiled_module, raw
-from autotune.policy import Candidate, PolicyFile, candidates, choose, find, operations
+from autotune.dispatch.refinement import Chosen, Option, Refinement, Refining
+from autotune.errors import AutotuneError
+from autotune.policy import (
+    Candidate,
+    PolicyFile,
+    Refined,
+    candidates,
+    choose,
+    find,
+    operations,
+    write_refined,
+)
 
 _log = logging.getLogger("autotune")
 
 
 _KEPT = 256  # choices that are remembered
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What runs for inputs of certain sizes, and why."""
-
-    variant: Variant
-    module: Module
-    candidate: Candidate
+_TRIED = 5  # configurations in a refinement
+_PROVED = ("predicted", "neighbours", "nearest")  # what candidates of these rules name was proved in a sweep
 
 
 class Target:
     """``accuracy`` asks for another accuracy class than the family's own, ``objective`` for what counts beside the
     kernels' time (``decision.cost_ms``). ``own`` is a policy file that comes before
-    those in ``folders``. For any number of threads."""
+    those in ``folders``. ``refine`` is how many calls may try other configurations on inputs that nobody measured; None
+    leaves it to the policy file. For any number of threads."""
 
     def __init__(
-        self, family: Family, backend: Backend, folders: Iterable[Path], cache: Cache,
+        self, family: Family, backend: Backend, folders: Sequence[Path], cache: Cache,
         accuracy: Mapping[str, Any] | None = None, objective: str = "kernel", own: PolicyFile | None = None,
+        refine: int | None = None,
     ) -> None:  # fmt: skip
         self.family = family
         self.backend = backend
@@ -45,6 +53,8 @@ class Target:
         self.mover = Mover(backend, cache)
         self.windows = threading.Lock()  # constant memory is one for all variants in a binary
         self._accuracy, self._objective = accuracy, objective
+        asked = self.policies.own.refine if self.policies and self.policies.own else 0
+        self.refine = asked if refine is None else refine
         self._lock = threading.RLock()
         self._modules: dict[tuple[Configuration, tuple[tuple[str, str | int], ...]], Module] = {}
         self._chosen: dict[object, Chosen] = {}
@@ -77,12 +87,15 @@ class Target:
         """The operations of a call."""
         return operations(self.family, inputs.sizes, inputs.options, inputs.scalars)
 
-    def explain(self, inputs: Inputs) -> tuple[Candidate, list[Candidate]]:
-        """The candidate taken for ``inputs`` and those passed over, each with its reason."""
-        listed = candidates(
+    def _candidates(self, inputs: Inputs) -> list[Candidate]:
+        return candidates(
             self.family, self.policies, inputs.sizes, inputs.options, self.kind,
             scalars=inputs.scalars, accuracy=self._accuracy, objective=self._objective,
         )  # fmt: skip
+
+    def explain(self, inputs: Inputs) -> tuple[Candidate, list[Candidate]]:
+        """The candidate taken for ``inputs`` and those passed over, each with its reason."""
+        listed = self._candidates(inputs)
         chosen, passed = choose(listed, lambda configuration: self._exclusion(configuration, inputs))
         return chosen, [*self.passed, *passed]
 
@@ -98,13 +111,13 @@ class Target:
         found = self._chosen.get(key)
         if found is None:
             with self._lock:
-                found = self._choose(inputs)
+                found = self._choose(inputs, key)
                 if len(self._chosen) >= _KEPT:
                     self._chosen.clear()
                 self._chosen[key] = found
         return found
 
-    def _choose(self, inputs: Inputs) -> Chosen:
+    def _choose(self, inputs: Inputs, key: object) -> Chosen:
         taken, passed = self.explain(inputs)
         name = self.family.name
         for candidate in passed:
@@ -113,11 +126,73 @@ class Target:
             )
         assert taken.configuration is not None
         _log.info("%s runs %s (%s, %s)", name, taken.configuration.id, taken.match, taken.origin)
-        variant = Variant.of(self.family, taken.configuration, inputs.options)
-        key = taken.configuration, variant.options
-        if key not in self._modules:
-            self._modules[key] = compiled_module(self.backend, self.cache, variant)
-        return Chosen(variant, self._modules[key], taken)
+        chosen = self._made(taken, inputs)
+        if self.refine and taken.match in _PROVED and (others := self._others(taken, inputs)):
+            return replace(chosen, refining=self._refining([taken, *others], inputs, key))
+        return chosen
+
+    def _made(self, candidate: Candidate, inputs: Inputs) -> Chosen:
+        assert candidate.configuration is not None
+        variant = Variant.of(self.family, candidate.configuration, inputs.options)
+        key = candidate.configuration, variant.options
+        with self._lock:
+            if key not in self._modules:
+                self._modules[key] = compiled_module(self.backend, self.cache, variant)
+            return Chosen(variant, self._modules[key], candidate)
+
+    # -- trying others -----------------------------------------------------------------------------------------
+
+    def _others(self, taken: Candidate, inputs: Inputs) -> list[Candidate]:
+        """The next best configurations by the rule that decided."""
+        found = {taken.configuration: taken}
+        for candidate in self._candidates(inputs):
+            if len(found) == _TRIED:
+                break
+            configuration = candidate.configuration
+            if candidate.match != taken.match or candidate.refusal or configuration in found:
+                continue
+            if configuration is not None and not self._exclusion(configuration, inputs):
+                found[configuration] = candidate
+        return list(found.values())[1:]
+
+    def _refining(self, tried: Sequence[Candidate], inputs: Inputs, key: object) -> Refining:
+        """All are compiled in a thread of its own; until that is done the first one runs."""
+        is_known = tried[0].match == "predicted"  # else the expected time is not of a configuration
+        options = [Option(c.expected_ms if is_known else 0.0, c.spread) for c in tried]
+        bare = replace(inputs, arrays={})
+        variants = tuple(
+            Variant.of(self.family, c.configuration, inputs.options) for c in tried if c.configuration
+        )
+        work = threading.Thread(target=self._compile, args=(variants,), daemon=True)
+        work.start()
+        return Refining(
+            self.backend, Refinement(options, self.refine), lambda at: self._made(tried[at], bare),
+            lambda: not work.is_alive(), partial(self._settle, tried, bare, key),
+        )  # fmt: skip
+
+    def _compile(self, variants: tuple[Variant, ...]) -> None:
+        with suppress(AutotuneError):  # what does not compile is left out when it is its turn
+            compile_batch(batch(self.family, variants), self.backend.toolchain(), self.cache)
+
+    def _settle(
+        self, tried: Sequence[Candidate], inputs: Inputs, key: object, best: int, plan: Refinement
+    ) -> None:  # fmt: skip
+        chosen = self._made(tried[best], inputs)
+        with self._lock:
+            self._chosen[key] = chosen
+        told = {
+            c.configuration.id: plan.time(i) for i, c in enumerate(tried) if plan.times[i] and c.configuration
+        }
+        _log.info("%s stays with %s after %d calls: %s", self.family.name, chosen.variant.configuration.id,
+                  sum(map(len, plan.times)), told)  # fmt: skip
+        if told:
+            found = Refined(
+                self.family, self.backend.device, self.backend.toolchain().identity, inputs.sizes, inputs.options,
+                inputs.scalars, tried[best], told, plan.times[best], sum(map(len, plan.times)),
+            )  # fmt: skip
+            threading.Thread(
+                target=write_refined, args=(found,)
+            ).start()  # the process waits for it at its end
 
     def close(self) -> None:
         """Release modules and the device. Safe to call twice."""

@@ -23,6 +23,7 @@ from autotune.dispatch.call import NOTHING, Arguments, Request, arguments, reque
 from autotune.dispatch.fast_call import MISSED, RawCall
 from autotune.dispatch.placement import Placement
 from autotune.dispatch.prepared import Prepared
+from autotune.dispatch.refinement import CALLS
 from autotune.dispatch.target import Target
 from autotune.errors import AutotuneError, CompilerError, DeviceError, UnknownName, UsageError
 from autotune.files import policy_folders
@@ -53,6 +54,7 @@ def load(
     cache: str | Path | None = None,
     accuracy: Mapping[str, Any] | None = None,
     objective: str = "kernel",
+    refine: bool | int | None = None,
 ) -> "TunedKernel":
     """The tuned kernel of a family (a name, a folder with a family.yaml, or an ``autotune.Kernel``), or of what
     ``autotune.sweep`` found: then with its winner, by default on the device that was swept.
@@ -61,13 +63,30 @@ def load(
     it is faster for, or where there is no GPU that works, with a warning that says so. ``policies`` names the folder
     of policy files to look in first, ``accuracy`` values of the family's accuracy policies. ``objective`` is ``kernel``
     for data that stay or many calls; for a single call ``with-transform`` or ``with-transfer`` count what its layout
-    costs too, where a sweep chose by that. Raises UnknownName, FamilyError, DeviceError.
+    costs too, where a sweep chose by that. ``refine`` has the first 20 calls (or so many, from 2) on sizes that nobody
+    measured try the best few configurations, and keeps the fastest, in the user's own policy folder too; False forbids
+    what None leaves to the policy file. Raises UnknownName, FamilyError, DeviceError, UsageError.
     """
     kept = Cache(Path(cache) if cache else default_root())
     if isinstance(family, str | PathLike):
-        return TunedKernel(load_family(family, check=False), device, policies, kept, accuracy, objective)
-    own, found = family.policy_file, load_family(family.folder, check=False)
-    return TunedKernel(found, device or family.device, policies, kept, accuracy, objective, own)
+        found, own = load_family(family, check=False), None
+    else:
+        found, own, device = (
+            load_family(family.folder, check=False),
+            family.policy_file,
+            device or family.device,
+        )
+    return TunedKernel(found, device, policies, kept, accuracy, objective, own, _calls(refine))
+
+
+def _calls(refine: bool | int | None) -> int | None:
+    if refine is None or isinstance(refine, bool):
+        return CALLS * refine if refine is not None else None
+    if refine < 2:
+        raise UsageError(
+            f"refine={refine}: it takes at least 2 calls to compare; True stands for {CALLS}, False for none"
+        )
+    return refine
 
 
 class TunedKernel(Closing):
@@ -82,12 +101,13 @@ class TunedKernel(Closing):
         accuracy: Mapping[str, Any] | None = None,
         objective: str = "kernel",
         own: PolicyFile | None = None,
+        refine: int | None = None,
     ) -> None:
         if objective not in OBJECTIVES:
             raise UnknownName("objective", objective, OBJECTIVES)
         self.family = family
         self._placement = Placement(
-            family, device, policy_folders(policies, family.folder), cache, accuracy, objective, own
+            family, device, policy_folders(policies, family.folder), cache, accuracy, objective, own, refine
         )
         self._lock = threading.RLock()
         self._calls: dict[str, Prepared] = {}

@@ -34,7 +34,7 @@ from autotune.engine.runner import launched, opened
 from autotune.errors import DeviceError, NothingMeasured, UnknownName, UsageError
 from autotune.hardware import Device
 from autotune.measure import CPU, CUDA, Answer, Reference, answered
-from autotune.record import OBJECTIVES, Study, Trial, reasons, states_text
+from autotune.record import OBJECTIVES, Study, Trial, first_guesses, reasons, states_text
 from autotune.search import Strategy
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("autotune")
 
 _AT_A_TIME = 4  # variants of templates; fewer are sooner compiled than another process is started
+_GUESSES = 5  # of a static pass, that a search begins with
 
 # Of a study, which choosing finalists anew does not change.
 ASKED_PLAINLY = ("preset", "compiler", "trial_seconds", "samples", "race", "objective")
@@ -64,13 +65,14 @@ class Case:
 @dataclass(frozen=True, kw_only=True)
 class SweepRequest:
     """A sweep as asked for. ``workloads`` are names or files; none stands for the family's own. ``race`` is the
-    protocol's, 0 for none. One that ``joins`` tries what another sweep in the same record asked for, and leaves the end
-    to that one."""
+    protocol's, 0 for none. ``chosen`` stands in for the preset's configurations. One that ``joins`` tries what another
+    sweep in the same record asked for, and leaves the end to that one."""
 
     family: Family
     workloads: tuple[str, ...] = ()
     device: str = "auto"
     preset: str = "full"
+    chosen: tuple[Configuration, ...] | None = None
     narrowed: Mapping[str, Sequence[str]] = field(default_factory=dict)
     out: Path | None = None
     store: str | None = None
@@ -115,6 +117,8 @@ class SweepRequest:
     @cached_property
     def configurations(self) -> tuple[Configuration, ...] | None:
         """None where they are too many to list: a search draws them. Raises UnknownName, UsageError."""
+        if self.chosen is not None:
+            return self.chosen
         if self.preset == "full" and not can_be_listed(self.space):
             return None
         return self.family.space.configurations(self.preset, self.narrowed)
@@ -328,7 +332,7 @@ class Session:
             configurations=request.configurations,
             space=request.space,
             strategy=request.strategy,
-            seeds=() if request.strategy.tries_all else self._winners(),
+            seeds=() if request.strategy.tries_all else self._seeds(workload),
             store=self.store,
             cache=Cache(default_root()),
             protocol=protocol.exactly(request.samples) if request.samples else protocol,
@@ -342,8 +346,13 @@ class Session:
             note=lambda text: self.note(f"{request.family.name} on {workload.name}: {text}"),
         )
 
+    def _seeds(self, workload: Workload) -> list[Configuration]:
+        """What a search begins with: what a static pass ranked first, and the winners of other devices and workloads in
+        the record."""
+        request = self.request
+        return [*first_guesses(request.folder, request.family, workload.name, _GUESSES), *self._winners()]
+
     def _winners(self) -> list[Configuration]:
-        """Of other devices and workloads in the record."""
         won = [study.decision for study in self.store.studies() if study.family == self.request.family.name]
         return [decision.winner.configuration for decision in won if decision]
 

@@ -138,9 +138,9 @@ def chosen(family: Family, files: Sequence[PolicyFile], objective: str = "kernel
             found.entries.append(
                 Row("", item.name, device, capability, options, winner, features, item.median_ms)
             )
-        if file.neighbours:
+        if file.neighbours or file.prediction:
             found.left_out.append(
-                f"{device}: the rule of neighbours for inputs that no entry matches; the nearest entry stands in"
+                f"{device}: what decides between entries for inputs that no entry matches; the nearest entry stands in"
             )
         if file.crossovers:
             found.left_out.append(f"{device}: the crossovers to a cpu; there is no cpu variant here")

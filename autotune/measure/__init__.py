@@ -22,7 +22,10 @@ from autotune.measure.verify import AGAIN, GUARD_BYTES, PROOF_VERSION, Verifier
 if TYPE_CHECKING:
     from autotune.measure.answer import Answer, Reference, answered
     from autotune.measure.ceilings import CEILINGS, measured_ceilings
+    from autotune.measure.forecasts import PARTS, Forecast, Launched, by_cycles, forecast, unseen_policies
     from autotune.measure.ncu import COUNTERS, find_ncu, profile
+    from autotune.measure.traced_ranking import static_ranking
+    from autotune.measure.warp_requests import Requests, requests
     from autotune.measure.watched_process import Result, Task, watched
 
 __all__ = [
@@ -32,19 +35,25 @@ __all__ = [
     "CPU",
     "CUDA",
     "GUARD_BYTES",
+    "PARTS",
     "PROOF_VERSION",
     "Answer",
+    "Forecast",
+    "Launched",
     "Protocol",
     "Reference",
+    "Requests",
     "Result",
     "Samples",
     "Swept",
     "Task",
     "Verifier",
     "answered",
+    "by_cycles",
     "expected_outputs",
     "find_ncu",
     "floors",
+    "forecast",
     "hopeless_ms",
     "interleave",
     "measure",
@@ -52,14 +61,20 @@ __all__ = [
     "median",
     "nvtx_range",
     "profile",
+    "requests",
     "spread",
+    "static_ranking",
+    "unseen_policies",
     "watched",
 ]
 
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "answer": "Answer Reference answered",
     "ceilings": "CEILINGS measured_ceilings",
+    "forecasts": "PARTS Forecast Launched forecast by_cycles unseen_policies",
     "ncu": "COUNTERS find_ncu profile",
+    "warp_requests": "Requests requests",
+    "traced_ranking": "static_ranking",
     "watched_process": "Result Task watched",
 }
 

@@ -31,11 +31,12 @@ from autotune.policy.neighbours import (
     mean_regret,
     nearest,
     slowdown,
-    weighed,
 )
+from autotune.policy.refined import Refined, write_refined
 from autotune.policy.selection import (
     Candidate,
     Policies,
+    basis,
     candidates,
     choose,
     file_of,
@@ -46,10 +47,13 @@ from autotune.policy.selection import (
 
 if TYPE_CHECKING:
     from autotune.policy.comparison import Change, Comparison, comparisons, read_side
-    from autotune.policy.merge import locked, merged, new_entries, put, update
+    from autotune.policy.coverage import MOST_NUMBERS, Point, Range, next_point, promised
+    from autotune.policy.merge import covering, locked, merged, new_entries, put, update
+    from autotune.policy.prediction import Taught
     from autotune.policy.renewal import contradictions, figures, needed, renewable, renewed
 
 __all__ = [
+    "MOST_NUMBERS",
     "Candidate",
     "Change",
     "Comparison",
@@ -57,16 +61,22 @@ __all__ = [
     "Entry",
     "Features",
     "Neighbours",
+    "Point",
     "Policies",
     "PolicyFile",
+    "Range",
+    "Refined",
     "Regrets",
+    "Taught",
     "accuracy_asked",
     "among_neighbours",
+    "basis",
     "candidates",
     "changed",
     "choose",
     "comparisons",
     "contradictions",
+    "covering",
     "crossover",
     "device_told",
     "entry_refusal",
@@ -83,9 +93,11 @@ __all__ = [
     "nearest",
     "needed",
     "new_entries",
+    "next_point",
     "of_objective",
     "operations",
     "other_accuracy",
+    "promised",
     "put",
     "read_policy_file",
     "read_side",
@@ -96,13 +108,15 @@ __all__ = [
     "untuned",
     "update",
     "volume",
-    "weighed",
     "write",
+    "write_refined",
 ]
 
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "comparison": "Change Comparison comparisons read_side",
-    "merge": "locked merged new_entries put update",
+    "coverage": "MOST_NUMBERS Point Range next_point promised",
+    "merge": "covering locked merged new_entries put update",
+    "prediction": "Taught",
     "renewal": "contradictions figures needed renewable renewed",
 }
 

@@ -25,12 +25,12 @@ def file_refusal(family: Family, file: PolicyFile, kind: str) -> str:
 
 def entry_refusal(family: Family, item: Entry, device: Device) -> str:
     """Why an entry may not be used by ``family`` as it is now on ``device``, whatever the input; empty when it may."""
-    return stale(family, item) or unmet_need(item, device)
+    return stale(family, item) or unmet_need(item.needs, device)
 
 
-def unmet_need(item: Entry, device: Device) -> str:
-    """What the entry's kernels need and a multiprocessor of ``device`` does not have; empty when they fit."""
-    for kernel, needs in item.needs.items():
+def unmet_need(of_kernels: Mapping[str, Mapping[str, int]], device: Device) -> str:
+    """What kernels need (``Entry.needs``) and a multiprocessor of ``device`` does not have; empty when they fit."""
+    for kernel, needs in of_kernels.items():
         block, shared = needs.get("block_size", 1), needs.get("shared_bytes", 0)
         limits = device.limits
         if block > limits.threads_per_block:

@@ -18,6 +18,7 @@ from autotune.declaration import yamlfile
 from autotune.errors import PolicyFileError
 from autotune.files import replaced
 from autotune.hardware import Device
+from autotune.policy.kept import Prediction, prediction_content, prediction_of
 from autotune.record import objective_ms
 
 SCHEMA = 2
@@ -47,12 +48,15 @@ class Entry:
     is cheaper than the winner for a single call, layout included; ``break_even_with`` is the other of the two (0: one
     of them always is). ``renewed`` and ``renewed_from`` tell that an entry was timed again, not swept, after its
     sources changed: when, and the date and digests of the sweep. ``regret_with`` says what this workload loses with the
-    winner of another entry: that one's time over the best, minus 1. The digests say what it was measured with.
+    winner of another entry: that one's time over the best, minus 1. ``times_ms`` has what the configurations took here
+    that the file keeps (``kept.Kept``), by their names, ``blocks`` how many their kernel has. The digests say what it
+    was measured with.
     ``proved`` says for which ``sizes`` beside the workload's own its results were compared with the reference's, and by
     which ``version`` of the verification, ``against`` which configuration where that is the reference; without sizes it
     is proved for the workload's own only. ``searched`` is how
     much of the space was ``tried``, ``of`` how many configurations, ``by`` which search and with which ``budget``.
-    ``sanitizer`` names those of compute-sanitizer's tools that found nothing in the winner."""
+    ``sanitizer`` names those of compute-sanitizer's tools that found nothing in the winner. ``refined`` tells that the
+    entry was found by a program's own calls, not by a sweep: how many, among which configurations."""
 
     name: str
     workload: str
@@ -80,6 +84,9 @@ class Entry:
     proved: Mapping[str, Any] = field(default_factory=dict)
     searched: Mapping[str, Any] = field(default_factory=dict)
     regret_with: Mapping[str, float] = field(default_factory=dict)
+    times_ms: Mapping[str, float] = field(default_factory=dict)
+    blocks: Mapping[str, int] = field(default_factory=dict)
+    refined: Mapping[str, Any] = field(default_factory=dict)
     source_digest: str = ""
     layouts_digest: str = ""
     space_digest: str = ""
@@ -100,9 +107,9 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class Neighbours:
-    """What decides for inputs that no entry matches, written only where it did better than the nearest entry when each
-    entry was left out in turn: the ``count`` nearest entries, with each feature's ``weights`` (see ``neighbours``).
-    ``options`` and ``accuracy`` are those of the entries it was made from, ``left_out`` the mean regret of either."""
+    """What decides, in a file of an earlier version, for inputs that no entry matches: the ``count`` nearest entries,
+    with each feature's ``weights`` (see ``neighbours``). ``options`` and ``accuracy`` are those of the entries it was
+    made from, ``left_out`` the mean regret of it and of the nearest entry when each entry was left out in turn."""
 
     options: Mapping[str, Any]
     left_out: Mapping[str, float]
@@ -124,7 +131,8 @@ class Crossover:
 @dataclass(frozen=True, kw_only=True)
 class PolicyFile:
     """``default`` is the minimax-regret configuration over the workloads ``default_over``, ``default_regret`` its worst
-    slowdown minus 1. ``crossovers`` are by the cpu's name as in file names."""
+    slowdown minus 1. ``crossovers`` are by the cpu's name as in file names. ``refine`` asks programs to try the best
+    few on inputs that nobody measured, in so many calls (0: it does not)."""
 
     family: str
     device: Device
@@ -133,6 +141,8 @@ class PolicyFile:
     default_regret: float = 0.0
     default_over: list[str] = field(default_factory=list)
     neighbours: Neighbours | None = None
+    prediction: Prediction | None = None
+    refine: int = 0
     crossovers: Mapping[str, Crossover] = field(default_factory=dict)
     path: Path | None = None
 
@@ -188,6 +198,8 @@ def _policy_file(content: Mapping[str, Any], path: Path) -> PolicyFile:
         default_regret=content.get("default_regret", 0.0),
         default_over=content.get("default_over", []),
         neighbours=_neighbours(rule) if rule else None,
+        prediction=prediction_of(content["prediction"]) if content.get("prediction") else None,
+        refine=content.get("refine", 0),
         crossovers={str(name): Crossover(device=str(name), **value) for name, value in crossovers.items()},
         path=path,
     )
@@ -244,6 +256,10 @@ def content(file: PolicyFile) -> dict[str, Any]:
     }
     if file.neighbours:
         plain["rule"] = _rule_text(file.neighbours)
+    if file.prediction:
+        plain["prediction"] = _sorted(prediction_content(file.prediction))
+    if file.refine:
+        plain["refine"] = file.refine
     if file.crossovers:
         plain["crossovers"] = {
             name: {"below": item.below, "workloads": list(item.workloads)}

@@ -16,7 +16,7 @@ from autotune.errors import PolicyFileError
 from autotune.policy.device_crossover import crossover, volume
 from autotune.policy.file import Entry, NewerSchema, PolicyFile, device_told, entry_name, file_name, write
 from autotune.policy.file import read_policy_file as read
-from autotune.policy.neighbours import fitted
+from autotune.policy.teaching import of_trial, taught
 from autotune.record import (
     Decision,
     Minimax,
@@ -60,6 +60,16 @@ def put(path: Path, before: Entry, after: Entry) -> None:
         now = read(real)
         if now.entries.get(before.name) == before:
             write(real, replace(now, entries={**now.entries, before.name: after}))
+
+
+def covering(path: Path, over: Mapping[str, tuple[int, int]], regret: float) -> None:
+    """Tell in the policy file at ``path`` what range a plan covered, and what 95 % of it should keep to."""
+    with locked(path) as real:
+        now = read(real)
+        if now.prediction:
+            covered = {name: {"low": low, "high": high} for name, (low, high) in over.items()}
+            rule = replace(now.prediction, covered=covered, covered_regret=round(regret, 4))
+            write(real, replace(now, prediction=rule))
 
 
 @contextmanager
@@ -120,15 +130,18 @@ def merged(before: PolicyFile | None, studies: Sequence[Study], objective: str =
             else:
                 kept[new.name] = new
     kept = _with_regrets(kept, studies)
+    told, rule = taught(kept, studies, before.prediction if before else None, about.compared)
     chosen, over = _default(before, stayed, studies, kept, objective)
     return PolicyFile(
         family=first.family,
         device=device_told(about.device_kind, about.device_name, about.compute_capability, about.driver),
-        entries=dict(sorted(kept.items())),
+        entries=dict(sorted(told.items())),
         default=dict(chosen.configuration),
         default_regret=round(chosen.regret, 4),
         default_over=sorted(over),
-        neighbours=fitted({k: e for k, e in kept.items() if e.objective == "kernel"}, about.compared),
+        neighbours=before.neighbours if before and rule is None else None,
+        prediction=rule,
+        refine=before.refine if before else 0,
         crossovers=before.crossovers if before else {},
     )
 
@@ -166,15 +179,7 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
         runner_up_ms=round(cost_ms(decision.runner_up, decision.objective), 7) if decision.runner_up else 0.0,
         margin_over_control=round(decision.over_control.ratio, 3) if decision.control else 0.0,
         binding_resource=_binding_resource(decision.winner),
-        needs={
-            p.kernel: {
-                "block_size": p.block_size,
-                "registers": p.registers,
-                "shared_bytes": p.shared_bytes,
-            }
-            for p in decision.winner.profiles
-            if p.block_size
-        },
+        needs=of_trial(decision.winner),
         operations=float(about.operations or volume(sizes)),
         transform_ms=round(measurement.transform_ms, 4),
         transfer_ms=round(measurement.transfer_ms, 4),

@@ -1,7 +1,9 @@
 """Which configuration to run for this input on this device, and why.
 
     exact      an entry of this device whose declared features and options are those of the input
-    neighbours the winner that costs the nearest entries least, where the file says that this beats the nearest entry
+    predicted  the kept configurations by the times that the entries foretell, where the file says that this beats the
+               nearest entry
+    neighbours the winner that costs the nearest entries least, where a file of an earlier version says so
     nearest    the other entries of this device, by the distance of the logarithms of the declared features
     capability the entries of other devices of the same compute capability, exact ones and then nearest first
     default    the file's minimax-regret configuration
@@ -12,6 +14,7 @@ The first that stands is taken. Every candidate that is passed over says why: st
 class, more than the device has. A configuration of another architecture is never a candidate.
 """
 
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,6 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from autotune.compile import Variant
 from autotune.declaration import Configuration, Family, families
 from autotune.errors import AutotuneError, DeviceError, PolicyFileError, UnknownName
 from autotune.hardware import Device
@@ -36,7 +40,10 @@ from autotune.policy.acceptance import (
 from autotune.policy.device_crossover import expected_ms, operations
 from autotune.policy.file import Crossover, Entry, PolicyFile, file_name
 from autotune.policy.file import read_policy_file as read
+from autotune.policy.kept import Kept
 from autotune.policy.neighbours import Features, among_neighbours, distance, feature_values, nearest
+from autotune.policy.prediction import Taught
+from autotune.policy.refined import with_refined
 from autotune.record import OBJECTIVES
 
 _SWEPT = "a sweep of this program"  # where a file of entries that were not read from one came from
@@ -47,8 +54,9 @@ _HEAD = 4096  # bytes; a policy file begins with its device
 class Candidate:
     """A configuration with the rule that brought it up (see above; ``file`` for a policy file that cannot be used), and
     the ``entry`` that it is from, if any; ``origin`` says where that is. ``refusal`` is why it is not taken, empty for
-    the one that is. ``expected_ms`` is the recorded time, or for another input's entry what the file's times suggest
-    for this much work, whichever is taken; 0 when nothing is known."""
+    the one that is. ``expected_ms`` is the recorded time, or what is predicted of this configuration with the relative
+    standard deviation ``spread``, or for another input's entry what the file's times suggest for this much work,
+    whichever is taken; 0 when nothing is known."""
 
     match: str
     configuration: Configuration | None
@@ -56,6 +64,7 @@ class Candidate:
     expected_ms: float = 0.0
     refusal: str = ""
     entry: Entry | None = None
+    spread: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -88,7 +97,7 @@ class Policies:
 
 
 def find(
-    family: Family, device: Device, folders: Iterable[Path], first: PolicyFile | None = None
+    family: Family, device: Device, folders: Sequence[Path], first: PolicyFile | None = None
 ) -> tuple[Policies | None, list[Candidate]]:
     """The first usable policy file of ``family`` for ``device``, with those of devices of the same compute
     capability; None when there is neither. ``first`` comes before those in ``folders``. A refused candidate for each
@@ -115,6 +124,8 @@ def find(
                 alike.setdefault(other.name, found)
     if own is None and not alike:
         return None, passed
+    if own is not None:
+        own = with_refined(own, family, device, folders)
     return Policies(device, own, tuple(alike.values())), passed
 
 
@@ -222,9 +233,13 @@ def candidates(
                 for match, item in _ordered(family, file, asked, options, wanted)
             ]
             expected = _expected(family, found, asked, work) if is_own else 0.0
+            if is_own:
+                listed += [c for c in found if c.match == "exact"]
+                numbers = {**sizes, **(scalars or {})}
+                listed += _predicted(family, policies.device, file, asked, options, wanted, numbers)
+                found = [c for c in found if c.match != "exact"]
             for c in found:
-                took = c.expected_ms if is_own and c.match == "exact" else expected
-                listed.append(replace(c, match=c.match if is_own else "capability", expected_ms=took))
+                listed.append(replace(c, match=c.match if is_own else "capability", expected_ms=expected))
         listed += [_default(family, policies, file, wanted) for file in policies.files]
     if kind in family.space.presets:
         for configuration in family.space.configurations(kind)[:1]:
@@ -237,16 +252,18 @@ def candidates(
 
 
 def of_objective(file: PolicyFile, objective: str) -> PolicyFile:
-    """``file`` with the entries of ``objective``, or all where it has none; neighbours are for the kernels' time."""
+    """``file`` with the entries of ``objective``, or all where it has none; what decides between entries is for the
+    kernels' time."""
     entries = {name: item for name, item in file.entries.items() if item.objective == objective}
-    neighbours = file.neighbours if objective == "kernel" and entries else None
-    return replace(file, entries=entries or file.entries, neighbours=neighbours)
+    if objective == "kernel" and entries:
+        return replace(file, entries=entries)
+    return replace(file, entries=entries or file.entries, neighbours=None, prediction=None)
 
 
 def _ordered(
     family: Family, file: PolicyFile, asked: Features, options: Mapping[str, Any], wanted: str
 ) -> Iterator[tuple[str, Entry]]:
-    """The entries of ``file``, each once: those of the same class, what their neighbours say, then the nearest."""
+    """The entries of ``file``, each once: those of the same class, what a rule of neighbours says, then the nearest."""
     known = {name: feature_values(family.features, item.features) for name, item in file.entries.items()}
     rule = file.neighbours
     if rule and (other_options(rule.options, options) or rule.accuracy != wanted):
@@ -278,6 +295,73 @@ def _candidate(
     )
 
 
+def basis(family: Family, file: PolicyFile, options: Mapping[str, Any], wanted: str) -> Taught | None:
+    """What predictions for inputs with these ``options`` in the accuracy class ``wanted`` are made from: the entries
+    that are not stale; None where the file's prediction is for others, or not better than the nearest entry."""
+    rule = file.prediction
+    if rule is None or not rule.is_better or other_options(rule.options, options) or rule.accuracy != wanted:
+        return None
+    features: dict[str, Features] = {}
+    rows: dict[str, dict[Configuration, float]] = {}
+    blocks: dict[str, dict[Configuration, int]] = {}
+    kept = {
+        name: found
+        for name, one in rule.kept.items()
+        if (found := known_configuration(family, one.configuration)[0])
+    }
+    for name, item in file.entries.items():
+        known = feature_values(family.features, item.features)
+        row = {kept[at]: ms for at, ms in item.times_ms.items() if at in kept}
+        is_alike = item.accuracy == rule.accuracy and not other_options(item.options, options)
+        is_whole = known.keys() == family.features.keys() and min(known.values(), default=0.0) > 0
+        if row and is_alike and is_whole and not stale(family, item):
+            features[name], rows[name] = known, row
+            blocks[name] = {kept[at]: count for at, count in item.blocks.items() if at in kept}
+    return (
+        Taught(features, rows, blocks, rule.multiprocessors, rule.reach, rule.load_counts)
+        if len(rows) > 1
+        else None
+    )
+
+
+def _blocks(
+    family: Family, kept: Iterable[Kept], options: Mapping[str, Any], numbers: Mapping[str, float]
+) -> dict[Configuration, int]:
+    """Of the grids of the kept configurations' kernels on an input of these ``numbers`` (extents and scalars), as far
+    as they can be told."""
+    found: dict[Configuration, int] = {}
+    for one in kept:
+        configuration, _ = known_configuration(family, one.configuration)
+        if configuration is not None and one.kernel in family.kernels:
+            with suppress(AutotuneError):
+                names = {**numbers, **options, **configuration}
+                geometry = Variant.of(family, configuration, options).geometry(
+                    family.kernels[one.kernel], names
+                )
+                found[configuration] = math.prod(geometry.grid)
+    return found
+
+
+def _predicted(
+    family: Family, device: Device, file: PolicyFile, asked: Features, options: Mapping[str, Any], wanted: str,
+    numbers: Mapping[str, float],
+) -> list[Candidate]:  # fmt: skip
+    """The kept configurations by what they should take, the fastest first."""
+    found = basis(family, file, options, wanted)
+    if found is None or file.prediction is None:
+        return []
+    kept = file.prediction.kept.values()
+    needs = {known_configuration(family, one.configuration)[0]: one.needs for one in kept}
+    return [
+        Candidate(
+            "predicted", one.configuration, f"{file.path or _SWEPT}: from {len(found.rows)} entries", one.ms,
+            family.space.exclusion(one.configuration) or unmet_need(needs.get(one.configuration, {}), device),
+            spread=one.spread,
+        )
+        for one in found.predicted(asked, _blocks(family, kept, options, numbers))
+    ]  # fmt: skip
+
+
 def _expected(family: Family, found: Sequence[Candidate], asked: Features, work: float) -> float:
     """What ``work`` should take, from the entries that are not refused."""
     entries = [c.entry for c in found if c.entry and not c.refusal]
@@ -293,7 +377,7 @@ def _default(family: Family, policies: Policies, file: PolicyFile, wanted: str) 
     refusal = "" if fresh else "stale: every entry it was chosen over is"
     if configuration is not None:
         same = [e for e in file.entries.values() if dict(e.configuration) == dict(file.default)]
-        needs = "" if not same else unmet_need(same[0], policies.device)
+        needs = "" if not same else unmet_need(same[0].needs, policies.device)
         refusal = refusal or wrong or needs or other_accuracy(family, configuration, wanted)
     return Candidate("default", configuration, f"{file.path or _SWEPT}: default", 0.0, refusal or wrong)
 

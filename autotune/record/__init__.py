@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from autotune.record.identity import header
     from autotune.record.kernel_tuner import ERRORS, write_cache
     from autotune.record.optuna_log import quiet_optuna
+    from autotune.record.ranking_csv import RANKING, first_guesses, write_ranking
     from autotune.record.readers import holds_store, import_files, read_ceilings, read_record
     from autotune.record.regret import Regrets, read_regrets, write_matrix
     from autotune.record.results_csv import read_results, results_frame, write_results
@@ -69,6 +70,7 @@ __all__ = [
     "FAILED",
     "MOST",
     "OBJECTIVES",
+    "RANKING",
     "STATES",
     "TIE",
     "Baseline",
@@ -100,6 +102,7 @@ __all__ = [
     "every_effect",
     "failures",
     "fastest_first",
+    "first_guesses",
     "header",
     "holds_store",
     "import_files",
@@ -134,6 +137,7 @@ __all__ = [
     "unbeaten",
     "write_cache",
     "write_matrix",
+    "write_ranking",
     "write_results",
     "write_t4",
 ]
@@ -144,6 +148,7 @@ _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "identity": "header",
     "kernel_tuner": "ERRORS write_cache",
     "optuna_log": "quiet_optuna",
+    "ranking_csv": "RANKING first_guesses write_ranking",
     "readers": "holds_store import_files read_ceilings read_record",
     "regret": "Regrets read_regrets write_matrix",
     "results_csv": "read_results results_frame write_results",

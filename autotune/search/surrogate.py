@@ -3,30 +3,31 @@
 Optuna's samplers draw a value for each policy and then have to be moved to a member of the space that was
 not visited. Here every candidate is scored instead, so constraints and repeats never cost a proposal:
 
-1. Presets, winners from elsewhere, and a few members at random come first.
+1. Presets, winners from elsewhere, and a few members far from each other come first.
 2. Times are compared as logarithms, and what is slower than the median counts as the median: how slow the
    hopeless are says nothing about the best. What failed counts as that slow, too.
-3. A Gaussian process says for each candidate what to expect and how surely. Two configurations are alike by
-   exp(-sum of relevance x difference over policies); the relevances are those that explain the times so far best
-   (marginal likelihood), so a policy that changes nothing is soon ignored.
+3. A Gaussian process (``gaussian_process``) says for each candidate what to expect and how surely. It compares two
+   numbers in two ways, each with a relevance of its own: by the steps between them, and by whether they are the same.
+   With steps alone a value that is good by itself (a block of 96, between 80 and 112) would be smoothed away.
 4. The candidate with the largest expected improvement is next. What was asked and not told yet counts as
    measured with the expected time, so that a batch does not crowd into one place.
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.declaration import Configuration, Members, columns, encode
+from autotune.declaration import Configuration, Members, Policy, columns, encode
+from autotune.search.gaussian_process import ROOM, Array, GaussianProcess, Rows
 
-Array = NDArray[np.float64]
-STARTS = 8  # visited before the model has a say, presets among them
-RANDOM_STARTS = 4  # of them at random at least
+STARTS = 6  # visited before the model has a say, presets among them
+APART_STARTS = 3  # of them far from each other at least
+_TRIED_STARTS = 64  # members at random, of which a start is the one farthest from what was visited
 _LEARNT = 400  # what the model learns from at most; the work grows with its cube
-_NOISE = 1e-3  # variance of a time, beside the spread of all times, that configurations do not explain
-_MIDDLE, _WIDTH = math.log(0.5), 1.5  # relevances: where their logarithms are expected, and how loosely
-_STEPS = (1 / 3, 3.0)
+_GROWTH = 1.2  # of what was told, until the model is fitted again
+_MANY = 5  # values of a number, from which on it is also compared as a word
 
 
 class Surrogate:
@@ -35,103 +36,170 @@ class Surrogate:
     def __init__(self, members: Members, seed: int) -> None:
         self._members = members
         self._rng = np.random.default_rng(seed)
-        self._columns = columns(members.policies)
-        self._relevance = np.full(len(members.policies), math.exp(_MIDDLE))
-        self._fitted = 0
         self._told: dict[Configuration, float | None] = {}
         self._open: dict[Configuration, None] = {}
-        self._random = 0
+        self._starts = 0
+        self._features = _Features(members.policies)
+        self._process = GaussianProcess(self._features.groups)
+        self._pool: _Pool | None = None
+        self._fit: _Fit | None = None
 
     def propose(self, forced: Configuration | None) -> Configuration | None:
-        chosen = forced or (self._members.random(self._rng) if self._starts() else self._best())
+        chosen = forced or (self._start() if self._is_starting() else self._best())
         if chosen is not None:
             self._open[chosen] = None
+            self._observe(chosen)
         return chosen
 
     def learn(self, configuration: Configuration, log_ms: float | None) -> None:
         self._open.pop(configuration, None)
         self._told[configuration] = log_ms
+        self._observe(configuration)
 
-    def _starts(self) -> bool:
-        """Whether the next is still one at random."""
+    # -- the first ----------------------------------------------------------------------------------------
+
+    def _is_starting(self) -> bool:
         measured = any(log_ms is not None for log_ms in self._told.values())
-        if measured and self._random >= RANDOM_STARTS and len(self._told) + len(self._open) >= STARTS:
-            return False
-        self._random += 1
-        return True
+        is_known = measured and self._starts >= APART_STARTS
+        return not (is_known and len(self._told) + len(self._open) >= STARTS)
+
+    def _start(self) -> Configuration | None:
+        """Of some at random, the one farthest from all that was visited."""
+        self._starts += 1
+        found = self._members.pool([], self._rng)
+        visited = [*self._told, *self._open]
+        if not found.configurations or not visited:
+            return self._members.random(self._rng)
+        some = self._rng.permutation(len(found.configurations))[:_TRIED_STARTS]
+        tried, seen = found.rows[some], encode(self._members.policies, visited)
+        apart = (tried**2).sum(axis=1)[:, None] + (seen**2).sum(axis=1) - 2 * tried @ seen.T
+        return found.configurations[int(some[apart.min(axis=1).argmax()])]
+
+    # -- the best of the rest -----------------------------------------------------------------------------
 
     def _best(self) -> Configuration | None:
-        seen, times = self._observed()
+        if self._fit is None or self._fit.is_old(len(self._told), self._least()):
+            self._fit = self._fitted()
+        pool = self._pool
+        assert pool is not None, "a fit is of a pool"
+        if not pool.left.any():
+            self._pool = self._fit = None
+            return self._members.random(self._rng)
+        times = _standard(self._times(self._fit.observed))
+        mean, deviation = self._process.expect(times)
+        free = np.flatnonzero(pool.left)
+        gain = _expected_improvement(float(np.nanmin(times)), mean[free], deviation[free])
+        return pool.configurations[int(free[self._rng.choice(np.flatnonzero(gain >= gain.max() - 1e-12))])]
+
+    def _fitted(self) -> "_Fit":
+        """The model fitted to what was told, over a pool that is drawn anew where it is not all that is left."""
+        told = list(self._told)
+        times = self._times(told)
         order = np.argsort(times, kind="stable")
-        pool, candidates = self._members.pool([seen[i] for i in order[:5]], self._rng)
-        if not pool:
-            return None
-        if len(seen) > _LEARNT:  # the best half, and of the rest an even part
+        best = [told[i] for i in order[:5]]
+        if len(told) > _LEARNT:  # the best half, and of the rest an even part
             rest = order[_LEARNT // 2 :]
-            kept = [*order[: _LEARNT // 2], *rest[:: -(-len(rest) // (_LEARNT // 2))]]
-            seen, times = [seen[i] for i in kept], times[kept]
-        times = _standard(np.minimum(times, np.median(times)))
-        known = encode(self._members.policies, seen)
-        if len(seen) >= 1.15 * self._fitted:
-            self._fit(known, times)
-        if self._open:  # one after another counts as measured with what is expected of it
-            waiting = encode(self._members.policies, list(self._open))
-            expected, _ = self._expect(known, times, waiting)
-            known, times = np.vstack([known, waiting]), np.concatenate([times, expected])
-        mean, deviation = self._expect(known, times, candidates)
-        gain = _expected_improvement(times.min(), mean, deviation)
-        return pool[int(self._rng.choice(np.flatnonzero(gain >= gain.max() - 1e-12)))]
+            kept = [*rest[:: -(-len(rest) // (_LEARNT // 2))], *order[: _LEARNT // 2]]
+            told, times = [told[i] for i in kept], times[kept]
+        if self._pool is None or not self._pool.are_all:
+            self._pool = self._drawn(best)
+        known = self._features.rows(encode(self._members.policies, told))
+        self._process.fit(known, _standard(times), self._pool.rows)
+        until_ms = -math.inf if self._pool.are_all else self._least()
+        fit = _Fit(told, _GROWTH * len(self._told), until_ms)
+        for configuration in self._open:
+            fit.observe(configuration, self._pool, self._process)
+        return fit
 
-    def _observed(self) -> tuple[list[Configuration], Array]:
-        """What was told, and the logarithm of its time; that of the slowest of all where it failed."""
-        slowest = max(log_ms for log_ms in self._told.values() if log_ms is not None)
-        times = [slowest + 1e-9 if log_ms is None else log_ms for log_ms in self._told.values()]
-        return list(self._told), np.array(times)
+    def _drawn(self, best: Sequence[Configuration]) -> "_Pool":
+        found, waiting = self._members.pool(best, self._rng), list(self._open)
+        rows = np.vstack([found.rows, encode(self._members.policies, waiting)])
+        pool = _Pool([*found.configurations, *waiting], self._features.rows(rows), found.are_all)
+        for configuration in waiting:
+            pool.take(configuration)
+        return pool
 
-    # -- the Gaussian process ------------------------------------------------------------------------------
+    def _observe(self, configuration: Configuration) -> None:
+        if self._pool and self._fit and self._pool.take(configuration):
+            self._fit.observe(configuration, self._pool, self._process)
 
-    def _alike(self, a: Array, b: Array, relevance: Array) -> Array:
-        scale = np.sqrt(relevance)[self._columns]
-        a, b = a * scale, b * scale
-        apart: Array = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1)[None] - 2 * a @ b.T
-        alike: Array = np.exp(-np.maximum(apart, 0.0))
-        return alike
+    def _least(self) -> float:
+        return min(log_ms for log_ms in self._told.values() if log_ms is not None)
 
-    def _factor(self, known: Array, relevance: Array) -> Array:
-        covariance = self._alike(known, known, relevance)
-        covariance[np.diag_indices_from(covariance)] += _NOISE
-        return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+    def _times(self, configurations: Sequence[Configuration]) -> Array:
+        """The logarithms of their times: the slowest of all where one failed, none above the median, NaN where it is
+        not known yet."""
+        failed = max(log_ms for log_ms in self._told.values() if log_ms is not None) + 1e-9
+        told = (self._told.get(configuration, math.nan) for configuration in configurations)
+        times = np.array([failed if log_ms is None else log_ms for log_ms in told])
+        capped: Array = np.minimum(times, np.nanmedian(times))
+        return capped
 
-    def _likelihood(self, known: Array, times: Array, relevance: Array) -> float:
-        factor = self._factor(known, relevance)
-        white = np.linalg.solve(factor, times)
-        fit = -0.5 * len(times) * math.log(max(float(white @ white) / len(times), 1e-12))
-        prior = -0.5 * float(((np.log(relevance) - _MIDDLE) ** 2).sum()) / _WIDTH**2
-        return fit - float(np.log(np.diag(factor)).sum()) + prior
 
-    def _fit(self, known: Array, times: Array) -> None:
-        """Two rounds of three times more or less relevance, policy by policy, keeping what explains more."""
-        self._fitted = len(times)
-        best = self._likelihood(known, times, self._relevance)
-        for policy in [*range(len(self._relevance))] * 2:
-            for step in _STEPS:
-                tried = self._relevance.copy()
-                tried[policy] = np.clip(tried[policy] * step, 0.003, 10.0)
-                if (likelihood := self._likelihood(known, times, tried)) > best:
-                    best, self._relevance = likelihood, tried
+class _Pool:
+    """Candidates with their rows; ``left`` says which were not visited, ``are_all`` whether there are no others."""
 
-    def _expect(self, known: Array, times: Array, asked: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation at ``asked``, given ``times`` (mean 0) at ``known``."""
-        factor = self._factor(known, self._relevance)
-        alike = self._alike(known, asked, self._relevance)
-        solved = np.linalg.solve(factor, np.column_stack([times, alike]))
-        white, cross = solved[:, 0], solved[:, 1:]
-        variance = float(white @ white) / len(times) * np.maximum(1.0 - (cross**2).sum(axis=0), 1e-9)
-        return cross.T @ white, np.sqrt(variance)
+    def __init__(self, configurations: list[Configuration], rows: Rows, are_all: bool) -> None:
+        self.configurations, self.rows, self.are_all = configurations, rows, are_all
+        self.left = np.ones(len(configurations), bool)
+        self.index = {configuration: i for i, configuration in enumerate(configurations)}
+
+    def take(self, configuration: Configuration) -> bool:
+        """It is visited; False where it was already, or is no candidate."""
+        i = self.index.get(configuration)
+        if i is None or not self.left[i]:
+            return False
+        self.left[i] = False
+        return True
+
+
+class _Fit:
+    """What the model counts as ``observed``, in its order. It holds until ``until_told`` were told, or one of them took
+    less than ``until_ms`` (a logarithm): near a new best others become candidates."""
+
+    def __init__(self, observed: list[Configuration], until_told: float, until_ms: float) -> None:
+        self.observed = observed
+        self._until_told, self._until_ms, self._room = until_told, until_ms, ROOM
+
+    def is_old(self, told: int, least: float) -> bool:
+        return told >= self._until_told or least < self._until_ms or not self._room
+
+    def observe(self, configuration: Configuration, pool: _Pool, process: GaussianProcess) -> None:
+        """What finds no room, or is no candidate, is learnt from at the next fit."""
+        if self._room and (i := pool.index.get(configuration)) is not None:
+            self._room -= 1
+            self.observed.append(configuration)
+            process.add(i)
+
+
+class _Features:
+    """The columns of ``encode``, and for numbers with many values one more for each value; see the module."""
+
+    def __init__(self, policies: Sequence[Policy]) -> None:
+        of = columns(policies)
+        self._many = [
+            (np.flatnonzero(of == i), len(policy.values))
+            for i, policy in enumerate(policies)
+            if len(policy.values) >= _MANY and all(isinstance(value, int) for value in policy.values)
+        ]
+        more = [np.full(count, len(policies) + i) for i, (_, count) in enumerate(self._many)]
+        self.groups: NDArray[np.intp] = np.unique(np.concatenate([of, *more]), return_inverse=True)[1]
+
+    def rows(self, encoded: Array) -> Rows:
+        """``encoded`` are rows of ``encode``."""
+        blocks = [encoded]
+        for places, count in self._many:
+            value = np.count_nonzero(encoded[:, places], axis=1)  # a step for each value below it
+            blocks.append(np.sqrt(0.5) * (value[:, None] == np.arange(count)))
+        return np.hstack(blocks).astype(np.float32)
+
+
+def _or(log_ms: float | None, failed: float) -> float:
+    return failed if log_ms is None else log_ms
 
 
 def _standard(figures: Array) -> Array:
-    spread: Array = (figures - figures.mean()) / max(float(figures.std()), 1e-9)
+    spread: Array = (figures - np.nanmean(figures)) / max(float(np.nanstd(figures)), 1e-9)
     return spread
 
 

@@ -187,6 +187,7 @@ def test_a_static_pass_takes_sizes_from_a_workload(tiled: Path, capsys: pytest.C
     )
     assert main([*command, "--workload", "other"]) == 0
     assert set(pd.read_csv(out / "static.csv")["dynamic_shared_bytes"]) == {128}
+    assert list(pd.read_csv(out / "ranking.csv")["rank"]) == [1]
     assert main(["show", str(tiled), "control", "-w", "other"]) == 0
     assert "dynamic_shared_bytes 128" in capsys.readouterr().out
     assert main([*command, "--workload", "other", "--workload", "small"]) == 2

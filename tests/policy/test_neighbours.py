@@ -8,17 +8,10 @@ from statistics import median
 import decision_tree
 import pytest
 import selection_regret
+from neighbour_rules import left_out, nearest_entry, weighed
 
 from autotune.files import bundled
-from autotune.policy.neighbours import (
-    among_neighbours,
-    distance,
-    left_out,
-    mean_regret,
-    nearest,
-    nearest_entry,
-    weighed,
-)
+from autotune.policy.neighbours import among_neighbours, distance, mean_regret, nearest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 from decision_tree import Leaf, Node, decide, grow  # noqa: E402

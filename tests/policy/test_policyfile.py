@@ -19,7 +19,7 @@ from autotune.declaration.yamlfile import LARGEST
 from autotune.errors import PolicyFileError
 from autotune.policy.file import content, parsed
 from autotune.policy.file import read_policy_file as read
-from autotune.policy.merge import merged, update
+from autotune.policy.merge import covering, merged, update
 from autotune.record.store import Store
 from autotune.record.study import Study
 from autotune.record.trial import Trial
@@ -233,16 +233,30 @@ def striped(study: Study, low: int, high: int) -> list[Study]:
     return found
 
 
-def test_neighbours_are_written_where_they_beat_the_nearest_entry(study: Study, tmp_path: Path) -> None:
+def test_times_of_what_can_win_anywhere_are_kept(study: Study, tmp_path: Path) -> None:
     path = update(tmp_path / "policies", striped(study, 10, 40))
-    rule = read(path).neighbours
-    assert rule is not None
-    assert rule.left_out["neighbours"] == 0.0 < rule.left_out["nearest"]
-    assert rule.weights["a"] > rule.weights["b"]
-    plain = yaml.safe_load(path.read_text())["rule"]
-    assert (plain["neighbours"], plain["weights"]) == (rule.count, rule.weights)
-    few = update(tmp_path / "few", striped(study, 10, 40)[:4])
-    assert read(few).neighbours is None
+    found = read(path)
+    rule = found.prediction
+    assert rule is not None and rule.is_better
+    assert rule.left_out["prediction"] == 0.0 < rule.left_out["nearest"]
+    assert {short(one.configuration) for one in rule.kept.values()} == {"readonly64", "texture64"}
+    for entry in found.entries.values():
+        assert sorted(entry.times_ms.values()) == [1.0, 2.0]
+        assert (
+            entry.times_ms[next(n for n, k in rule.kept.items() if k.configuration == entry.configuration)]
+            == 1.0
+        )
+    covering(path, {"a": (10, 40)}, 0.125)
+    rule = replace(rule, covered={"a": {"low": 10, "high": 40}}, covered_regret=0.125)
+    assert read(path).prediction == rule
+    again = update(
+        tmp_path / "policies", striped(study, 10, 40)[:1]
+    )  # one workload swept again: the others stay
+    assert read(again).prediction == rule
+    few = read(update(tmp_path / "few", striped(study, 10, 40)[:4])).prediction
+    assert few is not None and not few.left_out and not few.is_better
+    alone = read(update(tmp_path / "alone", striped(study, 10, 40)[:1]))
+    assert alone.prediction is None
 
 
 def test_a_decision_tree_of_an_earlier_version_is_read_and_goes(study: Study, written: Path) -> None:
@@ -256,13 +270,29 @@ def test_a_decision_tree_of_an_earlier_version_is_read_and_goes(study: Study, wr
     assert "rule" not in yaml.safe_load(written.read_text())
 
 
-def test_no_rule_where_not_all_was_measured(study: Study) -> None:
+def test_what_was_not_measured_on_an_entry_has_no_time_there(study: Study) -> None:
     whole = striped(study, 10, 40)
     part = replace(
         whole[0], trials=tuple(t for t in whole[0].trials if t.configuration["memory"] != "texture")
     )
-    assert merged(None, [part, *whole[1:]]).neighbours is None
-    assert merged(None, whole).neighbours is not None
+    found = merged(None, [part, *whole[1:]])
+    assert len(found.entries["w0"].times_ms) == 1
+    assert found.prediction is not None and found.prediction.is_better
+
+
+def test_a_rule_of_an_earlier_version_goes_with_the_next_sweep(study: Study, written: Path) -> None:
+    plain = yaml.safe_load(written.read_text())
+    plain["rule"] = {
+        "options": {},
+        "left_out": {"nearest": 0.5, "neighbours": 0.1},
+        "neighbours": 3,
+        "weights": {"n": 1.0},
+    }
+    written.write_text(yaml.safe_dump(plain))
+    assert read(written).neighbours is not None
+    update(written.parents[1], striped(study, 10, 40))
+    content = yaml.safe_load(written.read_text())
+    assert "rule" not in content and "prediction" in content
 
 
 def cpu_study(study: Study, name: str, digest: str, work: float, ms: float, kind: str) -> Study:

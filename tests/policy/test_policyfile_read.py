@@ -284,7 +284,7 @@ def test_the_documented_file_is_one_and_its_rule_fits_in() -> None:
     for rule in rules:
         with_rule = {**whole, **rule, "entries": {**whole["entries"], "hapmap3": whole["entries"]["primer"]}}
         yamlfile.check(with_rule, "policy", Path("policy-files.md"), PolicyFileError)
-        assert parsed(with_rule, Path("policy-files.md")).neighbours is not None
+        assert parsed(with_rule, Path("policy-files.md")).prediction is not None
     assert len(rules) == 1
     declared = yaml.safe_load((bundled("kernels") / "mummergpu" / "family.yaml").read_text())
     assert features == {"features": declared["features"]}

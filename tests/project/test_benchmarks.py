@@ -36,6 +36,7 @@ SMALL = {
     "cyclospectrum_peers": "--device cpu --sizes 16 --rounds 1 --policies {tmp} --out {out}",
     "decision_tree": "--record mummergpu-h200.csv --out {out}",
     "dispatch_overhead": "--device cpu --calls 3 --rounds 2 --processes 1 --out {out}",
+    "drawn_spaces": "--draws 50 --trials 8 --out {out}",
     "eri_libcint": "--device cpu --workload water2 --rounds 1 --configuration control --out {out}",
     "eri_subclasses": "--device cpu --workload water2 --out {out}",
     "eri_transfer": "--device cpu --workload water2 --scheme scheme-2 --out {out}",
@@ -48,9 +49,12 @@ SMALL = {
     "reaction_diffusion_peers": "--peers numpy --grid 8 --seconds 0 --out {out}",
     "search_replay": f"{RESULTS}/stencil-h200.csv --seeds 1 --methods random --strategies random_sample "
     "--budget 0.1 --seconds 2 --processes 1 --out {out}",
+    "selection_inputs": "--family allpairs --each 2 --out {tmp}/inputs",
+    "selection_rules": f"--taught {RESULTS}/selection-taught-h200.csv.xz --family lookup --rule vote --out {{out}}",
     "selection_regret": f"{RESULTS}/allpairs-h200.csv --out {{out}}",
     "spread_efficiency": "coulomb -w 1a63-slice --kind cpu --devices 1 --allocations contiguous --runs 1 "
     "--set slices_per_launch=1 --out {out}",
+    "static_ranking": f"allpairs={RESULTS}/allpairs-h200.csv --workloads primer --most 2 --out {{out}}",
     "store_overhead": "--trials 3 --timed 3",
 }  # fmt: skip
 # What would run on a GPU or beside a peer, up to there; the workload is one that ships.
@@ -73,6 +77,7 @@ CHECKED = {
     "kernel_tuner_run": "nvcuda --workload ragged --set memory=global --out {out} --cache {tmp}",
     "reaction_diffusion_experiment": "times --grid 16",
     "reaction_diffusion_peers": "--peers numpy,cupy,torch",
+    "selection_refine": "allpairs --each 1",
     "spread_efficiency": "coulomb -w 1a63-slice",
     "winner_agreement": "",
 }

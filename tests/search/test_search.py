@@ -283,7 +283,8 @@ def test_rare_members_are_found_and_all_of_them() -> None:
     assert sorted(c["p0"] for c in visited) == [1, 2, 4, 8, 16, 32]
 
 
-def test_a_list_longer_than_the_pool() -> None:
+def test_a_list_longer_than_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autotune.declaration.members.POOL", 1000)
     space = space_of(8, 8, 8, 8, 2)
     members = space.configurations()
     assert len(members) == 8192
@@ -292,10 +293,11 @@ def test_a_list_longer_than_the_pool() -> None:
     few = Listed(space.policies, members)
     for configuration in visited:
         few.take(configuration)
-    pool, codes = few.pool(visited[:5], np.random.default_rng(0))
-    assert 1000 <= len(pool) <= 2000
-    assert not set(pool) & set(visited)
-    assert np.array_equal(codes, encode(space.policies, pool))
+    pool = few.pool(visited[:5], np.random.default_rng(0))
+    assert 500 <= len(pool.configurations) <= 1000
+    assert not pool.are_all
+    assert not set(pool.configurations) & set(visited)
+    assert np.array_equal(pool.rows, encode(space.policies, pool.configurations))
 
 
 def test_more_is_told_than_the_model_learns_from(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,7 +321,7 @@ def test_a_large_space_is_not_listed() -> None:
 
 
 def test_narrowed_without_a_list() -> None:
-    held = {"block": ["64", "256"], "memory": ["readonly"]}
+    held: dict[str, Sequence[Any]] = {"block": ["64", "256"], "memory": ["readonly"]}
     space = narrowed(SPACE, held)
     assert space.configurations() == SPACE.configurations(narrowed=held)
     assert set(run(search(space, None, "auto"))) == set(SPACE.configurations(narrowed=held))

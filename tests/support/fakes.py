@@ -258,6 +258,12 @@ class FakeBackend:
         if self.lost and self.failed:
             raise LaunchError("context lost")
 
+    def mark(self) -> float:
+        return self.clock_ms
+
+    def between_ms(self, begin: float, end: float) -> float:
+        return end - begin
+
     def sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]:
         times = []
         for i in range(count):

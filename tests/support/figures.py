@@ -511,6 +511,42 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
     return a, d, b, e, c, f
 
 
+# -- selection --------------------------------------------------------------------------------------------
+
+for _text, _name, _scales in (
+    ("| prediction | {1.6} % | {3.0} % | {10.9} % | {22} % |", "autotune", (100,) * 4),
+    ("replayed with the recorded times | {0.6} % | {1.7} % | {8.9} % | {11.5} % |", "refined", (100,) * 4),
+    ("| nearest entry | {2.0} % | {6.2} % | {31} % | {69} % |", "nearest", (100,) * 4),
+    ("(Kernel Launcher's rule) | {4.5} % | {50} % | {10} x | {283} x |", "volume", (100, 100, 0, 0)),
+    ("(Kernel Tuner's rule) | {3.0} % | {34} % | {4.7} x | {8.9} x |", "vote", (100, 100, 0, 0)),
+    ("(policy files of earlier versions) | {0.9} % | {2.5} % | {11.5} % | {12} % |", "neighbours", (100,) * 4),
+    ("| a straight line alone | {2.0} % | {4.1} % | {12.5} % | {43} % |", "line", (100,) * 4),
+    ("| the four nearest, by distance | {2.5} % | {4.4} % | {13} % | {37} % |", "shepard", (100,) * 4),
+    ("the last wave's idle share | {1.8} % | {5.3} % | {29} % | {70} % |", "waves", (100,) * 4),
+):  # fmt: skip
+
+    def _lost(
+        frame: pd.DataFrame, rule: str = _name, scales: Sequence[int] = _scales
+    ) -> Sequence[float]:  # fmt: skip
+        regret = frame[frame["rule"] == rule]["regret"]
+        mean = math.expm1(sum(map(math.log1p, regret)) / len(regret))
+        found = (regret.median(), mean, regret.quantile(0.95), regret.max())
+        return [value * scale if scale else value + 1 for value, scale in zip(found, scales, strict=True)]
+
+    figure("selection", _text, "selection-rules.csv")(_lost)
+
+
+@figure(
+    "selection",
+    "each of {51} sizes left out in turn while the others of its family decide: {15} of allpairs, and of the examples "
+    "{12} of nbody, {16} of spmv, {8} of lookup",
+    "selection-taught-h200.csv.xz",
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    counts = [frame[frame["family"] == f]["input"].nunique() for f in ("allpairs", "nbody", "spmv", "lookup")]
+    return [sum(counts), *counts]
+
+
 # -- policy-files -----------------------------------------------------------------------------------------
 
 REGRET = "selection-regret.csv"

@@ -338,6 +338,14 @@ class CpuBackend(Closing):
             times.append((time.perf_counter_ns() - begin) * 1e-6)
         return times
 
+    def mark(self) -> float:
+        """A time: nothing is ever under way."""
+        return time.perf_counter()
+
+    def between_ms(self, begin: float, end: float) -> float:
+        """From one mark to a later one."""
+        return (end - begin) * 1e3
+
     def kernel_times(self, plan: Callable[[], None]) -> dict[str, float]:
         """Milliseconds inside each kernel during one run of ``plan``."""
         self._kernel_ms = {}

@@ -422,6 +422,14 @@ class CudaBackend(Closing):
         with self._driving():
             return self._timer.sample(plan, count, cold)
 
+    def mark(self) -> Any:
+        with self._driving():
+            return self._driver.Event().record(self._stream)
+
+    def between_ms(self, begin: Any, end: Any) -> float | None:
+        with self._driving():
+            return float(end.time_since(begin)) if end.query() else None
+
     def floor_ms(self, count: int = 50) -> float:
         """The median time of an empty kernel under the same protocol: nothing can measure less."""
         with self._driving():
@@ -431,7 +439,9 @@ class CudaBackend(Closing):
         """Clocks in MHz and the reasons that hold them down, where NVML is there; versions."""
         import pycuda
 
-        about: dict[str, Any] = {"pycuda": pycuda.VERSION_TEXT, "driver": self.device.driver}
+        about: dict[str, Any] = {
+            "pycuda": pycuda.VERSION_TEXT, "driver": self.device.driver, "multiprocessors": self.device.multiprocessors,
+        }  # fmt: skip
         about |= Watch(self._handle.pci_bus_id()).describe()
         return about
 

@@ -213,7 +213,7 @@ class Worker:
     def chosen(self) -> tuple[dict[str, Any], str]:
         """The configuration that the dispatcher takes here, and how it found it."""
         device, folders = self._backend.device, policy_folders(self._task.policies, self._family.folder)
-        target = Target(self._family, self._backend, folders, Cache(self._task.cache))
+        target = Target(self._family, self._backend, folders, Cache(self._task.cache), refine=0)
         if target.policies is None:
             warnings.warn(untuned(self._family, device, folders, target.passed), stacklevel=2)
         taken, _passed = target.explain(self._inputs)

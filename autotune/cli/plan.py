@@ -1,0 +1,294 @@
+"""``autotune plan``: which sizes of a declared range to sweep next, those sweeps, and what the range may then lose."""
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rich.console import Console
+
+from autotune.declaration import (
+    Configuration,
+    Expression,
+    Family,
+    Workload,
+    load_workload,
+    prepare,
+    workloads,
+)
+from autotune.engine import Session, SweepRequest, opened, sweeping
+from autotune.errors import AutotuneError, UnknownName, UsageError
+from autotune.figures import duration
+from autotune.figures import loss_percent as percent
+from autotune.files import write_text
+from autotune.policy import (
+    MOST_NUMBERS,
+    Point,
+    PolicyFile,
+    Range,
+    Taught,
+    covering,
+    next_point,
+    promised,
+    read_policy_file,
+)
+from autotune.record import Study, latest
+from autotune.report import live, saved
+
+_RANGE = re.compile(r"\s*(\w+)\s*=\s*(\d+)\s*\.\.\s*(\d+)\s*")
+_WHOLE = 5  # sizes that all configurations are tried on; on the others, those that came near the best there
+_NEAR, _WITHIN = 150, 1.3
+_FEWEST = 6  # sizes, before a promise is made
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Sweeps of inputs ``over`` a range until selection should lose at most ``regret`` on 95 % of it, or ``sizes`` were
+    swept, or ``seconds`` are over. ``template`` is the workload whose numbers the range's stand in for."""
+
+    request: SweepRequest
+    template: Workload
+    over: Range
+    regret: float
+    sizes: int
+    seconds: float
+
+
+@dataclass(kw_only=True)
+class _Progress:
+    points: dict[str, Point] = field(default_factory=dict)  # by workload
+    studies: list[Study] = field(default_factory=list)
+    skipped: list[Point] = field(default_factory=list)
+    path: Path | None = None
+
+    @property
+    def seen(self) -> list[Point]:
+        return [*self.points.values(), *self.skipped]
+
+    @cached_property
+    def began(self) -> float:
+        return time.perf_counter()
+
+
+def ranges(items: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """``["instances=64..65536"]`` -> {"instances": (64, 65536)}. Raises UsageError."""
+    found: dict[str, tuple[int, int]] = {}
+    for item in items:
+        told = _RANGE.fullmatch(item)
+        if told is None or not 1 <= int(told[2]) <= int(told[3]) or told[1] in found:
+            raise UsageError(
+                f"cannot read --over {item!r}: write --over NAME=LOW..HIGH with whole numbers from 1, each name once"
+            )
+        found[told[1]] = int(told[2]), int(told[3])
+    if not 1 <= len(found) <= MOST_NUMBERS:
+        raise UsageError(f"--over names {len(found)} numbers; give 1 to {MOST_NUMBERS}")
+    return found
+
+
+def share(text: str) -> float:
+    """``5%`` or ``0.05`` -> 0.05. Raises UsageError."""
+    number = text.strip().removesuffix("%")
+    try:
+        found = float(number) / (100 if text.strip().endswith("%") else 1)
+    except ValueError:
+        found = -1.0
+    if not 0 < found < 10:
+        raise UsageError(f"cannot read --regret {text!r}: write a share as 5% or 0.05")
+    return found
+
+
+def condition(text: str, names: Mapping[str, tuple[int, int]]) -> Callable[[Point], bool]:
+    """What ``--where`` says of a point; an empty text holds everywhere. Raises UnknownName, FamilyError."""
+    if not text:
+        return lambda _point: True
+    found = Expression(text)
+    for name in found.names:
+        if name not in names:
+            raise UnknownName("number", name, names, "--over")
+    return lambda point: bool(found.evaluate(dict(point)))
+
+
+def template(family: Family, named: str, names: Sequence[str]) -> Workload:
+    """The workload ``named``, or the family's first one that has all the numbers ``names``. Raises UsageError."""
+    if named:
+        found = load_workload(family, named)
+        if missing := [name for name in names if name not in numbers(family, found)]:
+            listed = ", ".join(numbers(family, found)) or "none"
+            raise UsageError(
+                f"--over {missing[0]}: workload {found.name} has no such number ({listed}); name another with -w"
+            )
+        return found
+    known = [load_workload(family, name) for name in workloads(family)]
+    fitting = [one for one in known if set(names) <= set(numbers(family, one))]
+    if not fitting:
+        have = "; ".join(f"{one.name}: {', '.join(numbers(family, one)) or 'none'}" for one in known)
+        raise UsageError(
+            f"no workload of {family.name} has the numbers {', '.join(names)} of --over ({have})"
+        )
+    return fitting[0]
+
+
+def numbers(family: Family, workload: Workload) -> list[str]:
+    """What of a workload a range may replace: parameters that are whole numbers, extents of arrays it generates."""
+    own = [name for name, value in workload.parameters.items() if isinstance(value, int)]
+    shapes = [
+        family.data[name].shape
+        for name, spec in workload.arrays.items()
+        if "shape" in spec and name in family.data
+    ]
+    return list(dict.fromkeys([*own, *(extent for shape in shapes for extent in shape)]))
+
+
+def content(family: Family, workload: Workload, point: Point) -> dict[str, Any]:
+    """The workload file of a point: the template with other numbers."""
+    name = "-".join(f"{name}{value}" for name, value in point.items())
+    arrays: dict[str, Any] = {}
+    for array, spec in workload.arrays.items():
+        extents = family.data[array].shape if "shape" in spec and array in family.data else ()
+        shape = [
+            point.get(extent, size)
+            for extent, size in zip(extents, spec.get("shape", ()), strict=bool(extents))
+        ]
+        arrays[array] = {**spec, **({"shape": shape} if extents else {})}
+    own = {n: v for n, v in point.items() if n in workload.parameters}
+    told: dict[str, Any] = {
+        "parameters": {**workload.parameters, **own}, "arrays": arrays, "scalars": dict(workload.scalars),
+        "options": dict(workload.options), "files": {n: dict(f) for n, f in workload.files.items()},
+    }  # fmt: skip
+    head = {
+        "schema": 1,
+        "workload": name,
+        "family": family.name,
+        "cache": "cold" if workload.cold else "warm",
+    }
+    return {**head, **{key: value for key, value in told.items() if value}}
+
+
+def run(plan: Plan, out: Console, err: Console) -> None:
+    """Sweep after sweep; the policy file is written after each, so that what is stopped is not lost."""
+    request, state = plan.request, _Progress()
+    request.check()
+    first = content(plan.request.family, plan.template, next(iter(plan.over.corners())))
+    start = replace(request, workloads=(str(_written(plan, first)),))
+    state.began  # noqa: B018 - from now on
+    with sweeping(
+        start, start.cases(), partial(live, err=err), lambda text: err.print(text, markup=False)
+    ) as session:
+        opened(session.workers, request.compiler)
+        while (point := _next(plan, state)) is not None:
+            _swept(plan, state, session, point, out, err)
+            if state.path and _is_done(plan, state, out):
+                break
+        for worker in session.workers:
+            worker.dismiss()
+    if state.path is None:
+        raise UsageError("no size of the range could be swept; all reasons are above")
+    _tell(plan, state, out)
+
+
+def _next(plan: Plan, state: _Progress) -> dict[str, int] | None:
+    if len(state.points) >= plan.sizes or time.perf_counter() - state.began > plan.seconds:
+        return None
+    return next_point(plan.over, state.seen, _taught(state), dict)
+
+
+def _swept(
+    plan: Plan, state: _Progress, session: Session, point: Point, out: Console, err: Console
+) -> None:  # fmt: skip
+    request, family = plan.request, plan.request.family
+    path = _written(plan, content(family, plan.template, point))
+    try:
+        workload = load_workload(family, path)
+        chosen = near_the_best(state.studies) if len(state.studies) >= _WHOLE else request.chosen
+        swept = replace(session, request=replace(request, chosen=chosen)).swept(
+            workload, prepare(family, workload, request.root)
+        )
+    except (AutotuneError, MemoryError) as problem:
+        err.print(f"{path.stem} is left out: {problem}", markup=False)
+        state.skipped.append(point)
+        return
+    study = swept.study
+    if not study.decision:
+        err.print(f"{path.stem} is left out: nothing could be measured on it", markup=False)
+        state.skipped.append(point)
+        return
+    state.studies.append(study)
+    state.points[study.workload] = point
+    newest = latest(session.store.studies(), state.studies)
+    state.path = saved(request.policy_folder, newest, study, "kernel")
+    took = duration(min(study.times.values()))
+    out.print(f"{study.workload}: {len(study.times)} configurations, the best {took}; {swept.wall_s:.1f} s")
+
+
+def _written(plan: Plan, told: Mapping[str, Any]) -> Path:
+    path = plan.request.folder / "plan" / f"{told['workload']}.yaml"
+    return write_text(path, yaml.safe_dump(dict(told), sort_keys=False))
+
+
+def near_the_best(
+    studies: Sequence[Study], most: int = _NEAR, within: float = _WITHIN
+) -> tuple[Configuration, ...]:  # fmt: skip
+    """The configurations that came so near the best on any of ``studies``, the nearest first."""
+    away: dict[Configuration, float] = {}
+    for study in studies:
+        best = min(study.times.values(), default=0.0)
+        for configuration, took in study.times.items():
+            away[configuration] = min(away.get(configuration, within), took / best)
+    ranked = sorted((c for c in away if away[c] < within), key=lambda c: (away[c], c.id))
+    return tuple(ranked[:most])
+
+
+def _taught(state: _Progress) -> Taught | None:
+    """What the policy file knows of the range, by the numbers that were asked for."""
+    if state.path is None:
+        return None
+    return taught_by(read_policy_file(state.path), state.points)
+
+
+def taught_by(file: PolicyFile, points: Mapping[str, Point]) -> Taught | None:
+    """The kept times of the entries that are named in ``points``, by the numbers there."""
+    rule = file.prediction
+    if rule is None:
+        return None
+    kept = {name: Configuration(one.configuration) for name, one in rule.kept.items()}
+    rows = {
+        name: {kept[at]: ms for at, ms in entry.times_ms.items()}
+        for name, entry in file.entries.items()
+        if name in points and entry.times_ms
+    }
+    return Taught({name: points[name] for name in rows}, rows) if len(rows) > 1 else None
+
+
+def _promise(plan: Plan, state: _Progress) -> float | None:
+    known = _taught(state)
+    return promised(plan.over, known, dict) if known and len(known.rows) >= _FEWEST else None
+
+
+def _is_done(plan: Plan, state: _Progress, out: Console) -> bool:
+    found = _promise(plan, state)
+    if found is not None:
+        out.print(f"             95 % of the range should lose at most {percent(found)}")
+    return found is not None and found <= plan.regret
+
+
+def _tell(plan: Plan, state: _Progress, out: Console) -> None:
+    assert state.path is not None
+    found = _promise(plan, state)
+    if found is None:
+        out.print(
+            f"policy file  {state.path}; {len(state.points)} sizes are too few for a promise: {_FEWEST} are needed"
+        )
+        return
+    covering(state.path, plan.over.numbers, found)
+    over = ", ".join(f"{name} {low} to {high}" for name, (low, high) in plan.over.numbers.items())
+    out.print(f"policy file  {state.path}")
+    verdict = (
+        ""
+        if found <= plan.regret
+        else f", which is more than the {percent(plan.regret)} asked for: sweep more"
+    )
+    out.print(f"             covers {over}: 95 % should lose at most {percent(found)}{verdict}")

@@ -1,0 +1,224 @@
+"""The first calls on an input that nobody measured: the few best configurations in turn, until the fastest is known.
+
+Each call is a real one, and its result is the caller's. Times come from marks in the stream that are read when they
+have passed, so that nothing waits. How much may be lost is bounded: see ``Refinement``.
+"""
+
+import logging
+import math
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from autotune.compile import Variant
+from autotune.device import Backend, LaunchError, Module
+from autotune.errors import CompilerError
+from autotune.policy import Candidate
+
+_log = logging.getLogger("autotune")
+
+CALLS = 20  # that are timed, unless the caller says otherwise
+_LOSS = 5.0  # calls of the first choice
+_UNKNOWN = 2.0  # times the first choice, at most, for one of which nothing is foretold
+_DEVIATIONS = 2.0  # of a prediction that count as its upper end
+_NEAR = 1.25  # of the best time: what is slower is not run again,
+_NEAR_ONCE = 2.0  # or after its first run, which finds its code in no cache
+_SAME = 0.01  # a difference that keeps the one that was foretold to be faster
+
+
+@dataclass(frozen=True)
+class Option:
+    """``expected_ms`` is 0 where nothing is foretold; ``spread`` is relative (``prediction.Predicted``)."""
+
+    expected_ms: float = 0.0
+    spread: float = 0.0
+
+
+@dataclass
+class Refinement:
+    """Which of ``options`` a call runs, the first of which would run otherwise. At most ``calls`` are timed. What the
+    others cost more than the first one's time is at most five calls of it: one is not run when what was lost, with what
+    it may lose by the upper end of its prediction, would be more. One whose time is not known yet is not run again."""
+
+    options: Sequence[Option]
+    calls: int = CALLS
+    times: list[list[float]] = field(init=False)
+    _queued: list[int] = field(init=False)
+    _out: set[int] = field(init=False, default_factory=set)
+    _begun: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        self.times = [[] for _ in self.options]
+        self._queued = [0] * len(self.options)
+
+    @property
+    def best(self) -> int:
+        """The fastest so far; the first one before anything is known."""
+        known = [at for at, times in enumerate(self.times) if times and at not in self._out]
+        if not known:
+            return 0
+        least = min(self.time(at) for at in known)
+        return next(at for at in known if self.time(at) <= least * (1 + _SAME))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to try, and all that was tried is known."""
+        return not any(self._queued) and self._next() is None
+
+    def time(self, at: int) -> float:
+        """The median in ms; the first run, which finds its code in no cache, counts where there is no other."""
+        return median(self.times[at][1:] or self.times[at])
+
+    def take(self) -> tuple[int, bool]:
+        """Which one runs now, and whether it is to be timed (``note``)."""
+        at = self._next()
+        if at is None:
+            return self.best, False
+        self._queued[at] += 1
+        self._begun += 1
+        return at, True
+
+    def note(self, at: int, ms: float) -> None:
+        """What one took that ``take`` gave."""
+        self._queued[at] -= 1
+        self.times[at].append(ms)
+
+    def leave_out(self, at: int) -> None:
+        """It cannot run."""
+        self._out.add(at)
+        self._queued[at] = 0
+
+    def _next(self) -> int | None:
+        if self._begun >= self.calls:
+            return None
+        open_ = [at for at in range(len(self.options)) if at not in self._out and not self._queued[at]]
+        new = [at for at in open_ if not self.times[at] and self._is_affordable(at)]
+        if new:
+            return new[0]
+        known = [at for at in range(len(self.options)) if self.times[at] and at not in self._out]
+        if len(known) < 2:
+            return None
+        best = min(self.time(at) for at in known)
+        near = [
+            at for at in known if self.time(at) <= best * (_NEAR_ONCE if len(self.times[at]) == 1 else _NEAR)
+        ]
+        if len(near) < 2:
+            return None
+        ready = [at for at in near if at in open_ and self._is_affordable(at)]
+        return min(ready, key=lambda at: (len(self.times[at]), at), default=None)
+
+    def _is_affordable(self, at: int) -> bool:
+        if at == 0:
+            return True
+        first = self.options[0]
+        base = self.time(0) if self.times[0] else first.expected_ms
+        if not base:  # what the first one takes is not even foretold, and not known yet
+            return False
+        lost = sum(max(0.0, ms - base) for times in self.times[1:] for ms in times)
+        may = sum(self._upper(i, base) * queued for i, queued in enumerate(self._queued) if i)
+        return lost + may + self._upper(at, base) <= _LOSS * base
+
+    def _upper(self, at: int, base: float) -> float:
+        """What a run may take beyond ``base``."""
+        if self.times[at]:
+            return max(0.0, self.time(at) - base)
+        first, option = self.options[0], self.options[at]
+        if not first.expected_ms or not option.expected_ms:
+            return (_UNKNOWN - 1) * base
+        ratio = option.expected_ms / first.expected_ms * math.exp(_DEVIATIONS * option.spread)
+        return max(0.0, ratio - 1) * base
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What runs for inputs of certain sizes, and why. ``refining`` is the trial of others that is under way for such
+    inputs, which then has the say."""
+
+    variant: Variant
+    module: Module
+    candidate: Candidate
+    refining: "Refining | None" = None
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One call: what it runs, ``at`` which place of the options, and whether it is timed."""
+
+    chosen: Chosen
+    at: int
+    is_timed: bool
+    of: "Refining"
+
+    def queued(self, begin: Any, end: Any) -> None:
+        """The marks before and behind its launches."""
+        self.of.queued(self.at, begin, end)
+
+    def failed(self, problem: Exception) -> bool:
+        """Whether another one can stand in for what could not run."""
+        return self.of.failed(self.at, problem)
+
+
+class Refining:
+    """A refinement on ``backend`` under way. ``made`` makes an option ready to run, ``is_ready`` says whether that
+    takes no compiler any more; ``settled`` is told, once, which one stays. For any number of threads."""
+
+    def __init__(
+        self, backend: Backend, plan: Refinement, made: Callable[[int], Chosen], is_ready: Callable[[], bool],
+        settled: Callable[[int, Refinement], None],
+    ) -> None:  # fmt: skip
+        self._backend, self._plan = backend, plan
+        self._made, self._is_ready, self._settled = made, is_ready, settled
+        self._lock = threading.Lock()
+        self._marks: list[tuple[int, Any, Any]] = []
+        self._is_over = False
+
+    def turn(self) -> Turn:
+        """What the next call runs."""
+        while True:
+            at, is_timed = self._taken()
+            try:
+                return Turn(self._made(at), at, is_timed, self)
+            except (LaunchError, CompilerError) as problem:
+                if not self.failed(at, problem):
+                    raise
+
+    def _taken(self) -> tuple[int, bool]:
+        with self._lock:
+            self._read()
+            if self._plan.is_over and not self._is_over:
+                self._is_over = True
+                self._settled(self._plan.best, self._plan)
+            if self._is_over or not self._is_ready():
+                return self._plan.best, False
+            return self._plan.take()
+
+    @property
+    def best(self) -> Chosen:
+        """The fastest so far."""
+        return self._made(self._plan.best)
+
+    def queued(self, at: int, begin: Any, end: Any) -> None:
+        """Marks around a run, to be read when they have passed."""
+        with self._lock:
+            self._marks.append((at, begin, end))
+
+    def failed(self, at: int, problem: Exception) -> bool:
+        """Leave out what could not run; False for the first choice, which has no other to stand in for it."""
+        if at == 0:
+            return False
+        _log.info("a configuration that was to be tried is left out: %s", problem)
+        with self._lock:
+            self._plan.leave_out(at)
+        return True
+
+    def _read(self) -> None:
+        left = []
+        for at, begin, end in self._marks:
+            took = self._backend.between_ms(begin, end)
+            if took is None:
+                left.append((at, begin, end))
+            else:
+                self._plan.note(at, took)
+        self._marks = left

@@ -1,0 +1,238 @@
+"""What each kept configuration should take on an input that nobody measured, from the entries' times.
+
+Logarithms of times are smooth functions of the logarithms of the features, but for steps: a Gaussian process through
+what was measured, with a straight line under it (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006,
+sections 2.2 and 2.7), one for each configuration's time over the best of its entry and one for the best. Between
+entries it interpolates, and far from them the straight line remains. With each entry left out in turn it is compared
+with what the nearest entry says; that also chooses how far it reaches (``shaped``).
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.declaration import Configuration
+from autotune.policy.neighbours import Features, distance
+
+Floats = NDArray[np.float64]
+Rows = Mapping[str, Mapping[Configuration, float]]
+
+REACH = 8.0  # of the process, in units of e: entries a factor of 3,000 apart still know of one another
+_ROUGH = 0.02  # what a time differs from a smooth function
+_SLOPE = 1.0  # of the line under it, for a feature that is e times as large
+_LEVEL = 10.0  # anything, as far as the process knows beforehand
+
+# What leaving entries out chooses from: the reach, and how much the blocks of a multiprocessor count beside a feature.
+_SHAPES = tuple((reach, counts) for reach in (REACH, 2.0, 0.7) for counts in (0.0, 2.0))
+
+KEPT_REGRET = 0.005  # of the best kept configuration on any entry, as far as so many suffice
+MOST_KEPT = 32
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """``ms`` is what a configuration should take; ``spread`` the relative standard deviation of that over the others'
+    (0.05: two thirds of all such predictions are less than 5 % off)."""
+
+    configuration: Configuration
+    ms: float
+    spread: float
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an input lies: the ``nearest`` entry and how far that is (``neighbours.distance``); ``beyond`` are the
+    features below or above everything measured, with the smallest and the largest that was."""
+
+    nearest: str
+    distance: float
+    beyond: Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Taught:
+    """What predictions are made from: the entries' ``features`` (all have the same ones, above 0) and the times in ms
+    of the configurations on them; a configuration need not have been measured on every entry. ``blocks`` are of the
+    grids there: a device of so many ``multiprocessors`` runs them in turns, so that a time steps where the most loaded
+    one gets one more. Either may be unknown. ``reach`` is how far entries know of one another, ``load_counts`` how much
+    the blocks of a multiprocessor count beside a feature."""
+
+    features: Mapping[str, Features]
+    rows: Rows
+    blocks: Mapping[str, Mapping[Configuration, int]] = field(default_factory=dict)
+    multiprocessors: int = 0
+    reach: float = REACH
+    load_counts: float = 0.0
+
+    def predicted(
+        self, asked: Features, blocks: Mapping[Configuration, int] | None = None
+    ) -> list[Predicted]:
+        """What each configuration should take on an input of the features ``asked``, with so many ``blocks`` there, the
+        fastest first; empty where a feature is missing, or is not above 0."""
+        names = sorted(next(iter(self.features.values()), {}))
+        if not names or any(asked.get(name, 0.0) <= 0 for name in names):
+            return []
+        configurations = sorted({c for row in self.rows.values() for c in row}, key=lambda c: c.id)
+        known = np.log([[self.features[entry][name] for name in names] for entry in self.rows])
+        times = np.log([[row.get(c, np.nan) for c in configurations] for row in self.rows.values()])
+        point = np.log([asked[name] for name in names])
+        best = np.nanmin(times, axis=1)
+        loads = self._loads(configurations, blocks or {})
+        ratios, spreads = process(known, times - best[:, None], point, self.reach, loads)
+        level, _ = process(known, best[:, None], point)
+        found = [
+            Predicted(c, math.exp(min(level[0] + ratio, 700.0)), spread)
+            for c, ratio, spread in zip(configurations, ratios, spreads, strict=True)
+        ]
+        return sorted(found, key=lambda p: (p.ms, p.configuration.id))
+
+    def _loads(
+        self, configurations: Sequence[Configuration], blocks: Mapping[Configuration, int]
+    ) -> Floats | None:
+        """The logarithm of how many blocks the most loaded multiprocessor gets, a row an entry and one for ``blocks``;
+        0 in the columns of configurations of which it is not known everywhere that they were measured."""
+        if not self.multiprocessors or not self.load_counts:
+            return None
+        counts = [self.blocks.get(entry, {}) for entry in self.rows]
+        found = np.zeros((len(counts) + 1, len(configurations)))
+        for column, configuration in enumerate(configurations):
+            seen = [one.get(configuration, 0) for one in (*counts, blocks)]
+            needed = [*(configuration in row for row in self.rows.values()), True]
+            if all(seen[i] > 0 for i, is_needed in enumerate(needed) if is_needed):
+                found[:, column] = [math.log(max(1, math.ceil(n / self.multiprocessors))) for n in seen]
+        return self.load_counts * found
+
+    def place(self, asked: Features) -> Place:
+        """Where ``asked`` lies among the entries."""
+        away, nearest = min((distance(known, asked), name) for name, known in self.features.items())
+        ends = {
+            name: (min(f[name] for f in self.features.values()), max(f[name] for f in self.features.values()))
+            for name in next(iter(self.features.values()))
+        }
+        beyond = {n: (low, high) for n, (low, high) in ends.items() if not low <= asked.get(n, low) <= high}
+        return Place(nearest, away, beyond)
+
+    def without(self, entry: str) -> "Taught":
+        """As if that entry had not been measured."""
+        return replace(
+            self,
+            features={name: f for name, f in self.features.items() if name != entry},
+            rows={name: row for name, row in self.rows.items() if name != entry},
+        )
+
+
+def process(
+    known: Floats, values: Floats, asked: Floats, reach: float = REACH, beside: Floats | None = None
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """Mean and standard deviation at the point ``asked`` of a Gaussian process for each column of ``values``, which
+    were found at the rows of ``known``; not a number where one was not. ``beside`` has one more coordinate for each
+    column, a row a row of ``known`` and the last one for the point."""
+    mean, spread = np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
+    beside = np.zeros((len(known) + 1, values.shape[1])) if beside is None else beside
+    places = np.vstack([known, asked]) - known.mean(axis=0)
+    for columns in _alike(values, beside):
+        there = ~np.isnan(values[:, columns[0]])
+        if not there.any():
+            continue
+        rows = np.append(there, True)
+        covariance = _covariance(np.column_stack([places, beside[:, columns[0]]])[rows], reach)
+        seen = values[there][:, columns]
+        inner, across = covariance[:-1, :-1] + _ROUGH**2 * np.eye(len(seen)), covariance[:-1, -1]
+        weights = np.linalg.solve(inner, np.column_stack([seen, across]))
+        mean[columns] = across @ weights[:, :-1]
+        size = np.sqrt(np.maximum((seen * weights[:, :-1]).sum(axis=0) / len(seen), 1e-6))
+        spread[columns] = size * math.sqrt(max(covariance[-1, -1] - float(across @ weights[:, -1]), 0.0))
+    return mean, spread
+
+
+def _alike(values: Floats, beside: Floats) -> Iterator[list[int]]:
+    """The columns that were found at the same places, together."""
+    groups: dict[bytes, list[int]] = {}
+    for column in range(values.shape[1]):
+        key = np.isnan(values[:, column]).tobytes() + beside[:, column].tobytes()
+        groups.setdefault(key, []).append(column)
+    yield from groups.values()
+
+
+def _covariance(points: Floats, reach: float) -> Floats:
+    """Of a line through the middle, and of Matern's process of order 3/2 about it."""
+    away = math.sqrt(3) / reach * np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
+    about: Floats = (1 + away) * np.exp(-away) + _SLOPE**2 * (points @ points.T) + _LEVEL**2
+    return about
+
+
+# -- which configurations are kept --------------------------------------------------------------------------
+
+
+def cover(
+    rows: Rows, allowed: Sequence[Configuration], regret: float = KEPT_REGRET, most: int = MOST_KEPT
+) -> tuple[tuple[Configuration, ...], float]:
+    """Of those ``allowed``, the fewest found of which on each row one is at most so much slower than the best allowed
+    one, and what they lose at worst: one after the other, each time the one that helps most. At most ``most``."""
+    times = [found for row in rows.values() if (found := {c: row[c] for c in allowed if c in row})]
+    lost = [9.0] * len(times)
+    chosen: list[Configuration] = []
+    while len(chosen) < min(most, len(allowed)) and max(lost, default=0.0) > regret:
+        after = {
+            c: [
+                min(before, row.get(c, math.inf) / min(row.values()) - 1)
+                for before, row in zip(lost, times, strict=True)
+            ]
+            for c in allowed
+            if c not in chosen
+        }
+        taken = min(after, key=lambda c: (sum(map(math.log1p, after[c])), c.id))
+        chosen.append(taken)
+        lost = after[taken]
+    at_worst = max(lost, default=0.0)
+    for one in tuple(chosen):  # an early one may have become needless
+        rest = [c for c in chosen if c != one]
+        if rest and _at_worst(times, rest) <= max(at_worst, regret):
+            chosen = rest
+    return tuple(chosen), _at_worst(times, chosen)
+
+
+def _at_worst(times: Sequence[Mapping[Configuration, float]], chosen: Sequence[Configuration]) -> float:
+    return max(
+        (min(row.get(c, math.inf) for c in chosen) / min(row.values()) - 1 for row in times), default=0.0
+    )
+
+
+# -- what it costs ------------------------------------------------------------------------------------------
+
+
+def shaped(taught: Taught, rows: Rows) -> Taught:
+    """``taught`` with the reach, and the count of blocks, that lose least when each entry is left out in turn."""
+    tried = [
+        replace(taught, reach=reach, load_counts=counts)
+        for reach, counts in _SHAPES
+        if not counts or taught.multiprocessors
+    ]
+    return min(tried, key=lambda one: sum(map(math.log1p, predictions_left_out(one, rows))))
+
+
+def predictions_left_out(taught: Taught, rows: Rows) -> list[float]:
+    """What each entry loses when it is left out in turn and predictions from the others decide: the time of what is
+    taken over the entry's best in ``rows``, minus 1. Only what was measured on it counts."""
+    lost = []
+    for entry, row in rows.items():
+        found = taught.without(entry).predicted(taught.features[entry], taught.blocks.get(entry))
+        lost.append(_lost(row, [one.configuration for one in found]))
+    return lost
+
+
+def nearest_left_out(taught: Taught, rows: Rows, winners: Mapping[str, Configuration]) -> list[float]:
+    """What each entry loses with the winner of the nearest of the others."""
+    lost = []
+    for entry, row in rows.items():
+        others, asked = taught.without(entry).features, taught.features[entry]
+        near = sorted(others, key=lambda name: (distance(others[name], asked), name))
+        lost.append(_lost(row, [winners[name] for name in near]))
+    return lost
+
+
+def _lost(row: Mapping[Configuration, float], order: Sequence[Configuration]) -> float:
+    return next((row[c] for c in order if c in row), max(row.values())) / min(row.values()) - 1

@@ -1,0 +1,177 @@
+"""From sweeps to what predictions are made of: the configurations worth keeping, their times on every entry, whether
+predicting is better than taking the nearest entry's winner."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from autotune.declaration import Configuration, Expression
+from autotune.policy.file import Entry
+from autotune.policy.kept import Kept, Prediction
+from autotune.policy.neighbours import feature_values, mean_regret
+from autotune.policy.prediction import Taught, cover, nearest_left_out, predictions_left_out, shaped
+from autotune.record import Study, Trial
+
+_FEWEST = 6  # entries; of fewer nobody can say what they foretell
+
+Needs = Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known of a group of entries: ``rows`` of times in ms, and of each configuration that may be kept its
+    ``needs``; ``kernels`` are those that take the most time, ``blocks`` how many their grids have."""
+
+    rows: Mapping[str, Mapping[Configuration, float]]
+    needs: Mapping[Configuration, Needs]
+    kernels: Mapping[Configuration, str]
+    blocks: Mapping[str, Mapping[Configuration, int]]
+
+
+def taught(
+    entries: Mapping[str, Entry],
+    studies: Sequence[Study],
+    before: Prediction | None,
+    compared: Mapping[str, str],
+) -> tuple[dict[str, Entry], Prediction | None]:
+    """``entries`` with the times of what is kept, and what is kept: of the entries for the kernels' time of those
+    options and that accuracy class that most have. ``studies`` have the times of some entries, the others those that
+    they had ``before``. ``compared`` are the family's declared features as texts."""
+    group = _group(entries)
+    if len(group) < 2 or not compared:
+        return {name: replace(item, times_ms={}, blocks={}) for name, item in entries.items()}, None
+    known = _known(group, studies, before)
+    chosen, regret = cover(known.rows, sorted(known.needs, key=lambda c: c.id))
+    names = _names(chosen, before)
+    told = dict(entries)
+    for name, item in entries.items():
+        row, grids = known.rows.get(name, {}), known.blocks.get(name, {})
+        told[name] = replace(
+            item, times_ms={names[c]: round(row[c], 7) for c in chosen if c in row},
+            blocks={names[c]: grids[c] for c in chosen if grids.get(c)},
+        )  # fmt: skip
+    first = next(iter(group.values()))
+    kept = {
+        names[c]: Kept(
+            name=names[c], configuration=dict(c), needs=known.needs[c], kernel=known.kernels.get(c, "")
+        )
+        for c in chosen
+    }
+    rule = Prediction(
+        options=dict(first.options), accuracy=first.accuracy, kept=kept, kept_regret=round(regret, 4),
+        covered=before.covered if before else {}, covered_regret=before.covered_regret if before else 0.0,
+        multiprocessors=_multiprocessors(studies) or (before.multiprocessors if before else 0),
+    )  # fmt: skip
+    return told, _compared(rule, {name: told[name] for name in group}, known, chosen, compared)
+
+
+def _group(entries: Mapping[str, Entry]) -> dict[str, Entry]:
+    groups: dict[tuple[object, ...], dict[str, Entry]] = {}
+    for name, item in sorted(entries.items()):
+        if item.objective == "kernel":
+            key = item.accuracy, *sorted((k, str(v)) for k, v in item.options.items())
+            groups.setdefault(key, {})[name] = item
+    return max(groups.values(), key=len, default={})
+
+
+def _known(group: Mapping[str, Entry], studies: Sequence[Study], before: Prediction | None) -> _Known:
+    kept = {name: Configuration(one.configuration) for name, one in (before.kept if before else {}).items()}
+    needs: dict[Configuration, Needs] = {
+        kept[n]: one.needs for n, one in (before.kept if before else {}).items()
+    }
+    kernels = {kept[n]: one.kernel for n, one in (before.kept if before else {}).items()} | _kernels(studies)
+    swept = {s.workload: s for s in studies}
+    rows: dict[str, dict[Configuration, float]] = {}
+    blocks: dict[str, dict[Configuration, int]] = {}
+    for name, item in group.items():
+        study = swept.get(item.workload)
+        rows[name] = {kept[at]: ms for at, ms in item.times_ms.items() if at in kept}
+        for other, regret in item.regret_with.items():
+            if other in group:
+                rows[name].setdefault(
+                    Configuration(group[other].configuration), item.median_ms * (1 + regret)
+                )
+        blocks[name] = {kept[at]: count for at, count in item.blocks.items() if at in kept}
+        if study:
+            rows[name] |= _times(study)
+            measured = [t for t in study.trials if t.measurement]
+            blocks[name] |= {t.configuration: _blocks(t, kernels.get(t.configuration, "")) for t in measured}
+            needs |= {t.configuration: of_trial(t) for t in measured if t.proved}
+        rows[name][Configuration(item.configuration)] = item.median_ms
+    needs |= {Configuration(item.configuration): item.needs for item in group.values()}
+    return _Known(rows, needs, kernels, blocks)
+
+
+def _times(study: Study) -> dict[Configuration, float]:
+    """In ms; those that were not timed again as if they had been, beside the finalists."""
+    again = study.about.retime_ratio or 1.0
+    return {
+        t.configuration: t.measurement.retimed_ms or t.measurement.median_ms * again
+        for t in study.trials
+        if t.measurement
+    }
+
+
+def _kernels(studies: Sequence[Study]) -> dict[Configuration, str]:
+    """By configuration, the kernel that takes the most time."""
+    spent: dict[Configuration, dict[str, float]] = {}
+    for trial in (trial for study in studies for trial in study.trials):
+        known = {profile.kernel for profile in trial.profiles}
+        each = spent.setdefault(trial.configuration, {})
+        for kernel, ms in trial.kernel_ms.items():
+            if kernel in known:
+                each[kernel] = each.get(kernel, 0.0) + ms
+    return {c: max(sorted(each), key=lambda kernel: each[kernel]) for c, each in spent.items() if each}
+
+
+def _blocks(trial: Trial, kernel: str) -> int:
+    return next((profile.blocks for profile in trial.profiles if profile.kernel == kernel), 0)
+
+
+def _multiprocessors(studies: Sequence[Study]) -> int:
+    return next(
+        (int(s.about.more["multiprocessors"]) for s in studies if "multiprocessors" in s.about.more), 0
+    )
+
+
+def of_trial(trial: Trial) -> Needs:
+    """What the kernels of a trial need, as an entry has it."""
+    return {
+        p.kernel: {"block_size": p.block_size, "registers": p.registers, "shared_bytes": p.shared_bytes}
+        for p in trial.profiles
+        if p.block_size
+    }
+
+
+def _names(chosen: Sequence[Configuration], before: Prediction | None) -> dict[Configuration, str]:
+    """Those that they had, and new ones."""
+    old = {Configuration(k.configuration): name for name, k in (before.kept if before else {}).items()}
+    names = {c: old[c] for c in chosen if c in old}
+    free = (name for i in range(1, 1 + len(chosen) + len(old)) if (name := f"c{i}") not in names.values())
+    for configuration in chosen:
+        names.setdefault(configuration, "")
+    return {c: name or next(free) for c, name in names.items()}
+
+
+def _compared(
+    rule: Prediction, group: Mapping[str, Entry], known: _Known, chosen: Sequence[Configuration],
+    compared: Mapping[str, str],
+) -> Prediction:  # fmt: skip
+    """``rule`` with what it costs and what the nearest entry costs, where there are entries enough to say so."""
+    declared = {name: Expression(text) for name, text in compared.items()}
+    features = {name: feature_values(declared, item.features) for name, item in group.items()}
+    whole = all(f.keys() == declared.keys() and min(f.values()) > 0 for f in features.values())
+    if len(group) < _FEWEST or not whole:
+        return rule
+    winners = {name: Configuration(item.configuration) for name, item in group.items()}
+    worth = {*chosen, *winners.values()}
+    rows = {name: {c: ms for c, ms in row.items() if c in worth} for name, row in known.rows.items()}
+    kept = {name: {c: ms for c, ms in row.items() if c in chosen} for name, row in rows.items()}
+    basis = shaped(Taught(features, kept, known.blocks, rule.multiprocessors), rows)
+    lost = {
+        "nearest": nearest_left_out(basis, rows, winners),
+        "prediction": predictions_left_out(basis, rows),
+    }
+    return replace(
+        rule, reach=basis.reach, load_counts=basis.load_counts,
+        left_out={name: round(mean_regret(each), 4) for name, each in lost.items()},
+    )  # fmt: skip

@@ -1,0 +1,168 @@
+"""Sweeps of many inputs as one CSV, compressed: what ``selection_sweep.py`` measured, as studies again.
+
+    python benchmarks/selection_record.py out/*.pickle --out benchmarks/results/selection-taught-h200.csv.xz
+
+A row is a configuration on an input: its time in ms (of the finalists, the interleaved one; of the others the first
+median, times what that of the finalists changed by), and 1 where it was proved on ragged sizes too. What an input is
+(extents, scalars, options, and the numbers that made it) is in its first row.
+"""
+
+import argparse
+import csv
+import json
+import lzma
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from selection_inputs import RANGES
+from selection_sweep import read as read_pickle
+
+from autotune.compile import KernelProfile, Variant
+from autotune.declaration import Configuration, Family, load_family
+from autotune.layout import layouts_digest
+from autotune.policy import operations
+from autotune.record import Measurement, Provenance, Study, Trial
+
+COLUMNS = (
+    "family",
+    "input",
+    "about",
+    "configuration",
+    "time_ms",
+    "first_ms",
+    "spread",
+    "samples",
+    "proved",
+    "kernel",
+    "needs",
+)
+
+_SMS = 132  # of an H200
+
+
+def rows_of(name: str, points: Iterable[tuple[Mapping[str, int], Study]]) -> Iterator[dict[str, object]]:
+    """The rows of a family's studies."""
+    for point, study in points:
+        about = {
+            "point": dict(point), "features": dict(study.about.features), "scalars": dict(study.about.scalars),
+            "options": dict(study.about.options), "compiler": study.about.compiler, "driver": study.about.driver,
+            "date": study.about.date, "device": study.about.device_name,
+        }  # fmt: skip
+        told = json.dumps(about, sort_keys=True)
+        for trial in study.trials:
+            if trial.measurement is None:
+                continue
+            measured, ratio = trial.measurement, study.about.retime_ratio or 1.0
+            took = measured.retimed_ms or measured.median_ms * ratio
+            needs = {
+                p.kernel: [p.block_size, p.registers, p.shared_bytes, p.blocks_per_sm] for p in trial.profiles
+            }
+            yield {
+                "family": name, "input": study.workload, "about": told, "configuration": trial.configuration.id,
+                "time_ms": f"{took:.6g}", "first_ms": f"{measured.median_ms:.6g}",
+                "spread": f"{measured.spread:.3g}", "samples": measured.samples, "proved": int(bool(trial.proved)),
+                "kernel": max(needs, key=lambda kernel: trial.kernel_ms.get(kernel, 0.0), default=""),
+                "needs": json.dumps(needs) if trial.proved else "",
+            }  # fmt: skip
+            told = ""
+
+
+def write(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
+    """A CSV file, compressed."""
+    with lzma.open(path, "wt", encoding="utf-8", newline="", preset=9) as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def read(path: Path) -> dict[str, list[tuple[Mapping[str, int], Study]]]:
+    """By family, what made each input and its study, as a sweep of today's sources would record it."""
+    groups: dict[tuple[str, str], list[dict[str, str]]] = {}
+    with lzma.open(path, "rt", encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            groups.setdefault((row["family"], row["input"]), []).append(row)
+    families = {name: load_family(RANGES[name].family) for name in dict.fromkeys(name for name, _ in groups)}
+    found: dict[str, list[tuple[Mapping[str, int], Study]]] = {}
+    for (name, workload), rows in groups.items():
+        about = json.loads(rows[0]["about"])
+        found.setdefault(name, []).append((about["point"], _study(families[name], workload, about, rows)))
+    return found
+
+
+def _study(
+    family: Family, workload: str, about: Mapping[str, Mapping[str, float]], rows: Sequence[Mapping[str, str]]
+) -> Study:  # fmt: skip
+    sizes = {name: int(value) for name, value in about["features"].items()}
+    numbers = {**about["scalars"], **sizes}
+    told = {
+        **about, "features": sizes, "multiprocessors": _SMS,
+        "compared": {name: expression.text for name, expression in family.features.items()},
+        "device_kind": "cuda", "device_name": about["device"], "compute_capability": "9.0", "protocol": {},
+        "operations": operations(family, sizes, about["options"], about["scalars"]), "accuracy": list(family.accuracy),
+        "source_digest": family.source_digest, "space_digest": family.space_digest,
+        "layouts_digest": layouts_digest(), "workload_digest": workload,
+    }  # fmt: skip
+    del told["point"], told["device"]
+    return Study(
+        family=family.name, workload=workload, device="nvidia-h200", identity=workload, control=family.space.control,
+        about=Provenance.from_dict(told),
+        trials=tuple(_trial(family, workload, row, numbers, about["options"]) for row in rows),
+    )  # fmt: skip
+
+
+def _trial(
+    family: Family, workload: str, row: Mapping[str, str], numbers: Mapping[str, float], options: Mapping[str, Any]
+) -> Trial:  # fmt: skip
+    pairs = (pair.partition("=") for pair in row["configuration"].split(","))
+    configuration = Configuration({name: family.space.policy(name).value(value) for name, _, value in pairs})
+    first, last = float(row["first_ms"]), float(row["time_ms"])
+    measured = Measurement(
+        median_ms=first, minimum_ms=first, spread=float(row["spread"]), samples=int(row["samples"]),
+        retimed_ms=last if last != first else 0.0, kernel_ms={row["kernel"]: last} if row["kernel"] else {},
+    )  # fmt: skip
+    is_proved = row["proved"] == "1"
+    needs = (
+        json.loads(row["needs"]) if row["needs"] else {row["kernel"]: (0, 0, 0, 0)} if row["kernel"] else {}
+    )
+    profiles = (
+        KernelProfile(
+            kernel=kernel,
+            block_size=block,
+            registers=registers,
+            dynamic_shared_bytes=shared,
+            blocks_per_sm=at_once,
+            blocks=blocks_of(family, configuration, kernel, numbers, options),
+        )
+        for kernel, (block, registers, shared, at_once) in needs.items()
+    )
+    return Trial(
+        family=family.name, workload=workload, device="nvidia-h200", configuration=configuration, state="measured",
+        measurement=measured, profiles=tuple(profiles), proof=2 * is_proved, proved=({},) if is_proved else (),
+    )  # fmt: skip
+
+
+def blocks_of(
+    family: Family, configuration: Configuration, kernel: str, numbers: Mapping[str, float], options: Mapping[str, Any]
+) -> int:  # fmt: skip
+    """Of the kernel's grid."""
+    variant = Variant.of(family, configuration, options)
+    return math.prod(variant.geometry(family.kernels[kernel], {**numbers, **options, **configuration}).grid)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("pickles", type=Path, nargs="+", help="what selection_sweep.py wrote")
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args(words)
+    write(
+        options.out,
+        (row for path in options.pickles for row in rows_of(path.name.split(".")[0], read_pickle(path))),
+    )
+
+
+if __name__ == "__main__":
+    main()

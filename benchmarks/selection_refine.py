@@ -1,0 +1,98 @@
+"""What programs that refine end with, on inputs that the policy file does not know: real calls on the GPU.
+
+    python benchmarks/selection_refine.py allpairs --taught taught/allpairs.pickle --each 6 --seed 60 --out refined.csv
+
+A policy file is made of the taught sweeps. Each drawn input is prepared and called 30 times with ``refine=True``; a row
+says what selection took, what stayed and after how many timed calls. A sweep of the same inputs says
+what that is worth.
+"""
+
+import argparse
+import logging
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness import is_there, write_rows
+from selection_inputs import RANGES, drawn, write
+from selection_sweep import read
+
+import autotune
+from autotune.declaration import Configuration, load_family, load_workload, prepare
+from autotune.files import bundled
+from autotune.hardware import Device
+from autotune.policy import file_name, merged, read_policy_file
+from autotune.policy.file import write as write_policy
+from autotune.policy.refined import refined_path
+
+_CALLS = 30
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("family", choices=RANGES)
+    parser.add_argument("--taught", type=Path, nargs="+", default=[])
+    parser.add_argument("--each", type=int, default=6)
+    parser.add_argument("--seed", type=int, default=60)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--out", type=Path, default=Path("selection-refined.csv"))
+    parser.add_argument("--check", action="store_true", help="all that needs no GPU, then stop")
+    options = parser.parse_args(words)
+    if options.check:
+        range_ = RANGES[options.family]
+        with tempfile.TemporaryDirectory() as folder:
+            paths = write(range_, drawn(range_, options.each, options.seed), Path(folder))
+            family = load_family(range_.family)
+            inputs = [prepare(family, load_workload(family, p), bundled("workloads") / "data") for p in paths]
+        print(f"{options.family}: {len(inputs)} inputs; {options.device}: {is_there(options.device)}")
+        return
+    logging.basicConfig(level=logging.WARNING)
+    range_ = RANGES[options.family]
+    family = load_family(range_.family)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_DATA_HOME"] = folder
+        file = merged(None, [study for path in options.taught for _, study in read(path)])
+        path = Path(folder) / "made" / file_name(family.name, file.device.slug)
+        path.parent.mkdir(parents=True)
+        write_policy(path, file)
+        paths = write(range_, drawn(range_, options.each, options.seed), Path(folder) / "inputs")
+        rows = [_row(range_.family, each, Path(folder), file.device, options.device) for each in paths]
+    write_rows(options.out, rows)
+
+
+def _row(named: str, path: Path, folder: Path, device: Device, kind: str) -> dict[str, object]:
+    family = load_family(named)
+    workload = load_workload(family, path)
+    inputs = prepare(family, workload, bundled("workloads") / "data")
+    with autotune.load(named, device=kind, policies=folder / "made", refine=True) as kernel:
+        taken, _ = kernel.explain(inputs)
+        began = time.perf_counter()
+        with kernel.prepare(inputs) as handle:
+            for _ in range(_CALLS):
+                handle()
+                time.sleep(0.02)  # the others are compiled beside the first calls
+        spent = time.perf_counter() - began
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join(10)
+    found = refined_path(folder / "autotune" / "policies", family.name, device)
+    entries = read_policy_file(found).entries.values() if found.is_file() else ()
+    features = {**inputs.sizes, **inputs.scalars}
+    own = next((e for e in entries if all(features.get(n) == v for n, v in e.features.items())), None)
+    assert taken.configuration is not None
+    row = {
+        "family": Path(named).name, "input": workload.name, "match": taken.match, "taken": taken.configuration.id,
+        "stays": Configuration(own.configuration).id if own else "", "calls": own.refined["calls"] if own else 0,
+        "tried": len(own.refined["times_ms"]) if own else 0, "seconds": f"{spent:.2f}",
+    }  # fmt: skip
+    print(row, flush=True)
+    return row
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""The first calls on sizes that nobody measured: what runs in them, what they may lose, and what stays."""
+
+import math
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fakes import write_family
+from hypothesis import given
+from hypothesis import strategies as st
+from lending import Array, World, make_world
+
+import autotune
+from autotune.declaration import Configuration, load_family
+from autotune.device import LaunchError, resident
+from autotune.dispatch.refinement import CALLS, Option, Refinement
+from autotune.errors import UsageError
+from autotune.layout import layouts_digest
+from autotune.policy import Entry, PolicyFile, file_name, read_policy_file
+from autotune.policy.file import write
+from autotune.policy.refined import refined_path
+
+
+def ran(plan: Refinement, times: list[float], delay: int = 0, most: int = 200) -> list[int]:
+    """What runs in call after call until all is known, each time told so many calls later."""
+    order: list[int] = []
+    waiting: list[tuple[int, int]] = []
+    for call in range(most):
+        for due, at in [w for w in waiting if w[0] <= call]:
+            waiting.remove((due, at))
+            plan.note(at, times[at])
+        if plan.is_over:
+            return order
+        at, is_timed = plan.take()
+        order.append(at)
+        if is_timed:
+            waiting.append((call + 1 + delay, at))
+    raise AssertionError(f"not over after {most} calls")
+
+
+def foretold(*times: float, spread: float = 0.05) -> list[Option]:
+    return [Option(ms, spread) for ms in times]
+
+
+def test_the_fastest_stays_whatever_was_foretold() -> None:
+    plan = Refinement(foretold(1.0, 1.01, 1.02, 1.1))
+    order = ran(plan, [1.0, 1.2, 0.8, 1.4])
+    assert order[:4] == [0, 1, 2, 3]
+    assert plan.best == 2
+    assert len(order) == CALLS
+    assert 3 not in order[8:]  # more than a quarter behind, the first run apart
+
+
+def test_a_difference_that_is_noise_changes_nothing() -> None:
+    plan = Refinement(foretold(1.0, 1.0))
+    ran(plan, [1.0, 0.995])
+    assert plan.best == 0
+
+
+def test_what_could_lose_too_much_is_not_run() -> None:
+    plan = Refinement(foretold(1.0, 1.05, 5.0, 1.1, spread=0.2))
+    assert 2 not in ran(plan, [1.0] * 4)
+    unknown = Refinement([Option()] * 9)  # each may take twice as long: five of them at most
+    order = ran(unknown, [1.0] + [2.0] * 8)
+    assert sorted(set(order)) == [0, 1, 2, 3, 4, 5]
+
+
+def test_nothing_is_run_again_before_its_time_is_known() -> None:
+    plan = Refinement(foretold(1.0, 1.01, 1.02))
+    order = ran(plan, [1.0, 0.9, 1.1], delay=6)
+    assert order[:7] == [0, 1, 2, 0, 0, 0, 0]  # the last four wait, untimed
+    assert sum(map(len, plan.times)) <= CALLS
+    assert plan.best == 1
+
+
+def test_one_that_cannot_run_is_left_out() -> None:
+    plan = Refinement(foretold(1.0, 1.01))
+    assert plan.take() == (0, True)
+    assert plan.take() == (1, True)
+    plan.leave_out(1)
+    before = plan.is_over
+    plan.note(0, 1.0)
+    assert (before, plan.is_over, plan.best) == (False, True, 0)
+
+
+@given(
+    st.lists(st.floats(0.5, 2.0), min_size=1, max_size=6), st.lists(st.floats(-1, 1), min_size=6, max_size=6),
+    st.integers(0, 9), st.integers(2, CALLS),
+)  # fmt: skip
+def test_what_is_lost_is_bounded(told: list[float], errors: list[float], delay: int, calls: int) -> None:
+    """Where no prediction is off by more than its upper end, all calls together lose at most five of the first's."""
+    told, spread = sorted(told), 0.1
+    times = [ms * math.exp(2 * spread * e) for ms, e in zip(told, [0, *errors], strict=False)]
+    plan = Refinement(foretold(*told, spread=spread), calls)
+    order = ran(plan, times, delay)
+    assert sum(len(t) for t in plan.times) <= calls
+    assert sum(max(0.0, times[at] - times[0]) for at in order) <= 5 * times[0] * (1 + 1e-9)
+    known = [at for at in range(len(times)) if plan.times[at]]
+    assert times[plan.best] <= min(times[at] for at in known) * 1.01
+
+
+# -- in calls -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> World:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return make_world(monkeypatch)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, world: World) -> Path:
+    """A family that was tuned on two sizes, with another winner each."""
+    made = write_family(tmp_path / "doubler")
+    family = load_family(made)
+    entries = {
+        f"n{size}": Entry(
+            name=f"n{size}", workload=f"n{size}", features={"n": size}, options={},
+            configuration={"memory": memory, "block_size": 64}, median_ms=size / 1000, spread=0.01, samples=9,
+            source_digest=family.source_digest, layouts_digest=layouts_digest(), space_digest=family.space_digest,
+        )
+        for size, memory in ((100, "global"), (1000, "readonly"))
+    }  # fmt: skip
+    path = tmp_path / "policies" / file_name("doubler", world.gpu.device.slug)
+    path.parent.mkdir(parents=True)
+    write(path, PolicyFile(family="doubler", device=world.gpu.device, entries=entries,
+                           default=entries["n100"].configuration))  # fmt: skip
+    return made
+
+
+def settle() -> None:
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join(10)
+
+
+def test_calls_find_the_fastest_and_the_next_process_knows_it(
+    folder: Path, tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("threading.Thread.is_alive", lambda _self: False)  # compiled in the call instead
+    times = iter([5.0, 1.0] * 40)
+    monkeypatch.setattr(world.gpu, "mark", lambda: None)
+    monkeypatch.setattr(world.gpu, "between_ms", lambda _b, _e: next(times))
+    policies = tmp_path / "policies"
+    with autotune.load(folder, device="cuda", policies=policies, refine=True) as kernel:
+        first, _ = kernel.explain(kernel.bind(np.zeros(200, np.float32)))
+        assert first.configuration is not None
+        assert (first.match, first.configuration["memory"]) == ("nearest", "global")
+        for start in range(CALLS + 3):
+            x = np.arange(start, start + 200, dtype=np.float32)
+            np.testing.assert_array_equal(kernel(Array(x)).memory, 2 * x)
+        ran_then = kernel(Array(x), out=Array(x.copy()))
+        np.testing.assert_array_equal(ran_then.memory, 2 * x)
+    settle()
+    path = refined_path(tmp_path / "data" / "autotune" / "policies", "doubler", world.gpu.device)
+    (entry,) = read_policy_file(path).entries.values()
+    assert entry.configuration == {"memory": "readonly", "block_size": 64}
+    assert entry.features == {"n": 200}
+    assert entry.refined["calls"] <= CALLS
+    assert set(entry.refined["times_ms"]) == {f"block_size=64,memory={m}" for m in ("global", "readonly")}
+    with autotune.load(folder, device="cuda", policies=policies) as kernel:
+        taken, _ = kernel.explain(kernel.bind(np.zeros(200, np.float32)))
+        assert (taken.match, taken.configuration) == ("exact", Configuration(entry.configuration))
+
+
+def test_nothing_is_tried_unless_asked(
+    folder: Path, tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(world.gpu, "mark", lambda: pytest.fail("timed"))
+    x = np.arange(200, dtype=np.float32)
+    path = tmp_path / "policies" / file_name("doubler", world.gpu.device.slug)
+    with autotune.load(folder, device="cuda", policies=tmp_path / "policies") as kernel:
+        np.testing.assert_array_equal(kernel(Array(x)).memory, 2 * x)
+    path.write_text(path.read_text().replace("entries:", "refine: 4\nentries:"))
+    with autotune.load(folder, device="cuda", policies=tmp_path / "policies", refine=False) as kernel:
+        np.testing.assert_array_equal(kernel(Array(x)).memory, 2 * x)
+        np.testing.assert_array_equal(kernel(Array(x[:100])).memory, 2 * x[:100])  # measured
+    with pytest.raises(UsageError, match="at least 2 calls"):
+        autotune.load(folder, device="cuda", policies=tmp_path / "policies", refine=1)
+
+
+def test_the_policy_file_may_ask_and_what_fails_is_left_out(
+    folder: Path, tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "policies" / file_name("doubler", world.gpu.device.slug)
+    path.write_text(path.read_text().replace("entries:", "refine: 4\nentries:"))
+    monkeypatch.setattr("threading.Thread.is_alive", lambda _self: False)
+    made = resident.compiled_module
+    tried: list[str] = []
+
+    def compiled(backend: object, cache: object, variant: object) -> object:
+        memory = variant.configuration["memory"]  # type: ignore[attr-defined]
+        tried.append(memory)
+        if memory == "readonly":
+            raise LaunchError("no room for it")
+        return made(backend, cache, variant)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("autotune.dispatch.target.compiled_module", compiled)
+    x = np.arange(200, dtype=np.float32)
+    with autotune.load(folder, device="cuda", policies=tmp_path / "policies") as kernel:
+        for _ in range(6):
+            np.testing.assert_array_equal(kernel(Array(x)).memory, 2 * x)
+    assert tried == ["global", "readonly"]
