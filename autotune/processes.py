@@ -36,7 +36,9 @@ __all__ = [
     "Child",
     "Failure",
     "Warned",
+    "attended",
     "death",
+    "exchange",
     "own_folder",
     "program",
     "reporting",
@@ -221,6 +223,24 @@ def program(
     if running.returncode in _NOT_RUN:
         raise OSError(errno.ENOEXEC, complaint.strip(), command[0])
     return subprocess.CompletedProcess(command, running.returncode, said, complaint)
+
+
+def exchange(command: Sequence[str], given: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+    """What a program says to ``given``, in bytes. Ctrl-C ends both. Raises OSError for a command that cannot be run."""
+    return subprocess.run(command, input=given, capture_output=True, check=False)
+
+
+def attended(command: Sequence[str]) -> tuple[int, bool]:
+    """The exit code of a program that prints to this one's terminal, and whether it was interrupted: Ctrl-C reaches
+    this process alone, which then closes the program's input and waits for its end. Raises OSError."""
+    running = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+    with running:
+        try:
+            return running.wait(), False
+        except KeyboardInterrupt:
+            assert running.stdin
+            running.stdin.close()
+            return running.wait(), True
 
 
 # -- what any child says ---------------------------------------------------------------------------------------

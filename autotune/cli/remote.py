@@ -11,11 +11,11 @@ import io
 import os
 import platform
 import shlex
-import subprocess
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -25,6 +25,10 @@ from autotune.declaration import workloads
 from autotune.engine import SweepRequest
 from autotune.errors import DeviceError, Interrupted, StoreError, UsageError
 from autotune.files import bundled, replaced
+from autotune.processes import attended, exchange
+
+if TYPE_CHECKING:
+    from subprocess import CompletedProcess
 
 _LEFT_OUT = ("__pycache__", ".git")
 _THEIRS = (".claims", ".lock")  # of what comes back: of use only where it was made
@@ -133,17 +137,7 @@ def _send(host: Host, place: str, request: SweepRequest) -> None:
 def _run(host: Host, place: str, request: SweepRequest) -> tuple[int, bool]:
     """The sweep's exit code, and whether it was interrupted here."""
     script = f'cd "$1" && shift\n{_GUARD}'
-    running = subprocess.Popen(
-        host.command(script, place, host.program, *_words(request)),
-        stdin=subprocess.PIPE, start_new_session=True,  # Ctrl-C is for this process
-    )  # fmt: skip
-    with running:
-        try:
-            return running.wait(), False
-        except KeyboardInterrupt:
-            assert running.stdin
-            running.stdin.close()
-            return running.wait(), True
+    return attended(host.command(script, place, host.program, *_words(request)))
 
 
 def _fetch(host: Host, place: str, request: SweepRequest) -> None:
@@ -179,10 +173,10 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
         temporary.write_bytes(content.read())
 
 
-def _ssh(host: Host, script: str, *words: str, given: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+def _ssh(host: Host, script: str, *words: str, given: bytes = b"") -> "CompletedProcess[bytes]":
     command = host.command(script, *words)
     try:
-        return subprocess.run(command, input=given, capture_output=True, check=False)
+        return exchange(command, given)
     except OSError as problem:
         raise DeviceError(f"cannot run {command[0]}: {problem.strerror}; --on needs an ssh client") from None
 

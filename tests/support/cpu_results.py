@@ -32,7 +32,7 @@ def compiled(backend: Any, variants: Sequence[Variant], at_once: int = 8, optimi
     space, where compiling takes longer than running: ``-Og`` instead of ``-O3`` makes it in a third of the time. The
     sources, layouts and addresses are the same."""
     toolchain = backend.toolchain()
-    if optimize:
+    if optimize and backend.device.kind == "cpu":
         toolchain = replace(toolchain, last=(*toolchain.last, optimize))
     everything = batch(variants[0].family, tuple(variants))
     chunks = compile_many(everything, toolchain, Cache(default_root()), 2, at_once, early=False)

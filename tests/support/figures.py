@@ -1468,6 +1468,22 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
     return frame["tried"].sum(), frame["measured"].sum()
 
 
+# -- adopted kernels ---------------------------------------------------------------------------------------
+
+ADOPTED = "adopted-h200.csv"
+
+
+@figure(
+    "adopted",
+    "{23} of {24} are at most 3 % slower than they were; bodyForce of nbody-orig.cu ({19} %) is not",
+    ADOPTED,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    ratios = frame.set_index("kernel")["control_over_original"]
+    slower = 100 * (ratios["mini-nbody: bodyForce (nbody-orig.cu)"] - 1)
+    return float((ratios <= 1.03).sum()), float(len(ratios)), float(slower)
+
+
 # -- whole trials ------------------------------------------------------------------------------------------
 
 MDBENCH, XSBENCH, HASHGRID = (
