@@ -506,66 +506,6 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
     return 100 * some["regret"].max(), 100 * some["regret"].median()
 
 
-REPLAY = "search-replay.csv"
-STUDIES = (
-    "allpairs primer",
-    "allpairs hapmap3",
-    "allpairs wide",
-    "mummergpu lmono",
-    "mummergpu ssuis",
-    "mummergpu hsill",
-)
-METHODS = {
-    ("autotune", "auto"): "| `auto` | {2} % ({14} %) | {3} % ({10} %) | {3} % ({6} %) | {9} % ({13} %) | {8} % ({12} %) | "
-    "{9} % ({14} %) | {120} of 120 |",
-    ("autotune", "tpe"): "| `tpe` | {5} % ({9} %) | {4} % ({6} %) | {3} % ({10} %) | {10} % ({16} %) | {9} % ({13} %) | "
-    "{10} % ({16} %) | {118} of 120 |",
-    ("autotune", "gp"): "| `gp` | {3} % ({13} %) | {8} % ({22} %) | {5} % ({18} %) | {10} % ({14} %) | {10} % ({16} %) | "
-    "{9} % ({15} %) | {115} of 120 |",
-    ("autotune", "cmaes"): "| `cmaes` | {6} % ({18} %) | {9} % ({18} %) | {6} % ({13} %) | {12} % ({24} %) | "
-    "{6} % ({21} %) | {11} % ({20} %) | {103} of 120 |",
-    ("autotune", "nsgaii"): "| `nsgaii` | {16} % ({24} %) | {12} % ({27} %) | {13} % ({20} %) | {16} % ({29} %) | "
-    "{13} % ({23} %) | {9} % ({19} %) | {73} of 120 |",
-    ("kernel_tuner", "hybrid_vndx"): "| Kernel Tuner hybrid_vndx | {7} % ({29} %) | {4} % ({11} %) | {6} % ({11} %) | "
-    "{9} % ({23} %) | {7} % ({15} %) | {5} % ({14} %) | {112} of 120 |",
-    ("kernel_tuner", "adaptive_tabu_greywolf"): "| Kernel Tuner adaptive_tabu_greywolf | {4} % ({8} %) | {6} % ({16} %) | "
-    "{6} % ({12} %) | {9} % ({20} %) | {5} % ({12} %) | {12} % ({24} %) | {112} of 120 |",
-}  # fmt: skip
-
-
-def _method(tool: str, method: str, ahead: int = 1) -> Callable[[pd.DataFrame], Sequence[float]]:
-    def values(frame: pd.DataFrame) -> Sequence[float]:
-        some = frame[(frame["tool"] == tool) & (frame["method"] == method) & (frame["ahead"] == ahead)]
-        shares = [
-            100 * row(some, column, study=study)
-            for study in STUDIES
-            for column in ("median_share", "worst_share")
-        ]
-        return [*shares, some["reached"].sum()]
-
-    return values
-
-
-for (_tool, _method_name), _text in METHODS.items():
-    figure("engine", _text, REPLAY)(_method(_tool, _method_name))
-figure(
-    "engine",
-    "| `auto`, eight at a time | {4} % ({13} %) | {5} % ({9} %) | {4} % ({7} %) | {12} % ({22} %) | {8} % ({13} %) | "
-    "{10} % ({15} %) | {116} of 120 |",
-    REPLAY,
-)(_method("autotune", "auto", 8))
-
-for _method_name, _count in {
-    "random": 61, "genetic_algorithm": 107, "simulated_annealing": 103, "firefly_algorithm": 94, "basinhopping": 92,
-    "pso": 91, "bayes_opt": 86, "dual_annealing": 80, "diff_evo": 79, "mls": 75, "random_sample": 65, "greedy_ils": 57,
-    "greedy_mls": 47, "ordered_greedy_mls": 38,
-}.items():  # fmt: skip
-
-    def _reached(frame: pd.DataFrame, method: str = _method_name) -> Sequence[float]:
-        return [frame[(frame["method"] == method) & (frame["ahead"] == 1)]["reached"].sum()]
-
-    figure("engine", f"{{{_count}}} of 120 |", REPLAY)(_reached)
-
 TIMES = "engine-peers-h200-first-times.csv"
 
 
