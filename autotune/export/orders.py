@@ -77,7 +77,7 @@ def order_parts(choices: Choices) -> dict[str, Any]:
 
 
 def _has(variant: Variant, order: OrderInput) -> bool:
-    return variant.configuration[order.policy.name] == order.value
+    return bool(variant.configuration[order.policy.name] == order.value)
 
 
 def _taken(variant: Variant, given: Sequence[OrderInput], spaces: Sequence[str]) -> list[str]:
