@@ -1,5 +1,6 @@
 """The exported C++ compiled: its dispatch table against Python's selection, nvcc, a GPU, and docs/export.md."""
 
+import ctypes
 import os
 import random
 import re
@@ -7,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from exports import C_WARNINGS, WARNINGS, Exported
@@ -191,6 +193,9 @@ def test_its_cmake_project_builds_and_others_find_it_installed(allpairs: Exporte
     program.mkdir()
     for language, name in (("cpp", "program.cpp"), ("c", "program.c"), ("cmake", "CMakeLists.txt")):
         (program / name).write_text(block(language))
+    with (program / "CMakeLists.txt").open("a") as file:
+        file.write(BOUND)
+    (program / "bound.c").write_text("typedef int something;\n")
     told = (f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCUDAToolkit_ROOT={Path(find_nvcc()).resolve().parents[1]}")
     succeed("-S", program, "-B", program, *told)
     succeed("--build", program, "--parallel", "2")
@@ -199,6 +204,46 @@ def test_its_cmake_project_builds_and_others_find_it_installed(allpairs: Exporte
     done = subprocess.run([program / "program_in_c"], env=hidden, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")  # TUNED_ALLPAIRS_FAILED, where C++ throws
     assert done.stderr.startswith("cudaGetDevice: ")
+    no_exception_leaves(ctypes.CDLL(str(program / "libbound.so")))
+
+
+BOUND = """
+add_library(bound SHARED bound.c)
+target_link_libraries(bound PRIVATE autotune::allpairs_tuned)
+target_link_options(bound PRIVATE LINKER:-u,tuned_allpairs_run)
+"""
+
+
+class Problem(ctypes.Structure):
+    _fields_ = (("attributes", ctypes.c_int64), ("instances", ctypes.c_int64), ("missing", ctypes.c_int))
+
+
+def no_exception_leaves(library: ctypes.CDLL) -> None:
+    """What needs no GPU of the C interface, by a shared library that it was linked into."""
+    library.tuned_allpairs_last_error.restype = ctypes.c_char_p
+    problem, elements, prepared = Problem(9, 9, 9), ctypes.c_int64(), ctypes.c_void_p(1)
+
+    def told(name: str, *arguments: Any) -> tuple[int, str]:
+        status = getattr(library, f"tuned_allpairs_{name}")(*arguments)
+        return status, library.tuned_allpairs_last_error().decode()
+
+    asked = ctypes.byref(problem)
+    assert told("defaults", None) == (1, "problem is null")
+    assert told("defaults", asked) == (0, "")
+    assert (problem.attributes, problem.instances, problem.missing) == (0, 0, 0)
+    assert told("distance_elements", asked, ctypes.byref(elements)) == (
+        1,
+        "attributes is 0; at least 1 is needed",
+    )
+    problem.attributes, problem.instances = 5, 7
+    assert told("distance_elements", asked, ctypes.byref(elements)) == (0, "")
+    assert elements.value == 49
+    assert told("create", asked, None, None, ctypes.byref(prepared)) == (1, "inputs is null")
+    assert prepared.value is None
+    assert told("launch", None, None) == (1, "prepared is null")
+    problem.missing = 2
+    assert told("run", asked, asked, asked, None) == (1, "missing is 2; 0..1 are allowed")
+    library.tuned_allpairs_free(None)
 
 
 def succeed(*arguments: str | Path) -> None:
