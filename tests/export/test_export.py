@@ -248,7 +248,9 @@ def test_an_order_is_a_permutation_of_the_caller_s(mummergpu: Exported) -> None:
     permutation = np.fromfile(mummergpu.folder / "example" / "tree_order_reordered.bin", np.int64)
     np.testing.assert_array_equal(np.sort(permutation), np.arange(permutation.size))
     inputs = prepare(mummergpu.family, load(mummergpu.family, "phix"), data_root())
-    np.testing.assert_array_equal(permutation, mummergpu.family.orders["reordered"](inputs.arrays))
+    np.testing.assert_array_equal(
+        permutation, mummergpu.family.orders["tree_order", "reordered"](inputs.arrays)
+    )
     readme = (mummergpu.folder / "README.md").read_text()
     assert "`tree_order_reordered`: what tree_order=reordered stands for" in readme
 
