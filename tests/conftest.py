@@ -185,7 +185,7 @@ def allpairs(tmp_path_factory: pytest.TempPathFactory) -> Exported:
 
 @pytest.fixture(scope="module")
 def mummergpu(tmp_path_factory: pytest.TempPathFactory) -> Exported:
-    return shipped("mummergpu", "phix", tmp_path_factory.mktemp("mummergpu"))
+    return shipped("mummergpu", "phix", tmp_path_factory.mktemp("mummergpu"), tree_order="reordered")
 
 
 @pytest.fixture(scope="module")

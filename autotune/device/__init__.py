@@ -23,6 +23,7 @@ from autotune.device.cpu.native import Launch, runtime
 from autotune.device.execution import Execution
 from autotune.device.foreign import View
 from autotune.device.open import device_names, has_driver, open_backend
+from autotune.device.orders import Ordering
 from autotune.device.placed import PlacedInput, Shared, linear
 from autotune.device.program import DeviceProgram, Room
 from autotune.device.resident import Resident, can_be_staged, compiled_module, run_each, run_once
@@ -61,6 +62,7 @@ __all__ = [
     "Lender",
     "Module",
     "Mover",
+    "Ordering",
     "Outlet",
     "Placed",
     "PlacedInput",

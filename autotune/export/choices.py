@@ -29,8 +29,8 @@ _KEYWORDS = frozenset(
         """
         alignas alignof and asm auto bool break case catch char class const constexpr continue decltype default delete
         do double else enum explicit export extern false float for friend goto if inline int long mutable namespace new
-        noexcept not nullptr operator or private protected public register return short signed sizeof static struct
-        switch template this throw true try typedef typename union unsigned using virtual void volatile while xor
+        noexcept not nullptr operator or private protected public register restrict return short signed sizeof static
+        struct switch template this throw true try typedef typename union unsigned using virtual void volatile while xor
         """,
     )
 )
@@ -205,17 +205,7 @@ def _usable(family: Family, values: Mapping[str, Any]) -> tuple[Configuration | 
     configuration, reason = known_configuration(family, values)
     if configuration is None:
         return None, reason
-    reason = reason or other_accuracy(family, configuration, accuracy_asked(family))
-    return configuration, reason or _reordered(family, configuration)
-
-
-def _reordered(family: Family, configuration: Configuration) -> str:
-    """Why the configuration needs Python; empty when it does not."""
-    for policy in family.reordering(configuration):
-        value = configuration[policy.name]
-        who = "Python" if str(value) in family.declared_orders.get(policy.name, {}) else "family.py"
-        return f"{policy.name}={value} is an order that {who} computes"
-    return ""
+    return configuration, reason or other_accuracy(family, configuration, accuracy_asked(family))
 
 
 def _capability(file: PolicyFile) -> int:
@@ -244,6 +234,4 @@ def _family_fallbacks(found: Choices) -> None:
     space = found.family.space
     last = [("preset", space.configurations("cuda")[0])] if "cuda" in space.presets else []
     for rule, configuration in [*last, ("control", space.control)]:
-        if reason := _reordered(found.family, configuration):
-            raise FamilyError(f"family {found.family.name} cannot be exported: in its {rule}, {reason}")
         found.fall_back(rule, configuration, f"the family's {rule}")

@@ -11,6 +11,7 @@ from autotune.declaration import Expression, Family, Tolerance, Value
 from autotune.errors import FamilyError
 from autotune.export.choices import Choices, Winner, identifier
 from autotune.export.cpp_expression import Cpp, Kind, translated
+from autotune.export.orders import order_parts
 from autotune.layout import SCALAR_TYPES, Data, Layout
 
 _WIDEST = 118
@@ -135,8 +136,10 @@ def parts(choices: Choices) -> dict[str, Any]:
     arrays = [_array(family, data, i, within) for i, data in enumerate(family.data.values())]
     options = [_option(family, name) for name in family.options]
     return {
+        **order_parts(choices),
         "family": family,
         "ns": identifier(family.name),
+        "c": {"name": f"tuned_{identifier(family.name)}", "macro": f"TUNED_{identifier(family.name).upper()}"},
         "options": options,
         "records": _records(family),
         "given_extents": [identifier(name) for name in _given_extents(family)],
@@ -251,6 +254,16 @@ def _given_scalar(family: Family, name: str) -> dict[str, Any]:
 
 def _element(type_name: str) -> str:
     return {"float32": "float", "float64": "double"}.get(type_name, f"std::{type_name}_t")
+
+
+def c_type(cpp: str) -> str:
+    """A number's type in C."""
+    return cpp.removeprefix("std::")
+
+
+def c_element(cpp: str, prefix: str, is_record: bool) -> str:
+    """An array's element in C, where a record is ``prefix`` and its name."""
+    return f"{prefix}_{cpp}" if is_record else c_type(cpp)
 
 
 def _records(family: Family) -> list[dict[str, Any]]:

@@ -25,7 +25,8 @@ from autotune.declaration import EDITORS_HEADER, SUFFIXES, Family, Inputs, inclu
 from autotune.declaration import load_workload as load
 from autotune.errors import FamilyError, PolicyFileError, StoreError, UnknownName, WorkloadError
 from autotune.export.choices import chosen
-from autotune.export.parts import parts, problem_values, quoted
+from autotune.export.orders import permutations
+from autotune.export.parts import c_element, c_type, parts, problem_values, quoted
 from autotune.measure import expected_outputs
 from autotune.policy import PolicyFile, file_name, file_of
 from autotune.policy import read_policy_file as read
@@ -62,12 +63,14 @@ def export(
             "problem": problem_values(family, inputs.sizes, inputs.options, inputs.scalars),
         },
     }
+    arrays = {**inputs.arrays, **expected, **permutations(choices, inputs)}
     for array in (*context["inputs"], *context["outputs"]):
-        arrays = inputs.arrays if array["role"] == "input" else expected
         array["count"] = arrays[array["name"]].size
         array["scope"] = f"tuned::{context['ns']}::" if array["is_record"] else ""
+    for order in context["orders"]:
+        order["count"] = arrays[order["cpp"]].size
     try:
-        written = _write(family, folder, context, inputs, expected)
+        written = _write(family, folder, context, arrays)
     except OSError as problem:
         raise StoreError(
             f"cannot write to {folder}: {problem.strerror or problem}; name another folder with -o"
@@ -120,12 +123,14 @@ def _templates() -> jinja2.Environment:
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 (it is C++)
     )
-    environment.filters |= {"quoted": quoted, "line": line, "cell": cell, "shell": shlex.join}
+    environment.filters |= {
+        "quoted": quoted, "line": line, "cell": cell, "shell": shlex.join, "c_type": c_type, "c_element": c_element,
+    }  # fmt: skip
     return environment
 
 
 def _write(
-    family: Family, folder: Path, context: dict[str, Any], inputs: Inputs, expected: dict[str, NDArray[Any]]
+    family: Family, folder: Path, context: dict[str, Any], arrays: dict[str, NDArray[Any]]
 ) -> list[Path]:
     if folder.is_dir() and any(folder.iterdir()) and not (folder / f"{family.name}_policies.cuh").is_file():
         raise StoreError(
@@ -136,12 +141,15 @@ def _write(
     _without_links(folder, old)
     for template, name in {
         "family.h": f"{family.name}.h",
+        "c.h": f"{family.name}_c.h",
+        "c.cpp": f"{family.name}_c.cpp",
         "configurations.h": f"{family.name}_configurations.h",
         "configurations.cpp": f"{family.name}_configurations.cpp",
         "policies.cuh": f"{family.name}_policies.cuh",
         "launch.cu": f"{family.name}_launch.cu",
         "main.cu": "main.cu",
         "CMakeLists.txt": "CMakeLists.txt",
+        "Config.cmake": f"{family.name}_tunedConfig.cmake",
         "README.md": "README.md",
     }.items():
         texts[name] = _templates().get_template(f"{template}.jinja").render(context).encode()
@@ -149,7 +157,7 @@ def _write(
         texts[f"tuned/{path.name}"] = path.read_bytes()
     for name, path in included(family).items():
         texts[f"kernels/{name}"] = path.read_bytes()
-    for name, array in {**inputs.arrays, **expected}.items():
+    for name, array in arrays.items():
         texts[f"example/{name}.bin"] = array.tobytes()
     _without_links(folder, texts)
     for name in old:

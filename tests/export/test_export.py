@@ -1,6 +1,7 @@
 """autotune export: the files that it writes, what it leaves out and what it refuses."""
 
 import json
+import re
 import shlex
 import subprocess
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from autotune.declaration.family import Family, load_family
 from autotune.declaration.space import Configuration
 from autotune.declaration.workload import load_workload as load
 from autotune.declaration.workload import prepare
+from autotune.errors import FamilyError
 from autotune.export.program import export, included
 from autotune.files import data_root
 from autotune.hardware import Device
@@ -34,10 +36,11 @@ def test_the_files_are_these(allpairs: Exported) -> None:
     }
     headers = ("array", "device", "dims", "mapping", "memory", "packing", "records")
     assert names == {
-        "README.md", "CMakeLists.txt", "main.cu", "allpairs.h", "allpairs_configurations.h",
+        "README.md", "CMakeLists.txt", "allpairs_tunedConfig.cmake", "main.cu", "allpairs.h", "allpairs_c.h",
+        "allpairs_c.cpp", "allpairs_configurations.h",
         "allpairs_configurations.cpp", "allpairs_policies.cuh", "allpairs_launch.cu", "kernels/allpairs.cu",
         "kernels/default.cuh", *(f"kernels/autotune/{name}.cuh" for name in headers), "tuned/arithmetic.h",
-        "tuned/layout.h", "tuned/selection.h", "tuned/device_array.cuh", "example/genotypes.bin",
+        "tuned/layout.h", "tuned/order.h", "tuned/selection.h", "tuned/device_array.cuh", "example/genotypes.bin",
         "example/distance.bin",
     }  # fmt: skip
 
@@ -232,24 +235,69 @@ def test_a_folder_with_something_else_in_it_and_a_large_example_are_refused(
     assert status == 4 and "an example at most 64 MiB" in shown
 
 
-def test_an_order_that_python_computes_is_left_out(mummergpu: Exported) -> None:
-    (path,) = mummergpu.policies.rglob("*.yaml")
-    file = read(path)
-    readme = (mummergpu.folder / "README.md").read_text()
+# -- orders -------------------------------------------------------------------------------------------------
+
+
+def test_an_order_is_a_permutation_of_the_caller_s(mummergpu: Exported) -> None:
     table = (mummergpu.folder / "mummergpu_configurations.cpp").read_text()
-    orders = {
-        name: item.configuration["tree_order"]
-        for name, item in file.entries.items()
-        if item.objective == "kernel"
-    }
-    assert "reordered" in orders.values()
-    for name, order in orders.items():
-        told = f"entry {name}: tree_order=reordered is an order that family.py computes" in readme
-        assert told == (order == "reordered")
-        assert (f'{{"{name}", "NVIDIA H200", 90' in table) == (order != "reordered")
-    if file.default["tree_order"] == "reordered":
-        assert "the default: tree_order=reordered" in readme
-    assert "tree_order=reordered" not in table
+    assert "// won on phix, NVIDIA H200" in table and "tree_order=reordered" in table
+    assert "{{0}, {{0, 0, 4, false}, {0, 12, 4, false}}},  // nodes" in table  # moved; two links renumbered
+    assert "{{-1}, {}},  // reference" in table
+    for header, null in (("mummergpu.h", " = nullptr;"), ("mummergpu_c.h", "; /*")):
+        assert f"int64_t* tree_order_reordered{null}" in (mummergpu.folder / header).read_text()
+    permutation = np.fromfile(mummergpu.folder / "example" / "tree_order_reordered.bin", np.int64)
+    np.testing.assert_array_equal(np.sort(permutation), np.arange(permutation.size))
+    inputs = prepare(mummergpu.family, load(mummergpu.family, "phix"), data_root())
+    np.testing.assert_array_equal(
+        permutation, mummergpu.family.orders["tree_order", "reordered"](inputs.arrays)
+    )
+    readme = (mummergpu.folder / "README.md").read_text()
+    assert "`tree_order_reordered`: what tree_order=reordered stands for" in readme
+
+
+def test_without_an_order_there_is_no_input_of_one(allpairs: Exported) -> None:
+    for name in ("allpairs.h", "allpairs_launch.cu", "allpairs_configurations.h"):
+        assert "order.h" not in (allpairs.folder / name).read_text()
+
+
+@pytest.mark.parametrize(
+    ("constraint", "is_needed"),
+    [
+        ("memory != 'texture' or count >= 4", False),
+        ("point_order == 'backwards' or records != 'soa'", True),
+        ("point_order == 'given' or count >= 4", True),  # what holds at some sizes only
+        ("point_order == 'given' or records == 'soa'", False),
+    ],
+)
+def test_an_order_that_a_kernel_relies_on_has_to_be_given(
+    constraint: str, is_needed: bool, tmp_path: Path
+) -> None:
+    folder = write_shifted(tmp_path / "shifted").folder
+    declared = folder / "family.yaml"
+    old = "memory != 'texture' or count >= 4"
+    assert old in declared.read_text()
+    declared.write_text(declared.read_text().replace(old, constraint))
+    family = load_family(folder)
+    write_policies(family, tmp_path / "policies")
+    export(family, ["fake-gpu"], tmp_path / "out", Console(), policies=tmp_path / "policies")
+    table = (tmp_path / "out" / "shifted_configurations.cpp").read_text()
+    assert (f"{{{{0, {'true' if is_needed else 'false'}}}}}}}," in table) and "{{-1, false}}}," in table
+
+
+def test_an_array_with_the_name_of_an_order_is_refused(tmp_path: Path) -> None:
+    folder = write_shifted(tmp_path / "shifted").folder
+    for name in ("family.yaml", "family.py", "shifted.cu"):
+        file = folder / name
+        file.write_text(re.sub(r"\btable\b", "point_order_backwards", file.read_text()))
+    family = load_family(folder)
+    write_policies(family, tmp_path / "policies")
+    with pytest.raises(
+        FamilyError, match="would be an input point_order_backwards, and an array has that name"
+    ):
+        export(family, ["fake-gpu"], tmp_path / "out", Console(), policies=tmp_path / "policies")
+
+
+# -- what a policy file may not do ---------------------------------------------------------------------------
 
 
 HOSTILE = 'x\n#error INJECTED\n*/ " ); INJECTED \\" ${ENV} $(id) `id` ]] ::: \x1b]0;t\x07 <b>| | \\'

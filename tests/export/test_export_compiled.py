@@ -1,5 +1,6 @@
 """The exported C++ compiled: its dispatch table against Python's selection, nvcc, a GPU, and docs/export.md."""
 
+import ctypes
 import os
 import random
 import re
@@ -7,9 +8,10 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from exports import WARNINGS, Exported
+from exports import C_WARNINGS, WARNINGS, Exported
 
 from autotune.cli.commands import main
 from autotune.compile.nvcc import find_nvcc
@@ -132,6 +134,17 @@ def _shapes(family: Family, given: Sequence[str], numbers: Sequence[int]) -> dic
     return {data.name: tuple(known[extent] for extent in data.shape) for data in family.inputs}
 
 
+# -- the C interface -----------------------------------------------------------------------------------------
+
+
+def test_the_c_interface_compiles(shifted: Exported, tmp_path: Path) -> None:
+    """With records, a scalar, an option and an order."""
+    (tmp_path / "only.c").write_text('#include "shifted_c.h"\n')
+    given = ["-fsyntax-only", f"-I{shifted.folder}"]
+    subprocess.run(["gcc", *C_WARNINGS, *given, str(tmp_path / "only.c")], check=True)
+    subprocess.run(["g++", *WARNINGS, *given, str(shifted.folder / "shifted_c.cpp")], check=True)
+
+
 # -- the compilers -------------------------------------------------------------------------------------------
 
 
@@ -162,18 +175,77 @@ def test_nvcc_compiles_it_and_without_a_gpu_it_says_so(shifted: Exported, tmp_pa
 
 
 @pytest.mark.nvcc
-def test_its_cmake_project_builds(allpairs: Exported, tmp_path: Path) -> None:
+def test_its_cmake_project_builds_and_others_find_it_installed(allpairs: Exported, tmp_path: Path) -> None:
     """By nvcc's own line where there is no CMake."""
     if not shutil.which("cmake"):
         assert build(allpairs, tmp_path, "sm_90").stat().st_size > 0
         return
-    for command in (
-        ["cmake", "-S", str(allpairs.folder), "-B", str(tmp_path), f"-DCMAKE_CUDA_COMPILER={find_nvcc()}"],
-        ["cmake", "--build", str(tmp_path)],
-    ):
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
-    assert (tmp_path / "allpairs_example").stat().st_size > 0
+    built, prefix, program = (tmp_path / name for name in ("built", "prefix", "program"))
+    succeed("-S", allpairs.folder, "-B", built, f"-DCMAKE_CUDA_COMPILER={find_nvcc()}")
+    succeed("--build", built)
+    assert (built / "allpairs_example").stat().st_size > 0
+    succeed("--install", built, "--prefix", prefix)
+    for folder in (built, allpairs.folder / "kernels"):
+        assert all(str(folder) not in path.read_text() for path in prefix.rglob("*.cmake"))
+    program.mkdir()
+    for language, name in (("cpp", "program.cpp"), ("c", "program.c"), ("cmake", "CMakeLists.txt")):
+        (program / name).write_text(block(language))
+    with (program / "CMakeLists.txt").open("a") as file:
+        file.write(BOUND)
+    (program / "bound.c").write_text("typedef int something;\n")
+    told = (f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCUDAToolkit_ROOT={Path(find_nvcc()).resolve().parents[1]}")
+    succeed("-S", program, "-B", program, *told)
+    succeed("--build", program, "--parallel", "2")
+    assert (program / "program").stat().st_size > 0
+    hidden = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run([program / "program_in_c"], env=hidden, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")  # TUNED_ALLPAIRS_FAILED, where C++ throws
+    assert done.stderr.startswith("cudaGetDevice: ")
+    no_exception_leaves(ctypes.CDLL(str(program / "libbound.so")))
+
+
+BOUND = """
+add_library(bound SHARED bound.c)
+target_link_libraries(bound PRIVATE autotune::allpairs_tuned)
+target_link_options(bound PRIVATE LINKER:-u,tuned_allpairs_run)
+"""
+
+
+class Problem(ctypes.Structure):
+    _fields_ = (("attributes", ctypes.c_int64), ("instances", ctypes.c_int64), ("missing", ctypes.c_int))
+
+
+def no_exception_leaves(library: ctypes.CDLL) -> None:
+    """What needs no GPU of the C interface, by a shared library that it was linked into."""
+    library.tuned_allpairs_last_error.restype = ctypes.c_char_p
+    problem, elements, prepared = Problem(9, 9, 9), ctypes.c_int64(), ctypes.c_void_p(1)
+
+    def told(name: str, *arguments: Any) -> tuple[int, str]:
+        status = getattr(library, f"tuned_allpairs_{name}")(*arguments)
+        return status, library.tuned_allpairs_last_error().decode()
+
+    asked = ctypes.byref(problem)
+    assert told("defaults", None) == (1, "problem is null")
+    assert told("defaults", asked) == (0, "")
+    assert (problem.attributes, problem.instances, problem.missing) == (0, 0, 0)
+    assert told("distance_elements", asked, ctypes.byref(elements)) == (
+        1,
+        "attributes is 0; at least 1 is needed",
+    )
+    problem.attributes, problem.instances = 5, 7
+    assert told("distance_elements", asked, ctypes.byref(elements)) == (0, "")
+    assert elements.value == 49
+    assert told("create", asked, None, None, ctypes.byref(prepared)) == (1, "inputs is null")
+    assert prepared.value is None
+    assert told("launch", None, None) == (1, "prepared is null")
+    problem.missing = 2
+    assert told("run", asked, asked, asked, None) == (1, "missing is 2; 0..1 are allowed")
+    library.tuned_allpairs_free(None)
+
+
+def succeed(*arguments: str | Path) -> None:
+    done = subprocess.run(["cmake", *map(str, arguments)], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.gpu
@@ -194,14 +266,20 @@ def test_it_runs_and_every_configuration_is_right(
 PAGE = (Path(__file__).parents[2] / "docs" / "export.md").read_text(encoding="utf-8")
 
 
+def block(language: str) -> str:
+    """The one block of the page in this language."""
+    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    return str(found)
+
+
 def test_the_page_s_command_and_its_program(allpairs: Exported, tmp_path: Path) -> None:
     (command,) = re.findall(r"^autotune (export .*)$", PAGE, re.MULTILINE)
     arguments = [str(tmp_path / "out") if word == "tuned-allpairs" else word for word in command.split()]
     assert main([*arguments, "--policies", str(allpairs.policies)]) == 0
-    (program,) = re.findall(r"^```cpp\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    (tmp_path / "program.cpp").write_text(program)
-    command = ["g++", *WARNINGS, "-fsyntax-only", f"-I{tmp_path / 'out'}", "program.cpp"]
-    subprocess.run(command, cwd=tmp_path, check=True)
+    (tmp_path / "program.cpp").write_text(block("cpp"))
+    (tmp_path / "program.c").write_text(block("c"))
+    for command in (["g++", *WARNINGS, "program.cpp"], ["gcc", *C_WARNINGS, "program.c"]):
+        subprocess.run([*command, "-fsyntax-only", f"-I{tmp_path / 'out'}"], cwd=tmp_path, check=True)
 
 
 def test_the_page_names_every_file(allpairs: Exported) -> None:

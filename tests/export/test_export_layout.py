@@ -1,6 +1,8 @@
-"""The exported C++ layout functions store what ``Layout.apply`` stores, byte for byte, and read it back."""
+"""The exported C++ layout functions store what ``Layout.apply`` stores, byte for byte, and read it back; and they
+order arrays as ``reordered`` does."""
 
 import ctypes
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -10,13 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from layouts import AXES, data, layouts
 from numpy.typing import NDArray
 
+from autotune.export.orders import moves_of
 from autotune.export.parts import members
 from autotune.hardware import Limits
+from autotune.layout.arrays import Data, Field
 from autotune.layout.bit_packing import packing
 from autotune.layout.layout import Layout
+from autotune.layout.order import Order, reordered
 
 CPP = Path(__file__).parents[2] / "autotune" / "export" / "cpp"
 # What `members` of winner_parts.py says of a layout, as numbers in this order.
@@ -27,10 +33,10 @@ MEMBERS = (
 )  # fmt: skip
 WORDS = {
     "Memory::readonly": 1, "Memory::texture": 2, "Memory::constant": 3, "Dims::plane": 1, "Dims::pitched_plane": 2,
-    "true": 1,
+    "true": 1, "false": 0,
 }  # fmt: skip
 PROGRAM = """
-#include "tuned/layout.h"
+#include "tuned/order.h"
 
 using namespace tuned;
 
@@ -66,6 +72,27 @@ extern "C" void read_back(const std::int64_t* given, const std::int64_t* axes, i
 extern "C" int is_refused(const std::int64_t* given, const std::int64_t* axes, int rank, const std::int64_t* shape) {
   const Layout layout = layout_of(given, axes, rank);
   return !refusal(layout, room(layout, Shape(shape, shape + rank)), Limits()).empty();
+}
+
+// Three index spaces; the axes of an array are in the first ones. An extent of 0 is a space without an order.
+extern "C" int reorder(const std::int64_t* extents, const std::int64_t* const* permutations, int rank,
+                       const std::int64_t* shape, int element_bytes, int links, const int* link, const void* array,
+                       unsigned char* into, unsigned char* back) {
+  try {
+    std::vector<Order> orders(3);
+    for (int i = 0; i < 3; ++i)
+      if (extents[i] > 0) orders[i] = order("o", permutations[i], extents[i]);
+    Moves moves;
+    for (int axis = 0; axis < rank; ++axis) moves.spaces.push_back(axis);
+    for (; links > 0; --links, link += 4) moves.links.push_back({link[0], link[1], link[2], link[3] != 0});
+    const Bytes moved = reordered(moves, orders, Shape(shape, shape + rank), element_bytes, array);
+    std::memcpy(into, moved.data(), moved.size());
+    std::memcpy(back, moved.data(), moved.size());
+    put_back(moves, orders, Shape(shape, shape + rank), element_bytes, back);
+    return is_moved(moves, orders);
+  } catch (const std::invalid_argument&) {
+    return -1;
+  }
 }
 """
 Call = Callable[..., int]
@@ -124,6 +151,69 @@ def test_cpp_stores_what_python_stores(library: ctypes.CDLL, drawn: tuple[Layout
     back = np.zeros_like(array)
     library.read_back(*told, pointer(found), ctypes.c_int64(found.size), pointer(back))
     assert back.tobytes() == array.tobytes()
+
+
+Orders = dict[str, NDArray[np.int64]]  # by index space: permutation[new] = old
+
+
+@st.composite
+def ordered(draw: st.DrawFn) -> tuple[Data, NDArray[Any], Orders]:
+    """An array, some of whose numbers are links, and orders of some index spaces."""
+    sizes = dict(zip(AXES, draw(st.lists(st.integers(1, 7), min_size=3, max_size=3)), strict=True))
+    rank = draw(st.integers(1, 3))
+    one = st.tuples(
+        st.sampled_from(["int8", "uint8", "int32", "uint32", "int64"]), st.sampled_from(("", *AXES))
+    )
+    drawn = draw(st.lists(one, min_size=1, max_size=4))
+    is_record = len(drawn) > 1 or draw(st.booleans())
+    fields = tuple(Field(f"f{i}" if is_record else "", kind, link) for i, (kind, link) in enumerate(drawn))
+    declared = Data(name="a", role="input", fields=fields, shape=AXES[:rank], record="R" if is_record else "")
+    generator = np.random.default_rng(draw(st.integers(0, 2**32)))
+    array = np.zeros(tuple(sizes[name] for name in declared.shape), declared.dtype)
+    for member in fields:
+        low = 0 if member.type.startswith("u") else -1
+        array[member.name if is_record else ...] = generator.integers(
+            low, 9, array.shape
+        )  # some lead to nothing
+    spaces = draw(st.lists(st.sampled_from(AXES), unique=True))
+    return declared, array, {name: generator.permutation(sizes[name]) for name in spaces}
+
+
+def reorder(
+    library: ctypes.CDLL, declared: Data, array: NDArray[Any], orders: Orders
+) -> tuple[int, Any, Any]:
+    """Whether the array is moved (-1: refused), the array moved, and that put back; by C++."""
+    told = moves_of(declared, AXES)["links"]
+    links = [int(WORDS.get(word, word)) for word in re.findall(r"\w+", told)]
+    moved, back = np.zeros_like(array), np.zeros_like(array)
+    places = (ctypes.c_void_p * 3)(*(orders[n].ctypes.data if n in orders else None for n in AXES))
+    extents = (ctypes.c_int64 * 3)(*(orders[n].size if n in orders else 0 for n in AXES))
+    shape = (ctypes.c_int64 * array.ndim)(*array.shape)
+    status = library.reorder(extents, places, array.ndim, shape, array.dtype.itemsize, len(links) // 4,
+                             (ctypes.c_int * max(len(links), 1))(*links), pointer(array), pointer(moved),
+                             pointer(back))  # fmt: skip
+    return status, moved, back
+
+
+@settings(max_examples=100, deadline=None)
+@given(drawn=ordered())
+def test_cpp_moves_and_renumbers_what_python_does(
+    library: ctypes.CDLL, drawn: tuple[Data, NDArray[Any], Orders]
+) -> None:
+    declared, array, orders = drawn
+    known = {name: Order.of(permutation, permutation.size) for name, permutation in orders.items()}
+    status, moved, back = reorder(library, declared, array, orders)
+    assert moved.tobytes() == reordered(declared, array, known).tobytes()
+    assert back.tobytes() == array.tobytes()
+    spaces = {*declared.shape, *(member.link for member in declared.fields)}
+    assert status == bool(spaces & orders.keys())
+
+
+@pytest.mark.parametrize("permutation", [[0, 0, 2], [0, 1, 3], [-1, 1, 2]])
+def test_what_is_no_permutation_is_refused(library: ctypes.CDLL, permutation: list[int]) -> None:
+    declared = data()
+    orders = {"i": np.array(permutation)}
+    assert reorder(library, declared, np.arange(3, dtype=np.int32), orders)[0] == -1
 
 
 @pytest.mark.parametrize("name", ["bits2", "planes2", "int8", "int32"])

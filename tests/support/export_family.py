@@ -1,5 +1,5 @@
-"""A family with what allpairs has not, made to be exported: records, a group, scalars, constant memory, planes, a
-constraint on sizes. Its numbers are small whole ones, so that every sum is exact."""
+"""A family with what allpairs has not, made to be exported: records, a group, scalars, constant memory, planes, an
+order, a constraint on sizes. Its numbers are small whole ones, so that every sum is exact."""
 
 from pathlib import Path
 
@@ -46,6 +46,7 @@ policies:
   dims: {layout: dims, data: [points, offsets], values: [1d, 2d, 2d_pitched], default: 1d}
   records: {layout: records, data: [points, offsets, moved], values: [aos, soa, aosoa4], default: aos}
   grouping: {layout: grouping, data: [points, offsets], values: [split, merged], default: split}
+  point_order: {layout: order, data: [count], values: [given, backwards], default: given}
   table_memory: {layout: memory, data: [table], values: [global, constant], default: global}
   shared: {values: ["no", "yes"], default: "no"}
   block_size: {values: [32, 64], default: 32}
@@ -118,6 +119,9 @@ def reference(arrays, options):
     moved["x"] = arrays["points"]["x"] + arrays["offsets"]["x"] + (step if options["sign"] == "plus" else -step)
     moved["y"] = arrays["points"]["y"] + arrays["offsets"]["y"] + options["twice"]
     return {"moved": moved, "touched": np.array([len(moved)], np.uint32)}
+
+
+orders = {"backwards": lambda arrays: np.arange(len(arrays["points"]))[::-1]}
 """
 WORKLOAD = "schema: 1\nworkload: few\nfamily: shifted\nparameters: {count: 301}\n"
 _PLAIN = {
@@ -126,6 +130,7 @@ _PLAIN = {
     "dims": "1d",
     "grouping": "split",
     "records": "aos",
+    "point_order": "given",
     "table_memory": "global",
 }
 ENTRIES = {
@@ -136,7 +141,7 @@ ENTRIES = {
         "table_memory": "constant",
         "shared": "yes",
     },
-    "some": {"memory": "readonly", "records": "soa"},
+    "some": {"memory": "readonly", "records": "soa", "point_order": "backwards"},
     "many": {"memory": "texture", "dims": "2d_pitched", "records": "aosoa4", "block_size": 64},
     "most": {"memory": "texture", "grouping": "merged", "dims": "1d", "records": "soa"},
 }

@@ -9,10 +9,12 @@ from export_family import write_policies, write_shifted
 from autotune.cli.commands import main
 from autotune.declaration import family as families
 from autotune.declaration.family import Family
+from autotune.declaration.space import PolicyValue
 from autotune.files import bundled
 from autotune.layout.digest import layouts_digest
 
 WARNINGS = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-pedantic"]
+C_WARNINGS = ["-std=c99", *WARNINGS[1:]]
 
 
 @dataclass(frozen=True)
@@ -27,18 +29,23 @@ class Exported:
         return self.family.name
 
 
-def shipped(name: str, workload: str, root: Path) -> Exported:
-    """The export of the shipped policy file, taken for one that was measured with the sources of now."""
+def shipped(name: str, workload: str, root: Path, **chosen: PolicyValue) -> Exported:
+    """The export of the shipped policy file, taken for one that was measured with the sources of now; ``workload`` was
+    won by control with the policies in ``chosen`` where there are any."""
     family = families.load_family(name)
     content = yaml.safe_load((bundled("policies") / name / "nvidia-h200.yaml").read_text())
     for item in content["entries"].values():
         item["source_digest"], item["layouts_digest"] = family.source_digest, layouts_digest()
         item["space_digest"] = family.space_digest
+    if chosen:
+        content["entries"][workload]["configuration"] = {**family.space.control, **chosen}
     path = root / "policies" / name / "nvidia-h200.yaml"
     path.parent.mkdir(parents=True)
     path.write_text(yaml.safe_dump(content))
     arguments = ["-w", workload, "--device", "nvidia-h200", "--policies", str(root / "policies")]
     assert main(["export", name, *arguments, "-o", str(root / "out")]) == 0
+    content.pop("prediction", None)  # not exported: without it Python takes what C++ does
+    path.write_text(yaml.safe_dump(content))
     return Exported(family, root / "policies", root / "out", "NVIDIA H200")
 
 
