@@ -506,6 +506,110 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
     return 100 * some["regret"].max(), 100 * some["regret"].median()
 
 
+AUTO_REPLAY, HUB_REPLAY = "search-replay-auto.csv", "search-replay-hub.csv"
+_SHARES = ("median_share", "worst_share")
+
+
+def _found_shares(frame: pd.DataFrame, study: str, **known: object) -> list[float]:
+    """In percent, without those that were not found."""
+    found = (100 * row(frame, column, study=study, **known) for column in _SHARES)
+    return [share for share in found if math.isfinite(share)]
+
+
+HUB_ROWS = {  # by study: Kernel Tuner's best strategy there, and the row
+    "convolution_milo A100": (
+        "adaptive_tabu_greywolf",
+        "| convolution A100 | {2.7} % ({6.3} %) | {3.5} % ({7.2} %) | adaptive_tabu_greywolf {4.3} % (-) [20] |",
+    ),
+    "convolution_milo A4000": (
+        "adaptive_tabu_greywolf",
+        "| convolution A4000 | {2.0} % ({8.6} %) | {2.3} % ({4.4} %) | adaptive_tabu_greywolf {3.3} % ({8.7} %) [20] |",
+    ),
+    "convolution_milo A6000": (
+        "adaptive_tabu_greywolf",
+        "| convolution A6000 | {2.7} % ({6.5} %) | {3.2} % ({7.1} %) | adaptive_tabu_greywolf {4.7} % ({8.1} %) [11] |",
+    ),
+    "convolution_milo MI250X": (
+        "adaptive_tabu_greywolf",
+        "| convolution MI250X | {1.8} % ({4.9} %) | {1.5} % ({6.0} %) | adaptive_tabu_greywolf {2.4} % ({7.5} %) [8] |",
+    ),
+    "convolution_milo W6600": (
+        "dual_annealing",
+        "| convolution W6600 | {4.4} % ({9.2} %) | {5.2} % ({7.2} %) | dual_annealing {3.6} % (-) [5] |",
+    ),
+    "convolution_milo W7800": ("", "| convolution W7800 | {1.9} % ({6.5} %) | {2.9} % ({6.1} %) | not run |"),
+    "dedispersion_milo A100": (
+        "pso",
+        "| dedispersion A100 | {0.1} % ({0.2} %) | {0.1} % ({0.2} %) | pso {0.0} % ({0.2} %) [7] |",
+    ),
+    "dedispersion_milo A4000": (
+        "diff_evo",
+        "| dedispersion A4000 | {0.1} % ({0.2} %) | {0.2} % ({0.4} %) | diff_evo {0.1} % ({0.5} %) [9] |",
+    ),
+    "dedispersion_milo A6000": (
+        "diff_evo",
+        "| dedispersion A6000 | {0.1} % ({0.3} %) | {0.1} % ({0.5} %) | diff_evo {0.1} % ({0.3} %) [9] |",
+    ),
+    "dedispersion_milo MI250X": (
+        "adaptive_tabu_greywolf",
+        "| dedispersion MI250X | {0.4} % ({1.1} %) | {0.3} % ({0.6} %) | adaptive_tabu_greywolf {0.6} % ({1.7} %) [9] |",
+    ),
+    "dedispersion_milo W6600": (
+        "diff_evo",
+        "| dedispersion W6600 | {0.2} % ({2.0} %) | {0.4} % ({2.5} %) | diff_evo {8.3} % (-) [6] |",
+    ),
+    "dedispersion_milo W7800": (
+        "pso",
+        "| dedispersion W7800 | {0.3} % ({0.7} %) | {0.4} % ({1.0} %) | pso {0.8} % ({3.0} %) [20] |",
+    ),
+}
+
+for _study, (_best, _text) in HUB_ROWS.items():
+
+    def _searched_hub(
+        auto: pd.DataFrame, hub: pd.DataFrame, study: str = _study, best: str = _best
+    ) -> Sequence[float]:
+        ours = [share for ahead in (1, 8) for share in _found_shares(auto, study, ahead=ahead)]
+        return [*ours, *(_found_shares(hub, study, method=best) if best else ())]
+
+    figure("search", _text, AUTO_REPLAY, HUB_REPLAY)(_searched_hub)
+
+OWN_ROWS = {
+    "allpairs primer": "| allpairs primer | 976 | {2.6} % ({12.8} %) | {20} of 20 | {4.6} % ({7.6} %) | {20} of 20 |",
+    "allpairs hapmap3": "| allpairs hapmap3 | 816 | {4.7} % ({6.1} %) | {20} of 20 | {4.7} % ({8.2} %) | {20} of 20 |",
+    "allpairs wide": "| allpairs wide | 816 | {2.5} % ({4.4} %) | {20} of 20 | {4.0} % ({6.0} %) | {20} of 20 |",
+    "cyclospectrum n16384": "| cyclospectrum n16384 | 64 | {10.9} % ({21.9} %) | {14} of 20 | {18.8} % ({26.6} %) | {8} of 20 |",
+    "cyclospectrum n4096": "| cyclospectrum n4096 | 156 | {9.6} % ({35.9} %) | {12} of 20 | {14.1} % ({28.8} %) | {12} of 20 |",
+    "cyclospectrum n1024": "| cyclospectrum n1024 | 156 | {6.4} % ({9.6} %) | {20} of 20 | {13.5} % ({18.6} %) | {17} of 20 |",
+    "lookup cached": "| lookup cached | 126 | {4.8} % ({12.7} %) | {20} of 20 | {4.8} % ({13.5} %) | {20} of 20 |",
+    "lookup large": "| lookup large | 126 | {7.1} % ({11.9} %) | {20} of 20 | {10.3} % ({13.5} %) | {20} of 20 |",
+    "mummergpu lmono": "| mummergpu lmono | 128 | {7.4} % ({12.5} %) | {20} of 20 | {12.5} % ({18.0} %) | {18} of 20 |",
+    "mummergpu ssuis": "| mummergpu ssuis | 128 | {4.3} % ({9.4} %) | {20} of 20 | {4.3} % ({14.1} %) | {20} of 20 |",
+    "mummergpu hsill": "| mummergpu hsill | 128 | {7.8} % ({11.7} %) | {20} of 20 | {10.9} % ({14.1} %) | {20} of 20 |",
+    "mummergpu cbrigg": "| mummergpu cbrigg | 128 | {12.1} % ({17.2} %) | {19} of 20 | {18.0} % ({29.7} %) | {6} of 20 |",
+    "nbody plummer-2k": "| nbody plummer-2k | 432 | {3.6} % ({4.9} %) | {20} of 20 | {5.6} % ({8.8} %) | {20} of 20 |",
+    "nbody plummer-16k": "| nbody plummer-16k | 432 | {4.6} % ({11.6} %) | {20} of 20 | {6.7} % ({11.3} %) | {20} of 20 |",
+    "nbody plummer-64k": "| nbody plummer-64k | 432 | {3.9} % ({4.6} %) | {20} of 20 | {6.8} % ({13.2} %) | {20} of 20 |",
+    "spmv contacts": "| spmv contacts | 240 | {4.4} % ({6.7} %) | {20} of 20 | {5.8} % ({9.2} %) | {20} of 20 |",
+    "spmv stencil-96": "| spmv stencil-96 | 240 | {5.0} % ({19.2} %) | {19} of 20 | {5.8} % ({6.2} %) | {20} of 20 |",
+    "spmv power-law": "| spmv power-law | 120 | {7.9} % ({14.2} %) | {20} of 20 | {12.1} % ({18.3} %) | {17} of 20 |",
+}
+
+for _study, _text in OWN_ROWS.items():
+
+    def _searched_own(auto: pd.DataFrame, study: str = _study) -> Sequence[float]:
+        return [
+            value
+            for ahead in (1, 8)
+            for value in (
+                *_found_shares(auto, study, ahead=ahead),
+                row(auto, "reached", study=study, ahead=ahead),
+            )
+        ]
+
+    figure("search", _text, AUTO_REPLAY)(_searched_own)
+
+
 TIMES = "engine-peers-h200-first-times.csv"
 
 
