@@ -27,7 +27,9 @@ def test_ranks_have_the_result_whole_and_in_pieces_and_say_who_is_lost(
         [program, "-n", "4", sys.executable, str(script), str(folder), "stops"],
         check=False, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
-    assert ended.stdout.count("all right\n") == 4, ended.stderr
+    assert ended.stdout.count("all right") == 4, (
+        ended.stderr
+    )  # lines of four processes may lie within each other
     assert "error: rank 3 on " in ended.stdout
     assert "one of 4, gave no sign of life for 1 s" in ended.stdout
     assert "ended well" not in ended.stdout
