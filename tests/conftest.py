@@ -100,6 +100,7 @@ _NEEDS = {
     "root": (lambda: os.geteuid() == 0, "to be root, who alone may give a file away"),
     "sanitizer": (_has_sanitizer, "NVIDIA's program compute-sanitizer"),
     "shared": (_SHARED.is_dir, "the folder shared/ beside the checkout"),
+    "tracing": (lambda: bool(shutil.which("g++") or shutil.which("clang++")), "g++ or clang++"),
     "torch": (lambda: find_spec("torch") is not None, "torch (its build for the cpu will do)"),
     "zig": (lambda: find_spec("ziglang") is not None, "ziglang"),
     **{marker(v): (lambda v=v: bool(interpreter(v)), f"Python {v}") for v in OTHERS},
