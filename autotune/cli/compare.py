@@ -7,14 +7,11 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from autotune.cli.markdown import append, of_comparisons
+from autotune.cli.markdown import SHOWN, append, figures, of_comparisons
 from autotune.declaration import Configuration
 from autotune.errors import Regression, StoreError
-from autotune.figures import duration
 from autotune.files import clean, csv_text, write_text
 from autotune.policy import Change, Comparison, comparisons, read_side
-
-_SHOWN = 10
 
 
 def compare_records(
@@ -41,8 +38,8 @@ def compare_records(
     if markdown is not None:
         append(markdown, of_comparisons(found, threshold, every=every))
     if worse:
-        named = "; ".join(f"{one.family} on {one.workload}: {_said(row)}" for one, row in worse[:_SHOWN])
-        more = f"; and {len(worse) - _SHOWN} more" if len(worse) > _SHOWN else ""
+        named = "; ".join(f"{one.family} on {one.workload}: {_said(row)}" for one, row in worse[:SHOWN])
+        more = f"; and {len(worse) - SHOWN} more" if len(worse) > SHOWN else ""
         raise Regression(f"B is slower than A by more than {100 * threshold:g} %: {named}{more}")
 
 
@@ -72,7 +69,7 @@ def _print(one: Comparison, out: Console) -> None:
     if moved:
         table = Table("moved most", "A", "B", "change", "noise", box=None)
         table.add_column(heading, overflow="fold", min_width=40)
-        for row in moved[:_SHOWN]:
+        for row in moved[:SHOWN]:
             *figures, verdict = _figures(row)
             table.add_row(verdict, *figures, _short(row.role, control))
         out.print(table)
@@ -101,15 +98,8 @@ def _other(row: Change, control: str) -> str:
 
 
 def _figures(row: Change) -> tuple[str, ...]:
-    times = (duration(ms) if ms is not None else "-" for ms in (row.a_ms, row.b_ms))
-    change = f"{100 * row.change:+.1f} %" if row.change is not None else ""
-    noise = f"{100 * row.noise:.1f} %" if row.noise is not None else ""
-    return (
-        *times,
-        change,
-        noise,
-        row.verdict if row.a_ms is not None or row.b_ms is not None else "not timed",
-    )
+    is_timed = row.a_ms is not None or row.b_ms is not None
+    return (*figures(row), row.verdict if is_timed else "not timed")
 
 
 def _said(row: Change) -> str:

@@ -7,7 +7,7 @@ from autotune.errors import StoreError
 from autotune.figures import duration
 from autotune.policy import Change, Comparison
 
-_SHOWN = 10
+SHOWN = 10  # of what moved most
 
 
 def append(path: Path, text: str) -> None:
@@ -45,17 +45,22 @@ def _section(one: Comparison, threshold: float, *, every: bool) -> str:
         )
     if moved:
         text += "\n<details><summary>moved most</summary>\n\n"
-        rows = [_row(row.role, row, worse) for row in moved[:_SHOWN]]
+        rows = [_row(row.role, row, worse) for row in moved[:SHOWN]]
         text += table(("configuration", "A", "B", "change", "noise", ""), rows) + "\n</details>\n"
     return text
 
 
-def _row(name: str, row: Change, worse: Sequence[Change]) -> tuple[str, ...]:
+def figures(row: Change) -> tuple[str, ...]:
+    """Both times, the change and the noise, as they are printed."""
     times = (duration(ms) if ms is not None else "-" for ms in (row.a_ms, row.b_ms))
     change = f"{100 * row.change:+.1f} %" if row.change is not None else ""
     noise = f"{100 * row.noise:.1f} %" if row.noise is not None else ""
+    return (*times, change, noise)
+
+
+def _row(name: str, row: Change, worse: Sequence[Change]) -> tuple[str, ...]:
     verdict = f"**{row.verdict}**" if any(row is other for other in worse) else row.verdict
-    return (name, *times, change, noise, verdict)
+    return (name, *figures(row), verdict)
 
 
 def _cell(text: str) -> str:
