@@ -29,8 +29,8 @@ def tiles_of(value: object, shape: Sequence[str], where: str) -> tuple[int, ...]
         raise UnknownName("tiles layout", value, _KNOWN, where)
     if len(sizes) != len(shape):
         raise FamilyError(
-            f"{where}: tiles {value} has {len(sizes)} sizes for the {len(shape)} extents {', '.join(shape)}; give one "
-            "for each (1: not cut), or name those that are cut in means, as in {" + f"{shape[-1]}: 8" + "}"
+            f"{where}: tiles {value} is {len(sizes)} long, and there are {len(shape)} extents ({', '.join(shape)}); "
+            f"give a size for each (1: not cut), or name those that are cut in means, as in {{{shape[-1]}: 8}}"
         )
     found = tuple(size for size in sizes if isinstance(size, int) and size >= 1)
     if len(found) < len(sizes):

@@ -142,7 +142,7 @@ def test_values() -> None:
     ("kind", "value", "shape", "told"),
     [
         ("tiles", "8by8", ROWS, "unknown tiles layout '8by8' in p"),
-        ("tiles", "8x8x8", ROWS, "p: tiles 8x8x8 has 3 sizes for the 2 extents i, j; give one for each (1: not cut)"),
+        ("tiles", "8x8x8", ROWS, "p: tiles 8x8x8 is 3 long, and there are 2 extents (i, j); give a size for each"),
         ("tiles", "8x0", ROWS, "p: tiles 8x0: a size is a whole number of at least 1"),
         ("tiles", {"k": 8}, ROWS, "unknown extents of a tile 'k' in p (allowed: i, j)"),
         ("tiles", {"i": 8}, ("i", "i"), "p: the extents i, i repeat, so write the tile as 8x8 is written"),
