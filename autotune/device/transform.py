@@ -22,8 +22,8 @@ from autotune.files import include_dir
 from autotune.layout import CURVES, Layout, Stored
 
 KERNEL = "move_texels"
-_SOURCE = VariantSource("autotune-transform-2", "Plain", "struct Plain {};\n", (KERNEL,))
-_MOST_AXES = 4
+_SOURCE = VariantSource("autotune-transform-3", "Plain", "struct Plain {};\n", (KERNEL,))
+_MOST_AXES = 6
 _TEXTURE_ALIGNMENT = 512  # bytes, on every GPU (CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT)
 _BLOCK = 256
 _MOST_BLOCKS = 2**31 - 1
@@ -32,11 +32,12 @@ _MOST_BLOCKS = 2**31 - 1
 # transform.cu: Move
 MOVE = np.dtype(
     [
-        ("elements", "u8"), ("part_stride", "u8"), ("extents", "u8", 4), ("strides", "i8", 4), ("blocks", "u8", 4),
+        ("elements", "u8"), ("part_stride", "u8"), ("extents", "u8", _MOST_AXES), ("strides", "i8", _MOST_AXES),
+        ("blocks", "u8", _MOST_AXES),
         ("packed_stride", "i8"), ("packed", "u8"), ("packed_axis", "u4"), ("parts", "u4"), ("texel_bytes", "u4"),
         ("members", "u4"), ("member", "u4"), ("lanes", "u4"), ("width", "u4"), ("rows", "u4"), ("bits", "u4"),
-        ("planar", "u4"), ("joined", "u4"), ("element_bytes", "u4"), ("inward", "u4"), ("tile", "u4", 4),
-        ("side", "u4", 4), ("curve", "u4"), ("groups", "u4"), ("width_of_group", "u4"),
+        ("planar", "u4"), ("joined", "u4"), ("element_bytes", "u4"), ("inward", "u4"), ("tile", "u4", _MOST_AXES),
+        ("side", "u4", _MOST_AXES), ("curve", "u4"), ("groups", "u4"), ("width_of_group", "u4"),
     ],
     align=True,
 )  # fmt: skip
