@@ -53,7 +53,8 @@ class Data:
     ``index_bits`` is the width of address arithmetic. ``constant_bytes`` is the share of constant memory it may
     take; ``plane`` is (width, rows a block) of its 2D addressing, powers of two. ``fixed`` are layout choices that
     no policy makes. ``of`` is the scratch array that a view reads, ``pitch`` the extent that says how far apart the
-    view's rows lie there (see ``view``).
+    view's rows lie there (see ``view``). ``element`` is the declared type where that is narrower than what a kernel
+    reads and a canonical array holds (float16, ...: see ``storage``).
     """
 
     name: str
@@ -70,6 +71,7 @@ class Data:
     fixed: Mapping[str, object] = field(default_factory=dict)
     of: str = ""
     pitch: str = ""
+    element: str = ""
     doc: str = ""
 
     @property
