@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from autotune.errors import WorkloadError
+from autotune.layout.storage import STORAGES, as_numbers
 
 SCALAR_TYPES: Mapping[str, str] = MappingProxyType(
     {
@@ -80,6 +81,11 @@ class Data:
         members: DTypeLike = [(f.name, f.type) for f in self.fields] if self.record else self.fields[0].type
         return np.dtype(members)
 
+    @property
+    def element_dtype(self) -> np.dtype[Any]:
+        """What arrays of other libraries hold where they hold exactly what is declared."""
+        return STORAGES[self.element].dtype if self.element else self.dtype
+
     def shape_for(self, sizes: Mapping[str, Any]) -> tuple[int, ...]:
         """Its shape with the extents of ``sizes``."""
         return tuple(int(sizes[extent]) for extent in self.shape)
@@ -100,7 +106,7 @@ def _canonical(data: Data, array: Any) -> NDArray[Any]:
             f"{data.name}: {array!r:.40} is no array; {len(data.shape)} dimensions of {data.dtype} are needed"
         )
     try:
-        given = np.asarray(array)
+        given = as_numbers(np.asarray(array))
     except ValueError as problem:
         raise WorkloadError(f"{data.name}: not an array: {problem}") from None
     if given.ndim != len(data.shape):

@@ -150,6 +150,18 @@ STORAGES: Mapping[str, Storage] = MappingProxyType(
         )
     }
 )
+_NO_NAME = (
+    "bfloat16",
+    "float8_e4m3fn",
+    "float8_e5m2",
+)  # of ml_dtypes, which numpy takes for records of bytes
+
+
+def as_numbers(array: NDArray[Any]) -> NDArray[Any]:
+    """``array`` as float32 where it holds a float that numpy has no name for."""
+    return array.astype(np.float32) if array.dtype.name in _NO_NAME else array
+
+
 AS_DECLARED = ("float32", "float64")  # as a storage of data of that type: all its bits
 ELEMENTS = ("float16", "bfloat16", "float8_e4m3", "float8_e5m2")  # what can be declared as a type, too
 

@@ -1,7 +1,6 @@
 """Kernels that read and write numbers held in fewer bits, on the cpu device: the host's rounding, nothing else."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -77,7 +76,11 @@ def test_every_storage_of_inputs_and_outputs(
     inputs = Inputs.of(family, {"x": x, "pairs": records}, {}, {})
     asked = [
         *(f"x_storage={name}" for name in STORAGES),
-        *(f"pair_storage={name},records={way}" for name in ("float16", "scaled_int16") for way in ("aos", "soa")),
+        *(
+            f"pair_storage={name},records={way}"
+            for name in ("float16", "scaled_int16")
+            for way in ("aos", "soa")
+        ),
         *(f"y_storage={name}" for name in ("float16", "bfloat16", "scaled_int8")),
     ]
     configurations = [family.space.configuration(text) for text in asked]
