@@ -91,8 +91,8 @@ def members(layout: Layout) -> list[tuple[str, str]]:
     data = layout.data
     if layout.storage:
         raise FamilyError(
-            f"{data.name} is stored as {layout.storage.name} in a winner, and an export has no such numbers yet: narrow the "
-            "sweep to its declared type, or export another objective"
+            f"{data.name} is stored as {layout.storage.name} in a winner, and an export has no such numbers yet: "
+            "narrow the sweep to its declared type, or export another objective"
         )
     axes = ", ".join(str(axis) for axis in layout.axes)
     told: list[tuple[str, str, bool]] = [
