@@ -27,7 +27,7 @@ from autotune.declaration.space import AS_GIVEN, Policy, PolicyValue, Space
 from autotune.declaration.tolerance import Tolerance, ToleranceRule, tolerances_of
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
 from autotune.files import include_dir
-from autotune.layout import MAPPING_HEADERS, Data, mappings_digest, orders_digest
+from autotune.layout import ELEMENTS, HEADERS, Data, mappings_digest, orders_digest, storage_digest
 
 _TEXTS = "__autotune_texts__"  # of a module: what it was loaded from
 
@@ -207,18 +207,18 @@ class Family:
         """The C++ files that decide the binaries (see ``sources``) with the sha256 of each, by name. Raises
         FamilyError."""
         ahead = [include_dir() / LIBRARY] if self.is_plain and self.accessors else []
-        ahead += [include_dir() / header for header in self.mapping_headers]
+        ahead += [include_dir() / header for header in self.layout_headers]
         if self.reference == BASELINE and self.baseline:
             ahead.append(self.baseline.source)  # decides what is right
         return hashed(sources(self.folder, include_dir(), ahead))
 
     @property
-    def mapping_headers(self) -> tuple[str, ...]:
+    def layout_headers(self) -> tuple[str, ...]:
         """Those of the layout library that some configuration's accessors need beyond ``array.cuh``."""
         kinds = {policy.layout for policy in self.space.policies}.union(
             *(d.fixed for d in self.data.values())
         )
-        return tuple(header for kind, header in MAPPING_HEADERS.items() if kind in kinds)
+        return tuple(header for kind, header in HEADERS.items() if kind in kinds)
 
     def names_record(self, record: str) -> bool:
         """Whether the source, or a header of its own, has that name: one that is compiled as it stands may know the
@@ -338,6 +338,8 @@ def _space_digest(content: Mapping[str, Any]) -> str:
         told["orders"] = orders_digest()
     if _is_mapped(content):
         told["mappings"] = mappings_digest()
+    if _names_storage(content):
+        told["storage"] = storage_digest()
     if content.get("reference") == BASELINE:
         told["baseline"] = content["baseline"]
     return hashlib.sha256(json.dumps(kept(told), sort_keys=True).encode()).hexdigest()
@@ -349,5 +351,13 @@ def _is_mapped(content: Mapping[str, Any]) -> bool:
               for value in (*p["values"], *p.get("means", {}).values())]  # fmt: skip
     chosen += [item for data in content["data"].values() for item in data.get("layout", {}).items()]
     return any(
-        kind in MAPPING_HEADERS or (kind == "padding" and isinstance(value, str)) for kind, value in chosen
+        kind in ("tiles", "curve", "swizzle") or (kind == "padding" and isinstance(value, str))
+        for kind, value in chosen
     )
+
+
+def _names_storage(content: Mapping[str, Any]) -> bool:
+    """Whether an array is stored otherwise than declared, or can be, or has elements of fewer bits than a float."""
+    by_policy = any(policy.get("layout") == "storage" for policy in content["policies"].values())
+    data = content["data"].values()
+    return by_policy or any("storage" in d.get("layout", {}) or d.get("type") in ELEMENTS for d in data)
