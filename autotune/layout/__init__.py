@@ -8,9 +8,10 @@ from autotune.layout.digest import layouts_digest, mappings_digest, storage_dige
 from autotune.layout.layout import HEADERS, POINTER_BYTES, Bytes, Layout, Stored, check_value, handle, slack
 from autotune.layout.mapping import KINDS as MAPPING_KINDS
 from autotune.layout.mapping import mapping_choice
-from autotune.layout.named_orders import Links, orders_digest
+from autotune.layout.named_orders import orders_digest
 from autotune.layout.order import Order, merged, reordered, restored
 from autotune.layout.storage import ELEMENTS, STORAGES, Storage, allowed_storages, storage_of
+from autotune.layout.trees import Links
 from autotune.layout.view import view_refusal, view_room
 from autotune.layout.window import Window, constant_places, cut, shape_at_once, steps
 
