@@ -20,8 +20,8 @@ from autotune.files import include_dir
 from autotune.layout import Layout, Stored
 
 KERNEL = "move_texels"
-_SOURCE = VariantSource("autotune-transform-1", "Plain", "struct Plain {};\n", (KERNEL,))
-_MOST_AXES = 4
+_SOURCE = VariantSource("autotune-transform-2", "Plain", "struct Plain {};\n", (KERNEL,))
+_MOST_AXES = 6
 _TEXTURE_ALIGNMENT = 512  # bytes, on every GPU (CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT)
 _BLOCK = 256
 _MOST_BLOCKS = 2**31 - 1
@@ -30,7 +30,7 @@ _MOST_BLOCKS = 2**31 - 1
 # transform.cu: Move
 MOVE = np.dtype(
     [
-        ("elements", "u8"), ("part_stride", "u8"), ("padded", "u8", 4), ("extents", "u8", 4), ("strides", "i8", 4),
+        ("elements", "u8"), ("part_stride", "u8"), ("padded", "u8", 6), ("extents", "u8", 6), ("strides", "i8", 6),
         ("packed_stride", "i8"), ("packed", "u8"), ("packed_axis", "u4"), ("parts", "u4"), ("texel_bytes", "u4"),
         ("members", "u4"), ("member", "u4"), ("lanes", "u4"), ("width", "u4"), ("rows", "u4"), ("bits", "u4"),
         ("planar", "u4"), ("joined", "u4"), ("element_bytes", "u4"), ("inward", "u4"),
