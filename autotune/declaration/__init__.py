@@ -35,6 +35,7 @@ from autotune.declaration.shared import (
 from autotune.declaration.source_files import (
     EDITORS_HEADER,
     LIBRARY,
+    STORAGE_HEADER,
     SUFFIXES,
     hashed,
     included_names,
@@ -83,6 +84,7 @@ __all__ = [
     "MOST_LISTED",
     "ORDERS",
     "POINTER",
+    "STORAGE_HEADER",
     "SUFFIXES",
     "SYMBOL",
     "WRONG",

@@ -89,6 +89,11 @@ def _policy(variant: Variant) -> str:
 def members(layout: Layout) -> list[tuple[str, str]]:
     """What ``Layout`` of layout.h has to be told beyond its defaults."""
     data = layout.data
+    if layout.storage:
+        raise FamilyError(
+            f"{data.name} is stored as {layout.storage.name} in a winner, and an export has no such numbers yet: "
+            "narrow the sweep to its declared type, or export another objective"
+        )
     axes = ", ".join(str(axis) for axis in layout.axes)
     told: list[tuple[str, str, bool]] = [
         ("name", f'"{data.name}"', True),
