@@ -27,7 +27,7 @@ from autotune.declaration.space import AS_GIVEN, Policy, PolicyValue, Space
 from autotune.declaration.tolerance import Tolerance, ToleranceRule, tolerances_of
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
 from autotune.files import include_dir
-from autotune.layout import Data, orders_digest
+from autotune.layout import IMAGES, Data, images_digest, orders_digest
 
 _TEXTS = "__autotune_texts__"  # of a module: what it was loaded from
 
@@ -327,6 +327,17 @@ def _space_digest(content: Mapping[str, Any]) -> str:
         policy.get("layout") == "order" and policy.get("means") for policy in content["policies"].values()
     ):
         told["orders"] = orders_digest()
+    if _has_images(content):
+        told["images"] = images_digest()
     if content.get("reference") == BASELINE:
         told["baseline"] = content["baseline"]
     return hashlib.sha256(json.dumps(kept(told), sort_keys=True).encode()).hexdigest()
+
+
+def _has_images(content: Mapping[str, Any]) -> bool:
+    """Whether an array is one, or may be one by its layout."""
+    dims = [(policy["values"], policy.get("means", {}).values()) for policy in content["policies"].values()
+            if policy.get("layout") == "dims"]  # fmt: skip
+    fixed = [array.get("layout", {}).get("dims") for array in content["data"].values()]
+    named = {*fixed, *(value for values, meant in dims for value in (*values, *meant))}
+    return bool(named & {*IMAGES}) or any("image" in array for array in content["data"].values())

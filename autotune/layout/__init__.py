@@ -3,14 +3,16 @@
 from autotune.layout import named_orders
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field, canonical, check_links, check_numbers
 from autotune.layout.bit_packing import packing
-from autotune.layout.digest import layouts_digest
-from autotune.layout.layout import POINTER_BYTES, Bytes, Layout, Stored, check_value, handle, slack
+from autotune.layout.digest import images_digest, layouts_digest
+from autotune.layout.image import Raster, Sampling
+from autotune.layout.layout import IMAGES, POINTER_BYTES, Bytes, Layout, Stored, check_value, handle, slack
 from autotune.layout.named_orders import Links, orders_digest
 from autotune.layout.order import Order, merged, reordered, restored
 from autotune.layout.view import view_refusal, view_room
 from autotune.layout.window import Window, constant_places, cut, shape_at_once, steps
 
 __all__ = [
+    "IMAGES",
     "POINTER_BYTES",
     "SCALAR_TYPES",
     "Bytes",
@@ -19,6 +21,8 @@ __all__ = [
     "Layout",
     "Links",
     "Order",
+    "Raster",
+    "Sampling",
     "Stored",
     "Window",
     "canonical",
@@ -28,6 +32,7 @@ __all__ = [
     "constant_places",
     "cut",
     "handle",
+    "images_digest",
     "layouts_digest",
     "merged",
     "named_orders",

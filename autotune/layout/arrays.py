@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from autotune.errors import WorkloadError
+from autotune.layout.image import Sampling
 
 SCALAR_TYPES: Mapping[str, str] = MappingProxyType(
     {
@@ -53,7 +54,8 @@ class Data:
     ``index_bits`` is the width of address arithmetic. ``constant_bytes`` is the share of constant memory it may
     take; ``plane`` is (width, rows a block) of its 2D addressing, powers of two. ``fixed`` are layout choices that
     no policy makes. ``of`` is the scratch array that a view reads, ``pitch`` the extent that says how far apart the
-    view's rows lie there (see ``view``).
+    view's rows lie there (see ``view``). ``sampling`` is of an image: what a kernel gets beyond its edge and between
+    its elements (see ``image``).
     """
 
     name: str
@@ -70,6 +72,7 @@ class Data:
     fixed: Mapping[str, object] = field(default_factory=dict)
     of: str = ""
     pitch: str = ""
+    sampling: Sampling | None = None
     doc: str = ""
 
     @property

@@ -135,7 +135,7 @@ def _orders(declared: Declared, name: str, policy: Mapping[str, Any]) -> Iterato
 
 
 def _dims(declared: Declared) -> Iterator[Finding]:
-    """A plane of single rows has the addresses of a line, but for a texture."""
+    """A plane of single rows, and an image that is read, has the addresses of a line, but for a texture."""
     layouts = {
         (policy["layout"], name): key
         for key, policy in declared.policies.items()
@@ -146,6 +146,8 @@ def _dims(declared: Declared) -> Iterator[Finding]:
         value = declared.data.get(name)
         if layout != "dims" or value is None or value.get("plane", {}).get("rows", 1) > 1:
             continue
+        if value["role"] != "input":
+            continue  # a surface is one in the only memory that can be written
         memory = layouts.get(("memory", name), "")
         memories = (
             declared.policies[memory]["values"]
