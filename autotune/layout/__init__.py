@@ -4,8 +4,19 @@ from autotune.layout import named_orders
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field, canonical, check_links, check_numbers
 from autotune.layout.bit_packing import packing
 from autotune.layout.curve import KINDS as CURVES
-from autotune.layout.digest import layouts_digest, mappings_digest, storage_digest
-from autotune.layout.layout import HEADERS, POINTER_BYTES, Bytes, Layout, Stored, check_value, handle, slack
+from autotune.layout.digest import images_digest, layouts_digest, mappings_digest, storage_digest
+from autotune.layout.image import Raster, Sampling
+from autotune.layout.layout import (
+    HEADERS,
+    IMAGES,
+    POINTER_BYTES,
+    Bytes,
+    Layout,
+    Stored,
+    check_value,
+    handle,
+    slack,
+)
 from autotune.layout.mapping import KINDS as MAPPING_KINDS
 from autotune.layout.mapping import mapping_choice
 from autotune.layout.named_orders import orders_digest
@@ -19,6 +30,7 @@ __all__ = [
     "CURVES",
     "ELEMENTS",
     "HEADERS",
+    "IMAGES",
     "MAPPING_KINDS",
     "POINTER_BYTES",
     "SCALAR_TYPES",
@@ -29,6 +41,8 @@ __all__ = [
     "Layout",
     "Links",
     "Order",
+    "Raster",
+    "Sampling",
     "Storage",
     "Stored",
     "Window",
@@ -40,6 +54,7 @@ __all__ = [
     "constant_places",
     "cut",
     "handle",
+    "images_digest",
     "layouts_digest",
     "mapping_choice",
     "mappings_digest",
