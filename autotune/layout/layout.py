@@ -251,7 +251,8 @@ class Layout:
             return ""
         more = (
             ("grouping: merged", self.group != (1, 0)),
-            (f"padding: {self.padding}+{self.plus}", self.padding > 1 or self.plus > 0),
+            (f"padding: {self.padding}", self.padding > 1),
+            (f"padding: +{self.plus}", self.plus > 0),
             ("tiles", self.tiles != ()),
             ("a curve", self.curve is not None),
             ("a swizzle", self.swizzle is not None),
