@@ -80,6 +80,20 @@ def test_each_gives_what_numpy_gives(shifted: Family, backend: CpuBackend) -> No
         np.testing.assert_array_equal(found["y"], expected, err_msg=variant.configuration.id)
 
 
+@pytest.mark.gpu
+def test_every_configuration_gives_on_a_gpu_what_numpy_gives(shifted: Family) -> None:
+    from autotune.device.cuda.backend import CudaBackend
+
+    x = np.random.default_rng(4).normal(size=(130, 205)).astype(np.float32)
+    variants = [Variant(shifted, c) for c in shifted.space.configurations()]
+    assert len(variants) == 48
+    with CudaBackend(0) as gpu:
+        binaries = compiled(gpu, variants, 24)
+        for variant, found in results(gpu, binaries, bind(shifted, {"x": x}, {}, {})):
+            expected = 2 * x - np.roll(x, (-1, -3), (0, 1))
+            np.testing.assert_array_equal(found["y"], expected, err_msg=variant.configuration.id)
+
+
 @pytest.mark.nvrtc
 def test_a_gpu_s_compiler_takes_them(shifted: Family, tmp_path: Path) -> None:
     variants = tuple(Variant(shifted, c) for c in shifted.space.configurations()[::7])
