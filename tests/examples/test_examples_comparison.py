@@ -65,6 +65,12 @@ def stencil(
     result[:] = module.reference({"field": field}, {"centre": centre, "side": side})["result"]
 
 
+def lattice_boltzmann(before: Any, after: Any, rows: int, columns: int, omega: float) -> None:
+    module: Any = families.load_family(str(EXAMPLES / "lattice_boltzmann")).module
+    assert before.shape == (9, rows, columns)
+    after[:] = module.step(before, omega)
+
+
 def forest(
     nodes: Any, roots: Any, trees: int, leaf_values: Any, base: Any, outputs: int, rows: Any, features: int,
     result: Any, count: int,
@@ -78,7 +84,7 @@ def forest(
 
 KERNELS = {
     "nbody": nbody, "spmv": spmv, "lookup": lookup, "stencil": stencil, "forest": forest,
-    "hold": lambda _nanoseconds: None,
+    "lattice_boltzmann": lattice_boltzmann, "hold": lambda _nanoseconds: None,
 }  # fmt: skip
 SMALL = {
     "nbody": ("parameters: {bodies: 70, seed: 1}", (-(-70 // 256),), (256,)),
@@ -89,6 +95,7 @@ SMALL = {
         (2, 2, 5),
         (32, 8),
     ),
+    "lattice_boltzmann": ("parameters: {rows: 6, columns: 150, seed: 1}", (2, 6), (128,)),
     "forest": (
         "parameters: {forest: wine-few, rows: 300, seed: 1}\ncache: warm", (2,), (256,),
     ),
@@ -97,6 +104,7 @@ WAYS = {
     "nbody": {"plain.cu", "torch.compile", "numba.cuda"},
     "spmv": {"plain.cu", "cusparseSpMV", "cupy A @ x", "torch A @ x"},
     "lookup": {"plain.cu", "cupy searchsorted, take", "torch searchsorted, index_select"},
+    "lattice_boltzmann": {"plain.cu", "torch.compile"},
     "stencil": {"plain.cu", "cupyx ndimage.convolve", "torch conv3d"},
     "forest": {
         "autotune, new inputs, waited for",

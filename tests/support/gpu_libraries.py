@@ -86,7 +86,7 @@ def _conv3d(field: Any, filters: Any, padding: int) -> Any:
 def torch_like() -> Any:
     return SimpleNamespace(
         __version__="4.5.6", from_numpy=tensor, empty_like=np.empty_like, compile=lambda function: function,
-        rsqrt=lambda array: 1 / np.sqrt(array),
+        rsqrt=lambda array: 1 / np.sqrt(array), roll=np.roll, stack=lambda arrays: tensor(np.stack(arrays)),
         searchsorted=lambda keys, queries, out_int32: np.searchsorted(keys, queries),
         index_select=lambda array, axis, places: np.take(array, places, axis),
         sparse_csr_tensor=lambda offsets, columns, values, size: Product(
