@@ -31,7 +31,8 @@ def plain_source(
         [ahead, behind, repr(instances), *family.compile_options, *options, family.source_digest]
     )
     key = hashlib.sha256(content.encode()).hexdigest()
-    headers = (LIBRARY,) if family.accessors else ()
+    needed = (header for data in family.accessors for header in layouts[data.name].headers)
+    headers = (LIBRARY, *dict.fromkeys(needed)) if family.accessors else ()
     return VariantSource(
         key, f"V{key[:16]}", ahead, tuple(family.kernels), behind, instances, is_plain=True, headers=headers,
         symbols=symbols, options=options,

@@ -24,9 +24,11 @@ from autotune.declaration import Configuration, Family, Kernel, Policy, PolicyVa
 from autotune.files import include_dir
 from autotune.hardware import Limits
 from autotune.layout import (
+    MAPPING_KINDS,
     Data,
     Layout,
     constant_places,
+    mapping_choice,
     packing,
     shape_at_once,
     view_refusal,
@@ -131,6 +133,12 @@ class Variant:
         return "\n".join(lines)
 
     @property
+    def headers(self) -> tuple[str, ...]:
+        """Those of the layout library that its accessors need beyond ``array.cuh``."""
+        layouts = (self.layouts[data.name] for data in self.family.accessors)
+        return tuple(dict.fromkeys(header for layout in layouts for header in layout.headers))
+
+    @property
     def _choices(self) -> dict[str, PolicyValue]:
         """What the source knows: policies that are constants, and options."""
         constants = [policy.name for policy in self.family.space.policies if policy.is_constant]
@@ -152,7 +160,7 @@ class Variant:
             )
             return plain_source(self.family, self._choices, self.layouts, checks, self.compile_options)
         symbols = tuple(self.family.symbols.values())
-        checks = _record_checks(self.family.data.values()) + symbol_checks(symbols)
+        checks = _includes(self.headers) + _record_checks(self.family.data.values()) + symbol_checks(symbols)
         kernels = tuple(self.family.kernels)
         content = "\0".join(
             [
@@ -244,18 +252,34 @@ def batch(family: Family, variants: tuple[Variant, ...]) -> Batch:
 
 
 def _layout(data: Data, choice: Mapping[str, Any], group: tuple[str, ...]) -> Layout:
-    named = {
-        key: value for key, value in choice.items() if key not in ("packing", "axes", "vector", "padding")
+    mapped = {
+        kind: mapping_choice(kind, choice[kind], data.shape, f"data {data.name}")
+        for kind in MAPPING_KINDS
+        if kind in choice
     }
-    return Layout(
+    padding = mapped.pop("padding", None)
+    named = {
+        key: value
+        for key, value in choice.items()
+        if key not in ("packing", "axes", "vector", *MAPPING_KINDS)
+    }
+    layout = Layout(
         data=data,
         axes=tuple(data.shape.index(name) for name in choice.get("axes", ())),
         packing=packing(choice["packing"]) if "packing" in choice else None,
         vector=int(choice.get("vector", 1)),
-        padding=int(choice.get("padding", 1)),
         group=(len(group), group.index(data.name)) if group else (1, 0),
+        **mapped,
         **named,
     )
+    if padding is None:
+        return layout
+    multiple, plus = padding.elements(layout.row_bytes)  # which the other choices decide
+    return replace(layout, padding=multiple, plus=plus)
+
+
+def _includes(headers: Iterable[str]) -> str:
+    return "".join(f'#include "{header}"\n' for header in headers)
 
 
 def _constant(name: str, value: str | int) -> str:
@@ -314,6 +338,7 @@ def default_header(family: Family) -> str:
         "// the kernel source on its own.",
         "// clang-format off",
         "#pragma once",
+        *_includes(variant.headers).splitlines(),
         "",
         f"struct Default {{\n{members}\n}};",
     ]

@@ -8,13 +8,15 @@ import numpy as np
 
 from autotune.declaration.space import Policy
 from autotune.errors import FamilyError, UnknownName
-from autotune.layout import Data, Field, check_value
+from autotune.layout import MAPPING_KINDS, Data, Field, check_value, mapping_choice
 
 
 def check_choice(place: str, data: Data, layout: str, choice: Any) -> None:
     """Raise when ``choice`` is no value of the layout dimension, or none that ``data`` can take."""
     check_value(layout, choice, place)
-    if layout in ("vector", "padding") and not (isinstance(choice, int) and choice >= 1):
+    if layout in MAPPING_KINDS:
+        mapping_choice(layout, choice, data.shape, place)
+    if layout == "vector" and not (isinstance(choice, int) and choice >= 1):
         raise FamilyError(f"{place}: {layout} {choice!r} is not a whole number of at least 1")
     if data.of and (layout != "memory" or choice == "constant"):
         raise FamilyError(

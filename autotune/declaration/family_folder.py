@@ -27,7 +27,7 @@ from autotune.declaration.space import AS_GIVEN, Policy, PolicyValue, Space
 from autotune.declaration.tolerance import Tolerance, ToleranceRule, tolerances_of
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
 from autotune.files import include_dir
-from autotune.layout import Data, orders_digest
+from autotune.layout import MAPPING_HEADERS, Data, mappings_digest, orders_digest
 
 _TEXTS = "__autotune_texts__"  # of a module: what it was loaded from
 
@@ -207,9 +207,18 @@ class Family:
         """The C++ files that decide the binaries (see ``sources``) with the sha256 of each, by name. Raises
         FamilyError."""
         ahead = [include_dir() / LIBRARY] if self.is_plain and self.accessors else []
+        ahead += [include_dir() / header for header in self.mapping_headers]
         if self.reference == BASELINE and self.baseline:
             ahead.append(self.baseline.source)  # decides what is right
         return hashed(sources(self.folder, include_dir(), ahead))
+
+    @property
+    def mapping_headers(self) -> tuple[str, ...]:
+        """Those of the layout library that some configuration's accessors need beyond ``array.cuh``."""
+        kinds = {policy.layout for policy in self.space.policies}.union(
+            *(d.fixed for d in self.data.values())
+        )
+        return tuple(header for kind, header in MAPPING_HEADERS.items() if kind in kinds)
 
     def names_record(self, record: str) -> bool:
         """Whether the source, or a header of its own, has that name: one that is compiled as it stands may know the
@@ -339,6 +348,18 @@ def _space_digest(content: Mapping[str, Any]) -> str:
         }
         for name, policy in content["policies"].items()
     }
+    if _is_mapped(content):
+        told["mappings"] = mappings_digest()
     if content.get("reference") == BASELINE:
         told["baseline"] = content["baseline"]
     return hashlib.sha256(json.dumps(kept(told), sort_keys=True).encode()).hexdigest()
+
+
+def _is_mapped(content: Mapping[str, Any]) -> bool:
+    """Whether an array may have tiles, a curve, a swizzle, or a padding that is more than a multiple."""
+    chosen = [(p["layout"], value) for p in content["policies"].values() if "layout" in p
+              for value in (*p["values"], *p.get("means", {}).values())]  # fmt: skip
+    chosen += [item for data in content["data"].values() for item in data.get("layout", {}).items()]
+    return any(
+        kind in MAPPING_HEADERS or (kind == "padding" and isinstance(value, str)) for kind, value in chosen
+    )

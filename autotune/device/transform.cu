@@ -1,40 +1,68 @@
 // Stores an array that is on the device already: the device twin of Layout.write, and of Layout.restore without
 // packing. Nothing of a family is in here.
-#include "autotune/device.cuh"
+#include "autotune/curve.cuh"
+#include "autotune/swizzle.cuh"
 
 // transform.py: MOVE. Lengths are in texels unless they say bytes; axes go from the slowest to the contiguous one.
 struct Move {
-  unsigned long long elements;     // stored, the padded ones too
+  unsigned long long elements;     // values
   unsigned long long part_stride;  // between the parts of an element, records: soa
-  unsigned long long padded[4];    // extents as stored; 1 where there is no such axis
-  unsigned long long extents[4];   // without padding
+  unsigned long long extents[4];   // 1 where there is no such axis
   long long strides[4];            // of the canonical array, in bytes
+  unsigned long long blocks[4];    // as stored: how far apart blocks lie, in elements
   long long packed_stride;         // between elements that share a word, in bytes
   unsigned long long packed;       // how many of them there are along their axis
   unsigned packed_axis, parts, texel_bytes, members, member;
-  unsigned lanes;                  // 1 aos, 0 soa, else the run of aosoa
-  unsigned width, rows;            // of the plane; 0 when the texels lie in a line
-  unsigned bits, planar;           // of an element in a word; 0 bits: not packed
-  unsigned joined;                 // elements of a value
-  unsigned element_bytes, inward;  // inward: canonical -> stored
+  unsigned lanes;                   // 1 aos, 0 soa, else the run of aosoa
+  unsigned width, rows;             // of the plane; 0 when the texels lie in a line
+  unsigned bits, planar;            // of an element in a word; 0 bits: not packed
+  unsigned joined;                  // elements of a value
+  unsigned element_bytes, inward;   // inward: canonical -> stored
+  unsigned tile[4];                 // elements of an index in a tile
+  unsigned side[4];                 // tiles in a block; 1 where no curve runs
+  unsigned curve;                   // 0 none, 1 morton, 2 hilbert
+  unsigned groups, width_of_group;  // of the swizzle
 };
 
 namespace autotune {
 
-struct Place {
-  unsigned long long index[4];
-  bool is_padding;
-};
-
-// Which canonical element the stored `element` is.
-AUTOTUNE_DEVICE Place place_of(const Move& move, unsigned long long element) {
-  Place place = {};
+// The index of value number `value`, the contiguous axis fastest.
+AUTOTUNE_DEVICE void index_of(const Move& move, unsigned long long value, unsigned long long (&index)[4]) {
   for (int axis = 3; axis >= 0; --axis) {
-    place.index[axis] = element % move.padded[axis];
-    element /= move.padded[axis];
-    place.is_padding |= place.index[axis] >= move.extents[axis];
+    index[axis] = value % move.extents[axis];
+    value /= move.extents[axis];
   }
-  return place;
+}
+
+template <int RANK>
+AUTOTUNE_DEVICE unsigned long long place_of(const Move& move, const unsigned long long (&tiles)[4]) {
+  unsigned long long cell[RANK];
+  unsigned side = 1;
+  int found = 0;
+  for (int axis = 0; axis < 4; ++axis)
+    if (move.side[axis] > 1) {
+      side = move.side[axis];
+      cell[found++] = tiles[axis] % side;
+    }
+  const unsigned long long wide = side;
+  return move.curve == 1 ? Morton::place(cell, wide) : Hilbert::place(cell, wide);
+}
+
+// mapping.py: Mapping.element
+AUTOTUNE_DEVICE unsigned long long element_of(const Move& move, const unsigned long long (&index)[4]) {
+  unsigned long long tiles[4], element = 0, inner = 1;
+  int along = 0;
+  for (int axis = 3; axis >= 0; --axis) {
+    unsigned long long at = index[axis];
+    if (axis == 3) at ^= index[2] % move.groups * move.width_of_group;
+    tiles[axis] = at / move.tile[axis];
+    element += tiles[axis] / move.side[axis] * move.blocks[axis] + at % move.tile[axis] * inner;
+    inner *= move.tile[axis];
+    along += move.side[axis] > 1;
+  }
+  if (along == 2) element += place_of<2>(move, tiles) * inner;
+  if (along == 3) element += place_of<3>(move, tiles) * inner;
+  return element;
 }
 
 // layout.py: Layout.address
@@ -84,20 +112,21 @@ AUTOTUNE_DEVICE unsigned packed_word(const Move& move, const unsigned char* row,
 
 }  // namespace autotune
 
-// One thread for each texel; padding is left as it is, and the last word of a packed row is filled up with zeros.
+// One thread for each texel of a value; padding is left as it is, and the last word of a packed row is filled up with
+// zeros.
 template <class Policy>
 __global__ void move_texels(unsigned char* canonical, unsigned char* stored, Move move) {
   const unsigned long long thread = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-  const unsigned long long element = thread / move.parts;
   const unsigned part = thread % move.parts;
-  if (element >= move.elements) return;
-  const autotune::Place place = autotune::place_of(move, element);
-  if (place.is_padding) return;
+  if (thread / move.parts >= move.elements) return;
+  unsigned long long index[4];
+  autotune::index_of(move, thread / move.parts, index);
+  const unsigned long long element = autotune::element_of(move, index);
   unsigned char* const texel = stored + autotune::texel_of(move, element, part) * move.texel_bytes;
   unsigned char* value = canonical;
   for (int axis = 0; axis < 4; ++axis)
     if (move.bits == 0 || axis != static_cast<int>(move.packed_axis))
-      value += static_cast<long long>(place.index[axis]) * move.strides[axis];
+      value += static_cast<long long>(index[axis]) * move.strides[axis];
   if (move.bits == 0) {
     value += part * move.texel_bytes;
     if (move.inward)
@@ -107,7 +136,7 @@ __global__ void move_texels(unsigned char* canonical, unsigned char* stored, Mov
     return;
   }
   const unsigned words = move.texel_bytes / 4;
-  const unsigned long long first = place.index[move.packed_axis] * move.joined;
+  const unsigned long long first = index[move.packed_axis] * move.joined;
   for (unsigned w = 0; w < words; ++w)
     reinterpret_cast<unsigned*>(texel)[w] = autotune::packed_word(move, value, first, part * words + w);
 }

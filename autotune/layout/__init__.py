@@ -3,8 +3,12 @@
 from autotune.layout import named_orders
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field, canonical, check_links, check_numbers
 from autotune.layout.bit_packing import packing
-from autotune.layout.digest import layouts_digest
+from autotune.layout.curve import KINDS as CURVES
+from autotune.layout.digest import layouts_digest, mappings_digest
 from autotune.layout.layout import POINTER_BYTES, Bytes, Layout, Stored, check_value, handle, slack
+from autotune.layout.mapping import HEADERS as MAPPING_HEADERS
+from autotune.layout.mapping import KINDS as MAPPING_KINDS
+from autotune.layout.mapping import mapping_choice
 from autotune.layout.named_orders import orders_digest
 from autotune.layout.order import Order, merged, reordered, restored
 from autotune.layout.trees import Links
@@ -12,6 +16,9 @@ from autotune.layout.view import view_refusal, view_room
 from autotune.layout.window import Window, constant_places, cut, shape_at_once, steps
 
 __all__ = [
+    "CURVES",
+    "MAPPING_HEADERS",
+    "MAPPING_KINDS",
     "POINTER_BYTES",
     "SCALAR_TYPES",
     "Bytes",
@@ -30,6 +37,8 @@ __all__ = [
     "cut",
     "handle",
     "layouts_digest",
+    "mapping_choice",
+    "mappings_digest",
     "merged",
     "named_orders",
     "orders_digest",

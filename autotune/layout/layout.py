@@ -1,13 +1,14 @@
 """How one declared array is stored: host transform, inverse, address formula, C++ type.
 
 The steps are always in this order, each the host twin of a header in ``kernels/include/autotune``:
-order -> packing and vector width -> axes and padding -> records -> grouping -> dims -> memory.
+order -> packing and vector width -> axes, padding, tiles, curve, swizzle -> records -> grouping -> dims -> memory.
 """
 
 import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ from autotune.errors import UnknownName
 from autotune.hardware import Limits
 from autotune.layout.arrays import SCALAR_TYPES, Data
 from autotune.layout.bit_packing import PACKINGS, Packing
+from autotune.layout.curve import Curve
+from autotune.layout.mapping import Grid, Mapping
+from autotune.layout.swizzle import Swizzle
 
 Bytes = NDArray[np.uint8]
 
@@ -88,6 +92,7 @@ class Stored:
         return ""
 
 
+_UNITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 MEMORIES = ("global", "readonly", "texture", "constant")
 DIMS = ("1d", "2d", "2d_pitched")
 GROUPINGS = ("split", "merged")
@@ -109,8 +114,9 @@ class Layout:
 
     ``axes`` lists the axes of ``data.shape`` by position, from slowest to contiguous. ``records`` is ``aos``,
     ``soa`` or ``aosoa<lanes>``. ``group`` is (members, member) when merged with others over the same index space.
-    ``padding`` rounds the contiguous extent up to a multiple. Orders are applied to the arrays before they come
-    here (see ``order.reordered``).
+    ``padding`` rounds the contiguous extent up to a multiple, and ``plus`` elements follow each row. ``tiles`` has a
+    size for each extent, or none; ``curve`` and ``swizzle`` are as in ``mapping``. Orders are applied to the arrays
+    before they come here (see ``order.reordered``).
     """
 
     data: Data
@@ -122,6 +128,10 @@ class Layout:
     records: str = "aos"
     group: tuple[int, int] = (1, 0)
     padding: int = 1
+    plus: int = 0
+    tiles: tuple[int, ...] = ()
+    curve: Curve | None = None
+    swizzle: Swizzle | None = None
     constant_offset: int = 0
 
     def __post_init__(self) -> None:
@@ -162,14 +172,19 @@ class Layout:
             for name, n in zip(self.data.shape, shape, strict=True)
         )
 
-    def strides(self, extents: Sequence[int]) -> tuple[tuple[int, ...], int]:
-        """(stride of each axis in elements, elements in all); the contiguous extent is padded."""
-        strides = [0] * len(extents)
-        stride = 1
-        for axis, extent in zip(reversed(self.axes), reversed(self.padded(extents)), strict=True):
-            strides[axis] = stride
-            stride *= extent
-        return tuple(strides), stride
+    @property
+    def row_bytes(self) -> int:
+        """How far apart two values of a row lie, or, where fields lie apart, the same field of both."""
+        return (self.value_bytes if self.lanes else self.texel_bytes) * self.group[0]
+
+    @cached_property
+    def mapping(self) -> Mapping:
+        """Where values lie among each other."""
+        return Mapping(self.axes, self.padding, self.plus, self.tiles, self.curve, self.swizzle)
+
+    def grid(self, extents: Sequence[int]) -> Grid:
+        """Strides of each axis in elements, elements in all, and how each index is cut."""
+        return self.mapping.grid(extents)
 
     # -- what it leaves as it is ------------------------------------------------------------------------
 
@@ -179,6 +194,7 @@ class Layout:
         return (
             self.dims == "1d"
             and self.axes == tuple(range(len(self.data.shape)))
+            and self.mapping.is_strided
             and self.packing is None
             and self.group == (1, 0)
             and (self.lanes == 1 or self.parts == 1)
@@ -186,13 +202,14 @@ class Layout:
 
     def is_canonical(self, shape: Sequence[int]) -> bool:
         """Whether it leaves the bytes of a canonical array of ``shape`` as they are."""
-        whole = shape[-1] % self.padding == 0 and (self.lanes <= 1 or math.prod(shape) % self.lanes == 0)
-        return whole and self.keeps_order
+        is_whole = shape[-1] % self.padding == 0 and not self.plus
+        return is_whole and (self.lanes <= 1 or math.prod(shape) % self.lanes == 0) and self.keeps_order
 
     @property
     def is_dense(self) -> bool:
-        """Whether every byte of the buffer is an element's: no padding, planes or lanes, and not merged."""
-        return self.dims == "1d" and self.padding == 1 and self.lanes <= 1 and self.group == (1, 0)
+        """Whether every byte of the buffer is an element's: no padding, tiles, planes or lanes, and not merged."""
+        is_padded = self.padding > 1 or self.plus > 0 or not self.mapping.is_strided
+        return self.dims == "1d" and not is_padded and self.lanes <= 1 and self.group == (1, 0)
 
     # -- addresses --------------------------------------------------------------------------------------
 
@@ -226,15 +243,15 @@ class Layout:
     def room(self, shape: Sequence[int]) -> Stored:
         """Where an array of canonical ``shape`` goes, without content."""
         extents = self.extents(shape)
-        strides, elements = self.strides(extents)
-        texels, part_stride, plane = self._room(elements)
+        grid = self.grid(extents)
+        texels, part_stride, plane = self._room(grid.elements)
         return Stored(
             buffer=None,
             nbytes=texels * self.texel_bytes,
             texel_bytes=self.texel_bytes,
             memory=self.memory,
             extents=extents,
-            strides=strides,
+            strides=grid.strides,
             part_stride=part_stride,
             index_bits=self.data.index_bits,
             plane=plane,
@@ -255,10 +272,9 @@ class Layout:
         if self.dims != "1d":
             width, rows = self.data.plane
             texels = texels.reshape(-1, rows, width).transpose(0, 2, 1).reshape(-1)
-        elements = self.strides(stored.extents)[1]
-        values = np.empty((elements, self.parts), self._texel)
+        values = np.empty((self.grid(stored.extents).elements, self.parts), self._texel)
         self._move(values, texels, stored.part_stride, out=False)
-        return self._array(values.view(np.uint8), stored.extents, shape)
+        return self._array(values, stored.extents, shape)
 
     def line(self, shape: Sequence[int]) -> NDArray[Any]:
         """Room for an array of canonical ``shape`` and its group, in texels, zeroed: all steps but dims."""
@@ -266,16 +282,12 @@ class Layout:
 
     def write(self, array: NDArray[Any], line: NDArray[Any]) -> None:
         """Put ``array`` where it belongs in ``line``, which the members of a group share."""
-        values = self._values(array).reshape(-1).view(self._texel).reshape(-1, self.parts)
-        self._move(values, line, self.room(array.shape).part_stride, out=True)
+        self._move(self._values(array), line, self.room(array.shape).part_stride, out=True)
 
     def mark(self, shape: Sequence[int], line: NDArray[Any]) -> None:
         """Set every byte in ``line`` that belongs to an element of an array of canonical ``shape``."""
-        extents = self.extents(shape)
-        padded = np.zeros((*self.padded(extents), self.value_bytes), np.uint8)
-        padded[..., : extents[self.axes[-1]], :] = 0xFF
-        values = padded.reshape(-1).view(self._texel).reshape(-1, self.parts)
-        self._move(values, line, self.room(shape).part_stride, out=True)
+        marked = np.full((*self.extents(shape), self.value_bytes), 0xFF, np.uint8)
+        self._move(self._arranged(marked), line, self.room(shape).part_stride, out=True)
 
     def plane(self, line: NDArray[Any]) -> Bytes:
         """The buffer of a ``line``: the last step, dims."""
@@ -287,7 +299,12 @@ class Layout:
     @property
     def _texel(self) -> Any:
         """A numpy type of a texel's size that moves in one piece; its values are never looked at."""
-        return {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}[self.texel_bytes]
+        return _UNITS[self.texel_bytes]
+
+    @property
+    def _value(self) -> Any:
+        """A numpy type of a value's size that moves in one piece."""
+        return _UNITS.get(self.value_bytes) or np.dtype((np.void, self.value_bytes))
 
     def _move(self, values: NDArray[Any], line: NDArray[Any], part_stride: int, *, out: bool) -> None:
         """Texels between ``values`` (elements, parts) and their places in ``line``, by ``address`` for 1d: slices
@@ -312,13 +329,8 @@ class Layout:
             else:
                 values[:, part] = line[places]
 
-    def padded(self, extents: Sequence[int]) -> tuple[int, ...]:
-        """Extents in storage order with the contiguous one padded."""
-        last = -(-extents[self.axes[-1]] // self.padding) * self.padding
-        return (*(extents[axis] for axis in self.axes[:-1]), last)
-
     def _values(self, array: NDArray[Any]) -> Bytes:
-        """Canonical array -> (elements in storage order, value bytes)."""
+        """Canonical array -> texels (elements as they are stored, parts)."""
         extents = self.extents(array.shape)
         if self.packing:
             axis = self.data.shape.index(self.data.packed)
@@ -332,15 +344,17 @@ class Layout:
         else:
             plain = np.ascontiguousarray(array, self.data.dtype)
             raw = plain.view(np.uint8).reshape(*array.shape, self.value_bytes)
-        ordered = np.transpose(raw, [*self.axes, raw.ndim - 1])
-        gap = self.padded(extents)[-1] - ordered.shape[-2]
-        padded = np.pad(ordered, [(0, 0)] * (ordered.ndim - 2) + [(0, gap), (0, 0)]) if gap else ordered
-        return np.ascontiguousarray(padded).reshape(-1, self.parts * self.texel_bytes)
+        return self._arranged(raw)
 
-    def _array(self, values: Bytes, extents: Sequence[int], shape: Sequence[int]) -> NDArray[Any]:
-        raw = np.ascontiguousarray(values).reshape(*self.padded(extents), self.value_bytes)
-        raw = raw[..., : extents[self.axes[-1]], :]
-        raw = np.transpose(raw, [*np.argsort(self.axes), raw.ndim - 1])
+    def _arranged(self, raw: Bytes) -> NDArray[Any]:
+        """Bytes (extents as a kernel sees them, value bytes) -> texels (elements as they are stored, parts)."""
+        whole = np.ascontiguousarray(raw).view(self._value)[..., 0]
+        stored: NDArray[Any] = np.ascontiguousarray(self.mapping.arranged(whole)).view(self._texel)
+        return stored.reshape(-1, self.parts)
+
+    def _array(self, values: NDArray[Any], extents: Sequence[int], shape: Sequence[int]) -> NDArray[Any]:
+        taken = self.mapping.taken(values.view(self._value)[..., 0], extents)
+        raw = np.ascontiguousarray(taken).view(np.uint8).reshape(*extents, self.value_bytes)
         if not self.packing:
             return np.ascontiguousarray(raw).view(self.data.dtype).reshape(tuple(shape))
         axis = self.data.shape.index(self.data.packed)
@@ -355,14 +369,13 @@ class Layout:
     def cpp(self) -> str:
         """The accessor type that a kernel receives (array.cuh)."""
         texel = f"autotune::Texel<{self.texel_bytes}>"
-        index = "" if self.data.index_bits == 32 else ", unsigned long long"
+        index = "" if self.data.index_bits == 32 else "unsigned long long"
         if self.packing:
             value = f"autotune::Packed<{self.packing.cpp}, {self.vector}>"
         else:
             value = self.data.record or SCALAR_TYPES[self.data.fields[0].type]
         width, rows = (n.bit_length() - 1 for n in self.data.plane)
         by_rows = bool(self.data.of) and self.memory == "texture" and len(self.data.shape) == 2  # see view
-        strided = f"Strided<{len(self.data.shape)}, {self.axes[-1]}{index}>"
         plane = "Dims1D" if self.dims == "1d" else f"Dims2D<{width}, {rows}>"
         memory = {
             "global": f"Global<{texel}>",
@@ -373,12 +386,17 @@ class Layout:
         parts = [
             value,
             f"autotune::{memory}",
-            f"autotune::{f'Coordinates<{index[2:]}>' if by_rows else strided}",
+            f"autotune::Coordinates<{index}>" if by_rows else self.mapping.cpp(index),
             f"autotune::{'DimsRows' if by_rows else plane}",
             "autotune::" + {0: "Soa", 1: "Aos"}.get(self.lanes, f"Aosoa<{self.lanes}>"),
             f"autotune::Merged<{self.group[0]}, {self.group[1]}>",
         ]
         return f"autotune::Array<{', '.join(parts)}>"
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """Those of the layout library that the type needs beyond ``array.cuh``."""
+        return self.mapping.headers
 
 
 def slack(layouts: Sequence[Layout], shape: Sequence[int]) -> tuple[tuple[int, int], ...]:

@@ -57,6 +57,8 @@ T atomicAdd(T* address, T value) {
 }
 
 #include "autotune/array.cuh"
+#include "autotune/curve.cuh"
+#include "autotune/swizzle.cuh"
 
 // visit(i, j, ...) for every index, the last one fastest.
 template <class Array, class Visit>
