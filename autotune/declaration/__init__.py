@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from autotune import lazy
 from autotune.declaration import yamlfile
 from autotune.declaration.access import ACCESSOR, POINTER, SYMBOL, cpp_type
+from autotune.declaration.auto_values import written_out
 from autotune.declaration.completions import Completions
 from autotune.declaration.expression import Expression, Value
 from autotune.declaration.family import families, load_family
@@ -134,6 +135,7 @@ __all__ = [
     "together",
     "workloads",
     "write_arrays",
+    "written_out",
     "yamlfile",
 ]
 

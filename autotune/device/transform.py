@@ -22,8 +22,9 @@ from autotune.files import include_dir
 from autotune.layout import CURVES, Layout, Stored
 
 KERNEL = "move_texels"
-_SOURCE = VariantSource("autotune-transform-2", "Plain", "struct Plain {};\n", (KERNEL,))
+_SOURCE = VariantSource("autotune-transform-3", "Plain", "struct Plain {};\n", (KERNEL,))
 _MOST_AXES = 4
+_MOST_PARTS = 32  # of a record whose fields lie in groups
 _TEXTURE_ALIGNMENT = 512  # bytes, on every GPU (CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT)
 _BLOCK = 256
 _MOST_BLOCKS = 2**31 - 1
@@ -37,6 +38,7 @@ MOVE = np.dtype(
         ("members", "u4"), ("member", "u4"), ("lanes", "u4"), ("width", "u4"), ("rows", "u4"), ("bits", "u4"),
         ("planar", "u4"), ("joined", "u4"), ("element_bytes", "u4"), ("inward", "u4"), ("tile", "u4", 4),
         ("side", "u4", 4), ("curve", "u4"), ("groups", "u4"), ("width_of_group", "u4"),
+        ("fields", "u4"), ("before", "u1", 32), ("count", "u1", 32), ("within", "u1", 32),
     ],
     align=True,
 )  # fmt: skip
@@ -99,6 +101,8 @@ def refusal(layout: Layout, view: View, inward: bool = True) -> str:
         return f"{len(view.shape)} axes, and {_MOST_AXES} are the most"
     if layout.memory == "texture" and layout.dims != "1d":
         return f"texture memory in {layout.dims} is no linear memory"
+    if layout.field_groups and layout.parts > _MOST_PARTS:
+        return f"its fields lie in groups and have {layout.parts} parts, and {_MOST_PARTS} are the most"
     if layout.group != (1, 0):
         return "it is merged with other arrays"
     if layout.packing:
@@ -131,6 +135,10 @@ def move(layout: Layout, view: View, inward: bool) -> bytes:
     made["parts"], made["texel_bytes"] = layout.parts, layout.texel_bytes
     made["members"], made["member"] = layout.group
     made["lanes"] = layout.lanes
+    if groups := layout.field_groups:
+        made["fields"] = 1
+        for part in range(layout.parts):
+            made["before"][0, part], made["count"][0, part], made["within"][0, part] = groups.place(part)
     made["width"], made["rows"] = (0, 0) if layout.dims == "1d" else layout.data.plane
     made["element_bytes"], made["inward"] = view.dtype.itemsize, inward
     if packing:

@@ -4,7 +4,9 @@ from autotune.layout import named_orders
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field, canonical, check_links, check_numbers
 from autotune.layout.bit_packing import packing
 from autotune.layout.curve import KINDS as CURVES
-from autotune.layout.digest import layouts_digest, mappings_digest
+from autotune.layout.digest import fields_digest, layouts_digest, mappings_digest
+from autotune.layout.fields import HEADER as FIELDS_HEADER
+from autotune.layout.fields import check_groups, every_grouping, names_of
 from autotune.layout.layout import POINTER_BYTES, Bytes, Layout, Stored, check_value, handle, slack
 from autotune.layout.mapping import HEADERS as MAPPING_HEADERS
 from autotune.layout.mapping import KINDS as MAPPING_KINDS
@@ -17,6 +19,7 @@ from autotune.layout.window import Window, constant_places, cut, shape_at_once, 
 
 __all__ = [
     "CURVES",
+    "FIELDS_HEADER",
     "MAPPING_HEADERS",
     "MAPPING_KINDS",
     "POINTER_BYTES",
@@ -30,17 +33,21 @@ __all__ = [
     "Stored",
     "Window",
     "canonical",
+    "check_groups",
     "check_links",
     "check_numbers",
     "check_value",
     "constant_places",
     "cut",
+    "every_grouping",
+    "fields_digest",
     "handle",
     "layouts_digest",
     "mapping_choice",
     "mappings_digest",
     "merged",
     "named_orders",
+    "names_of",
     "orders_digest",
     "packing",
     "reordered",

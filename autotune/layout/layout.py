@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 
 from autotune.errors import UnknownName
 from autotune.hardware import Limits
+from autotune.layout import fields
 from autotune.layout.arrays import SCALAR_TYPES, Data
 from autotune.layout.bit_packing import PACKINGS, Packing
 from autotune.layout.curve import Curve
+from autotune.layout.fields import FieldGroups
 from autotune.layout.mapping import Grid, Mapping
 from autotune.layout.swizzle import Swizzle
 
@@ -104,19 +106,24 @@ def check_value(kind: str, value: Any, where: str) -> None:
     allowed = _VALUES.get(kind)
     if allowed and value not in allowed:
         raise UnknownName(f"{kind} layout", value, allowed, where)
-    if kind == "records" and not re.fullmatch(r"aos|soa|aosoa[1-9][0-9]*", str(value)):
-        raise UnknownName("records layout", value, ("aos", "soa", "aosoa<lanes>"), where)
+    if (
+        kind == "records"
+        and not re.fullmatch(r"aos|soa|aosoa[1-9][0-9]*", str(value))
+        and not fields.names_of(str(value))
+    ):
+        known = ("aos", "soa", "aosoa<lanes>", "<field>+<field>-<field>")
+        raise UnknownName("records layout", value, known, where)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
     """Every layout choice for one declared array.
 
-    ``axes`` lists the axes of ``data.shape`` by position, from slowest to contiguous. ``records`` is ``aos``,
-    ``soa`` or ``aosoa<lanes>``. ``group`` is (members, member) when merged with others over the same index space.
-    ``padding`` rounds the contiguous extent up to a multiple, and ``plus`` elements follow each row. ``tiles`` has a
-    size for each extent, or none; ``curve`` and ``swizzle`` are as in ``mapping``. Orders are applied to the arrays
-    before they come here (see ``order.reordered``).
+    ``axes`` lists the axes of ``data.shape`` by position, from slowest to contiguous. ``records`` is ``aos``, ``soa``,
+    ``aosoa<lanes>`` or groups of fields, ``x+y-z``. ``group`` is (members, member) when merged with others over the
+    same index space. ``padding`` rounds the contiguous extent up to a multiple, and ``plus`` elements follow each row.
+    ``tiles`` has a size for each extent, or none; ``curve`` and ``swizzle`` are as in ``mapping``. Orders are applied
+    to the arrays before they come here (see ``order.reordered``).
     """
 
     data: Data
@@ -137,6 +144,9 @@ class Layout:
     def __post_init__(self) -> None:
         for kind in ("memory", "dims", "records"):
             check_value(kind, getattr(self, kind), f"data {self.data.name}")
+        if fields.names_of(self.records):
+            where = f"data {self.data.name}"
+            fields.check_groups(self.records, [f.name for f in self.data.fields], where)
         if not self.axes:
             object.__setattr__(self, "axes", tuple(range(len(self.data.shape))))
 
@@ -144,10 +154,17 @@ class Layout:
 
     @property
     def lanes(self) -> int:
-        """1 for aos, 0 for soa, the run length for aosoa."""
-        if self.records == "soa":
+        """1 for aos, 0 for soa and for groups of fields, the run length for aosoa."""
+        if self.records == "soa" or self.field_groups:
             return 0
         return 1 if self.records == "aos" else int(self.records.removeprefix("aosoa"))
+
+    @cached_property
+    def field_groups(self) -> FieldGroups | None:
+        """The groups of fields that ``records`` names."""
+        names = fields.names_of(self.records)
+        sizes = [(f.name, np.dtype(f.type).itemsize) for f in self.data.fields]
+        return FieldGroups.of(names, sizes) if names else None
 
     @property
     def value_bytes(self) -> int:
@@ -156,6 +173,8 @@ class Layout:
     @property
     def texel_bytes(self) -> int:
         """The widest access that divides a value; a field's size when the fields lie apart."""
+        if self.field_groups:
+            return self.field_groups.texel_bytes
         if self.lanes == 1 or not self.data.record:
             return math.gcd(self.value_bytes, 16)
         return np.dtype(self.data.fields[0].type).itemsize
@@ -209,7 +228,8 @@ class Layout:
     def is_dense(self) -> bool:
         """Whether every byte of the buffer is an element's: no padding, tiles, planes or lanes, and not merged."""
         is_padded = self.padding > 1 or self.plus > 0 or not self.mapping.is_strided
-        return self.dims == "1d" and not is_padded and self.lanes <= 1 and self.group == (1, 0)
+        is_whole = self.lanes <= 1 and not self.field_groups
+        return self.dims == "1d" and not is_padded and is_whole and self.group == (1, 0)
 
     # -- addresses --------------------------------------------------------------------------------------
 
@@ -217,7 +237,9 @@ class Layout:
         """Texel address of ``part`` of linear ``element``; works on integers and on arrays (records.cuh, dims.cuh)."""
         members, member = self.group
         element = element * members + member
-        if self.lanes == 0:
+        if self.field_groups:
+            offset = self.field_groups.offset(element, part, part_stride)
+        elif self.lanes == 0:
             offset = part * part_stride + element
         else:
             offset = ((element // self.lanes) * self.parts + part) * self.lanes + element % self.lanes
@@ -230,6 +252,8 @@ class Layout:
     def _room(self, elements: int) -> tuple[int, int, tuple[int, int] | None]:
         """(texels in the buffer, part stride, plane) for ``elements`` of each member of the group."""
         total = part_stride = elements * self.group[0]
+        if self.field_groups:
+            total = part_stride = self.field_groups.part_stride(total)
         run = max(self.lanes, 1)
         texels = -(-total // run) * run * self.parts
         if self.dims == "1d":
@@ -313,6 +337,10 @@ class Layout:
         for part in range(self.parts):
             if self.lanes == 1:
                 places: Any = slice(member * self.parts + part, None, members * self.parts)
+            elif self.field_groups:
+                before, count, within = self.field_groups.place(part)
+                begin = before * part_stride
+                places = slice(begin + member * count + within, begin + count * part_stride, members * count)
             elif self.lanes == 0:
                 places = slice(part * part_stride + member, (part + 1) * part_stride, members)
             else:
@@ -388,15 +416,21 @@ class Layout:
             f"autotune::{memory}",
             f"autotune::Coordinates<{index}>" if by_rows else self.mapping.cpp(index),
             f"autotune::{'DimsRows' if by_rows else plane}",
-            "autotune::" + {0: "Soa", 1: "Aos"}.get(self.lanes, f"Aosoa<{self.lanes}>"),
+            f"autotune::{self._records_cpp}",
             f"autotune::Merged<{self.group[0]}, {self.group[1]}>",
         ]
         return f"autotune::Array<{', '.join(parts)}>"
 
     @property
+    def _records_cpp(self) -> str:
+        if self.field_groups:
+            return self.field_groups.cpp
+        return {0: "Soa", 1: "Aos"}.get(self.lanes, f"Aosoa<{self.lanes}>")
+
+    @property
     def headers(self) -> tuple[str, ...]:
         """Those of the layout library that the type needs beyond ``array.cuh``."""
-        return self.mapping.headers
+        return (*self.mapping.headers, *([fields.HEADER] if self.field_groups else []))
 
 
 def slack(layouts: Sequence[Layout], shape: Sequence[int]) -> tuple[tuple[int, int], ...]:
