@@ -20,7 +20,14 @@ from autotune.compile.plain_source import (
     symbol_checks,
 )
 from autotune.compile.toolchain import Batch, VariantSource
-from autotune.declaration import Configuration, Family, Kernel, Policy, PolicyValue
+from autotune.declaration import (
+    LIBRARY,
+    Configuration,
+    Family,
+    Kernel,
+    Policy,
+    PolicyValue,
+)
 from autotune.files import include_dir
 from autotune.hardware import Limits
 from autotune.layout import (
@@ -31,6 +38,7 @@ from autotune.layout import (
     mapping_choice,
     packing,
     shape_at_once,
+    storage_of,
     view_refusal,
     view_room,
 )
@@ -158,7 +166,10 @@ class Variant:
             checks = _record_checks(
                 d for d in self.family.data.values() if self.family.names_record(d.record)
             )
-            return plain_source(self.family, self._choices, self.layouts, checks, self.compile_options)
+            headers = (LIBRARY, *self.headers) if self.family.accessors else ()
+            return plain_source(
+                self.family, self._choices, self.layouts, checks, headers, self.compile_options
+            )
         symbols = tuple(self.family.symbols.values())
         checks = _includes(self.headers) + _record_checks(self.family.data.values()) + symbol_checks(symbols)
         kernels = tuple(self.family.kernels)
@@ -261,13 +272,14 @@ def _layout(data: Data, choice: Mapping[str, Any], group: tuple[str, ...]) -> La
     named = {
         key: value
         for key, value in choice.items()
-        if key not in ("packing", "axes", "vector", *MAPPING_KINDS)
+        if key not in ("packing", "axes", "vector", "storage", *MAPPING_KINDS)
     }
     layout = Layout(
         data=data,
         axes=tuple(data.shape.index(name) for name in choice.get("axes", ())),
         packing=packing(choice["packing"]) if "packing" in choice else None,
         vector=int(choice.get("vector", 1)),
+        storage=storage_of(choice["storage"], data.fields[0].type) if "storage" in choice else None,
         group=(len(group), group.index(data.name)) if group else (1, 0),
         **mapped,
         **named,

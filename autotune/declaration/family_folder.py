@@ -30,13 +30,17 @@ from autotune.declaration.tolerance import Tolerance, ToleranceRule, tolerances_
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
 from autotune.files import include_dir
 from autotune.layout import (
+    ELEMENTS,
     FIELDS_HEADER,
-    MAPPING_HEADERS,
+    HEADERS,
+    IMAGES,
     Data,
     fields_digest,
+    images_digest,
     mappings_digest,
     names_of,
     orders_digest,
+    storage_digest,
 )
 
 _TEXTS = "__autotune_texts__"  # of a module: what it was loaded from
@@ -227,7 +231,7 @@ class Family:
         """Those of the layout library that some configuration's accessors need beyond ``array.cuh``."""
         chosen = [*_layout_choices(self.space, self.means, self.data)]
         kinds = {kind for kind, _ in chosen}
-        needed = [header for kind, header in MAPPING_HEADERS.items() if kind in kinds]
+        needed = [header for kind, header in HEADERS.items() if kind in kinds]
         return (*needed, *([FIELDS_HEADER] if any(itertools.starmap(_is_grouped, chosen)) else []))
 
     def names_record(self, record: str) -> bool:
@@ -348,8 +352,6 @@ def _space_digest(content: Mapping[str, Any], declared: Mapping[str, Any]) -> st
     accuracy) or is held against them (needs, the baseline where it is not the reference). What makes an order is host
     code, in ``means`` as in family.py (see ``Family.host_digest``)."""
 
-    chosen = [*_layout_choices(declared["space"], declared["means"], declared["data"])]
-
     def kept(item: Any) -> Any:
         if isinstance(item, dict):
             return {str(key): kept(value) for key, value in item.items() if key != "doc"}
@@ -362,10 +364,15 @@ def _space_digest(content: Mapping[str, Any], declared: Mapping[str, Any]) -> st
         }
         for name, policy in content["policies"].items()
     }
+    chosen = [*_layout_choices(declared["space"], declared["means"], declared["data"])]
     if any(itertools.starmap(_is_mapped, chosen)):
         told["mappings"] = mappings_digest()
     if any(itertools.starmap(_is_grouped, chosen)):
         told["fields"] = fields_digest()
+    if _names_storage(content):
+        told["storage"] = storage_digest()
+    if _has_images(content):
+        told["images"] = images_digest()
     if content.get("reference") == BASELINE:
         told["baseline"] = content["baseline"]
     return hashlib.sha256(json.dumps(kept(told), sort_keys=True).encode()).hexdigest()
@@ -385,9 +392,25 @@ def _layout_choices(
 
 def _is_mapped(kind: str, value: Any) -> bool:
     """Whether it is tiles, a curve, a swizzle, or a padding that is more than a multiple."""
-    return kind in MAPPING_HEADERS or (kind == "padding" and isinstance(value, str))
+    return kind in ("tiles", "curve", "swizzle") or (kind == "padding" and isinstance(value, str))
 
 
 def _is_grouped(kind: str, value: Any) -> bool:
     """Whether it is groups of fields."""
     return kind == "records" and bool(names_of(str(value)))
+
+
+def _names_storage(content: Mapping[str, Any]) -> bool:
+    """Whether an array is stored otherwise than declared, or can be, or has elements of fewer bits than a float."""
+    by_policy = any(policy.get("layout") == "storage" for policy in content["policies"].values())
+    data = content["data"].values()
+    return by_policy or any("storage" in d.get("layout", {}) or d.get("type") in ELEMENTS for d in data)
+
+
+def _has_images(content: Mapping[str, Any]) -> bool:
+    """Whether an array is one, or may be one by its layout."""
+    dims = [(policy["values"], policy.get("means", {}).values()) for policy in content["policies"].values()
+            if policy.get("layout") == "dims"]  # fmt: skip
+    fixed = [array.get("layout", {}).get("dims") for array in content["data"].values()]
+    named = {*fixed, *(value for values, meant in dims for value in (*values, *meant))}
+    return bool(named & {*IMAGES}) or any("image" in array for array in content["data"].values())

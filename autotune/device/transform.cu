@@ -1,47 +1,51 @@
 // Stores an array that is on the device already: the device twin of Layout.write, and of Layout.restore without
 // packing. Nothing of a family is in here.
 #include "autotune/curve.cuh"
+#include "autotune/storage.cuh"
 #include "autotune/swizzle.cuh"
+
+constexpr int most_axes = 6;
 
 // transform.py: MOVE. Lengths are in texels unless they say bytes; axes go from the slowest to the contiguous one.
 struct Move {
-  unsigned long long elements;     // values
-  unsigned long long part_stride;  // between the parts of an element, records: soa
-  unsigned long long extents[4];   // 1 where there is no such axis
-  long long strides[4];            // of the canonical array, in bytes
-  unsigned long long blocks[4];    // as stored: how far apart blocks lie, in elements
-  long long packed_stride;         // between elements that share a word, in bytes
-  unsigned long long packed;       // how many of them there are along their axis
+  unsigned long long elements;            // values
+  unsigned long long part_stride;         // between the parts of an element, records: soa
+  unsigned long long extents[most_axes];  // 1 where there is no such axis
+  long long strides[most_axes];           // of the canonical array, in bytes
+  unsigned long long blocks[most_axes];   // as stored: how far apart blocks lie, in elements
+  long long packed_stride;                // between elements that share a word, in bytes
+  unsigned long long packed;              // how many of them there are along their axis
   unsigned packed_axis, parts, texel_bytes, members, member;
-  unsigned lanes;                                   // 1 aos, 0 soa, else the run of aosoa
-  unsigned width, rows;                             // of the plane; 0 when the texels lie in a line
-  unsigned bits, planar;                            // of an element in a word; 0 bits: not packed
-  unsigned joined;                                  // elements of a value
-  unsigned element_bytes, inward;                   // inward: canonical -> stored
-  unsigned tile[4];                                 // elements of an index in a tile
-  unsigned side[4];                                 // tiles in a block; 1 where no curve runs
-  unsigned curve;                                   // 0 none, 1 morton, 2 hilbert
-  unsigned groups, width_of_group;                  // of the swizzle
-  unsigned fields;                                  // 1 where fields lie in groups; then of each part:
+  unsigned lanes;                   // 1 aos, 0 soa, else the run of aosoa
+  unsigned width, rows;             // of the plane; 0 when the texels lie in a line
+  unsigned bits, planar;            // of an element in a word; 0 bits: not packed
+  unsigned joined;                  // elements of a value
+  unsigned element_bytes, inward;   // inward: canonical -> stored
+  unsigned codec;                   // transform.py: CODECS; not 0 where numbers of element_bytes are stored as codes
+  unsigned tile[most_axes];         // elements of an index in a tile
+  unsigned side[most_axes];         // tiles in a block; 1 where no curve runs
+  unsigned curve;                   // 0 none, 1 morton, 2 hilbert
+  unsigned groups, width_of_group;  // of the swizzle
+  unsigned fields;                  // 1 where fields lie in groups; then of each part:
   unsigned char before[32], count[32], within[32];  // parts before its group, in its group, the place in there
 };
 
 namespace autotune {
 
 // The index of value number `value`, the contiguous axis fastest.
-AUTOTUNE_DEVICE void index_of(const Move& move, unsigned long long value, unsigned long long (&index)[4]) {
-  for (int axis = 3; axis >= 0; --axis) {
+AUTOTUNE_DEVICE void index_of(const Move& move, unsigned long long value, unsigned long long (&index)[most_axes]) {
+  for (int axis = most_axes - 1; axis >= 0; --axis) {
     index[axis] = value % move.extents[axis];
     value /= move.extents[axis];
   }
 }
 
 template <int RANK>
-AUTOTUNE_DEVICE unsigned long long place_of(const Move& move, const unsigned long long (&tiles)[4]) {
+AUTOTUNE_DEVICE unsigned long long place_of(const Move& move, const unsigned long long (&tiles)[most_axes]) {
   unsigned long long cell[RANK];
   unsigned side = 1;
   int found = 0;
-  for (int axis = 0; axis < 4; ++axis)
+  for (int axis = 0; axis < most_axes; ++axis)
     if (move.side[axis] > 1) {
       side = move.side[axis];
       cell[found++] = tiles[axis] % side;
@@ -51,12 +55,12 @@ AUTOTUNE_DEVICE unsigned long long place_of(const Move& move, const unsigned lon
 }
 
 // mapping.py: Mapping.element
-AUTOTUNE_DEVICE unsigned long long element_of(const Move& move, const unsigned long long (&index)[4]) {
-  unsigned long long tiles[4], element = 0, inner = 1;
+AUTOTUNE_DEVICE unsigned long long element_of(const Move& move, const unsigned long long (&index)[most_axes]) {
+  unsigned long long tiles[most_axes], element = 0, inner = 1;
   int along = 0;
-  for (int axis = 3; axis >= 0; --axis) {
+  for (int axis = most_axes - 1; axis >= 0; --axis) {
     unsigned long long at = index[axis];
-    if (axis == 3) at ^= index[2] % move.groups * move.width_of_group;
+    if (axis == most_axes - 1) at ^= index[axis - 1] % move.groups * move.width_of_group;
     tiles[axis] = at / move.tile[axis];
     element += tiles[axis] / move.side[axis] * move.blocks[axis] + at % move.tile[axis] * inner;
     inner *= move.tile[axis];
@@ -98,6 +102,37 @@ AUTOTUNE_DEVICE unsigned small_number(unsigned bytes, const unsigned char* from)
   return *reinterpret_cast<const unsigned*>(from);  // the low half of 8 bytes
 }
 
+template <class Codec>
+AUTOTUNE_DEVICE void convert(unsigned element_bytes, bool inward, unsigned char* code, unsigned char* number) {
+  using Code = typename Codec::Code;
+  Code* const stored = reinterpret_cast<Code*>(code);
+  if (element_bytes == 8) {
+    double* const wide = reinterpret_cast<double*>(number);
+    if (inward)
+      *stored = Codec::narrow(static_cast<float>(*wide), 1.0f);
+    else
+      *wide = Codec::widen(*stored, 1.0f);
+    return;
+  }
+  float* const wide = reinterpret_cast<float*>(number);
+  if (inward)
+    *stored = Codec::narrow(*wide, 1.0f);
+  else
+    *wide = Codec::widen(*stored, 1.0f);
+}
+
+// The numbers of one texel, which begin at `number`.
+AUTOTUNE_DEVICE void convert_texel(const Move& move, unsigned char* texel, unsigned char* number) {
+  const unsigned code_bytes = move.codec == 1 ? 4 : move.codec <= 3 ? 2 : 1;
+  for (unsigned begin = 0; begin < move.texel_bytes; begin += code_bytes, number += move.element_bytes) {
+    if (move.codec == 1) convert<Float32>(move.element_bytes, move.inward, texel + begin, number);
+    if (move.codec == 2) convert<Float16>(move.element_bytes, move.inward, texel + begin, number);
+    if (move.codec == 3) convert<BFloat16>(move.element_bytes, move.inward, texel + begin, number);
+    if (move.codec == 4) convert<Float8E4M3>(move.element_bytes, move.inward, texel + begin, number);
+    if (move.codec == 5) convert<Float8E5M2>(move.element_bytes, move.inward, texel + begin, number);
+  }
+}
+
 // The 32-bit word `word` of a packed value whose first element is at `row`, number `first` along the packed axis.
 AUTOTUNE_DEVICE unsigned packed_word(const Move& move, const unsigned char* row, unsigned long long first,
                                      unsigned word) {
@@ -122,14 +157,19 @@ __global__ void move_texels(unsigned char* canonical, unsigned char* stored, Mov
   const unsigned long long thread = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   const unsigned part = thread % move.parts;
   if (thread / move.parts >= move.elements) return;
-  unsigned long long index[4];
+  unsigned long long index[most_axes];
   autotune::index_of(move, thread / move.parts, index);
   const unsigned long long element = autotune::element_of(move, index);
   unsigned char* const texel = stored + autotune::texel_of(move, element, part) * move.texel_bytes;
   unsigned char* value = canonical;
-  for (int axis = 0; axis < 4; ++axis)
+  for (int axis = 0; axis < most_axes; ++axis)
     if (move.bits == 0 || axis != static_cast<int>(move.packed_axis))
       value += static_cast<long long>(index[axis]) * move.strides[axis];
+  if (move.codec != 0) {
+    const unsigned code_bytes = move.codec == 1 ? 4 : move.codec <= 3 ? 2 : 1;
+    autotune::convert_texel(move, texel, value + part * move.texel_bytes / code_bytes * move.element_bytes);
+    return;
+  }
   if (move.bits == 0) {
     value += part * move.texel_bytes;
     if (move.inward)

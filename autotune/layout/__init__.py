@@ -4,34 +4,58 @@ from autotune.layout import named_orders
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field, canonical, check_links, check_numbers
 from autotune.layout.bit_packing import packing
 from autotune.layout.curve import KINDS as CURVES
-from autotune.layout.digest import fields_digest, layouts_digest, mappings_digest
+from autotune.layout.digest import (
+    fields_digest,
+    images_digest,
+    layouts_digest,
+    mappings_digest,
+    storage_digest,
+)
 from autotune.layout.fields import HEADER as FIELDS_HEADER
 from autotune.layout.fields import check_groups, every_grouping, names_of
-from autotune.layout.layout import POINTER_BYTES, Bytes, Layout, Stored, check_value, handle, slack
-from autotune.layout.mapping import HEADERS as MAPPING_HEADERS
+from autotune.layout.image import Raster, Sampling
+from autotune.layout.layout import (
+    HEADERS,
+    IMAGES,
+    POINTER_BYTES,
+    Bytes,
+    Layout,
+    Stored,
+    check_value,
+    handle,
+    slack,
+)
 from autotune.layout.mapping import KINDS as MAPPING_KINDS
 from autotune.layout.mapping import mapping_choice
 from autotune.layout.named_orders import orders_digest
 from autotune.layout.order import Order, merged, reordered, restored
+from autotune.layout.storage import ELEMENTS, STORAGES, Storage, allowed_storages, storage_of
 from autotune.layout.trees import Links
 from autotune.layout.view import view_refusal, view_room
 from autotune.layout.window import Window, constant_places, cut, shape_at_once, steps
 
 __all__ = [
     "CURVES",
+    "ELEMENTS",
     "FIELDS_HEADER",
-    "MAPPING_HEADERS",
+    "HEADERS",
+    "IMAGES",
     "MAPPING_KINDS",
     "POINTER_BYTES",
     "SCALAR_TYPES",
+    "STORAGES",
     "Bytes",
     "Data",
     "Field",
     "Layout",
     "Links",
     "Order",
+    "Raster",
+    "Sampling",
+    "Storage",
     "Stored",
     "Window",
+    "allowed_storages",
     "canonical",
     "check_groups",
     "check_links",
@@ -42,6 +66,7 @@ __all__ = [
     "every_grouping",
     "fields_digest",
     "handle",
+    "images_digest",
     "layouts_digest",
     "mapping_choice",
     "mappings_digest",
@@ -55,6 +80,8 @@ __all__ = [
     "shape_at_once",
     "slack",
     "steps",
+    "storage_digest",
+    "storage_of",
     "view_refusal",
     "view_room",
 ]

@@ -14,11 +14,11 @@ from autotune.layout.fields import every_grouping
 from autotune.layout.layout import DIMS, Layout
 from autotune.layout.swizzle import Swizzle
 
-AXES = ("i", "j", "k")
+AXES = ("i", "j", "k", "l", "m", "n")
 
 
 def data(type_name: str = "int32", rank: int = 1, **more: Any) -> Data:
-    """An input of plain elements, its extents named i, j, k."""
+    """An input of plain elements, its extents named i, j, k, ..."""
     return Data(name="a", role="input", fields=(Field("", type_name),), shape=AXES[:rank], **more)
 
 
@@ -41,11 +41,12 @@ def random_array(declared: Data, shape: tuple[int, ...], top: int | None, seed: 
 def mappings(draw: st.DrawFn, rank: int) -> dict[str, Any]:
     """Tiles, a curve and a swizzle for an array of so many extents, each there or not."""
     found: dict[str, Any] = {}
+    few = 4 if rank <= 3 else 2  # so that padding does not outgrow the array
     if draw(st.booleans()):
-        found["tiles"] = tuple(draw(st.lists(st.sampled_from([1, 2, 3, 4]), min_size=rank, max_size=rank)))
+        found["tiles"] = tuple(draw(st.lists(st.integers(1, few), min_size=rank, max_size=rank)))
     if rank > 1 and draw(st.booleans()):
         along = draw(st.sampled_from([(0, 1), (0, 2), (1, 2), (0, 1, 2)] if rank > 2 else [(0, 1)]))
-        found["curve"] = Curve(draw(st.sampled_from(KINDS)), along, draw(st.sampled_from([0, 2, 4])))
+        found["curve"] = Curve(draw(st.sampled_from(KINDS)), along, draw(st.sampled_from([0, 2, few])))
     if rank > 1 and draw(st.booleans()):
         found["swizzle"] = Swizzle(draw(st.sampled_from([2, 4])), draw(st.sampled_from([1, 2])))
     return found
@@ -54,7 +55,9 @@ def mappings(draw: st.DrawFn, rank: int) -> dict[str, Any]:
 @st.composite
 def layouts(draw: st.DrawFn) -> tuple[Layout, NDArray[Any]]:
     """Any combination of the layout choices for any kind of data, with an array to store."""
-    shape = tuple(draw(st.lists(st.integers(1, 6), min_size=1, max_size=3)))
+    few, many = ((6, 1, 3), (3, 4, 6))  # the largest extent, and how many extents there are
+    most, least_rank, most_rank = draw(st.sampled_from([few, few, many]))
+    shape = tuple(draw(st.lists(st.integers(1, most), min_size=least_rank, max_size=most_rank)))
     rank = len(shape)
     common: dict[str, Any] = {"rank": rank, "plane": draw(st.sampled_from([(32, 1), (32, 4)]))}
     kind = draw(st.sampled_from(["plain", "record", "packed"]))
