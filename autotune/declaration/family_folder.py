@@ -27,7 +27,7 @@ from autotune.declaration.space import AS_GIVEN, Policy, PolicyValue, Space
 from autotune.declaration.tolerance import Tolerance, ToleranceRule, tolerances_of
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
 from autotune.files import include_dir
-from autotune.layout import ELEMENTS, Data, orders_digest, storage_digest
+from autotune.layout import ELEMENTS, IMAGES, Data, images_digest, orders_digest, storage_digest
 
 _TEXTS = "__autotune_texts__"  # of a module: what it was loaded from
 
@@ -243,8 +243,17 @@ class Family:
 
     @cached_property
     def host_digest(self) -> str:
-        """sha256 over names and contents of ``host_code``."""
-        return together(self.host_code)
+        """sha256 over names and contents of ``host_code``, and over the orders that ``means`` declares and what the
+        layout library makes of them."""
+        declared = {
+            f"{policy}={value}": [order.order, order.takes]
+            for policy, orders in self.declared_orders.items()
+            for value, order in orders.items()
+        }
+        if not declared:
+            return together(self.host_code)
+        told = json.dumps(declared, sort_keys=True)
+        return hashlib.sha256(f"{together(self.host_code)} {told} {orders_digest()}".encode()).hexdigest()
 
     def chosen_options(self, given: Mapping[str, Any]) -> dict[str, str | int]:
         """Every option's value: ``given`` where named, else the default. Raises UnknownName."""
@@ -323,7 +332,8 @@ _NOT_MEASURED = ("title", "presets", "default_workload", "features", "accuracy",
 def _space_digest(content: Mapping[str, Any]) -> str:
     """sha256 over what decides a measurement: data, geometry, policies, constraints. Not over what only explains or
     names (docs, titles, presets, the default workload), nor over what only chooses among measurements (features,
-    accuracy) or is held against them (needs, the baseline where it is not the reference)."""
+    accuracy) or is held against them (needs, the baseline where it is not the reference). What makes an order is host
+    code, in ``means`` as in family.py (see ``Family.host_digest``)."""
 
     def kept(item: Any) -> Any:
         if isinstance(item, dict):
@@ -331,12 +341,16 @@ def _space_digest(content: Mapping[str, Any]) -> str:
         return [kept(value) for value in item] if isinstance(item, list) else item
 
     told = {key: value for key, value in content.items() if key not in _NOT_MEASURED}
-    if any(
-        policy.get("layout") == "order" and policy.get("means") for policy in content["policies"].values()
-    ):
-        told["orders"] = orders_digest()
+    told["policies"] = {
+        name: {
+            key: value for key, value in policy.items() if key != "means" or policy.get("layout") != "order"
+        }
+        for name, policy in content["policies"].items()
+    }
     if _names_storage(content):
         told["storage"] = storage_digest()
+    if _has_images(content):
+        told["images"] = images_digest()
     if content.get("reference") == BASELINE:
         told["baseline"] = content["baseline"]
     return hashlib.sha256(json.dumps(kept(told), sort_keys=True).encode()).hexdigest()
@@ -347,3 +361,12 @@ def _names_storage(content: Mapping[str, Any]) -> bool:
     by_policy = any(policy.get("layout") == "storage" for policy in content["policies"].values())
     data = content["data"].values()
     return by_policy or any("storage" in d.get("layout", {}) or d.get("type") in ELEMENTS for d in data)
+
+
+def _has_images(content: Mapping[str, Any]) -> bool:
+    """Whether an array is one, or may be one by its layout."""
+    dims = [(policy["values"], policy.get("means", {}).values()) for policy in content["policies"].values()
+            if policy.get("layout") == "dims"]  # fmt: skip
+    fixed = [array.get("layout", {}).get("dims") for array in content["data"].values()]
+    named = {*fixed, *(value for values, meant in dims for value in (*values, *meant))}
+    return bool(named & {*IMAGES}) or any("image" in array for array in content["data"].values())

@@ -7,9 +7,9 @@
 struct Move {
   unsigned long long elements;     // stored, the padded ones too
   unsigned long long part_stride;  // between the parts of an element, records: soa
-  unsigned long long padded[4];    // extents as stored; 1 where there is no such axis
-  unsigned long long extents[4];   // without padding
-  long long strides[4];            // of the canonical array, in bytes
+  unsigned long long padded[6];    // extents as stored; 1 where there is no such axis
+  unsigned long long extents[6];   // without padding
+  long long strides[6];            // of the canonical array, in bytes
   long long packed_stride;         // between elements that share a word, in bytes
   unsigned long long packed;       // how many of them there are along their axis
   unsigned packed_axis, parts, texel_bytes, members, member;
@@ -24,14 +24,14 @@ struct Move {
 namespace autotune {
 
 struct Place {
-  unsigned long long index[4];
+  unsigned long long index[6];
   bool is_padding;
 };
 
 // Which canonical element the stored `element` is.
 AUTOTUNE_DEVICE Place place_of(const Move& move, unsigned long long element) {
   Place place = {};
-  for (int axis = 3; axis >= 0; --axis) {
+  for (int axis = 5; axis >= 0; --axis) {
     place.index[axis] = element % move.padded[axis];
     element /= move.padded[axis];
     place.is_padding |= place.index[axis] >= move.extents[axis];
@@ -128,7 +128,7 @@ __global__ void move_texels(unsigned char* canonical, unsigned char* stored, Mov
   if (place.is_padding) return;
   unsigned char* const texel = stored + autotune::texel_of(move, element, part) * move.texel_bytes;
   unsigned char* value = canonical;
-  for (int axis = 0; axis < 4; ++axis)
+  for (int axis = 0; axis < 6; ++axis)
     if (move.bits == 0 || axis != static_cast<int>(move.packed_axis))
       value += static_cast<long long>(place.index[axis]) * move.strides[axis];
   if (move.codec != 0) {

@@ -22,7 +22,7 @@ from autotune.layout import Layout, Stored
 
 KERNEL = "move_texels"
 _SOURCE = VariantSource("autotune-transform-2", "Plain", "struct Plain {};\n", (KERNEL,))
-_MOST_AXES = 4
+_MOST_AXES = 6
 _TEXTURE_ALIGNMENT = 512  # bytes, on every GPU (CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT)
 _BLOCK = 256
 _MOST_BLOCKS = 2**31 - 1
@@ -33,7 +33,7 @@ CODECS = ("as it is", "float32", "float16", "bfloat16", "float8_e4m3", "float8_e
 # transform.cu: Move
 MOVE = np.dtype(
     [
-        ("elements", "u8"), ("part_stride", "u8"), ("padded", "u8", 4), ("extents", "u8", 4), ("strides", "i8", 4),
+        ("elements", "u8"), ("part_stride", "u8"), ("padded", "u8", 6), ("extents", "u8", 6), ("strides", "i8", 6),
         ("packed_stride", "i8"), ("packed", "u8"), ("packed_axis", "u4"), ("parts", "u4"), ("texel_bytes", "u4"),
         ("members", "u4"), ("member", "u4"), ("lanes", "u4"), ("width", "u4"), ("rows", "u4"), ("bits", "u4"),
         ("planar", "u4"), ("joined", "u4"), ("element_bytes", "u4"), ("inward", "u4"), ("codec", "u4"),
@@ -98,8 +98,10 @@ def refusal(layout: Layout, view: View, inward: bool = True) -> str:
     itemsize = view.dtype.itemsize
     if len(view.shape) > _MOST_AXES:
         return f"{len(view.shape)} axes, and {_MOST_AXES} are the most"
-    if layout.memory == "texture" and layout.dims != "1d":
+    if layout.memory == "texture" and layout.is_plane:
         return f"texture memory in {layout.dims} is no linear memory"
+    if layout.is_surface and not inward:
+        return "what is written through a surface is in no linear memory"
     if layout.group != (1, 0):
         return "it is merged with other arrays"
     if layout.packing:
@@ -138,7 +140,7 @@ def move(layout: Layout, view: View, inward: bool) -> bytes:
     made["parts"], made["texel_bytes"] = layout.parts, layout.texel_bytes
     made["members"], made["member"] = layout.group
     made["lanes"] = layout.lanes
-    made["width"], made["rows"] = (0, 0) if layout.dims == "1d" else layout.data.plane
+    made["width"], made["rows"] = layout.data.plane if layout.is_plane else (0, 0)
     made["element_bytes"], made["inward"] = view.dtype.itemsize, inward
     if layout.storage and view.dtype == layout.data.dtype:
         made["codec"] = CODECS.index(layout.storage.name)
