@@ -19,7 +19,7 @@ from autotune.errors import WorkloadError
 
 FAMILY = families.load_family(str(Path(__file__).parents[2] / "examples" / "lattice_boltzmann"))
 MADE: Any = FAMILY.module
-CONFIGURATIONS = FAMILY.space.configurations()[::173]
+CONFIGURATIONS = FAMILY.space.configurations()[::271]
 WITHIN = {"float32": 2e-7, "float16": 2e-5, "bfloat16": 2e-4, "scaled_int16": 2e-5}
 
 
