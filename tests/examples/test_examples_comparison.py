@@ -84,7 +84,9 @@ def forest(
 
 KERNELS = {
     "nbody": nbody, "spmv": spmv, "lookup": lookup, "stencil": stencil, "forest": forest,
-    "lattice_boltzmann": lattice_boltzmann, "hold": lambda _nanoseconds: None,
+    "lattice_boltzmann": lattice_boltzmann,
+    "elementwise": lambda before, rows, columns, omega, after: lattice_boltzmann(before, after, rows, columns, omega),
+    "hold": lambda _nanoseconds: None,
 }  # fmt: skip
 SMALL = {
     "nbody": ("parameters: {bodies: 70, seed: 1}", (-(-70 // 256),), (256,)),
@@ -104,7 +106,7 @@ WAYS = {
     "nbody": {"plain.cu", "torch.compile", "numba.cuda"},
     "spmv": {"plain.cu", "cusparseSpMV", "cupy A @ x", "torch A @ x"},
     "lookup": {"plain.cu", "cupy searchsorted, take", "torch searchsorted, index_select"},
-    "lattice_boltzmann": {"plain.cu", "torch.compile"},
+    "lattice_boltzmann": {"plain.cu", "cupy ElementwiseKernel", "torch roll"},
     "stencil": {"plain.cu", "cupyx ndimage.convolve", "torch conv3d"},
     "forest": {
         "autotune, new inputs, waited for",
