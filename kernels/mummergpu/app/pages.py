@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from autotune.family import WorkloadError
 
 from ..fastx import OTHER
-from ..matches import Mems
 from ..index import MOST_POSITIONS
+from ..matches import Mems
 
 __all__ = ["Page", "Spill", "merged", "pages"]
 

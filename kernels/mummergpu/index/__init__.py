@@ -12,7 +12,15 @@ from autotune.family import TunedKernel, WorkloadError
 from .builder import DeviceIndex, Progress, Wanted, build
 from .steps import KERNELS, KERNELS_OF_WORDS, SIZES, SOURCE
 
-__all__ = ["MOST_POSITIONS", "Index", "Wanted", "build_index", "device_bytes", "most_characters", "wanted_for"]
+__all__ = [
+    "MOST_POSITIONS",
+    "Index",
+    "Wanted",
+    "build_index",
+    "device_bytes",
+    "most_characters",
+    "wanted_for",
+]
 
 # Of a character of DNA: bytes while suffixes are sorted, where half of them share their first letters with others;
 # bytes while nodes are made, beside them; and nodes.

@@ -294,7 +294,11 @@ def test_a_page_is_as_large_as_what_its_configuration_takes_allows() -> None:
         return search.largest_text(kernel, text, 20)
 
     words = {"search": "fine_table", "emit": "ranges"}
-    assert [largest(150, **of) // 10**8 for of in ({"emit": "walk"}, {"emit": "ranges"}, words)] == [10, 8, 34]
+    assert [largest(150, **of) // 10**8 for of in ({"emit": "walk"}, {"emit": "ranges"}, words)] == [
+        10,
+        8,
+        34,
+    ]
     assert largest(10**4, emit="walk") == 2**31 - 3
     assert largest(10**4, **words) == 2**32 - 3
 

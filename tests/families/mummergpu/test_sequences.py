@@ -264,7 +264,9 @@ def test_a_reference_beyond_the_memory_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "genome", b">a\n" + b"ACGT" * 30 + b"\n")
     with patch.object(sequences, "host_memory", lambda: 3 * 119), pytest.raises(WorkloadError) as problem:
         sequences.read_reference(path)
-    assert "more than 119 bases, and to read one takes 3 bytes of this host's 0.0 GB. Split it" in str(problem.value)
+    assert "more than 119 bases, and to read one takes 3 bytes of this host's 0.0 GB. Split it" in str(
+        problem.value
+    )
     with patch.object(sequences, "host_memory", lambda: 3 * 120):
         assert sequences.read_reference(path).lengths.tolist() == [120]
 
