@@ -32,6 +32,11 @@ MISTAKES: list[Mistake] = [
         "missing-enum", True, "walk_by:", ["no source has enum class WalkBy"],
     ),
     (
+        "an image without its header",
+        YAML, POLICIES, "policies:\n  turned: {layout: dims, data: [items], values: [image], default: image}\n",
+        "missing-header", True, "turned:", ["'items' is an image", '`#include "autotune/image.cuh"` in mine.cu'],
+    ),
+    (
         "an output that no kernel takes",
         YAML, "  scores: {role", "  second: {role: output, type: int32, shape: [count]}\n  scores: {role",
         "unused-data", True, "second:", ["no kernel takes the output 'second'", "add it to a kernel's arguments"],
@@ -154,7 +159,7 @@ MISTAKES: list[Mistake] = [
         YAML, POLICIES,
         ("policies:\n  items_memory: {layout: memory, data: [items], values: [global, readonly, tex], "
         "default: global, means: {tex: texture}}\n"
-        "  planes: {layout: dims, data: [items], values: [line, 2d, pitched], default: line,\n"
+        "  planes: {layout: dims, data: [items], values: [line, 2d, pitched], default: 2d,\n"
         "    means: {line: 1d, pitched: 2d_pitched}}\n"),
         "no-effect", False, "planes:",
         ["planes=2d|pitched changes nothing for 'items' in global|readonly memory",
@@ -164,7 +169,7 @@ MISTAKES: list[Mistake] = [
         "a text with a comma and without quotes",
         YAML, "doc: threads of a block}", "doc: threads of a block, in x}",
         "declaration", True, "block_size: {values",
-        ["unknown key 'in x'; a text with a comma needs quotes (allowed: compile_option, constant, data,"],
+        ["unknown key 'in x'; a text with a comma needs quotes (allowed: compile, compile_option, constant, data,"],
     ),
     (
         "such a text where a value has two forms",
