@@ -66,8 +66,8 @@ def pages(codes: NDArray[np.uint8], size: int | None, max_read_length: int) -> l
         # The last separator may have to be added.
         if (characters := page.last - page.first) >= MOST_POSITIONS:
             raise WorkloadError(
-                f"a page of {characters:,} characters: it can have {MOST_POSITIONS - 1:,}, with the longest read behind "
-                f"it ({max_read_length:,}), as positions in it have 32 bits; give a smaller page"
+                f"a page of {characters:,} characters: it can have {MOST_POSITIONS - 1:,}, with the longest read "
+                f"behind it ({max_read_length:,}), as positions in it have 32 bits; give a smaller page"
             )
         if int(codes[begin:end].min()) != OTHER:
             made.append(page)
