@@ -7,8 +7,9 @@ least 50 bases), E-MEM and essaMEM, on the forward strand. A time is that of a w
 search, output. Inputs are made plain FASTA first, since the peers read nothing else. Runs take turns; every output is
 compared by the number of matches and a sum over them that their order does not change: with mummer 3's, where that ran
 or, with --known, where a table of an earlier run has what it found of the same reads; else with the first one's. Peak
-memory is that of the largest process of a command (figures below 10 MiB are that of the process which starts it). A row "copy of the output"
-says how long `cp` takes for the same file in the same folder. Workload `celeg` simulates its reads: mummergpu_reads.py.
+memory is that of the largest process of a command (figures below 10 MiB are that of the process which starts it). A row
+"copy of the output" says how long `cp` takes for the same file in the same folder. Workload `celeg` simulates its
+reads: mummergpu_reads.py.
 
 Programs are looked for in --peers and then on PATH, as mummer3, mummer4, mummer (either), copmem2, e-mem and
 essamem; one that
