@@ -260,17 +260,6 @@ def test_long_reads(tmp_path: Path, compress: Any) -> None:
     assert "record 1 ('q') has 4 bases; a read may have 3" in refusal(path, max_read_length=3)
 
 
-def test_a_reference_beyond_the_memory_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path / "genome", b">a\n" + b"ACGT" * 30 + b"\n")
-    with patch.object(sequences, "host_memory", lambda: 3 * 119), pytest.raises(WorkloadError) as problem:
-        sequences.read_reference(path)
-    assert "more than 119 bases, and to read one takes 3 bytes of this host's 0.0 GB. Split it" in str(
-        problem.value
-    )
-    with patch.object(sequences, "host_memory", lambda: 3 * 120):
-        assert sequences.read_reference(path).lengths.tolist() == [120]
-
-
 @pytest.mark.parametrize("start", [b">chromosome 1\n", b"@chromosome 1\n"])
 def test_a_genome_given_as_reads_is_refused_early(tmp_path: Path, start: bytes) -> None:
     path = write(tmp_path / "reads", start + b"ACGT" * 5_000_000)
