@@ -32,13 +32,13 @@ class Members(Protocol):
     def take(self, configuration: Configuration) -> None:
         """``configuration`` is not given again."""
 
-    def random(self, rng: np.random.Generator) -> Configuration | None:
+    def random(self, rng: "np.random.Generator") -> Configuration | None:
         """One at random; None when nothing is left."""
 
-    def nearest(self, wanted: Configuration, rng: np.random.Generator) -> Configuration | None:
+    def nearest(self, wanted: Configuration, rng: "np.random.Generator") -> Configuration | None:
         """``wanted`` itself when it may be visited, else one close to it; None when nothing is left."""
 
-    def pool(self, best: Sequence[Configuration], rng: np.random.Generator) -> "Candidates":
+    def pool(self, best: Sequence[Configuration], rng: "np.random.Generator") -> "Candidates":
         """Candidates for a model: all that is left when that is little, else a random part and what differs little
         from ``best``."""
 
@@ -72,18 +72,18 @@ class Listed:
         if configuration in self._index:
             self._left[self._index[configuration]] = False
 
-    def random(self, rng: np.random.Generator) -> Configuration | None:
+    def random(self, rng: "np.random.Generator") -> Configuration | None:
         left = np.flatnonzero(self._left)
         return self.all[int(rng.choice(left))] if len(left) else None
 
-    def nearest(self, wanted: Configuration, rng: np.random.Generator) -> Configuration | None:
+    def nearest(self, wanted: Configuration, rng: "np.random.Generator") -> Configuration | None:
         left = np.flatnonzero(self._left)
         if not len(left):
             return None
         away = self._distance(wanted, left)
         return self.all[int(rng.choice(left[away <= away.min() + 1e-6]))]
 
-    def pool(self, best: Sequence[Configuration], rng: np.random.Generator) -> Candidates:
+    def pool(self, best: Sequence[Configuration], rng: "np.random.Generator") -> Candidates:
         left = np.flatnonzero(self._left)
         are_all = len(left) <= POOL
         if not are_all:
@@ -122,13 +122,13 @@ class Unlisted:
     def take(self, configuration: Configuration) -> None:
         self._taken.add(configuration)
 
-    def random(self, rng: np.random.Generator) -> Configuration | None:
+    def random(self, rng: "np.random.Generator") -> Configuration | None:
         for found in self._completions.draw(_DRAWS, rng):
             if found not in self._taken:
                 return found
         return next((found for found in self._completions.walk(rng) if found not in self._taken), None)
 
-    def nearest(self, wanted: Configuration, rng: np.random.Generator) -> Configuration | None:
+    def nearest(self, wanted: Configuration, rng: "np.random.Generator") -> Configuration | None:
         if wanted in self and wanted not in self._taken:
             return wanted
         near = [*self._changed(wanted), *self._completions.draw(_DRAWS, rng, wanted)]
@@ -138,7 +138,7 @@ class Unlisted:
         away = [sum(found[name] != wanted[name] for name in found) for found in free]
         return free[int(rng.choice(np.flatnonzero(np.array(away) == min(away))))]
 
-    def pool(self, best: Sequence[Configuration], rng: np.random.Generator) -> Candidates:
+    def pool(self, best: Sequence[Configuration], rng: "np.random.Generator") -> Candidates:
         found: dict[Configuration, None] = {}
         for configuration in best:
             found.update(dict.fromkeys(self._changed(configuration)))

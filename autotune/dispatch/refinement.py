@@ -9,7 +9,6 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from statistics import median
 from typing import Any
 
 from autotune.compile import Variant
@@ -69,6 +68,8 @@ class Refinement:
 
     def time(self, at: int) -> float:
         """The median in ms; the first run, which finds its code in no cache, counts where there is no other."""
+        from statistics import median  # with fractions and decimals
+
         return median(self.times[at][1:] or self.times[at])
 
     def take(self) -> tuple[int, bool]:
