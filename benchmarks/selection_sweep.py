@@ -109,6 +109,7 @@ def swept(options: argparse.Namespace) -> Iterator[tuple[Mapping[str, int], Stud
     family = load_family(range_.family)
     even = options.seed is None
     points = spread(range_, options.each) if even else drawn(range_, options.each, options.seed)
+    points = points[options.skip :]
     paths = write(range_, points, options.out / "inputs")
     named = options.pool.read_text(encoding="utf-8").split() if options.pool else []
     known = [family.space.configuration(line) for line in named]
@@ -171,6 +172,7 @@ def main(words: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("family", choices=RANGES)
     parser.add_argument("--each", type=int, default=20, help="inputs")
+    parser.add_argument("--skip", type=int, default=0, help="the first so many of them")
     parser.add_argument("--seed", type=int, help="draw the inputs; without, they are spread evenly")
     parser.add_argument(
         "--whole", type=int, default=5, help="inputs that the first configurations are tried on"

@@ -634,15 +634,15 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
 # -- selection --------------------------------------------------------------------------------------------
 
 for _text, _name, _scales in (
-    ("| prediction | {1.6} % | {3.0} % | {10.9} % | {22} % |", "autotune", (100,) * 4),
-    ("replayed with the recorded times | {0.6} % | {1.7} % | {8.9} % | {11.5} % |", "refined", (100,) * 4),
+    ("| prediction | {1.5} % | {2.5} % | {9.7} % | {13} % |", "autotune", (100,) * 4),
+    ("replayed with the recorded times | {0.3} % | {1.5} % | {8.9} % | {11.5} % |", "refined", (100,) * 4),
     ("| nearest entry | {2.0} % | {6.2} % | {31} % | {69} % |", "nearest", (100,) * 4),
     ("(Kernel Launcher's rule) | {4.5} % | {50} % | {10} x | {283} x |", "volume", (100, 100, 0, 0)),
     ("(Kernel Tuner's rule) | {3.0} % | {34} % | {4.7} x | {8.9} x |", "vote", (100, 100, 0, 0)),
     ("(policy files of earlier versions) | {0.9} % | {2.5} % | {11.5} % | {12} % |", "neighbours", (100,) * 4),
     ("| a straight line alone | {2.0} % | {4.1} % | {12.5} % | {43} % |", "line", (100,) * 4),
     ("| the four nearest, by distance | {2.5} % | {4.4} % | {13} % | {37} % |", "shepard", (100,) * 4),
-    ("the last wave's idle share | {1.8} % | {5.3} % | {29} % | {70} % |", "waves", (100,) * 4),
+    ("the last wave's idle share | {2.4} % | {5.9} % | {29} % | {70} % |", "waves", (100,) * 4),
 ):  # fmt: skip
 
     def _lost(
