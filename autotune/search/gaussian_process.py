@@ -4,8 +4,8 @@ Two configurations are alike by exp(-sum of relevance x difference over groups o
 that explain the times best (marginal likelihood), and what they are expected to be shrinks with their number: else no
 two configurations of many policies would be alike before much is known (Hvarfner, Hellsten and Nardi, Vanilla Bayesian
 optimization performs great in high dimensions, ICML 2024). An observation that is added costs one pass over the
-candidates, because the factor of the covariance and its product with the candidates' covariances are kept and grow by a row
-(Cholesky's, one row at a time); only ``fit`` works them out anew.
+candidates, because the factor of the covariance and its product with the candidates' covariances are kept and grow by
+a row (Cholesky's, one row at a time); only ``fit`` works them out anew.
 """
 
 import math
