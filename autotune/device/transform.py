@@ -9,6 +9,7 @@ import math
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import Batch, Cache, Geometry, VariantSource, compile_one
+from autotune.declaration import hashed, reached, together
 from autotune.device.backend import Backend, Launch, Module, Placed
 from autotune.device.foreign import View
 from autotune.files import include_dir
 from autotune.layout import CURVES, Layout, Stored
 
 KERNEL = "move_texels"
-_SOURCE = VariantSource("autotune-transform-5", "Plain", "struct Plain {};\n", (KERNEL,))
 _MOST_AXES = 6
 _MOST_PARTS = 32  # of a record whose fields lie in groups
 _TEXTURE_ALIGNMENT = 512  # bytes, on every GPU (CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT)
@@ -47,9 +48,13 @@ MOVE = np.dtype(
 )  # fmt: skip
 
 
+@cache
 def batch() -> Batch:
-    """The kernel as one compiler request."""
-    return Batch(Path(__file__).with_name("transform.cu"), (include_dir(),), (_SOURCE,))
+    """The kernel as one compiler request; what is kept of it is known by all files that it is made from."""
+    source = Path(__file__).with_name("transform.cu")
+    key = together(hashed(reached([source], source.parent, include_dir())))
+    variant = VariantSource(f"autotune-transform-{key}", "Plain", "struct Plain {};\n", (KERNEL,))
+    return Batch(source, (include_dir(),), (variant,))
 
 
 def is_as_stored(layout: Layout, view: View) -> bool:
