@@ -21,7 +21,16 @@ from rich.console import Console
 from autotune import __version__
 from autotune import files as paths
 from autotune.compile import default_root
-from autotune.declaration import EDITORS_HEADER, SUFFIXES, Family, Inputs, included_names, prepare, reached
+from autotune.declaration import (
+    EDITORS_HEADER,
+    STORAGE_HEADER,
+    SUFFIXES,
+    Family,
+    Inputs,
+    included_names,
+    prepare,
+    reached,
+)
 from autotune.declaration import load_workload as load
 from autotune.errors import FamilyError, PolicyFileError, StoreError, UnknownName, WorkloadError
 from autotune.export.choices import chosen
@@ -198,7 +207,8 @@ def included(family: Family) -> dict[str, Path]:
     """The kernel source and every header it includes, by the name under which it is included. Raises FamilyError for
     one that lies in neither the family's folder nor the layout library."""
     library = paths.include_dir()
-    found = reached([family.source], family.folder, library)
+    ahead = [library / STORAGE_HEADER] if family.has_storage else []
+    found = reached([family.source, *ahead], family.folder, library)
     if (editors := family.folder / EDITORS_HEADER).is_file():
         found[EDITORS_HEADER] = editors
     for path in list(found.values()):
