@@ -1,4 +1,4 @@
-"""Numbers held in fewer bits, on the host: each code is the nearest there is, and nothing else about a layout changes."""
+"""Numbers held in fewer bits, on the host: each code is the nearest there is, and a layout places codes as elements."""
 
 import math
 from fractions import Fraction
