@@ -1,7 +1,6 @@
 """Tiles, curves, swizzles and what pads rows: addresses by hand, what a curve is, and what a value stands for."""
 
 import itertools
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -165,28 +164,3 @@ def test_what_is_no_value_is_refused(kind: str, value: Any, shape: tuple[str, ..
     with pytest.raises(AutotuneError) as caught:
         mapping_choice(kind, value, shape, "p")
     assert told in str(caught.value)
-
-
-PICTURES = (
-    ("rows", {}), ("tiles: 2x4", {"tiles": (2, 4)}), ("curve: morton", {"curve": Curve("morton", (0, 1))}),
-    ("curve: hilbert", {"curve": Curve("hilbert", (0, 1))}),
-    ("tiles: 1x2, curve: hilbert", {"tiles": (1, 2), "curve": Curve("hilbert", (0, 1))}),
-    ("swizzle: xor4x2", {"swizzle": Swizzle(4, 2)}),
-)  # fmt: skip
-
-
-def picture(title: str, choice: dict[str, Any]) -> list[str]:
-    """The title, and where each element of 4 x 8 lies."""
-    mapping = Layout(data=data(rank=2), **choice).mapping
-    places = [[mapping.element((row, column), (4, 8)) for column in range(8)] for row in range(4)]
-    return [title, *("".join(f"{place:3}" for place in row) for row in places)]
-
-
-def test_the_page_s_pictures_are_what_is_stored() -> None:
-    pictures = [picture(title, choice) for title, choice in PICTURES]
-    lines = []
-    for first in (0, 3):
-        rows = zip(*pictures[first : first + 3], strict=True)
-        lines += ["    ".join(part.ljust(26) for part in row).rstrip() for row in rows]
-    page = (Path(__file__).parents[2] / "docs" / "layouts.md").read_text(encoding="utf-8")
-    assert "\n".join(lines) in page, "\n".join(lines)
