@@ -17,17 +17,28 @@ from numpy.typing import NDArray
 from autotune.device import Execution
 
 _MOST = 256  # results that are remembered
+_PART = 1 << 18  # elements that are compared at a time
 
 
 def relative_error(got: NDArray[Any], expected: NDArray[Any]) -> float | None:
     """The largest |got - expected| over the largest |expected|; None where ``got`` has no number for one that is
     expected. Of an expected zero, 0 where it is one and infinite otherwise would say nothing: the difference itself."""
-    counted = np.isfinite(expected)
-    wide, right = got[counted].astype(np.float64), expected[counted].astype(np.float64)
-    if not right.size:
+    apart, most, count = 0.0, 0.0, 0
+    left, whole = np.ravel(got), np.ravel(expected)
+    for begin in range(0, whole.size, _PART):  # in parts that a cache holds
+        wide, right = (each[begin : begin + _PART].astype(np.float64) for each in (left, whole))
+        counted = np.isfinite(right)
+        if not counted.all():
+            wide, right = wide[counted], right[counted]
+        if not right.size:
+            continue
+        here = float(np.abs(wide - right).max())
+        if not math.isfinite(here):
+            return None
+        apart, most, count = max(apart, here), max(most, float(np.abs(right).max())), count + right.size
+    if not count:
         return None
-    apart, most = float(np.abs(wide - right).max()), float(np.abs(right).max())
-    return None if not math.isfinite(apart) else apart / most if most else apart
+    return apart / most if most else apart
 
 
 @dataclass
