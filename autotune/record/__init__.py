@@ -6,7 +6,6 @@ from autotune import lazy
 from autotune.record.baseline import Baseline
 from autotune.record.decision import (
     MOST,
-    OBJECTIVES,
     TIE,
     BreakEven,
     Decision,
@@ -16,17 +15,23 @@ from autotune.record.decision import (
     break_even,
     cheapest,
     close_to_winner,
-    cost_ms,
     decide,
     decide_classes,
     fastest_first,
     margin,
     minimax,
     noise,
-    objective_ms,
-    once_ms,
     ranked,
+)
+from autotune.record.objective import (
+    ENERGY,
+    OBJECTIVES,
+    checked_objective,
+    cost,
+    cost_text,
+    once_ms,
     time_ms,
+    time_of,
 )
 from autotune.record.provenance import Provenance
 from autotune.record.remarks import (
@@ -66,6 +71,7 @@ if TYPE_CHECKING:
     from autotune.record.t4 import metadata_t4, results_t4, write_t4
 
 __all__ = [
+    "ENERGY",
     "ERRORS",
     "FAILED",
     "MOST",
@@ -92,9 +98,11 @@ __all__ = [
     "accuracy_class",
     "break_even",
     "cheapest",
+    "checked_objective",
     "close_to_winner",
     "contributions",
-    "cost_ms",
+    "cost",
+    "cost_text",
     "coverage",
     "decide",
     "decide_classes",
@@ -116,7 +124,6 @@ __all__ = [
     "newest",
     "newest_of_each",
     "noise",
-    "objective_ms",
     "once_ms",
     "pairs",
     "policy_values",
@@ -133,6 +140,7 @@ __all__ = [
     "states_text",
     "summarised",
     "time_ms",
+    "time_of",
     "times_of",
     "unbeaten",
     "write_cache",
