@@ -7,7 +7,7 @@ it is there while a program runs.
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from autotune.measure.sampling import median, spread
 ENERGY_SECONDS = 0.2  # of a queue whose power is read
 _LEAD_S = 0.05  # before it: until the clocks are what they will be
 _MOST_S = 3.2  # of a queue for a counter that moves seldom
+_LONG_S = 0.5  # beside which the counter's steps do not matter
 _ROUNDS = 5
 _READ_S = 0.001  # between readings while calls are queued
 _GRAPH_MS = 1.0  # what is launched at once where a graph can be, so that the host is never waited for
@@ -91,7 +92,7 @@ def _queue(
     while True:
         times = max(1, math.ceil((_LEAD_S + seconds) * 1e3 / (call_ms * at_once)))
         readings, elapsed_ms = _watched(backend, run, counter, times)
-        power = watts(readings, readings[0].seconds + _LEAD_S)
+        power = watts(readings, readings[0].seconds + _LEAD_S) or _between_ends(readings)
         if power > 0:
             return power * elapsed_ms / 1e3 / (times * at_once), power
         seconds *= 2
@@ -100,6 +101,14 @@ def _queue(
                 f"the energy counter of {backend.device.name} stood still while it was busy for {seconds / 2:g} s: it "
                 "tells nothing here; leave --objective energy out"
             )
+
+
+def _between_ends(readings: Sequence[Reading]) -> float:
+    """Mean power from the first reading to the last, where so much time lies between that it does not matter when the
+    counter moved: calls that the host waits for leave none between."""
+    first, last = readings[0], readings[-1]
+    spent_s = last.seconds - first.seconds
+    return (last.joules - first.joules) / spent_s if spent_s > _LONG_S else 0.0
 
 
 def _launched_together(

@@ -23,7 +23,7 @@ def energy_blocks(study: Study, trials: Sequence[Trial], roles: Roles) -> list[B
     spots, rows = [], []
     for (row, trial, measured), is_front in zip(known, on, strict=True):
         own = roles.get(trial.configuration, ())
-        named = [name for name in ("winner", "control") if name in own]
+        named = [str(name) for name in ("winner", "control") if name in own]
         named += ["least energy"] if trial.configuration == least else []
         role = " and ".join(named)
         spots.append(Point(row, measured.energy_j, time_ms(trial), role, front=is_front))
