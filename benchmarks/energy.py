@@ -46,7 +46,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return check(family, [inputs], ["control"], device=asked.device)
     with closing(open_backend(asked.device)) as backend, backend.current():
         counter = energy_counter(backend.device)
-        tuned = entry(family, asked.policies, asked.slug or backend.device.slug, asked.workload)
+        tuned = entry(family, asked.policies, asked.slug or backend.device.slug, asked.entry or asked.workload)
         idle = idle_watts(counter)
         resident = Resident(backend, inputs, guard=GUARD_BYTES)
         chosen = {"tuned": tuned, "control": family.space.control}
@@ -113,6 +113,7 @@ def arguments(words: Sequence[str] | None) -> Any:
     parser = harness.arguments(__doc__, "energy.csv")
     parser.add_argument("family")
     parser.add_argument("--workload", "-w", required=True)
+    parser.add_argument("--entry", default="", help="of the policy file; default: the workload's")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--slug", default="", help="of the policy file, where that is another device's")
     parser.add_argument("--policies", type=Path, default=Path("policies"))
