@@ -90,6 +90,7 @@ def test_it_is_another_study_than_that_of_times(study: Study, folder: Path, tmp_
 
 
 def test_the_table_has_it_and_reads_back(study: Study, tmp_path: Path) -> None:
+    assert {"energy_j", "energy_spread_relative", "power_w", "idle_w"} <= set(results_frame([study]).columns)
     (again,) = read_results([write_results([study], tmp_path / "results.csv")])
     found, decided = again.decided(ENERGY), study.decided(ENERGY)
     assert found and decided
