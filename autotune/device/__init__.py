@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from autotune import lazy
-from autotune.device import foreign
+from autotune.device import elements, foreign
 from autotune.device.backend import (
     Backend,
     Beginning,
@@ -84,6 +84,7 @@ __all__ = [
     "compiled_module",
     "device_names",
     "devices",
+    "elements",
     "energy_counter",
     "foreign",
     "has_driver",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from autotune.errors import WorkloadError
+from autotune.layout.storage import STORAGES, as_numbers
 
 SCALAR_TYPES: Mapping[str, str] = MappingProxyType(
     {
@@ -53,7 +54,8 @@ class Data:
     ``index_bits`` is the width of address arithmetic. ``constant_bytes`` is the share of constant memory it may
     take; ``plane`` is (width, rows a block) of its 2D addressing, powers of two. ``fixed`` are layout choices that
     no policy makes. ``of`` is the scratch array that a view reads, ``pitch`` the extent that says how far apart the
-    view's rows lie there (see ``view``).
+    view's rows lie there (see ``view``). ``element`` is the declared type where that is narrower than what a kernel
+    reads and a canonical array holds (float16, ...: see ``storage``).
     """
 
     name: str
@@ -70,6 +72,7 @@ class Data:
     fixed: Mapping[str, object] = field(default_factory=dict)
     of: str = ""
     pitch: str = ""
+    element: str = ""
     doc: str = ""
 
     @property
@@ -77,6 +80,11 @@ class Data:
         """numpy's view of one canonical element."""
         members: DTypeLike = [(f.name, f.type) for f in self.fields] if self.record else self.fields[0].type
         return np.dtype(members)
+
+    @property
+    def element_dtype(self) -> np.dtype[Any]:
+        """What arrays of other libraries hold where they hold exactly what is declared."""
+        return STORAGES[self.element].dtype if self.element else self.dtype
 
     def shape_for(self, sizes: Mapping[str, Any]) -> tuple[int, ...]:
         """Its shape with the extents of ``sizes``."""
@@ -98,7 +106,7 @@ def _canonical(data: Data, array: Any) -> NDArray[Any]:
             f"{data.name}: {array!r:.40} is no array; {len(data.shape)} dimensions of {data.dtype} are needed"
         )
     try:
-        given = np.asarray(array)
+        given = as_numbers(np.asarray(array))
     except ValueError as problem:
         raise WorkloadError(f"{data.name}: not an array: {problem}") from None
     if given.ndim != len(data.shape):
