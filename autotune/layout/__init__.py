@@ -3,8 +3,9 @@
 from autotune.layout import named_orders
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field, canonical, check_links, check_numbers
 from autotune.layout.bit_packing import packing
-from autotune.layout.digest import layouts_digest, storage_digest
-from autotune.layout.layout import POINTER_BYTES, Bytes, Layout, Stored, check_value, handle, slack
+from autotune.layout.digest import images_digest, layouts_digest, storage_digest
+from autotune.layout.image import Raster, Sampling
+from autotune.layout.layout import IMAGES, POINTER_BYTES, Bytes, Layout, Stored, check_value, handle, slack
 from autotune.layout.named_orders import orders_digest
 from autotune.layout.order import Order, merged, reordered, restored
 from autotune.layout.storage import ELEMENTS, STORAGES, Storage, allowed_storages, storage_of
@@ -14,6 +15,7 @@ from autotune.layout.window import Window, constant_places, cut, shape_at_once, 
 
 __all__ = [
     "ELEMENTS",
+    "IMAGES",
     "POINTER_BYTES",
     "SCALAR_TYPES",
     "STORAGES",
@@ -23,6 +25,8 @@ __all__ = [
     "Layout",
     "Links",
     "Order",
+    "Raster",
+    "Sampling",
     "Storage",
     "Stored",
     "Window",
@@ -34,6 +38,7 @@ __all__ = [
     "constant_places",
     "cut",
     "handle",
+    "images_digest",
     "layouts_digest",
     "merged",
     "named_orders",
