@@ -46,7 +46,9 @@ def main(words: Sequence[str] | None = None) -> int:
         return check(family, [inputs], ["control"], device=asked.device)
     with closing(open_backend(asked.device)) as backend, backend.current():
         counter = energy_counter(backend.device)
-        tuned = entry(family, asked.policies, asked.slug or backend.device.slug, asked.entry or asked.workload)
+        tuned = entry(
+            family, asked.policies, asked.slug or backend.device.slug, asked.entry or asked.workload
+        )
         idle = idle_watts(counter)
         resident = Resident(backend, inputs, guard=GUARD_BYTES)
         chosen = {"tuned": tuned, "control": family.space.control}
