@@ -6,7 +6,6 @@ a signal to the terminal's group does not reach it.
 """
 
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,12 +13,12 @@ from typing import Any
 
 from autotune.device.nvml import bus_id, handle
 from autotune.errors import DeviceError, UsageError
+from autotune.processes import beside, python
 
 __all__ = ["checked_clocks", "locked_clocks"]
 
 NAMED = ("base", "max")
 _HELD = "held "
-_END_SECONDS = 10.0
 
 
 def checked_clocks(asked: str) -> str:
@@ -33,28 +32,11 @@ def checked_clocks(asked: str) -> str:
 def locked_clocks(asked: str, ordinals: Sequence[int]) -> Iterator[str]:
     """The SM clocks of the GPUs that CUDA calls by ``ordinals`` are held at ``asked`` in the block, whose value says at
     which. Raises DeviceError where that is not allowed, or not to be had."""
-    words = [sys.executable, "-m", "autotune.device.clock_holder", asked, *map(str, ordinals)]
-    holder = subprocess.Popen(
-        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )  # fmt: skip
-    assert holder.stdin and holder.stdout and holder.stderr
-    try:
-        said = holder.stdout.readline().strip()
+    words = python("autotune.device.clock_holder", asked, *map(str, ordinals))
+    with beside(words, "the clocks may still be locked: `nvidia-smi -rgc` gives them back") as said:
         if not said.startswith(_HELD):
-            raise DeviceError(said or f"the clocks were not locked: {_last(holder.stderr.read())}")
+            raise DeviceError(said)
         yield said.removeprefix(_HELD)
-    finally:
-        holder.stdin.close()
-        with suppress(subprocess.TimeoutExpired):
-            holder.wait(_END_SECONDS)
-        holder.stdout.close()
-        holder.stderr.close()
-        if holder.returncode is None or holder.returncode < 0:
-            sys.stderr.write("the clocks may still be locked: `nvidia-smi -rgc` gives them back\n")
-
-
-def _last(text: str) -> str:
-    return (text.strip().splitlines() or ["its process ended without a word"])[-1]
 
 
 def _lock(nvml: Any, gpu: Any, asked: str) -> str:
@@ -70,7 +52,7 @@ def _lock(nvml: Any, gpu: Any, asked: str) -> str:
     return f"{wanted} MHz"
 
 
-def _hold(asked: str, ordinals: Sequence[int]) -> int:
+def main(asked: str, *ordinals: str) -> int:
     """The process's life."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -81,7 +63,7 @@ def _hold(asked: str, ordinals: Sequence[int]) -> int:
 
         driver.init()
         for ordinal in ordinals:
-            nvml, gpu = handle(bus_id(ordinal))
+            nvml, gpu = handle(bus_id(int(ordinal)))
             told.append(_lock(nvml, gpu, asked))
             held.append((nvml, gpu))
         print(f"{_HELD}{told[0]}", flush=True)
@@ -102,7 +84,3 @@ def _hold(asked: str, ordinals: Sequence[int]) -> int:
             with suppress(Exception):
                 nvml.nvmlDeviceResetGpuLockedClocks(gpu)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(_hold(sys.argv[1], [int(word) for word in sys.argv[2:]]))

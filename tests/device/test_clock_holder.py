@@ -44,7 +44,8 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "site" / "pynvml.py").write_text(NVML)
     (tmp_path / "site" / "pycuda" / "__init__.py").write_text("")
     (tmp_path / "site" / "pycuda" / "driver.py").write_text(PYCUDA)
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'site'}:{import_path()}")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    monkeypatch.setenv("PYTHONPATH", import_path())
     monkeypatch.setenv("FAKE_NVML_LOG", str(tmp_path / "log"))
     return tmp_path / "log"
 
