@@ -1,9 +1,10 @@
 """Section 4, where energy was measured: a call's joules against its time, and what neither beats."""
 
+import math
 from collections.abc import Sequence
 
 from autotune import figures as units
-from autotune.record import ENERGY, Study, Trial, cost_text, margin_text, time_ms
+from autotune.record import ENERGY, Study, Trial, cost_text, time_ms
 from autotune.report.blocks import CONFIGURATION, SPREAD, TIME, Block, Column, Table
 from autotune.report.charts import Point, cloud
 from autotune.report.trade_offs import MOST_ON_FRONT, MOST_POINTS, front
@@ -59,7 +60,9 @@ def _told(study: Study) -> str:
         f"{units.power(measured.power_w)} in {units.duration(measured.time_ms)}"
     )
     if decision.control and decision.control is not decision.winner:
-        text += f"; control takes {margin_text(decision.over_control)}"
+        over = decision.over_control
+        between = "" if math.isnan(over.low) else f" ({units.ratio(over.low)} to {units.ratio(over.high)})"
+        text += f"; control takes {units.ratio(over.ratio)} as much{between}"
     idle = study.about.idle_w
     rest = (
         f" With nothing to do the device takes {units.power(idle)}, which is in all of these." if idle else ""
