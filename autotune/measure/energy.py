@@ -15,12 +15,12 @@ from autotune.device import Backend, Counter, Execution, Reading, watts
 from autotune.errors import DeviceError
 from autotune.measure.sampling import median, spread
 
-ENERGY_SECONDS = 0.2  # of a queue whose power is read
-_LEAD_S = 0.05  # before it: until the clocks are what they will be
+ENERGY_SECONDS = 0.4  # of a queue whose power is read: four moves of an H200's counter
+_LEAD_S = 0.2  # before it: a counter tells of what was used a move ago, and clocks settle
 _MOST_S = 3.2  # of a queue for a counter that moves seldom
 _LONG_S = 0.5  # beside which the counter's steps do not matter
 _ROUNDS = 5
-_READ_S = 0.001  # between readings while calls are queued
+_READ_S = 0.002  # between readings while calls are queued
 _GRAPH_MS = 1.0  # what is launched at once where a graph can be, so that the host is never waited for
 _MOST_IN_GRAPH = 100
 _IDLE_S = 0.3
