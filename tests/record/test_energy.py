@@ -117,7 +117,7 @@ def test_the_policy_file_keeps_it_and_explain_says_it(
     arguments = ["explain", str(folder), "--device", "fake-gpu", "--policies", str(tmp_path / "policies")]
     assert main([*arguments, "--objective", "energy"]) == 0
     shown = capsys.readouterr().out
-    assert "tuned for energy: 398 mJ ± 0.0% a call at 199 W, in 2.00 ms" in shown
+    assert "tuned for energy: 399 mJ ± 0.0% a call at 200 W, in 2.00 ms" in shown
     assert main(arguments) == 0
     assert "energy" not in capsys.readouterr().out
 
@@ -139,7 +139,7 @@ def test_the_terminal_shows_both(study: Study) -> None:
     out = Console(file=io.StringIO(), width=200)
     print_study(study, 1.0, {}, 0, GPU, out, ENERGY)
     shown = out.file.getvalue()  # type: ignore[attr-defined]
-    assert "power        the winner's 199 W; 70 W with nothing to do" in shown
+    assert "power        the winner's 200 W; 70 W with nothing to do" in shown
     assert "mJ" in shown and "2.00 ms" in shown
 
 
