@@ -1,13 +1,15 @@
 """Layouts applied on the device, to arrays that are there already (transform.cu).
 
 It does what ``Layout.apply`` does for one array that is not merged with others: packing, vector width, storage as
-float16, bfloat16, float8 and float32, axes, padding, records, dims in linear memory. ``refusal`` says what it cannot
-do; such an array goes through the host.
+float16, bfloat16, float8 and float32, axes, padding, tiles, curves, swizzles, records, dims in linear memory.
+``refusal`` says what it cannot do; such an array goes through the host.
 """
 
+import math
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import Batch, Cache, Geometry, VariantSource, compile_one
+from autotune.declaration import hashed, reached, together
 from autotune.device.backend import Backend, Launch, Module, Placed
 from autotune.device.foreign import View
 from autotune.files import include_dir
-from autotune.layout import Layout, Stored
+from autotune.layout import CURVES, Layout, Stored
 
 KERNEL = "move_texels"
-_SOURCE = VariantSource("autotune-transform-2", "Plain", "struct Plain {};\n", (KERNEL,))
 _MOST_AXES = 6
+_MOST_PARTS = 32  # of a record whose fields lie in groups
 _TEXTURE_ALIGNMENT = 512  # bytes, on every GPU (CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT)
 _BLOCK = 256
 _MOST_BLOCKS = 2**31 - 1
@@ -33,18 +36,25 @@ CODECS = ("as it is", "float32", "float16", "bfloat16", "float8_e4m3", "float8_e
 # transform.cu: Move
 MOVE = np.dtype(
     [
-        ("elements", "u8"), ("part_stride", "u8"), ("padded", "u8", 6), ("extents", "u8", 6), ("strides", "i8", 6),
+        ("elements", "u8"), ("part_stride", "u8"), ("extents", "u8", _MOST_AXES), ("strides", "i8", _MOST_AXES),
+        ("blocks", "u8", _MOST_AXES),
         ("packed_stride", "i8"), ("packed", "u8"), ("packed_axis", "u4"), ("parts", "u4"), ("texel_bytes", "u4"),
         ("members", "u4"), ("member", "u4"), ("lanes", "u4"), ("width", "u4"), ("rows", "u4"), ("bits", "u4"),
         ("planar", "u4"), ("joined", "u4"), ("element_bytes", "u4"), ("inward", "u4"), ("codec", "u4"),
+        ("tile", "u4", _MOST_AXES), ("side", "u4", _MOST_AXES), ("curve", "u4"), ("groups", "u4"),
+        ("width_of_group", "u4"), ("fields", "u4"), ("before", "u1", 32), ("count", "u1", 32), ("within", "u1", 32),
     ],
     align=True,
 )  # fmt: skip
 
 
+@cache
 def batch() -> Batch:
-    """The kernel as one compiler request."""
-    return Batch(Path(__file__).with_name("transform.cu"), (include_dir(),), (_SOURCE,))
+    """The kernel as one compiler request; what is kept of it is known by all files that it is made from."""
+    source = Path(__file__).with_name("transform.cu")
+    key = together(hashed(reached([source], source.parent, include_dir())))
+    variant = VariantSource(f"autotune-transform-{key}", "Plain", "struct Plain {};\n", (KERNEL,))
+    return Batch(source, (include_dir(),), (variant,))
 
 
 def is_as_stored(layout: Layout, view: View) -> bool:
@@ -102,6 +112,8 @@ def refusal(layout: Layout, view: View, inward: bool = True) -> str:
         return f"texture memory in {layout.dims} is no linear memory"
     if layout.is_surface and not inward:
         return "what is written through a surface is in no linear memory"
+    if layout.field_groups and layout.parts > _MOST_PARTS:
+        return f"its fields lie in groups and have {layout.parts} parts, and {_MOST_PARTS} are the most"
     if layout.group != (1, 0):
         return "it is merged with other arrays"
     if layout.packing:
@@ -132,14 +144,18 @@ def move(layout: Layout, view: View, inward: bool) -> bytes:
     missing = _MOST_AXES - rank
     made = np.zeros(1, MOVE)
     strides = [0 if extent == 1 else stride for stride, extent in zip(view.strides, shape, strict=True)]
-    made["elements"] = layout.strides(stored.extents)[1]
+    made["elements"] = math.prod(stored.extents)
     made["part_stride"] = stored.part_stride
-    made["padded"] = [1] * missing + [*layout.padded(stored.extents)]
     made["extents"] = [1] * missing + [stored.extents[axis] for axis in layout.axes]
     made["strides"] = [0] * missing + [strides[axis] for axis in layout.axes]
+    _place(made, layout, stored.extents)
     made["parts"], made["texel_bytes"] = layout.parts, layout.texel_bytes
     made["members"], made["member"] = layout.group
     made["lanes"] = layout.lanes
+    if groups := layout.field_groups:
+        made["fields"] = 1
+        for part in range(layout.parts):
+            made["before"][0, part], made["count"][0, part], made["within"][0, part] = groups.place(part)
     made["width"], made["rows"] = layout.data.plane if layout.is_plane else (0, 0)
     made["element_bytes"], made["inward"] = view.dtype.itemsize, inward
     if layout.storage and view.dtype == layout.data.dtype:
@@ -152,6 +168,18 @@ def move(layout: Layout, view: View, inward: bool) -> bytes:
         made["bits"], made["planar"] = packing.bits, packing.planar
         made["joined"] = packing.elements * layout.vector
     return made.tobytes()
+
+
+def _place(made: NDArray[Any], layout: Layout, extents: Sequence[int]) -> None:
+    """The part of the argument that says where a value lies among the others."""
+    grid, mapping = layout.grid(extents), layout.mapping
+    missing = [1] * (_MOST_AXES - len(extents))
+    for name, lengths in (("blocks", grid.strides), ("tile", grid.tile), ("side", grid.side)):
+        made[name] = missing + [lengths[axis] for axis in layout.axes]
+    made["curve"] = 1 + CURVES.index(mapping.curve.kind) if mapping.curve else 0
+    made["groups"], made["width_of_group"] = (
+        (mapping.swizzle.groups, mapping.swizzle.width) if mapping.swizzle else (1, 1)
+    )
 
 
 class Mover:
@@ -168,7 +196,7 @@ class Mover:
     ) -> Launch:
         """One move between ``view`` and ``placed``, which is at ``address``; ``names`` are what the two addresses are
         called in a Call. Raises CompilerError."""
-        texels = layout.strides(placed.stored.extents)[1] * layout.parts
+        texels = math.prod(placed.stored.extents) * layout.parts
         blocks = -(-texels // _BLOCK)
         assert blocks <= _MOST_BLOCKS, "more texels than a layout's indices reach"
         arguments = (

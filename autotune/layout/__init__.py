@@ -3,9 +3,30 @@
 from autotune.layout import named_orders
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field, canonical, check_links, check_numbers
 from autotune.layout.bit_packing import packing
-from autotune.layout.digest import images_digest, layouts_digest, storage_digest
+from autotune.layout.curve import KINDS as CURVES
+from autotune.layout.digest import (
+    fields_digest,
+    images_digest,
+    layouts_digest,
+    mappings_digest,
+    storage_digest,
+)
+from autotune.layout.fields import HEADER as FIELDS_HEADER
+from autotune.layout.fields import check_groups, every_grouping, names_of
 from autotune.layout.image import Raster, Sampling
-from autotune.layout.layout import IMAGES, POINTER_BYTES, Bytes, Layout, Stored, check_value, handle, slack
+from autotune.layout.layout import (
+    HEADERS,
+    IMAGES,
+    POINTER_BYTES,
+    Bytes,
+    Layout,
+    Stored,
+    check_value,
+    handle,
+    slack,
+)
+from autotune.layout.mapping import KINDS as MAPPING_KINDS
+from autotune.layout.mapping import mapping_choice
 from autotune.layout.named_orders import orders_digest
 from autotune.layout.order import Order, merged, reordered, restored
 from autotune.layout.storage import ELEMENTS, STORAGES, Storage, allowed_storages, storage_of
@@ -14,8 +35,12 @@ from autotune.layout.view import view_refusal, view_room
 from autotune.layout.window import Window, constant_places, cut, shape_at_once, steps
 
 __all__ = [
+    "CURVES",
     "ELEMENTS",
+    "FIELDS_HEADER",
+    "HEADERS",
     "IMAGES",
+    "MAPPING_KINDS",
     "POINTER_BYTES",
     "SCALAR_TYPES",
     "STORAGES",
@@ -32,16 +57,22 @@ __all__ = [
     "Window",
     "allowed_storages",
     "canonical",
+    "check_groups",
     "check_links",
     "check_numbers",
     "check_value",
     "constant_places",
     "cut",
+    "every_grouping",
+    "fields_digest",
     "handle",
     "images_digest",
     "layouts_digest",
+    "mapping_choice",
+    "mappings_digest",
     "merged",
     "named_orders",
+    "names_of",
     "orders_digest",
     "packing",
     "reordered",

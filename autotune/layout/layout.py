@@ -1,13 +1,16 @@
 """How one declared array is stored: host transform, inverse, address formula, C++ type.
 
 The steps are always in this order, each the host twin of a header in ``kernels/include/autotune``:
-order -> packing and vector width, or storage -> axes and padding -> records -> grouping -> dims -> memory.
+order -> packing and vector width, or storage -> axes, padding, tiles, curve, swizzle -> records -> grouping -> dims ->
+memory.
 """
 
 import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,10 +18,17 @@ from numpy.typing import NDArray
 
 from autotune.errors import UnknownName
 from autotune.hardware import Limits
+from autotune.layout import fields
 from autotune.layout.arrays import SCALAR_TYPES, Data
 from autotune.layout.bit_packing import PACKINGS, Packing
+from autotune.layout.curve import Curve
+from autotune.layout.fields import FieldGroups
 from autotune.layout.image import Raster, Sampling, raster_refusal
+from autotune.layout.mapping import HEADERS as MAPPING_HEADERS
+from autotune.layout.mapping import Grid, Mapping
 from autotune.layout.storage import AS_DECLARED, STORAGES, Storage
+from autotune.layout.storage import HEADER as STORAGE_HEADER
+from autotune.layout.swizzle import Swizzle
 
 Bytes = NDArray[np.uint8]
 
@@ -99,7 +109,9 @@ class Stored:
         return ""
 
 
+_UNITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 MEMORIES = ("global", "readonly", "texture", "constant")
+HEADERS = MappingProxyType({**MAPPING_HEADERS, "storage": STORAGE_HEADER})  # by the layout that needs one
 PLANES = ("2d", "2d_pitched")  # the line, folded
 IMAGES = ("image", "image_pitched")  # the array's own rows
 DIMS = ("1d", *PLANES, *IMAGES)
@@ -115,19 +127,22 @@ def check_value(kind: str, value: Any, where: str) -> None:
     allowed = _VALUES.get(kind)
     if allowed and value not in allowed:
         raise UnknownName(f"{kind} layout", value, allowed, where)
-    if kind == "records" and not re.fullmatch(r"aos|soa|aosoa[1-9][0-9]*", str(value)):
-        raise UnknownName("records layout", value, ("aos", "soa", "aosoa<lanes>"), where)
+    is_known = re.fullmatch(r"aos|soa|aosoa[1-9][0-9]*", str(value)) or fields.names_of(str(value))
+    if kind == "records" and not is_known:
+        known = ("aos", "soa", "aosoa<lanes>", "<field>+<field>-<field>")
+        raise UnknownName("records layout", value, known, where)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
     """Every layout choice for one declared array.
 
-    ``axes`` lists the axes of ``data.shape`` by position, from slowest to contiguous. ``records`` is ``aos``,
-    ``soa`` or ``aosoa<lanes>``. ``group`` is (members, member) when merged with others over the same index space.
-    ``padding`` rounds the contiguous extent up to a multiple. ``storage`` is how each number is held, None for as it is
-    declared. Orders are applied to the arrays before they come
-    here (see ``order.reordered``).
+    ``axes`` lists the axes of ``data.shape`` by position, from slowest to contiguous. ``records`` is ``aos``, ``soa``,
+    ``aosoa<lanes>`` or groups of fields, ``x+y-z``. ``group`` is (members, member) when merged with others over the
+    same index space. ``padding`` rounds the contiguous extent up to a multiple, and ``plus`` elements follow each row.
+    ``tiles`` has a size for each extent, or none; ``curve`` and ``swizzle`` are as in ``mapping``. ``storage`` is how
+    each number is held, None for as it is declared. Orders are applied to the arrays before they come here (see
+    ``order.reordered``).
     """
 
     data: Data
@@ -139,12 +154,19 @@ class Layout:
     records: str = "aos"
     group: tuple[int, int] = (1, 0)
     padding: int = 1
+    plus: int = 0
+    tiles: tuple[int, ...] = ()
+    curve: Curve | None = None
+    swizzle: Swizzle | None = None
     constant_offset: int = 0
     storage: Storage | None = None
 
     def __post_init__(self) -> None:
         for kind in ("memory", "dims", "records"):
             check_value(kind, getattr(self, kind), f"data {self.data.name}")
+        if fields.names_of(self.records):
+            where = f"data {self.data.name}"
+            fields.check_groups(self.records, [f.name for f in self.data.fields], where)
         if not self.axes:
             object.__setattr__(self, "axes", tuple(range(len(self.data.shape))))
 
@@ -157,10 +179,19 @@ class Layout:
 
     @property
     def lanes(self) -> int:
-        """1 for aos, 0 for soa, the run length for aosoa."""
-        if self.records == "soa":
+        """1 for aos, 0 for soa and for groups of fields, the run length for aosoa."""
+        if self.records == "soa" or self.field_groups:
             return 0
         return 1 if self.records == "aos" else int(self.records.removeprefix("aosoa"))
+
+    @cached_property
+    def field_groups(self) -> FieldGroups | None:
+        """The groups of fields that ``records`` names."""
+        names = fields.names_of(self.records)
+        sizes = [self.storage.bytes if self.storage else np.dtype(f.type).itemsize for f in self.data.fields]
+        return (
+            FieldGroups.of(names, [*zip(self.data.dtype.names or (), sizes, strict=True)]) if names else None
+        )
 
     @property
     def value_bytes(self) -> int:
@@ -171,6 +202,8 @@ class Layout:
     @property
     def texel_bytes(self) -> int:
         """The widest access that divides a value; a field's size when the fields lie apart."""
+        if self.field_groups:
+            return self.field_groups.texel_bytes
         if self.lanes == 1 or not self.data.record:
             return math.gcd(self.value_bytes, 16)
         return self.storage.bytes if self.storage else np.dtype(self.data.fields[0].type).itemsize
@@ -187,14 +220,19 @@ class Layout:
             for name, n in zip(self.data.shape, shape, strict=True)
         )
 
-    def strides(self, extents: Sequence[int]) -> tuple[tuple[int, ...], int]:
-        """(stride of each axis in elements, elements in all); the contiguous extent is padded."""
-        strides = [0] * len(extents)
-        stride = 1
-        for axis, extent in zip(reversed(self.axes), reversed(self.padded(extents)), strict=True):
-            strides[axis] = stride
-            stride *= extent
-        return tuple(strides), stride
+    @property
+    def row_bytes(self) -> int:
+        """How far apart two values of a row lie, or, where fields lie apart, the same field of both."""
+        return (self.value_bytes if self.lanes else self.texel_bytes) * self.group[0]
+
+    @cached_property
+    def mapping(self) -> Mapping:
+        """Where values lie among each other."""
+        return Mapping(self.axes, self.padding, self.plus, self.tiles, self.curve, self.swizzle)
+
+    def grid(self, extents: Sequence[int]) -> Grid:
+        """Strides of each axis in elements, elements in all, and how each index is cut."""
+        return self.mapping.grid(extents)
 
     # -- dims -------------------------------------------------------------------------------------------
 
@@ -233,6 +271,10 @@ class Layout:
         more = (
             ("grouping: merged", self.group != (1, 0)),
             (f"padding: {self.padding}", self.padding > 1),
+            (f"padding: +{self.plus}", self.plus > 0),
+            ("tiles", self.tiles != ()),
+            ("a curve", self.curve is not None),
+            ("a swizzle", self.swizzle is not None),
             ("packing", self.packing is not None),
             ("image_pitched of three extents", self.dims == "image_pitched" and len(self.axes) > 2),
         )
@@ -247,6 +289,7 @@ class Layout:
             not self.is_plane
             and not self.is_image
             and self.axes == tuple(range(len(self.data.shape)))
+            and self.mapping.is_strided
             and self.packing is None
             and not self.has_scales
             and self.group == (1, 0)
@@ -265,13 +308,14 @@ class Layout:
 
     def is_in_place(self, shape: Sequence[int]) -> bool:
         """Whether it leaves the elements of an array of ``shape`` where they are, as they may be stored."""
-        whole = shape[-1] % self.padding == 0 and (self.lanes <= 1 or math.prod(shape) % self.lanes == 0)
-        return whole and self.keeps_order
+        is_whole = shape[-1] % self.padding == 0 and not self.plus
+        return is_whole and (self.lanes <= 1 or math.prod(shape) % self.lanes == 0) and self.keeps_order
 
     @property
     def is_dense(self) -> bool:
-        """Whether every byte of the buffer is an element's: no padding, planes or lanes, and not merged."""
-        is_whole = self.padding == 1 and self.lanes <= 1 and not self.has_scales
+        """Whether every byte of the buffer is an element's: no padding, tiles, planes or lanes, and not merged."""
+        is_padded = self.padding > 1 or self.plus > 0 or not self.mapping.is_strided
+        is_whole = not is_padded and self.lanes <= 1 and not self.has_scales and not self.field_groups
         return not self.is_plane and is_whole and self.group == (1, 0)
 
     # -- scales of stored numbers -----------------------------------------------------------------------
@@ -318,7 +362,9 @@ class Layout:
         """Texel address of ``part`` of linear ``element``; works on integers and on arrays (records.cuh, dims.cuh)."""
         members, member = self.group
         element = element * members + member
-        if self.lanes == 0:
+        if self.field_groups:
+            offset = self.field_groups.offset(element, part, part_stride)
+        elif self.lanes == 0:
             offset = part * part_stride + element
         else:
             offset = ((element // self.lanes) * self.parts + part) * self.lanes + element % self.lanes
@@ -330,13 +376,18 @@ class Layout:
 
     def _texels(self, shape: Sequence[int]) -> int:
         """Of the elements of each member of the group, in a line."""
-        total = self.strides(self.extents(shape))[1] * self.group[0]
+        total = self._part_stride(self.grid(self.extents(shape)).elements)
         run = max(self.lanes, 1)
         return -(-total // run) * run * self.parts
 
+    def _part_stride(self, elements: int) -> int:
+        """Texels of one part of so many elements of each member of the group, where parts lie apart."""
+        total = elements * self.group[0]
+        return self.field_groups.part_stride(total) if self.field_groups else total
+
     def _room(self, shape: Sequence[int], elements: int) -> tuple[int, int, tuple[int, int] | None]:
         """(texels in the buffer, part stride, plane) for ``elements`` of each member of the group."""
-        part_stride = elements * self.group[0]
+        part_stride = self._part_stride(elements)
         texels = self._texels(shape)
         if self.has_scales:
             begin, count, unit = self.tail(texels, shape)
@@ -352,15 +403,15 @@ class Layout:
     def room(self, shape: Sequence[int]) -> Stored:
         """Where an array of canonical ``shape`` goes, without content."""
         extents = self.extents(shape)
-        strides, elements = self.strides(extents)
-        texels, part_stride, plane = self._room(shape, elements)
+        grid = self.grid(extents)
+        texels, part_stride, plane = self._room(shape, grid.elements)
         return Stored(
             buffer=None,
             nbytes=texels * self.texel_bytes,
             texel_bytes=self.texel_bytes,
             memory=self.memory,
             extents=extents,
-            strides=strides,
+            strides=grid.strides,
             part_stride=part_stride,
             index_bits=self.data.index_bits,
             plane=plane,
@@ -383,10 +434,9 @@ class Layout:
         if self.is_plane:
             width, rows = self.data.plane
             texels = texels.reshape(-1, rows, width).transpose(0, 2, 1).reshape(-1)
-        elements = self.strides(stored.extents)[1]
-        values = np.empty((elements, self.parts), self._texel)
+        values = np.empty((self.grid(stored.extents).elements, self.parts), self._texel)
         self._move(values, texels, stored.part_stride, out=False)
-        return self._array(values.view(np.uint8), stored.extents, shape, self._scales_in(texels, shape))
+        return self._array(values, stored.extents, shape, self._scales_in(texels, shape))
 
     def line(self, shape: Sequence[int]) -> NDArray[Any]:
         """Room for an array of canonical ``shape`` and its group, in texels, zeroed: all steps but dims."""
@@ -400,18 +450,14 @@ class Layout:
                 self.data.name, self._numbers(array)
             )
         values = self._values(array, self._scales_in(line, array.shape))
-        values = values.reshape(-1).view(self._texel).reshape(-1, self.parts)
         self._move(values, line, self.room(array.shape).part_stride, out=True)
 
     def mark(self, shape: Sequence[int], line: NDArray[Any]) -> None:
         """Set every byte in ``line`` that belongs to an element of an array of canonical ``shape``, or to a scale."""
         if self.has_scales:
             line[self.tail(self._texels(shape), shape)[0] :].view(np.uint8)[...] = 0xFF
-        extents = self.extents(shape)
-        padded = np.zeros((*self.padded(extents), self.value_bytes), np.uint8)
-        padded[..., : extents[self.axes[-1]], :] = 0xFF
-        values = padded.reshape(-1).view(self._texel).reshape(-1, self.parts)
-        self._move(values, line, self.room(shape).part_stride, out=True)
+        marked = np.full((*self.extents(shape), self.value_bytes), 0xFF, np.uint8)
+        self._move(self._arranged(marked), line, self.room(shape).part_stride, out=True)
 
     def plane(self, line: NDArray[Any]) -> Bytes:
         """The buffer of a ``line``: the last step, dims."""
@@ -423,7 +469,12 @@ class Layout:
     @property
     def _texel(self) -> Any:
         """A numpy type of a texel's size that moves in one piece; its values are never looked at."""
-        return {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}[self.texel_bytes]
+        return _UNITS[self.texel_bytes]
+
+    @property
+    def _value(self) -> Any:
+        """A numpy type of a value's size that moves in one piece."""
+        return _UNITS.get(self.value_bytes) or np.dtype((np.void, self.value_bytes))
 
     def _move(self, values: NDArray[Any], line: NDArray[Any], part_stride: int, *, out: bool) -> None:
         """Texels between ``values`` (elements, parts) and their places in ``line``, by ``address`` for 1d: slices
@@ -432,6 +483,10 @@ class Layout:
         for part in range(self.parts):
             if self.lanes == 1:
                 places: Any = slice(member * self.parts + part, None, members * self.parts)
+            elif self.field_groups:
+                before, count, within = self.field_groups.place(part)
+                begin = before * part_stride
+                places = slice(begin + member * count + within, begin + count * part_stride, members * count)
             elif self.lanes == 0:
                 places = slice(part * part_stride + member, (part + 1) * part_stride, members)
             else:
@@ -448,13 +503,8 @@ class Layout:
             else:
                 values[:, part] = line[places]
 
-    def padded(self, extents: Sequence[int]) -> tuple[int, ...]:
-        """Extents in storage order with the contiguous one padded."""
-        last = -(-extents[self.axes[-1]] // self.padding) * self.padding
-        return (*(extents[axis] for axis in self.axes[:-1]), last)
-
-    def _values(self, array: NDArray[Any], scales: NDArray[np.float32]) -> Bytes:
-        """Canonical array -> (elements in storage order, value bytes)."""
+    def _values(self, array: NDArray[Any], scales: NDArray[np.float32]) -> NDArray[Any]:
+        """Canonical array -> texels (elements as they are stored, parts)."""
         extents = self.extents(array.shape)
         if self.packing:
             axis = self.data.shape.index(self.data.packed)
@@ -471,17 +521,23 @@ class Layout:
         else:
             plain = np.ascontiguousarray(array, self.data.dtype)
             raw = plain.view(np.uint8).reshape(*array.shape, self.value_bytes)
-        ordered = np.transpose(raw, [*self.axes, raw.ndim - 1])
-        gap = self.padded(extents)[-1] - ordered.shape[-2]
-        padded = np.pad(ordered, [(0, 0)] * (ordered.ndim - 2) + [(0, gap), (0, 0)]) if gap else ordered
-        return np.ascontiguousarray(padded).reshape(-1, self.parts * self.texel_bytes)
+        return self._arranged(raw)
+
+    def _arranged(self, raw: Bytes) -> NDArray[Any]:
+        """Bytes (extents as a kernel sees them, value bytes) -> texels (elements as they are stored, parts)."""
+        whole = np.ascontiguousarray(raw).view(self._value)[..., 0]
+        stored: NDArray[Any] = np.ascontiguousarray(self.mapping.arranged(whole)).view(self._texel)
+        return stored.reshape(-1, self.parts)
 
     def _array(
-        self, values: Bytes, extents: Sequence[int], shape: Sequence[int], scales: NDArray[np.float32]
+        self,
+        values: NDArray[Any],
+        extents: Sequence[int],
+        shape: Sequence[int],
+        scales: NDArray[np.float32],
     ) -> NDArray[Any]:
-        raw = np.ascontiguousarray(values).reshape(*self.padded(extents), self.value_bytes)
-        raw = raw[..., : extents[self.axes[-1]], :]
-        raw = np.transpose(raw, [*np.argsort(self.axes), raw.ndim - 1])
+        taken = self.mapping.taken(values.view(self._value)[..., 0], extents)
+        raw = np.ascontiguousarray(taken).view(np.uint8).reshape(*extents, self.value_bytes)
         if self.storage:
             codes = np.ascontiguousarray(raw).view(self.storage.code)
             numbers = self.storage.widen(codes, scales).astype(self.data.fields[0].type, copy=False)
@@ -521,11 +577,10 @@ class Layout:
     @property
     def _array_cpp(self) -> str:
         texel = f"autotune::Texel<{self.texel_bytes}>"
-        index = "" if self.data.index_bits == 32 else ", unsigned long long"
+        index = "" if self.data.index_bits == 32 else "unsigned long long"
         value = f"autotune::Packed<{self.packing.cpp}, {self.vector}>" if self.packing else self._element
         width, rows = (n.bit_length() - 1 for n in self.data.plane)
         by_rows = bool(self.data.of) and self.memory == "texture" and len(self.data.shape) == 2  # see view
-        strided = f"Strided<{len(self.data.shape)}, {self.axes[-1]}{index}>"
         plane = f"Dims2D<{width}, {rows}>" if self.is_plane else "Dims1D"
         memory = {
             "global": f"Global<{texel}>",
@@ -536,14 +591,26 @@ class Layout:
         parts = [
             value,
             f"autotune::{memory}",
-            f"autotune::{f'Coordinates<{index[2:]}>' if by_rows else strided}",
+            f"autotune::Coordinates<{index}>" if by_rows else self.mapping.cpp(index),
             f"autotune::{'DimsRows' if by_rows else plane}",
-            "autotune::" + {0: "Soa", 1: "Aos"}.get(self.lanes, f"Aosoa<{self.lanes}>"),
+            f"autotune::{self._records_cpp}",
             f"autotune::Merged<{self.group[0]}, {self.group[1]}>",
         ]
         if self.storage:
             return self._narrow_cpp(self.storage, value, parts)
         return f"autotune::Array<{', '.join(parts)}>"
+
+    @property
+    def _records_cpp(self) -> str:
+        if self.field_groups:
+            return self.field_groups.cpp
+        return {0: "Soa", 1: "Aos"}.get(self.lanes, f"Aosoa<{self.lanes}>")
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """Those of the layout library that the type needs beyond ``array.cuh``."""
+        more = ((STORAGE_HEADER, self.storage), (fields.HEADER, self.field_groups))
+        return (*self.mapping.headers, *(header for header, needed in more if needed))
 
     def _narrow_cpp(self, storage: Storage, value: str, parts: list[str]) -> str:
         """Of an accessor that converts (storage.cuh), over that of the codes: an Array of these ``parts``."""

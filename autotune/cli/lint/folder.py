@@ -12,12 +12,13 @@ import jsonschema
 from rich.console import Console
 
 from autotune.cli.lint.declaration import check_declaration
+from autotune.cli.lint.equal_values import check_equal_values
 from autotune.cli.lint.findings import Declared, Finding, Lines, lines_of
 from autotune.cli.lint.images import check_images
 from autotune.cli.lint.sources import check_sources
 from autotune.cli.lint.workloads import check_workloads
 from autotune.compile import default_header
-from autotune.declaration import Family, families, load_family, yamlfile
+from autotune.declaration import Family, families, load_family, written_out, yamlfile
 from autotune.errors import AutotuneError, FamilyError, UnknownName
 
 _PLACES = {"kernel": "kernels", "policy": "policies", "extent": "extents", "option": "options", "scalar": "scalars",
@@ -76,6 +77,11 @@ def _mistakes(folder: Path) -> Iterator[Finding]:
     yield from malformed
     if malformed:
         return
+    try:
+        content = written_out(content, f"family {content['family']}")
+    except FamilyError as problem:
+        yield Finding("declaration", file, lines.get(_place(str(problem)), 1), str(problem))
+        return
     declared = Declared(folder, content, lines)
     try:
         declared.defined  # noqa: B018 - parses family.py
@@ -88,7 +94,12 @@ def _mistakes(folder: Path) -> Iterator[Finding]:
         message = f"source {content['source']!r} is not there: write it, or correct the name"
         yield declared.found("declaration", message, "source")
         return
-    ruled = [*check_declaration(declared), *check_sources(declared), *check_images(declared)]
+    ruled = [
+        *check_declaration(declared),
+        *check_equal_values(declared),
+        *check_sources(declared),
+        *check_images(declared),
+    ]
     yield from ruled
     try:
         family = load_family(folder.resolve())  # a path: a name would mean one that ships

@@ -1,11 +1,15 @@
 // How an array is stored: from a plain row-major array to the bytes that a kernel reads, and back. The steps are
-// packing -> axes and padding -> records -> grouping -> dims; the accessors in kernels/autotune do the same on the GPU.
+// packing -> axes, padding, tiles, curve, swizzle -> records -> grouping -> dims; the accessors in kernels/autotune do
+// the same on the GPU.
 #pragma once
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "tuned/curve.h"
 
 namespace tuned {
 
@@ -21,28 +25,37 @@ struct Layout {
   const char* name = "";
   Memory memory = Memory::global;
   Dims dims = Dims::line;
-  int element_bytes = 4;            // of the plain array
-  bool is_signed = false;           // the elements, where they are packed
-  int texel_bytes = 4;              // of one access
-  std::vector<int> axes = {0};      // from the slowest to the contiguous one
-  int padding = 1;                  // the contiguous extent is a multiple of it
-  int packed_axis = -1;             // along which elements share a word; -1: none do
-  int bits = 0;                     // of an element in its word
-  bool is_planar = false;           // bit k of word p is bit p of element k
-  int vector = 1;                   // words of a value
-  int lanes = 1;                    // records: 1 aos, 0 soa, else the run of aosoa
-  int members = 1, member = 0;      // grouping: arrays in one buffer, and which of them this is
-  std::int64_t plane_width = 4096;  // in texels, a power of two
-  std::int64_t plane_rows = 1;      // of a block of the plane, a power of two
-  Edge edge = Edge::clamp;          // of an image, as the next four
-  Texel texel = Texel::bits;        // what its hardware works with
-  bool is_normalised = false;       // read as 0 to 1
-  bool is_linear = false;           // interpolated
-  bool is_surface = false;          // written
-  int index_bits = 32;              // of an address on the GPU
+  int element_bytes = 4;                 // of the plain array
+  bool is_signed = false;                // the elements, where they are packed
+  int texel_bytes = 4;                   // of one access
+  std::vector<int> axes = {0};           // from the slowest to the contiguous one
+  int padding = 1;                       // the contiguous extent is a multiple of it
+  int plus = 0;                          // values more behind each row
+  std::vector<int> tiles;                // values of a tile along each axis; empty: no tiles
+  Curve curve = Curve::none;             // through the tiles
+  std::vector<int> along;                // the axes of the curve, from the slowest on
+  int side = 0;                          // tiles along each of them in a block; 0: as many as the fewest take
+  int groups = 1, group_width = 1;       // of the columns that a swizzle moves
+  int packed_axis = -1;                  // along which elements share a word; -1: none do
+  int bits = 0;                          // of an element in its word
+  bool is_planar = false;                // bit k of word p is bit p of element k
+  int vector = 1;                        // words of a value
+  int lanes = 1;                         // records: 1 aos, 0 soa, else the run of aosoa
+  std::vector<std::vector<int>> fields;  // groups of parts, where those of a record do not lie in one of these ways
+  int members = 1, member = 0;           // grouping: arrays in one buffer, and which of them this is
+  std::int64_t plane_width = 4096;       // in texels, a power of two
+  std::int64_t plane_rows = 1;           // of a block of the plane, a power of two
+  Edge edge = Edge::clamp;               // of an image, as the next four
+  Texel texel = Texel::bits;             // what its hardware works with
+  bool is_normalised = false;            // read as 0 to 1
+  bool is_linear = false;                // interpolated
+  bool is_surface = false;               // written
+  int index_bits = 32;                   // of an address on the GPU
   std::int64_t constant_bytes = 65536;
   std::int64_t constant_offset = 0;
 
+  bool is_strided() const { return tiles.empty() && curve == Curve::none && groups == 1; }
+  int tile(int axis) const { return tiles.empty() ? 1 : tiles[axis]; }
   bool is_packed() const { return packed_axis >= 0; }
   int joined() const { return is_packed() ? vector * (is_planar ? 32 : 32 / bits) : 1; }  // elements of a value
   int value_bytes() const { return is_packed() ? vector * (is_planar ? 4 * bits : 4) : element_bytes; }
@@ -53,8 +66,10 @@ struct Layout {
 
 // Where an array of one shape goes. Strides are in values, part_stride and the plane in texels.
 struct Room {
-  std::vector<std::int64_t> extents, strides;  // by axis of the array, in values
-  std::int64_t values = 0;                     // those that pad the contiguous axis too
+  std::vector<std::int64_t> extents,
+      strides;                      // by axis of the array, in values; strides of blocks, where there are any
+  std::vector<std::int64_t> sides;  // by axis: tiles in a block of the curve, else 1
+  std::int64_t values = 0;          // those that pad the contiguous axis too
   std::int64_t part_stride = 0;
   std::int64_t texels = 0, bytes = 0;
   std::int64_t width = 0, height = 0;  // of the plane or the image; 0 on a line
@@ -70,6 +85,27 @@ struct Limits {
   std::int64_t memory_bytes = INT64_MAX;
 };
 
+inline std::int64_t rounded(std::int64_t count, std::int64_t multiple) {
+  return (count + multiple - 1) / multiple * multiple;
+}
+
+// The sides of a curve's blocks for an array of these extents; 1 along other axes.
+inline std::vector<std::int64_t> sides(const Layout& layout, const Shape& extents) {
+  std::vector<std::int64_t> found(extents.size(), 1);
+  if (layout.curve == Curve::none) return found;
+  std::int64_t side = layout.side;
+  if (side == 0) {
+    std::int64_t fewest = INT64_MAX;
+    for (const int axis : layout.along) {
+      const std::int64_t tiles = rounded(extents[axis], layout.tile(axis)) / layout.tile(axis);
+      fewest = tiles < fewest ? tiles : fewest;
+    }
+    for (side = 1; side < fewest;) side *= 2;
+  }
+  for (const int axis : layout.along) found[axis] = side;
+  return found;
+}
+
 inline Room room(const Layout& layout, const Shape& shape) {
   Room found;
   found.extents = shape;
@@ -78,14 +114,23 @@ inline Room room(const Layout& layout, const Shape& shape) {
     packed = (packed + layout.joined() - 1) / layout.joined();
   }
   found.strides.resize(shape.size());
+  found.sides = sides(layout, found.extents);
   found.values = 1;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis)
+    found.values *= layout.tile(static_cast<int>(axis)) * found.sides[axis];
   for (auto axis = layout.axes.rbegin(); axis != layout.axes.rend(); ++axis) {
-    std::int64_t extent = found.extents[*axis];
-    if (axis == layout.axes.rbegin()) extent = (extent + layout.padding - 1) / layout.padding * layout.padding;
+    const bool is_row = axis == layout.axes.rbegin();
+    const std::int64_t step = layout.tile(*axis) * found.sides[*axis];
+    std::int64_t multiple = step;
+    if (is_row)
+      multiple =
+          std::lcm(std::lcm(step, std::int64_t{layout.padding}), std::int64_t{layout.groups} * layout.group_width);
     found.strides[*axis] = found.values;
-    found.values *= extent;
+    found.values *= rounded(found.extents[*axis], multiple) / step;
+    if (is_row) found.values += layout.plus;
   }
   found.part_stride = found.values * layout.members;
+  if (!layout.fields.empty()) found.part_stride = rounded(found.part_stride, 16 / layout.texel_bytes);
   const std::int64_t run = layout.lanes > 1 ? layout.lanes : 1;
   found.texels = (found.part_stride + run - 1) / run * run * layout.parts();
   if (layout.is_image()) {
@@ -104,19 +149,49 @@ inline Room room(const Layout& layout, const Shape& shape) {
   return found;
 }
 
+// The number of the value at `at`, among those that pad too.
+inline std::int64_t number(const Layout& layout, const Room& room, std::vector<std::int64_t> at) {
+  if (layout.groups > 1)
+    at[layout.axes.back()] ^= at[layout.axes[layout.axes.size() - 2]] % layout.groups * layout.group_width;
+  std::int64_t value = 0, inner = 1;
+  for (auto axis = layout.axes.rbegin(); axis != layout.axes.rend(); ++axis) {
+    const std::int64_t size = layout.tile(*axis);
+    value += at[*axis] / size / room.sides[*axis] * room.strides[*axis] + at[*axis] % size * inner;
+    inner *= size;
+  }
+  if (layout.curve == Curve::none) return value;
+  std::vector<std::int64_t> cell;
+  for (const int axis : layout.along) cell.push_back(at[axis] / layout.tile(axis) % room.sides[axis]);
+  const std::int64_t side = room.sides[layout.along[0]];
+  return value + (layout.curve == Curve::morton ? morton(cell, side) : hilbert(cell, side)) * inner;
+}
+
+// The texel of part `part` of value `value`, where the fields of a record lie in groups.
+inline std::int64_t in_group(const Layout& layout, const Room& room, std::int64_t value, std::int64_t part) {
+  std::int64_t before = 0;
+  for (const std::vector<int>& group : layout.fields) {
+    const std::int64_t count = static_cast<std::int64_t>(group.size());
+    for (std::int64_t place = 0; place < count; ++place)
+      if (group[place] == part) return before * room.part_stride + value * count + place;
+    before += count;
+  }
+  throw std::out_of_range(std::string(layout.name) + ": a part is in no group");
+}
+
 // The texel of part `part` of value `value`.
 inline std::int64_t address(const Layout& layout, const Room& room, std::int64_t value, std::int64_t part) {
   value = value * layout.members + layout.member;
   const std::int64_t offset =
-      layout.lanes == 0 ? part * room.part_stride + value
-                        : (value / layout.lanes * layout.parts() + part) * layout.lanes + value % layout.lanes;
+      !layout.fields.empty() ? in_group(layout, room, value, part)
+      : layout.lanes == 0    ? part * room.part_stride + value
+                             : (value / layout.lanes * layout.parts() + part) * layout.lanes + value % layout.lanes;
   if (!layout.is_plane()) return offset;
   const std::int64_t width = layout.plane_width, rows = layout.plane_rows;
   const std::int64_t y = offset / (width * rows) * rows + offset % rows;
   return y * width + offset / rows % width;
 }
 
-// Calls visit(indices, value) for every value, in the order in which they are stored; padding is left out.
+// Calls visit(indices, value) for every value, in the order of the axes; padding is left out.
 template <class Visit>
 void for_each_value(const Layout& layout, const Room& room, Visit visit) {
   const int rank = static_cast<int>(layout.axes.size());
@@ -125,7 +200,7 @@ void for_each_value(const Layout& layout, const Room& room, Visit visit) {
   std::vector<std::int64_t> at(rank, 0);
   std::int64_t value = 0;
   for (;;) {
-    visit(at, value);
+    visit(at, layout.is_strided() ? value : number(layout, room, at));
     int place = rank - 1;
     for (; place >= 0; --place) {
       const int axis = layout.axes[place];
