@@ -40,7 +40,7 @@ def explain(
     family: Family, workload: str, device: str, policies: Path | None, data: Path | None, out: Console,
     objective: str = "kernel", resized: Mapping[str, int] | None = None,
 ) -> None:  # fmt: skip
-    """Print the chain for a workload of ``family``, by ``objective`` (see ``objective.cost``). ``device`` is cpu,
+    """Print the chain for a workload of ``family``, by ``objective`` (see ``costs.cost``). ``device`` is cpu,
     cuda, cuda:N, auto, or the name of a policy file (nvidia-h200) for a device that is not here; ``resized`` are
     extents that are other than the workload's. Raises what reading the workload and opening the device raise."""
     asked = load(family, workload)

@@ -31,7 +31,7 @@ def print_study(
     study: Study, wall_s: float, spent_s: Mapping[str, float], before: int, device: Device, out: Console,
     objective: str = "kernel",
 ) -> None:  # fmt: skip
-    """How much was tried and what failed; the winner by ``objective`` (see ``objective.cost``), what it is compared
+    """How much was tried and what failed; the winner by ``objective`` (see ``costs.cost``), what it is compared
     with, how sure that is, and the break-even. ``wall_s`` and ``spent_s`` (by phase) are the seconds of this run alone,
     ``before`` is how many trials the record had."""
     about = study.about

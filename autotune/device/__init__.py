@@ -18,9 +18,6 @@ from autotune.device.backend import (
     Placed,
 )
 from autotune.device.clocks import POWER_OR_HEAT, Watch, watch
-from autotune.device.cpu.backend import CpuBackend
-from autotune.device.cpu.native import Launch, runtime
-from autotune.device.energy import Counter, Reading, energy_counter, watts
 from autotune.device.execution import Execution
 from autotune.device.foreign import View
 from autotune.device.open import device_names, has_driver, open_backend
@@ -32,6 +29,8 @@ from autotune.device.transform import Mover, alignment, is_as_stored, lie_merged
 
 if TYPE_CHECKING:
     from autotune.device.clock_holder import checked_clocks, locked_clocks
+    from autotune.device.cpu.backend import CpuBackend
+    from autotune.device.cpu.native import Launch, runtime
     from autotune.device.cpu.trace import (
         OTHER,
         Accesses,
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     )
     from autotune.device.cuda.backend import CudaBackend
     from autotune.device.cuda.driver import devices
+    from autotune.device.energy import Counter, Reading, energy_counter, watts
 
 __all__ = [
     "OTHER",
@@ -106,9 +106,12 @@ __all__ = [
 
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "clock_holder": "checked_clocks locked_clocks",
+    "cpu.backend": "CpuBackend",
+    "cpu.native": "Launch runtime",
     "cpu.trace": "OTHER Accesses EnoughTraced Range Trace TracingBackend traced_toolchain",
     "cuda.backend": "CudaBackend",
     "cuda.driver": "devices",
+    "energy": "Counter Reading energy_counter watts",
 }
 
 

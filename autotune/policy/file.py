@@ -42,7 +42,7 @@ class Entry:
     interval (see ``measure.spread``), ``margin_over_control`` control's time over the winner's (0: control was not
     measured). ``needs`` is by kernel: threads of a block, registers of a thread, shared bytes of a block.
     ``binding_resource`` limits the occupancy of the kernel that takes the most time (see ``occupancy``). ``operations``
-    is the family's own count of the work. ``objective`` is what the winner is best in (``objective.cost``):
+    is the family's own count of the work. ``objective`` is what the winner is best in (``costs.cost``):
     ``tie_set``, ``runner_up`` and the margin are of that. ``energy_j`` are joules of a call of the winner, with their
     ``energy_spread`` and the ``power_w`` meanwhile, ``runner_up_j`` those of the runner-up; 0 where energy is not the
     objective. From ``break_even`` launches on the same data the winner for kernels alone is cheaper than the winner for
@@ -106,7 +106,7 @@ class Entry:
 
     @property
     def cost(self) -> float:
-        """What its objective counts (see ``objective.cost``)."""
+        """What its objective counts (see ``costs.cost``)."""
         if self.objective == ENERGY:
             return self.energy_j
         return time_of(self.objective, self.median_ms, self.transfer_ms, self.transform_ms)

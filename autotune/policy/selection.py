@@ -216,7 +216,7 @@ def candidates(
 ) -> list[Candidate]:
     """Every configuration worth considering, best first, those that may not be taken with their refusals; control
     is last and stands. ``kind`` (cpu, cuda) names the device's kind where there is no policy file. ``accuracy`` asks
-    for another accuracy class than the family's own. Entries of another ``objective`` (``objective.cost``) count only
+    for another accuracy class than the family's own. Entries of another ``objective`` (``costs.cost``) count only
     in a file that has none of that one. Raises UnknownName."""
     checked_objective(objective)
     asked = feature_values(family.features, {**sizes, **(scalars or {})})
@@ -303,6 +303,7 @@ def basis(family: Family, file: PolicyFile, options: Mapping[str, Any], wanted: 
     features: dict[str, Features] = {}
     rows: dict[str, dict[Configuration, float]] = {}
     blocks: dict[str, dict[Configuration, int]] = {}
+    winners: dict[str, Configuration] = {}
     kept = {
         name: found
         for name, one in rule.kept.items()
@@ -316,11 +317,11 @@ def basis(family: Family, file: PolicyFile, options: Mapping[str, Any], wanted: 
         if row and is_alike and is_whole and not stale(family, item):
             features[name], rows[name] = known, row
             blocks[name] = {kept[at]: count for at, count in item.blocks.items() if at in kept}
-    return (
-        Taught(features, rows, blocks, rule.multiprocessors, rule.reach, rule.load_counts)
-        if len(rows) > 1
-        else None
-    )
+            won = known_configuration(family, item.configuration)[0]
+            winners |= {name: won} if won else {}
+    if len(rows) < 2:
+        return None
+    return Taught(features, rows, blocks, rule.multiprocessors, rule.reach, rule.load_counts, winners)
 
 
 def _blocks(

@@ -13,7 +13,8 @@ from functools import partial
 from statistics import median
 
 from autotune.declaration import Configuration
-from autotune.record.objective import ENERGY, cost, once_ms, time_ms, width
+from autotune.record.costs import cost, once_ms, time_ms, width
+from autotune.record.objective import ENERGY, accuracy_class
 from autotune.record.trial import Trial
 
 TIE = (
@@ -46,7 +47,7 @@ class Decision:
     """The outcome of one study. Margins are ratios of times: control over winner, runner-up over winner; winner,
     control and runner-up are timed again side by side, so the ratios hold. ``runner_up`` is the fastest that is
     slower than all of the tie set, else the fastest other one in it. Times are what ``objective`` counts
-    (``objective.cost``). ``break_even`` compares the winner for kernels alone with the one for a single call."""
+    (``costs.cost``). ``break_even`` compares the winner for kernels alone with the one for a single call."""
 
     winner: Trial
     tie_set: tuple[Trial, ...]
@@ -87,7 +88,7 @@ class BreakEven:
 
 def decide(trials: Sequence[Trial], control: Configuration, objective: str = "kernel") -> Decision | None:
     """The decision over the measured trials of one study, or None when none was measured. ``objective`` is one of
-    OBJECTIVES (see ``objective.cost``). Raises UnknownName."""
+    OBJECTIVES (see ``costs.cost``). Raises UnknownName."""
     of = partial(cost, objective=objective)
     finalists, ties = _ties(trials, control, objective)
     if not ties:
@@ -208,12 +209,6 @@ def close_to_winner(trials: Sequence[Trial], decision: Decision) -> int:
     ]
     close = sum(lead <= wide for lead in behind)
     return close if wide > WIDE and 2 * close > len(behind) else 0
-
-
-def accuracy_class(configuration: Mapping[str, object], names: Sequence[str]) -> str:
-    """The accuracy class of ``configuration`` when the policies ``names`` decide how exact a result is: their values
-    as in a configuration's id, empty for a family that declares none."""
-    return ",".join(f"{name}={configuration[name]}" for name in sorted(names))
 
 
 def decide_classes(

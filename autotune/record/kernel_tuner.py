@@ -15,8 +15,8 @@ from autotune.errors import StoreError
 from autotune.files import write_text
 from autotune.hardware import Device
 from autotune.measure import median
+from autotune.record.costs import time_ms
 from autotune.record.exchange import Foreign, added, figures, policy_value
-from autotune.record.objective import time_ms
 from autotune.record.provenance import Provenance
 from autotune.record.study import Study
 from autotune.record.trial import State, Trial

@@ -1,45 +1,11 @@
 """What the winner is to be best in: a time, with or without what the layout costs once, or the energy of a call."""
 
-import math
+from collections.abc import Mapping, Sequence
 
-from autotune import figures
 from autotune.errors import UnknownName
-from autotune.record.trial import Trial
 
 ENERGY = "energy"
 OBJECTIVES = ("kernel", "with-transfer", "with-transform", ENERGY)
-
-_UNKNOWN = 1.0  # a ``spread`` from here on is none: what ``measure.spread`` says of a single sample
-
-
-def time_ms(trial: Trial) -> float:
-    """The ranking time in milliseconds; infinite when the trial was not measured."""
-    return trial.measurement.time_ms if trial.measurement else math.inf
-
-
-def once_ms(trial: Trial) -> float:
-    """What the layout costs once in milliseconds: transform and transfer."""
-    return trial.measurement.transform_ms + trial.measurement.transfer_ms if trial.measurement else math.inf
-
-
-def cost(trial: Trial, objective: str = "kernel") -> float:
-    """What is to be small: milliseconds of the kernels (``kernel``), with the copy of the inputs to the device
-    (``with-transfer``: data in their layout already), or with the layout's transform too (``with-transform``: a single
-    call that begins with plain arrays); joules of a call (``energy``). Infinite when that was not measured. Raises
-    UnknownName."""
-    checked_objective(objective)
-    measured = trial.measurement
-    if measured is None or (objective == ENERGY and not measured.energy_j):
-        return math.inf
-    if objective == ENERGY:
-        return measured.energy_j
-    return time_of(objective, measured.time_ms, measured.transfer_ms, measured.transform_ms)
-
-
-def time_of(objective: str, kernel_ms: float, transfer_ms: float, transform_ms: float) -> float:
-    """As ``cost``, of the parts of a time."""
-    with_transfer = kernel_ms if objective == "kernel" else kernel_ms + transfer_ms
-    return with_transfer + transform_ms if objective == "with-transform" else with_transfer
 
 
 def checked_objective(objective: str) -> str:
@@ -49,18 +15,13 @@ def checked_objective(objective: str) -> str:
     return objective
 
 
-def width(trial: Trial, objective: str) -> float:
-    """Relative half-width of the 95 % interval of what ``objective`` counts; NaN where it is not known. A transform and
-    a transfer are timed once, so their part has none of its own."""
-    total, measured = cost(trial, objective), trial.measurement
-    spread = 0.0 if measured is None else measured.energy_spread if objective == ENERGY else measured.spread
-    if measured is None or not spread < _UNKNOWN:
-        return math.nan
-    if objective == ENERGY:
-        return spread
-    return spread * time_ms(trial) / total if total else 0.0
+def time_of(objective: str, kernel_ms: float, transfer_ms: float, transform_ms: float) -> float:
+    """What ``objective`` counts, where that is a time, of its parts."""
+    with_transfer = kernel_ms if objective == "kernel" else kernel_ms + transfer_ms
+    return with_transfer + transform_ms if objective == "with-transform" else with_transfer
 
 
-def cost_text(value: float, objective: str) -> str:
-    """A cost by ``objective`` for people."""
-    return figures.energy(value) if objective == ENERGY else figures.duration(value)
+def accuracy_class(configuration: Mapping[str, object], names: Sequence[str]) -> str:
+    """The accuracy class of ``configuration`` when the policies ``names`` decide how exact a result is: their values
+    as in a configuration's id, empty for a family that declares none."""
+    return ",".join(f"{name}={configuration[name]}" for name in sorted(names))

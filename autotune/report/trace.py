@@ -1,8 +1,8 @@
 """A sweep's timeline as a Chrome trace: Perfetto (ui.perfetto.dev) and chrome://tracing open it.
 
-A process of the trace is a host with a study, a thread of it one measuring process. Times are whole microseconds (Trace
-Event Format, "complete events") from the first trial on, so that a trial ends exactly with its last phase: a viewer would
-else draw the next trial inside of it.
+A process of the trace is a host with a study, a thread of it one measuring process. Times are microseconds (Trace Event
+Format, "complete events") from the first trial on, and whole: a trial ends exactly with its last phase, or a viewer
+draws the next one inside of it.
 """
 
 import json

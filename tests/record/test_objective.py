@@ -22,8 +22,8 @@ from autotune.policy.file import read_policy_file as read
 from autotune.policy.merge import merged, update
 from autotune.policy.merge import new_entries as entries
 from autotune.policy.selection import candidates, find
+from autotune.record.costs import cost, once_ms, time_ms
 from autotune.record.decision import break_even, decide
-from autotune.record.objective import cost, once_ms, time_ms
 from autotune.record.study import Study
 from autotune.record.trial import Trial
 
