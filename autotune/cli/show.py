@@ -1,6 +1,6 @@
 """The commands that only show: families, list, show, doctor."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Annotated
 
@@ -145,16 +145,18 @@ def show(family: Family, configuration: Configuration, arch: str, known: Known, 
         out.print(f"compile options {' '.join(variant.compile_options)}\n", markup=False)
     struct = variant.source.struct.replace(">, autotune::", ">,\n      autotune::")
     out.print(Syntax(struct, "cpp", background_color="default"))
+    has_storage = any(layout.storage for layout in variant.layouts.values())
     table = Table(
-        "data", "role", "memory", "dims", "axes", "packing", "vector", "records", "texel bytes", box=None
-    )
+        "data", "role", "memory", "dims", "axes", "packing", "vector", "records", "texel bytes",
+        *(["storage"] if has_storage else []), box=None,
+    )  # fmt: skip
     for name, layout in variant.layouts.items():
         data = family.data[name]
         axes = ", ".join(data.shape[axis] for axis in layout.axes)
         packing = layout.packing.name if layout.packing else "-"
         table.add_row(
             name, data.role, layout.memory, layout.dims, axes, packing, str(layout.vector), layout.records,
-            str(layout.texel_bytes),
+            str(layout.texel_bytes), *([layout.storage.name if layout.storage else "-"] if has_storage else []),
         )  # fmt: skip
     out.print(table)
     out.print("")
@@ -174,7 +176,12 @@ def show(family: Family, configuration: Configuration, arch: str, known: Known, 
     figures = Table("kernel", arch, box=None)
     for profile in static:
         for name in profile.__dataclass_fields__:
-            if name != "kernel" and (profile.limited_by or name not in OF_THE_BLOCK):
+            is_known = (
+                profile.limited_by
+                or name not in OF_THE_BLOCK
+                or (name == "block_size" and profile.block_size)
+            )
+            if name != "kernel" and is_known:
                 figures.add_row(profile.kernel, f"{name} {getattr(profile, name)}")
     out.print(figures)
 
@@ -233,6 +240,14 @@ def show_command(
             help="Whose sizes and options; else the default one's, where needed.",
         ),
     ] = "",
+    size: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--size",
+            metavar="NAME=N",
+            help="A size or scalar that a block depends on, in place of a workload's.",
+        ),
+    ] = None,
     data: Data = None,
     header: Annotated[
         bool, typer.Option("--header", help="Only print the family's default.cuh, for its folder.")
@@ -247,7 +262,7 @@ def show_command(
     if header:
         print(default_header(loaded), end="")
         return
-    known = Known.of(loaded, workload, data_root(data))
+    known = Known.of(loaded, workload, data_root(data), _given(size or ()))
     chosen = loaded.space.configuration(configuration)
     if ptx_ or sass_:
         if ptx_ and sass_:
@@ -255,6 +270,18 @@ def show_command(
         print_listing(loaded, chosen, arch, known, is_machine_code=sass_)
         return
     show(loaded, chosen, arch, known, out)
+
+
+def _given(sizes: Sequence[str]) -> dict[str, float]:
+    """``NAME=N`` as numbers. Raises UsageError."""
+    found: dict[str, float] = {}
+    for text in sizes:
+        name, _, number = text.partition("=")
+        try:
+            found[name] = float(number) if "." in number else int(number)
+        except ValueError:
+            raise UsageError(f"--size {text!r} is not NAME=N, with a number, as --size taps=9") from None
+    return found
 
 
 def doctor_command() -> None:

@@ -22,7 +22,7 @@ class KernelProfile:
     ``occupancy`` (0..1, active warps over the maximum) are the documented limits' (see ``occupancy``);
     ``limited_by`` names what binds. ``blocks`` are those of the grid, 0 where the sizes are not known. A cpu has no
     figures of a thread or a multiprocessor: all zero, ``limited_by`` empty; so it is where a static pass does not know
-    the sizes that a block depends on.
+    the sizes that a block depends on, but for its threads where they depend on none.
     """
 
     kernel: str
@@ -59,7 +59,8 @@ def profiles(
     for kernel in variant.family.kernels.values():
         figures: dict[str, Any] = dict(compiled.figures.get(kernel.name, {}))
         if not kernel.block_names <= names.keys():
-            found.append(KernelProfile(kernel=kernel.name, **figures))
+            threads = _threads(kernel, names)
+            found.append(KernelProfile(kernel=kernel.name, block_size=threads, **figures))
             continue
         block, shared_bytes = variant.block(kernel, names)
         profile = KernelProfile(
@@ -76,6 +77,12 @@ def profiles(
             )
         found.append(profile)
     return tuple(found)
+
+
+def _threads(kernel: Kernel, names: Mapping[str, Any]) -> int:
+    """Of a block whose shared memory is not known; 0 where its threads are not either."""
+    is_known = all(item.names <= names.keys() for item in kernel.block)
+    return math.prod(item.integer(names) for item in kernel.block) if is_known else 0
 
 
 def _blocks(variant: Variant, kernel: Kernel, names: Mapping[str, Any]) -> int:

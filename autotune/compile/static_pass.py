@@ -116,23 +116,62 @@ class Known:
         return {**self.options, **self.numbers, **configuration}
 
     @classmethod
-    def of(cls, family: Family, workload: str, root: Path) -> "Known":
-        """By the inputs of the workload, or of the default one where blocks depend on sizes: arrays are made only then.
-        Raises UnknownName, WorkloadError for a ``workload`` that is named and cannot be read."""
+    def of(
+        cls, family: Family, workload: str, root: Path, given: Mapping[str, float] | None = None
+    ) -> "Known":
+        """By sizes and scalars that are ``given``, else by the inputs of the workload, or of the default one where
+        blocks depend on sizes: arrays are made only then. Raises UnknownName for a number that the family has not, and
+        for a ``workload`` that is named and cannot be read; WorkloadError."""
         options, policies = family.chosen_options({}), {p.name for p in family.space.policies}
+        numbers = _numbers(family, options, given or {})
         wanted = frozenset().union(*(kernel.block_names for kernel in family.kernels.values()))
-        wanted -= {*options, *policies, *family.fixed_sizes}
-        if not wanted and not workload:
-            return cls(options, family.fixed_sizes)
+        wanted -= {*options, *policies, *numbers}
+        if not workload and (given or not wanted):
+            return cls(options, numbers, _unknown(family, wanted) if wanted else "")
         try:
             inputs = prepare(family, load(family, workload), root)
         except AutotuneError as problem:
             if workload:
                 raise
-            note = f"blocks depend on {', '.join(sorted(wanted))}, which no input gives here, so shared memory and "
-            note += f"occupancy are left blank; name a workload with --workload ({problem})"
-            return cls(options, family.fixed_sizes, note)
-        return cls(inputs.options, {**inputs.sizes, **inputs.scalars})
+            return cls(
+                options,
+                numbers,
+                f"{_unknown(family, wanted)}, or name a workload with --workload ({problem})",
+            )
+        return cls(inputs.options, {**inputs.sizes, **inputs.scalars, **(given or {})})
+
+
+def _unknown(family: Family, wanted: frozenset[str]) -> str:
+    """What is left blank for want of the numbers, and how to give them."""
+    said = "; ".join(
+        f"{kernel.name}: shared_bytes is {kernel.shared_bytes.text}"
+        for kernel in family.kernels.values()
+        if kernel.shared_bytes.names & wanted
+    )
+    return (
+        f"blocks depend on {', '.join(sorted(wanted))}, which no input gives here, so shared memory and occupancy are "
+        f"left blank{f' ({said})' if said else ''}; give "
+        f"{' '.join(f'--size {name}=N' for name in sorted(wanted))} to `autotune show`"
+    )
+
+
+def _numbers(
+    family: Family, options: Mapping[str, str | int], given: Mapping[str, float]
+) -> dict[str, float]:
+    """The sizes that never vary, those and the scalars that are ``given``, and what follows from them. Raises
+    UnknownName."""
+    for name in given:
+        if name not in {*family.extents, *family.scalars}:
+            raise UnknownName("size", name, [*family.extents, *family.scalars], f"family {family.name}")
+    found: dict[str, float] = {**family.fixed_sizes, **given}
+    scalars = {name: scalar.value for name, scalar in family.scalars.items()}
+    for name, value in (*family.extents.items(), *scalars.items()):
+        if name in found or value is None or not value.names <= {*found, *options}:
+            continue
+        made = value.evaluate({**options, **found})
+        if not isinstance(made, str):
+            found[name] = made
+    return found
 
 
 def static_toolchain(arch: str, compiler: str = "") -> Toolchain:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from autotune import lazy
 from autotune.declaration import yamlfile
 from autotune.declaration.access import ACCESSOR, POINTER, SYMBOL, cpp_type
+from autotune.declaration.compile_options import MIN_BLOCKS
 from autotune.declaration.completions import Completions
 from autotune.declaration.expression import Expression, Value
 from autotune.declaration.family import families, load_family
@@ -34,6 +35,7 @@ from autotune.declaration.shared import (
 from autotune.declaration.source_files import (
     EDITORS_HEADER,
     LIBRARY,
+    STORAGE_HEADER,
     SUFFIXES,
     hashed,
     included_names,
@@ -78,9 +80,11 @@ __all__ = [
     "IGNORE",
     "ITSELF",
     "LIBRARY",
+    "MIN_BLOCKS",
     "MOST_LISTED",
     "ORDERS",
     "POINTER",
+    "STORAGE_HEADER",
     "SUFFIXES",
     "SYMBOL",
     "WRONG",

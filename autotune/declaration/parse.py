@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,18 @@ from autotune.declaration.access import (
     extent_types,
     symbols,
 )
-from autotune.declaration.compile_options import chosen_options, compile_options
+from autotune.declaration.compile_options import (
+    changes_results,
+    check_together,
+    chosen_by,
+    compile_options,
+)
 from autotune.declaration.data import check_choice, check_views, data_of, one_choice_each, windowed_of
+from autotune.declaration.derived import derived_constraints
 from autotune.declaration.expression import Expression
 from autotune.declaration.orders import DeclaredOrder, declared_orders
 from autotune.declaration.space import Constraint, Policy, PolicyValue, Preset, Space
-from autotune.declaration.tolerance import tolerance_rules
+from autotune.declaration.tolerance import ToleranceRule, exact_numbers, tolerance_rules
 from autotune.errors import AutotuneError, FamilyError, UnknownName
 from autotune.layout import Data
 
@@ -76,7 +82,9 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     if not source.is_file():
         raise FamilyError(f"{where}: its source {source} is not there")
     data = {key: data_of(key, value, where) for key, value in content["data"].items()}
-    policies = tuple(_policy(key, value, data, where) for key, value in content["policies"].items())
+    asked = compile_options(content.get("compile_options", ()), where)
+    policies = tuple(_policy(key, value, data, asked, where) for key, value in content["policies"].items())
+    check_together({p.name: p.compile for p in policies if p.compile}, where)
     one_choice_each(data, policies, where)
     found = accesses(content, where)
     check_policies(found, policies, where)
@@ -109,11 +117,12 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "symbols": symbols(content, found),
         "extent_types": extent_types(content, extents),
         "beginnings": beginnings(content, found, policies, where),
-        "space": _space(content, policies, names, where),
+        "space": _space(content, policies, data, names, where),
         "accuracy": tuple(Space(policies).policy(key).name for key in content.get("accuracy", ())),
         "declared_orders": _orders(content["policies"], policies, data, where),
         "means": {key: _means(value) for key, value in content["policies"].items()},
-        "tolerance_rules": tolerance_rules(content, data, names, where),
+        "tolerance_rules": _tolerances(content, data, policies, names, where),
+        "compile_options": asked,
         **_told(content, names, where),
     }
 
@@ -125,12 +134,27 @@ def _told(content: Mapping[str, Any], names: Collection[str], where: str) -> dic
         "name": content["family"],
         **{key: content.get(key, "") for key in ("title", "doc", "default_workload")},
         "reference": _reference(content),
-        "compile_options": compile_options(content.get("compile_options", ()), where),
         "bytes": _optional(content.get("bytes"), f"{where}: bytes", names),
         "needs": _expressions(content.get("needs", {}), f"{where}: needs", names),
         "operations": _optional(operations.get("count"), f"{where}: operations", names),
         "operation_unit": operations.get("unit", ""),
     }
+
+
+def _tolerances(
+    content: Mapping[str, Any], data: Mapping[str, Data], policies: tuple[Policy, ...], names: Collection[str],
+    where: str,
+) -> dict[str, ToleranceRule]:  # fmt: skip
+    """What ``tolerance`` declares. Raises FamilyError where a policy may change a result that has none."""
+    rules = tolerance_rules(content, data, names, where)
+    outputs = [array for array in data.values() if array.role == "output"]
+    for policy in policies:
+        if changes_results(policy.compile) and (exact := exact_numbers(rules, outputs)):
+            raise FamilyError(
+                f"{where}: policy {policy.name}: {policy.compile} may change results, and {exact} has no tolerance: "
+                f"declare how far it may be off (tolerance: {{{exact}: {{relative: 0.00001}}}}), or delete the policy"
+            )
+    return rules
 
 
 def _reference(content: Mapping[str, Any]) -> str:
@@ -163,14 +187,19 @@ def _conditions(
 
 
 def _space(
-    content: Mapping[str, Any], policies: tuple[Policy, ...], names: Collection[str], where: str
-) -> Space:
+    content: Mapping[str, Any], policies: tuple[Policy, ...], data: Mapping[str, Data], names: Collection[str],
+    where: str,
+) -> Space:  # fmt: skip
     constraints = tuple(
         Constraint(Expression(str(c["require"]), f"{where}: constraint").require(names), c["reason"])
         for c in content.get("constraints", [])
     )
     space = Space(policies, constraints, _presets(content.get("presets", {}), policies, where))
+    blocks = [" * ".join(f"({item})" for item in kernel["block"]) for kernel in content["kernels"].values()]
+    means = {key: _means(value) for key, value in content["policies"].items()}
     try:
+        space.check()
+        space = replace(space, constraints=constraints + derived_constraints(data, blocks, space, means))
         space.check()
         reference = _reference(content)
         if reference == BASELINE and "baseline" not in content:
@@ -204,7 +233,10 @@ def _distinct(groups: list[Any], where: str) -> None:
             seen.add(name)
 
 
-def _policy(name: str, value: Mapping[str, Any], data: Mapping[str, Data], where: str) -> Policy:
+def _policy(
+    name: str, value: Mapping[str, Any], data: Mapping[str, Data], asked: tuple[str, ...], where: str
+) -> Policy:
+    """``asked`` are the options of the compiler that all configurations have."""
     place = f"{where}: policy {name}"
     values: tuple[PolicyValue, ...] = tuple(value["values"])
     layout, applies = value.get("layout", ""), tuple(value.get("data", ()))
@@ -243,10 +275,9 @@ def _policy(name: str, value: Mapping[str, Any], data: Mapping[str, Data], where
     constant = bool(value.get("constant", False))
     if constant and not layout:
         raise FamilyError(f"{place}: constant is for layout policies; any other is a constant anyway")
-    adds = chosen_options(means, place) if value.get("compile_option") else None
-    if adds is not None and layout:
-        raise FamilyError(f"{place}: it either chooses a layout or a compile option; make two policies of it")
-    return Policy(name, values, value["default"], layout, applies, value.get("doc", ""), constant, adds)
+    adds = chosen_by(value, means, asked, place)
+    kind = value.get("compile", "")
+    return Policy(name, values, value["default"], layout, applies, value.get("doc", ""), constant, adds, kind)
 
 
 def _means(policy: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What the templates of an export are filled with: a family's declaration and its winners in C++'s words."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -89,6 +90,11 @@ def _policy(variant: Variant) -> str:
 def members(layout: Layout) -> list[tuple[str, str]]:
     """What ``Layout`` of layout.h has to be told beyond its defaults."""
     data = layout.data
+    if layout.storage:
+        raise FamilyError(
+            f"{data.name} is stored as {layout.storage.name} in a winner, and an export has no such numbers yet: "
+            "narrow the sweep to its declared type, or export another objective"
+        )
     axes = ", ".join(str(axis) for axis in layout.axes)
     told: list[tuple[str, str, bool]] = [
         ("name", f'"{data.name}"', True),
@@ -228,15 +234,25 @@ def _free(family: Family) -> dict[str, tuple[str, Kind]]:
 def _computed(
     family: Family, expressions: Mapping[str, Expression], free: Mapping[str, tuple[str, Kind]]
 ) -> list[Any]:
-    found = []
-    for name, expression in expressions.items():
-        if options := sorted(expression.names & family.options.keys()):
-            raise FamilyError(
-                f"{expression.where}: {expression.text!r} reads the option {options[0]}; an export cannot compute that"
-            )
-        text = translated(expression, {}, free).text
-        found.append({"name": identifier(name), "text": text, "source": expression.text})
-    return found
+    return [
+        {"name": identifier(name), "text": _by_options(family, expression, free), "source": expression.text}
+        for name, expression in expressions.items()
+    ]
+
+
+def _by_options(family: Family, expression: Expression, free: Mapping[str, tuple[str, Kind]]) -> str:
+    """The expression for the options that ``problem`` has: one for each combination of those that it reads."""
+    read = [option for option in family.options.values() if option.name in expression.names]
+    texts = []
+    for values in itertools.product(*(option.values for option in read)):
+        bound = {option.name: value for option, value in zip(read, values, strict=True)}
+        asked = " && ".join(
+            f"problem.{identifier(option.name)} == {_enumeration(option.name)}::{identifier(str(value))}"
+            for option, value in zip(read, values, strict=True)
+        )
+        texts.append((asked, translated(expression, bound, free).text))
+    *others, (_, last) = texts
+    return "".join(f"{asked} ? ({text}) : " for asked, text in others) + (f"({last})" if others else last)
 
 
 def _option(family: Family, name: str) -> dict[str, Any]:

@@ -3,18 +3,22 @@
 from autotune.layout import named_orders
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field, canonical, check_links, check_numbers
 from autotune.layout.bit_packing import packing
-from autotune.layout.digest import images_digest, layouts_digest
+from autotune.layout.digest import images_digest, layouts_digest, storage_digest
 from autotune.layout.image import Raster, Sampling
 from autotune.layout.layout import IMAGES, POINTER_BYTES, Bytes, Layout, Stored, check_value, handle, slack
-from autotune.layout.named_orders import Links, orders_digest
+from autotune.layout.named_orders import orders_digest
 from autotune.layout.order import Order, merged, reordered, restored
+from autotune.layout.storage import ELEMENTS, STORAGES, Storage, allowed_storages, storage_of
+from autotune.layout.trees import Links
 from autotune.layout.view import view_refusal, view_room
 from autotune.layout.window import Window, constant_places, cut, shape_at_once, steps
 
 __all__ = [
+    "ELEMENTS",
     "IMAGES",
     "POINTER_BYTES",
     "SCALAR_TYPES",
+    "STORAGES",
     "Bytes",
     "Data",
     "Field",
@@ -23,8 +27,10 @@ __all__ = [
     "Order",
     "Raster",
     "Sampling",
+    "Storage",
     "Stored",
     "Window",
+    "allowed_storages",
     "canonical",
     "check_links",
     "check_numbers",
@@ -43,6 +49,8 @@ __all__ = [
     "shape_at_once",
     "slack",
     "steps",
+    "storage_digest",
+    "storage_of",
     "view_refusal",
     "view_room",
 ]

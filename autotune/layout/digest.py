@@ -18,6 +18,7 @@ from autotune.layout.bit_packing import PACKINGS
 from autotune.layout.image import EDGES, FILTERS, READS, Sampling
 from autotune.layout.layout import IMAGES, MEMORIES, PLANES, Layout, Stored
 from autotune.layout.order import Order, merged, reordered
+from autotune.layout.storage import STORAGES
 from autotune.layout.view import view_room
 
 _PLANE = (8, 2)
@@ -86,6 +87,28 @@ def images_digest() -> str:
             digest.update(
                 f"{layout.cpp} {stored.raster}".encode() + stored.argument(1) + stored.buffer.tobytes()
             )
+    return digest.hexdigest()
+
+
+@cache
+def storage_digest() -> str:
+    """sha256 over what every storage makes of small arrays: part of what a measurement with one of them depends on, as
+    ``layouts_digest`` is of all."""
+    fields = tuple(Field(name, "float32") for name in "xyz")
+    record = Data(name="record", role="input", record="Record", shape=("i", "j"), plane=_PLANE, fields=fields)
+    values = np.linspace(-3, 5, 3 * int(np.prod(_SHAPE)), dtype=np.float32) ** 7
+    digest = hashlib.sha256()
+    for data in (record, replace(record, low=-1e5, high=1e5)):
+        for storage in STORAGES.values():
+            for choice in (
+                {"axes": (1, 0)},
+                {"records": "soa", "padding": 4},
+                {"records": "aosoa4", "dims": "2d"},
+            ):
+                layout = Layout(data=data, storage=storage, **choice)
+                stored = layout.apply(values.view(data.dtype).reshape(_SHAPE))
+                assert stored.buffer is not None
+                digest.update(layout.cpp.encode() + stored.argument(1) + stored.buffer.tobytes())
     return digest.hexdigest()
 
 

@@ -19,7 +19,10 @@ _NOISE = 12.0  # its standard deviation, of 256 levels
 def picture(height: int, width: int, seed: int) -> NDArray[np.uint8]:
     """Rectangles of all sizes and shades on a slope, with noise: edges to be kept, and something to be smoothed."""
     generator = np.random.default_rng(seed)
-    made = np.linspace(60, 180, width, dtype=np.float32) + np.linspace(-30, 30, height, dtype=np.float32)[:, None]
+    made = (
+        np.linspace(60, 180, width, dtype=np.float32)
+        + np.linspace(-30, 30, height, dtype=np.float32)[:, None]
+    )
     for _ in range(_SHAPES):
         tall, wide = (max(1, int(side * generator.uniform(0.02, 0.3))) for side in (height, width))
         top, left = (int(generator.integers(0, side)) for side in (height, width))
@@ -61,7 +64,9 @@ def ragged(parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield {**parameters, "height": height, "width": width, "seed": height}
 
 
-def reference(arrays: Mapping[str, NDArray[Any]], _options: Mapping[str, Any]) -> dict[str, NDArray[np.uint8]]:
+def reference(
+    arrays: Mapping[str, NDArray[Any]], _options: Mapping[str, Any]
+) -> dict[str, NDArray[np.uint8]]:
     """The sum in float64, a band of rows by each thread."""
     image = arrays["image"]
     space, likeness = arrays["space"].astype(np.float64), arrays["range"].astype(np.float64)

@@ -219,6 +219,12 @@ def test_a_static_pass_without_sizes_leaves_occupancy_blank(
     assert main(["show", str(tiled), "control"]) == 0
     shown = capsys.readouterr()
     assert "registers " in shown.out and "occupancy 0" not in shown.out
+    assert "give --size fields=N to `autotune show`" in shown.out.replace("\n", " ")
+    assert main(["show", str(tiled), "control", "--size", "fields=16"]) == 0
+    assert "dynamic_shared_bytes 64" in capsys.readouterr().out
+    for wrong, told in (("field=16", "unknown size 'field'"), ("fields", "'fields' is not NAME=N")):
+        assert main(["show", str(tiled), "control", "--size", wrong]) == 2
+        assert told in capsys.readouterr().err
 
 
 def test_doctor_names_every_part(capsys: pytest.CaptureFixture[str]) -> None:

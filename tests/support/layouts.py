@@ -11,11 +11,11 @@ from autotune.layout.arrays import SCALAR_TYPES, Data, Field
 from autotune.layout.bit_packing import PACKINGS, packing
 from autotune.layout.layout import DIMS, Layout
 
-AXES = ("i", "j", "k")
+AXES = ("i", "j", "k", "l", "m", "n")
 
 
 def data(type_name: str = "int32", rank: int = 1, **more: Any) -> Data:
-    """An input of plain elements, its extents named i, j, k."""
+    """An input of plain elements, its extents named i, j, k, ..."""
     return Data(name="a", role="input", fields=(Field("", type_name),), shape=AXES[:rank], **more)
 
 
@@ -37,7 +37,9 @@ def random_array(declared: Data, shape: tuple[int, ...], top: int | None, seed: 
 @st.composite
 def layouts(draw: st.DrawFn) -> tuple[Layout, NDArray[Any]]:
     """Any combination of the layout choices for any kind of data, with an array to store."""
-    shape = tuple(draw(st.lists(st.integers(1, 6), min_size=1, max_size=3)))
+    few, many = ((6, 1, 3), (3, 4, 6))  # the largest extent, and how many extents there are
+    most, least_rank, most_rank = draw(st.sampled_from([few, few, many]))
+    shape = tuple(draw(st.lists(st.integers(1, most), min_size=least_rank, max_size=most_rank)))
     rank = len(shape)
     common: dict[str, Any] = {"rank": rank, "plane": draw(st.sampled_from([(32, 1), (32, 4)]))}
     kind = draw(st.sampled_from(["plain", "record", "packed"]))

@@ -159,7 +159,7 @@ MISTAKES: list[Mistake] = [
         YAML, POLICIES,
         ("policies:\n  items_memory: {layout: memory, data: [items], values: [global, readonly, tex], "
         "default: global, means: {tex: texture}}\n"
-        "  planes: {layout: dims, data: [items], values: [line, 2d, pitched], default: line,\n"
+        "  planes: {layout: dims, data: [items], values: [line, 2d, pitched], default: 2d,\n"
         "    means: {line: 1d, pitched: 2d_pitched}}\n"),
         "no-effect", False, "planes:",
         ["planes=2d|pitched changes nothing for 'items' in global|readonly memory",
@@ -169,7 +169,7 @@ MISTAKES: list[Mistake] = [
         "a text with a comma and without quotes",
         YAML, "doc: threads of a block}", "doc: threads of a block, in x}",
         "declaration", True, "block_size: {values",
-        ["unknown key 'in x'; a text with a comma needs quotes (allowed: compile_option, constant, data,"],
+        ["unknown key 'in x'; a text with a comma needs quotes (allowed: compile, compile_option, constant, data,"],
     ),
     (
         "such a text where a value has two forms",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
-from autotune.cli.lint.findings import Declared, Finding
+from autotune.cli.lint.findings import Declared, Finding, is_constant
 from autotune.declaration import (
     AS_GIVEN,
     BASELINE,
@@ -33,7 +33,7 @@ def check_declaration(declared: Declared) -> Iterator[Finding]:
             yield from _layout_policy(declared, name, policy)
             if policy["layout"] == "order":
                 yield from _orders(declared, name, policy)
-        if policy.get("constant") or not (policy.get("layout") or policy.get("compile_option")):
+        if is_constant(policy):
             yield from _plain_policy(declared, name)
     yield from _dims(declared)
     yield from _blocks(declared)
@@ -135,7 +135,8 @@ def _orders(declared: Declared, name: str, policy: Mapping[str, Any]) -> Iterato
 
 
 def _dims(declared: Declared) -> Iterator[Finding]:
-    """A plane of single rows, and an image that is read, has the addresses of a line, but for a texture."""
+    """A plane of single rows, and an image that is read, has the addresses of a line, but for a texture. Where an array
+    has both, what is not a texture's is excluded by itself, unless the defaults ask for it."""
     layouts = {
         (policy["layout"], name): key
         for key, policy in declared.policies.items()
@@ -162,13 +163,17 @@ def _dims(declared: Declared) -> Iterator[Finding]:
         }
         if memory:
             without &= {(one[dims], one[memory]) for one in _left_of(declared, {dims, memory})}
-        if not without:
+        textures = [v for v in memories if _meaning(declared, memory, v) == "texture"]
+        asked = [
+            _meaning(declared, each, declared.policies[each]["default"]) for each in (dims, memory) if each
+        ]
+        is_excluded = textures and (asked[0] == "1d" or asked[-1] == "texture")
+        if not without or is_excluded:
             continue
         planes, places = (sorted({str(pair[i]) for pair in without}) for i in (0, 1))
         line = next(
             (v for v in declared.policies[dims]["values"] if _meaning(declared, dims, v) == "1d"), "1d"
         )
-        textures = [v for v in memories if _meaning(declared, memory, v) == "texture"]
         how = (
             f"constrain it: {dims} == {line!r} or {memory} == {textures[0]!r}"
             if textures

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from autotune.declaration import yamlfile
+from autotune.declaration import MIN_BLOCKS, yamlfile
 
 Lines = Mapping[tuple[str | int, ...], int]
 
@@ -52,6 +52,13 @@ class Finding:
 def blanked(text: str) -> str:
     """C++ with comments and strings as blanks, so that every place stays where it was. Raw strings are not known."""
     return _NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+
+
+def is_constant(policy: Mapping[str, Any]) -> bool:
+    """Whether the source knows the value of a policy, as it is declared."""
+    if policy.get("constant") or policy.get("compile") == MIN_BLOCKS:
+        return True
+    return not (policy.get("layout") or policy.get("compile_option") or policy.get("compile"))
 
 
 @dataclass(frozen=True)
@@ -155,11 +162,7 @@ class Declared:
     @cached_property
     def words(self) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
         """The choices among words that reach the source: the section of family.yaml, the name, and the words."""
-        chosen = {
-            name: policy
-            for name, policy in self.policies.items()
-            if policy.get("constant") or not (policy.get("layout") or policy.get("compile_option"))
-        }
+        chosen = {name: policy for name, policy in self.policies.items() if is_constant(policy)}
         sections = {"options": self.content.get("options", {}), "policies": chosen}
         return tuple(
             (section, name, tuple(value for value in choice["values"] if isinstance(value, str)))

@@ -61,6 +61,7 @@ def every(function: str, *arguments: Any) -> list[Any]:
     """As ``call``, with all results."""
     from cuda.bindings import driver as bindings
 
+    results: list[Any]
     status, *results = getattr(bindings, function)(*arguments)
     if int(status):
         raise LaunchError(f"{function}: {status}")
