@@ -356,6 +356,13 @@ def _space_digest(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(kept(told), sort_keys=True).encode()).hexdigest()
 
 
+def _names_storage(content: Mapping[str, Any]) -> bool:
+    """Whether an array is stored otherwise than declared, or can be, or has elements of fewer bits than a float."""
+    by_policy = any(policy.get("layout") == "storage" for policy in content["policies"].values())
+    data = content["data"].values()
+    return by_policy or any("storage" in d.get("layout", {}) or d.get("type") in ELEMENTS for d in data)
+
+
 def _has_images(content: Mapping[str, Any]) -> bool:
     """Whether an array is one, or may be one by its layout."""
     dims = [(policy["values"], policy.get("means", {}).values()) for policy in content["policies"].values()
@@ -363,10 +370,3 @@ def _has_images(content: Mapping[str, Any]) -> bool:
     fixed = [array.get("layout", {}).get("dims") for array in content["data"].values()]
     named = {*fixed, *(value for values, meant in dims for value in (*values, *meant))}
     return bool(named & {*IMAGES}) or any("image" in array for array in content["data"].values())
-
-
-def _names_storage(content: Mapping[str, Any]) -> bool:
-    """Whether an array is stored otherwise than declared, or can be, or has elements of fewer bits than a float."""
-    by_policy = any(policy.get("layout") == "storage" for policy in content["policies"].values())
-    data = content["data"].values()
-    return by_policy or any("storage" in d.get("layout", {}) or d.get("type") in ELEMENTS for d in data)

@@ -70,27 +70,6 @@ def layouts_digest() -> str:
 
 
 @cache
-def images_digest() -> str:
-    """sha256 over what images become: part of what a measurement of a family that has some depends on."""
-    digest = hashlib.sha256()
-    for sampling in (
-        None,
-        *(Sampling(edge, read, way) for edge in EDGES for read in READS for way in FILTERS),
-    ):
-        for choice in _IMAGES:
-            data = replace(
-                _PLAIN, sampling=sampling, role="output" if choice["memory"] == "global" else "input"
-            )
-            layout = Layout(data=data, **choice)
-            stored = layout.apply(_array(data))
-            assert stored.buffer is not None
-            digest.update(
-                f"{layout.cpp} {stored.raster}".encode() + stored.argument(1) + stored.buffer.tobytes()
-            )
-    return digest.hexdigest()
-
-
-@cache
 def storage_digest() -> str:
     """sha256 over what every storage makes of small arrays: part of what a measurement with one of them depends on, as
     ``layouts_digest`` is of all."""
@@ -109,6 +88,27 @@ def storage_digest() -> str:
                 stored = layout.apply(values.view(data.dtype).reshape(_SHAPE))
                 assert stored.buffer is not None
                 digest.update(layout.cpp.encode() + stored.argument(1) + stored.buffer.tobytes())
+    return digest.hexdigest()
+
+
+@cache
+def images_digest() -> str:
+    """sha256 over what images become: part of what a measurement of a family that has some depends on."""
+    digest = hashlib.sha256()
+    for sampling in (
+        None,
+        *(Sampling(edge, read, way) for edge in EDGES for read in READS for way in FILTERS),
+    ):
+        for choice in _IMAGES:
+            data = replace(
+                _PLAIN, sampling=sampling, role="output" if choice["memory"] == "global" else "input"
+            )
+            layout = Layout(data=data, **choice)
+            stored = layout.apply(_array(data))
+            assert stored.buffer is not None
+            digest.update(
+                f"{layout.cpp} {stored.raster}".encode() + stored.argument(1) + stored.buffer.tobytes()
+            )
     return digest.hexdigest()
 
 
