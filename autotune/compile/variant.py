@@ -22,7 +22,6 @@ from autotune.compile.plain_source import (
 from autotune.compile.toolchain import Batch, VariantSource
 from autotune.declaration import (
     LIBRARY,
-    STORAGE_HEADER,
     Configuration,
     Family,
     Kernel,
@@ -32,9 +31,11 @@ from autotune.declaration import (
 from autotune.files import include_dir
 from autotune.hardware import Limits
 from autotune.layout import (
+    MAPPING_KINDS,
     Data,
     Layout,
     constant_places,
+    mapping_choice,
     packing,
     shape_at_once,
     storage_of,
@@ -140,16 +141,16 @@ class Variant:
         return "\n".join(lines)
 
     @property
+    def headers(self) -> tuple[str, ...]:
+        """Those of the layout library that its accessors need beyond ``array.cuh``."""
+        layouts = (self.layouts[data.name] for data in self.family.accessors)
+        return tuple(dict.fromkeys(header for layout in layouts for header in layout.headers))
+
+    @property
     def _choices(self) -> dict[str, PolicyValue]:
         """What the source knows: policies that are constants, and options."""
         constants = [policy.name for policy in self.family.space.policies if policy.is_constant]
         return {**{name: self.configuration[name] for name in constants}, **dict(self.options)}
-
-    @property
-    def _headers(self) -> tuple[str, ...]:
-        """Of the layout library, what these layouts need beside what every kernel source includes."""
-        is_narrow = any(self.layouts[data.name].storage for data in self.family.accessors)
-        return (STORAGE_HEADER,) if is_narrow else ()
 
     @property
     def compile_options(self) -> tuple[str, ...]:
@@ -165,13 +166,12 @@ class Variant:
             checks = _record_checks(
                 d for d in self.family.data.values() if self.family.names_record(d.record)
             )
-            headers = (LIBRARY, *self._headers) if self.family.accessors else ()
+            headers = (LIBRARY, *self.headers) if self.family.accessors else ()
             return plain_source(
                 self.family, self._choices, self.layouts, checks, headers, self.compile_options
             )
         symbols = tuple(self.family.symbols.values())
-        ahead = "".join(f'#include "{name}"\n' for name in self._headers)
-        checks = ahead + _record_checks(self.family.data.values()) + symbol_checks(symbols)
+        checks = _includes(self.headers) + _record_checks(self.family.data.values()) + symbol_checks(symbols)
         kernels = tuple(self.family.kernels)
         content = "\0".join(
             [
@@ -263,21 +263,35 @@ def batch(family: Family, variants: tuple[Variant, ...]) -> Batch:
 
 
 def _layout(data: Data, choice: Mapping[str, Any], group: tuple[str, ...]) -> Layout:
+    mapped = {
+        kind: mapping_choice(kind, choice[kind], data.shape, f"data {data.name}")
+        for kind in MAPPING_KINDS
+        if kind in choice
+    }
+    padding = mapped.pop("padding", None)
     named = {
         key: value
         for key, value in choice.items()
-        if key not in ("packing", "axes", "vector", "padding", "storage")
+        if key not in ("packing", "axes", "vector", "storage", *MAPPING_KINDS)
     }
-    return Layout(
+    layout = Layout(
         data=data,
         axes=tuple(data.shape.index(name) for name in choice.get("axes", ())),
         packing=packing(choice["packing"]) if "packing" in choice else None,
         vector=int(choice.get("vector", 1)),
-        padding=int(choice.get("padding", 1)),
         storage=storage_of(choice["storage"], data.fields[0].type) if "storage" in choice else None,
         group=(len(group), group.index(data.name)) if group else (1, 0),
+        **mapped,
         **named,
     )
+    if padding is None:
+        return layout
+    multiple, plus = padding.elements(layout.row_bytes)  # which the other choices decide
+    return replace(layout, padding=multiple, plus=plus)
+
+
+def _includes(headers: Iterable[str]) -> str:
+    return "".join(f'#include "{header}"\n' for header in headers)
 
 
 def _constant(name: str, value: str | int) -> str:
@@ -336,7 +350,7 @@ def default_header(family: Family) -> str:
         "// the kernel source on its own.",
         "// clang-format off",
         "#pragma once",
-        *(f'#include "{name}"' for name in variant._headers),  # noqa: SLF001 - one module
+        *_includes(variant.headers).splitlines(),
         "",
         f"struct Default {{\n{members}\n}};",
     ]

@@ -35,7 +35,6 @@ from autotune.declaration.shared import (
 from autotune.declaration.source_files import (
     EDITORS_HEADER,
     LIBRARY,
-    STORAGE_HEADER,
     SUFFIXES,
     hashed,
     included_names,
@@ -84,7 +83,6 @@ __all__ = [
     "MOST_LISTED",
     "ORDERS",
     "POINTER",
-    "STORAGE_HEADER",
     "SUFFIXES",
     "SYMBOL",
     "WRONG",

@@ -9,13 +9,24 @@ import numpy as np
 from autotune.declaration.images import check_dims, sampling_of
 from autotune.declaration.space import Policy
 from autotune.errors import FamilyError, UnknownName
-from autotune.layout import ELEMENTS, Data, Field, allowed_storages, check_value, storage_of
+from autotune.layout import (
+    ELEMENTS,
+    MAPPING_KINDS,
+    Data,
+    Field,
+    allowed_storages,
+    check_value,
+    mapping_choice,
+    storage_of,
+)
 
 
 def check_choice(place: str, data: Data, layout: str, choice: Any) -> None:
     """Raise when ``choice`` is no value of the layout dimension, or none that ``data`` can take."""
     check_value(layout, choice, place)
-    if layout in ("vector", "padding") and not (isinstance(choice, int) and choice >= 1):
+    if layout in MAPPING_KINDS:
+        mapping_choice(layout, choice, data.shape, place)
+    if layout == "vector" and not (isinstance(choice, int) and choice >= 1):
         raise FamilyError(f"{place}: {layout} {choice!r} is not a whole number of at least 1")
     if data.of and (layout != "memory" or choice == "constant"):
         raise FamilyError(

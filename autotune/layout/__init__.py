@@ -3,9 +3,22 @@
 from autotune.layout import named_orders
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field, canonical, check_links, check_numbers
 from autotune.layout.bit_packing import packing
-from autotune.layout.digest import images_digest, layouts_digest, storage_digest
+from autotune.layout.curve import KINDS as CURVES
+from autotune.layout.digest import images_digest, layouts_digest, mappings_digest, storage_digest
 from autotune.layout.image import Raster, Sampling
-from autotune.layout.layout import IMAGES, POINTER_BYTES, Bytes, Layout, Stored, check_value, handle, slack
+from autotune.layout.layout import (
+    HEADERS,
+    IMAGES,
+    POINTER_BYTES,
+    Bytes,
+    Layout,
+    Stored,
+    check_value,
+    handle,
+    slack,
+)
+from autotune.layout.mapping import KINDS as MAPPING_KINDS
+from autotune.layout.mapping import mapping_choice
 from autotune.layout.named_orders import orders_digest
 from autotune.layout.order import Order, merged, reordered, restored
 from autotune.layout.storage import ELEMENTS, STORAGES, Storage, allowed_storages, storage_of
@@ -14,8 +27,11 @@ from autotune.layout.view import view_refusal, view_room
 from autotune.layout.window import Window, constant_places, cut, shape_at_once, steps
 
 __all__ = [
+    "CURVES",
     "ELEMENTS",
+    "HEADERS",
     "IMAGES",
+    "MAPPING_KINDS",
     "POINTER_BYTES",
     "SCALAR_TYPES",
     "STORAGES",
@@ -40,6 +56,8 @@ __all__ = [
     "handle",
     "images_digest",
     "layouts_digest",
+    "mapping_choice",
+    "mappings_digest",
     "merged",
     "named_orders",
     "orders_digest",
