@@ -20,6 +20,7 @@ from autotune.declaration import yamlfile
 from autotune.declaration.baseline import baseline_content
 from autotune.declaration.expression import Expression, Value
 from autotune.declaration.host_code import host_code, is_edited, texts
+from autotune.declaration.images import has_images
 from autotune.declaration.orders import ORDERS, DeclaredOrder
 from autotune.declaration.parse import BASELINE, ITSELF, Kernel, Option, Scalar, parse
 from autotune.declaration.source_files import LIBRARY, hashed, reached, sources, together
@@ -30,7 +31,7 @@ from autotune.files import include_dir
 from autotune.layout import (
     ELEMENTS,
     HEADERS,
-    IMAGES,
+    IMAGE_HEADER,
     Data,
     images_digest,
     mappings_digest,
@@ -227,7 +228,8 @@ class Family:
         kinds = {policy.layout for policy in self.space.policies}.union(
             *(d.fixed for d in self.data.values())
         )
-        return tuple(header for kind, header in HEADERS.items() if kind in kinds)
+        image = [IMAGE_HEADER] if has_images(vars(self)) else []
+        return (*(header for kind, header in HEADERS.items() if kind in kinds), *image)
 
     def names_record(self, record: str) -> bool:
         """Whether the source, or a header of its own, has that name: one that is compiled as it stands may know the
@@ -318,7 +320,7 @@ def read_family(folder: Path, check: bool = True) -> Family:
     except (AutotuneError, KeyError, TypeError, AttributeError, ValueError):
         yamlfile.check(content, "family", file, FamilyError)
         raise
-    return Family(**declared, space_digest=_space_digest(content), baseline=baseline)
+    return Family(**declared, space_digest=_space_digest(content, has_images(declared)), baseline=baseline)
 
 
 def _baseline(content: Mapping[str, Any], folder: Path, of: Mapping[str, Any]) -> Family | None:
@@ -329,7 +331,9 @@ def _baseline(content: Mapping[str, Any], folder: Path, of: Mapping[str, Any]) -
     try:
         declared = {**parse(told, folder), "tolerance_rules": of["tolerance_rules"]}
         held = dict(of["space"].control)  # what a tolerance reads
-        return Family(**declared, space_digest=_space_digest(told), has_python=False, held=held)
+        return Family(
+            **declared, space_digest=_space_digest(told, has_images(declared)), has_python=False, held=held
+        )
     except FamilyError as problem:
         raise FamilyError(
             str(problem).replace(f"family {content['family']}:", f"family {content['family']}: baseline:")
@@ -339,7 +343,7 @@ def _baseline(content: Mapping[str, Any], folder: Path, of: Mapping[str, Any]) -
 _NOT_MEASURED = ("title", "presets", "default_workload", "features", "accuracy", "needs", "baseline")
 
 
-def _space_digest(content: Mapping[str, Any]) -> str:
+def _space_digest(content: Mapping[str, Any], any_images: bool) -> str:
     """sha256 over what decides a measurement: data, geometry, policies, constraints. Not over what only explains or
     names (docs, titles, presets, the default workload), nor over what only chooses among measurements (features,
     accuracy) or is held against them (needs, the baseline where it is not the reference). What makes an order is host
@@ -361,7 +365,7 @@ def _space_digest(content: Mapping[str, Any]) -> str:
         told["mappings"] = mappings_digest()
     if _names_storage(content):
         told["storage"] = storage_digest()
-    if _has_images(content):
+    if any_images:
         told["images"] = images_digest()
     if content.get("reference") == BASELINE:
         told["baseline"] = content["baseline"]
@@ -384,12 +388,3 @@ def _names_storage(content: Mapping[str, Any]) -> bool:
     by_policy = any(policy.get("layout") == "storage" for policy in content["policies"].values())
     data = content["data"].values()
     return by_policy or any("storage" in d.get("layout", {}) or d.get("type") in ELEMENTS for d in data)
-
-
-def _has_images(content: Mapping[str, Any]) -> bool:
-    """Whether an array is one, or may be one by its layout."""
-    dims = [(policy["values"], policy.get("means", {}).values()) for policy in content["policies"].values()
-            if policy.get("layout") == "dims"]  # fmt: skip
-    fixed = [array.get("layout", {}).get("dims") for array in content["data"].values()]
-    named = {*fixed, *(value for values, meant in dims for value in (*values, *meant))}
-    return bool(named & {*IMAGES}) or any("image" in array for array in content["data"].values())

@@ -5,6 +5,7 @@ from autotune.layout.arrays import SCALAR_TYPES, Data, Field, canonical, check_l
 from autotune.layout.bit_packing import packing
 from autotune.layout.curve import KINDS as CURVES
 from autotune.layout.digest import images_digest, layouts_digest, mappings_digest, storage_digest
+from autotune.layout.image import HEADER as IMAGE_HEADER
 from autotune.layout.image import Raster, Sampling
 from autotune.layout.layout import (
     HEADERS,
@@ -31,6 +32,7 @@ __all__ = [
     "ELEMENTS",
     "HEADERS",
     "IMAGES",
+    "IMAGE_HEADER",
     "MAPPING_KINDS",
     "POINTER_BYTES",
     "SCALAR_TYPES",

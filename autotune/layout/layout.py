@@ -21,6 +21,7 @@ from autotune.hardware import Limits
 from autotune.layout.arrays import SCALAR_TYPES, Data
 from autotune.layout.bit_packing import PACKINGS, Packing
 from autotune.layout.curve import Curve
+from autotune.layout.image import HEADER as IMAGE_HEADER
 from autotune.layout.image import Raster, Sampling, raster_refusal
 from autotune.layout.mapping import HEADERS as MAPPING_HEADERS
 from autotune.layout.mapping import Grid, Mapping
@@ -574,7 +575,8 @@ class Layout:
     @property
     def headers(self) -> tuple[str, ...]:
         """Those of the layout library that the type needs beyond ``array.cuh``."""
-        return (*self.mapping.headers, *([STORAGE_HEADER] if self.storage else []))
+        image = [IMAGE_HEADER] if self.is_image or self.data.sampling else []
+        return (*self.mapping.headers, *([STORAGE_HEADER] if self.storage else []), *image)
 
     def _narrow_cpp(self, storage: Storage, value: str, parts: list[str]) -> str:
         """Of an accessor that converts (storage.cuh), over that of the codes: an Array of these ``parts``."""

@@ -1,5 +1,5 @@
 // A bilateral filter, with the image, its result and two tables of weights in any layout.
-#include "autotune/image.cuh"
+#include "autotune/array.cuh"
 #include "autotune/shared.cuh"
 
 enum class ImageStaging { none, tile };

@@ -52,11 +52,11 @@ def _in_torch(inputs: Inputs, compiled: bool) -> Way:
     def smooth(image: Any) -> Any:
         centre = image.int()
         far = torch.nn.functional.pad(image.float()[None, None], (radius,) * 4, mode="replicate")[0, 0].int()
-        weights = torch.zeros_like(centre, dtype=torch.float32)
-        total = torch.zeros_like(weights)
+        weights: Any = 0.0
+        total: Any = 0.0
         for dy, dx, weight in near:
             pixel = far[dy : dy + height, dx : dx + width]
-            share = weight * likeness[(pixel - centre).abs()]
+            share = weight * likeness[abs(pixel - centre)]
             weights = weights + share
             total = total + share * pixel
         return (total / weights + 0.5).to(torch.uint8)

@@ -2,6 +2,7 @@
 // the kernel source on its own.
 // clang-format off
 #pragma once
+#include "autotune/image.cuh"
 
 struct Default {
   static constexpr ImageStaging image_staging = ImageStaging::none;

@@ -28,7 +28,8 @@ def picture(height: int, width: int, seed: int) -> NDArray[np.uint8]:
         top, left = (int(generator.integers(0, side)) for side in (height, width))
         made[top : top + tall, left : left + wide] += generator.uniform(-90, 90)
     made += generator.normal(0, _NOISE, made.shape)
-    return np.clip(made, 0, 255).astype(np.uint8)
+    levels: NDArray[np.uint8] = np.clip(made, 0, 255).astype(np.uint8)
+    return levels
 
 
 def space_weights(radius: int, sigma: float) -> NDArray[np.float32]:

@@ -76,8 +76,14 @@ def forest(
     result[:] = module.reference({**arrays, "leaf_values": leaf_values, "base": base}, {})["result"]
 
 
+def bilateral(image: Any, space: Any, likeness: Any, smooth: Any, height: int, width: int) -> None:
+    module: Any = families.load_family(str(EXAMPLES / "bilateral")).module
+    assert image.shape == (height, width)
+    smooth[:] = module.reference({"image": image, "space": space, "range": likeness}, {})["smooth"]
+
+
 KERNELS = {
-    "nbody": nbody, "spmv": spmv, "lookup": lookup, "stencil": stencil, "forest": forest,
+    "nbody": nbody, "spmv": spmv, "lookup": lookup, "stencil": stencil, "forest": forest, "bilateral": bilateral,
     "hold": lambda _nanoseconds: None,
 }  # fmt: skip
 SMALL = {
@@ -89,6 +95,7 @@ SMALL = {
         (2, 2, 5),
         (32, 8),
     ),
+    "bilateral": ("parameters: {height: 9, width: 40, seed: 1}", (2, 2), (32, 8)),
     "forest": (
         "parameters: {forest: wine-few, rows: 300, seed: 1}\ncache: warm", (2,), (256,),
     ),
@@ -98,6 +105,7 @@ WAYS = {
     "spmv": {"plain.cu", "cusparseSpMV", "cupy A @ x", "torch A @ x"},
     "lookup": {"plain.cu", "cupy searchsorted, take", "torch searchsorted, index_select"},
     "stencil": {"plain.cu", "cupyx ndimage.convolve", "torch conv3d"},
+    "bilateral": {"plain.cu", "torch", "torch.compile"},
     "forest": {
         "autotune, new inputs, waited for",
         "plain.cu",

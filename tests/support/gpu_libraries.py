@@ -41,6 +41,15 @@ class Tensor(np.ndarray):
     def numpy(self) -> np.ndarray:
         return np.asarray(self)
 
+    def to(self, kind: Any) -> "Tensor":
+        return self.astype(kind).view(Tensor)
+
+    def int(self) -> "Tensor":
+        return self.to(np.int32)
+
+    def float(self) -> "Tensor":
+        return self.to(np.float32)
+
 
 def tensor(array: Any) -> Tensor:
     return np.asarray(array).view(Tensor)
@@ -83,9 +92,16 @@ def _conv3d(field: Any, filters: Any, padding: int) -> Any:
     return tensor(ndimage.correlate(field[0, 0], filters[0, 0], mode="constant"))[None, None]
 
 
+def _pad(image: Any, around: tuple[int, ...], mode: str) -> Any:
+    left, right, top, bottom = around
+    assert mode == "replicate"
+    return tensor(np.pad(image[0, 0], ((top, bottom), (left, right)), "edge"))[None, None]
+
+
 def torch_like() -> Any:
     return SimpleNamespace(
         __version__="4.5.6", from_numpy=tensor, empty_like=np.empty_like, compile=lambda function: function,
+        uint8=np.uint8,
         rsqrt=lambda array: 1 / np.sqrt(array),
         searchsorted=lambda keys, queries, out_int32: np.searchsorted(keys, queries),
         index_select=lambda array, axis, places: np.take(array, places, axis),
@@ -93,7 +109,7 @@ def torch_like() -> Any:
             sparse.csr_array((values, columns, offsets), shape=size)
         ),
         backends=SimpleNamespace(cudnn=SimpleNamespace(allow_tf32=True)),
-        nn=SimpleNamespace(functional=SimpleNamespace(conv3d=_conv3d)),
+        nn=SimpleNamespace(functional=SimpleNamespace(conv3d=_conv3d, pad=_pad)),
         profiler=SimpleNamespace(profile=Profile, ProfilerActivity=SimpleNamespace(CUDA="CUDA")),
         cuda=SimpleNamespace(synchronize=lambda: None),
     )  # fmt: skip
