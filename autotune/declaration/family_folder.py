@@ -172,6 +172,15 @@ class Family:
         """The sizes of ``constants``."""
         return {name: value.integer({}) for name, value in self.extents.items() if value and not value.names}
 
+    def known_sizes(self, chosen: Mapping[str, Value]) -> dict[str, int]:
+        """The extents that what is ``chosen`` (options) gives, whatever the input: those of ``constants``, and those
+        that are computed from options and from one another."""
+        found: dict[str, int] = {}
+        for name, value in self.extents.items():
+            if value is not None and value.names <= {*chosen, *found}:
+                found[name] = value.integer({**chosen, **found})
+        return found
+
     def tolerances(self, names: Mapping[str, Any]) -> dict[str, Tolerance]:
         """How far each output may be off, each field of a record by itself (``hits.score``); ``names`` binds options,
         policies, extents and scalars. Raises FamilyError."""

@@ -5,8 +5,8 @@
 
 Needs a GPU, PyCUDA and cupy; torch is left out, with a word, where it is not installed. All results are compared with
 the float64 reference first: of the pixels, no more than one in a thousand may differ, each by rounding. How the times
-are taken is said in comparison.py. torch has no bilateral filter: what it is given is the sum over the circle as one
-writes it in torch, once by its operators and once compiled by torch.compile.
+are taken is said in comparison.py. torch has no bilateral filter: what it is given is the sum over windows of pixels as
+one writes it in torch, once by its operators and once compiled by torch.compile.
 """
 
 import sys
@@ -44,25 +44,18 @@ def plain(inputs: Inputs) -> Way:
 
 def _in_torch(inputs: Inputs, compiled: bool) -> Way:
     torch = import_module("torch")
-    space = inputs.arrays["space"]
-    near = [(int(dy), int(dx), float(space[dy, dx])) for dy, dx in np.argwhere(space > 0)]
-    radius, (height, width) = len(space) // 2, inputs.arrays["image"].shape
-    likeness = torch.from_numpy(inputs.arrays["range"]).cuda()
+    image, space, likeness = (
+        torch.from_numpy(inputs.arrays[name]).cuda() for name in ("image", "space", "range")
+    )
+    side = len(inputs.arrays["space"])
 
     def smooth(image: Any) -> Any:
-        centre = image.int()
-        far = torch.nn.functional.pad(image.float()[None, None], (radius,) * 4, mode="replicate")[0, 0].int()
-        weights: Any = 0.0
-        total: Any = 0.0
-        for dy, dx, weight in near:
-            pixel = far[dy : dy + height, dx : dx + width]
-            share = weight * likeness[abs(pixel - centre)]
-            weights = weights + share
-            total = total + share * pixel
-        return (total / weights + 0.5).to(torch.uint8)
+        far = torch.nn.functional.pad(image.float()[None, None], (side // 2,) * 4, mode="replicate")[0, 0]
+        pixel = far.int().unfold(0, side, 1).unfold(1, side, 1)  # height, width, side, side
+        weight = space * likeness[abs(pixel - image.int()[:, :, None, None])]
+        return ((weight * pixel).sum((2, 3)) / weight.sum((2, 3)) + 0.5).to(torch.uint8)
 
     call: Callable[[Any], Any] = torch.compile(smooth) if compiled else smooth
-    image = torch.from_numpy(inputs.arrays["image"]).cuda()
     return Way(lambda: call(image), lambda: call(image).cpu().numpy(), torch.__version__)
 
 

@@ -44,6 +44,10 @@ class Tensor(np.ndarray):
     def to(self, kind: Any) -> "Tensor":
         return self.astype(kind).view(Tensor)
 
+    def unfold(self, axis: Any, size: Any, step: Any) -> "Tensor":
+        assert step == 1
+        return np.lib.stride_tricks.sliding_window_view(self, size, axis, subok=True)
+
     def int(self) -> "Tensor":
         return self.to(np.int32)
 
