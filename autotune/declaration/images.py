@@ -37,15 +37,6 @@ def sampling_of(value: Mapping[str, Any], place: str) -> Sampling | None:
     return sampling
 
 
-def has_images(declared: Mapping[str, Any]) -> bool:
-    """Whether an array of a family is an image, or may be one by its layout. ``declared`` has its ``data``, ``space``
-    and ``means``."""
-    dims = [policy for policy in declared["space"].policies if policy.layout == "dims"]
-    values = {declared["means"][p.name].get(str(value), value) for p in dims for value in p.values}
-    data = declared["data"].values()
-    return bool({*values, *(d.fixed.get("dims") for d in data)} & {*IMAGES}) or any(d.sampling for d in data)
-
-
 def check_dims(place: str, data: Data, choice: Any) -> None:
     """Raise FamilyError where ``data`` can never have the rows of its own that ``choice`` of dims asks for."""
     if choice not in IMAGES:
