@@ -42,17 +42,23 @@ class Tensor(np.ndarray):
         return np.asarray(self)
 
     def to(self, kind: Any) -> "Tensor":
-        return self.astype(kind).view(Tensor)
+        return self.astype(kind)
 
     def unfold(self, axis: Any, size: Any, step: Any) -> "Tensor":
         assert step == 1
         return np.lib.stride_tricks.sliding_window_view(self, size, axis, subok=True)
 
     def int(self) -> "Tensor":
-        return self.to(np.int32)
+        return self.astype(np.int32)
+
+    def long(self) -> "Tensor":
+        return self.astype(np.int64)
 
     def float(self) -> "Tensor":
-        return self.to(np.float32)
+        return self.astype(np.float32)
+
+    def floor(self) -> "Tensor":
+        return tensor(np.floor(self))
 
 
 def tensor(array: Any) -> Tensor:
@@ -105,8 +111,9 @@ def _pad(image: Any, around: tuple[int, ...], mode: str) -> Any:
 def torch_like() -> Any:
     return SimpleNamespace(
         __version__="4.5.6", from_numpy=tensor, empty_like=np.empty_like, compile=lambda function: function,
-        uint8=np.uint8,
-        rsqrt=lambda array: 1 / np.sqrt(array),
+        rsqrt=lambda array: 1 / np.sqrt(array), uint8=np.uint8, float16=np.float16, float32=np.float32,
+        tensor=lambda values, device: tensor(values), stack=lambda parts, axis: tensor(np.stack(parts, axis)),
+        where=lambda which, one, other: tensor(np.where(which, one, other)),
         searchsorted=lambda keys, queries, out_int32: np.searchsorted(keys, queries),
         index_select=lambda array, axis, places: np.take(array, places, axis),
         sparse_csr_tensor=lambda offsets, columns, values, size: Product(
