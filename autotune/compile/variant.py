@@ -117,7 +117,9 @@ class Variant:
             name: _layout(data, choices[name], groups.get(name, ()))
             for name, data in self.family.data.items()
         }
-        for name, (offset, part) in constant_places(layouts, self.family.fixed_sizes).items():
+        for name, (offset, part) in constant_places(
+            layouts, self.family.known_sizes(dict(self.options))
+        ).items():
             data = replace(layouts[name].data, constant_bytes=part)
             layouts[name] = replace(layouts[name], data=data, constant_offset=offset)
         return layouts

@@ -82,6 +82,12 @@ def forest(
     result[:] = module.reference({**arrays, "leaf_values": leaf_values, "base": base}, {})["result"]
 
 
+def bilateral(image: Any, space: Any, likeness: Any, smooth: Any, height: int, width: int) -> None:
+    module: Any = families.load_family(str(EXAMPLES / "bilateral")).module
+    assert image.shape == (height, width)
+    smooth[:] = module.reference({"image": image, "space": space, "range": likeness}, {})["smooth"]
+
+
 def hash_grid(
     points: Any, table: Any, scale: Any, resolution: Any, count: int, levels: int, entries: int, out: Any
 ) -> None:
@@ -100,6 +106,7 @@ KERNELS = {
     "nbody": nbody, "spmv": spmv, "lookup": lookup, "stencil": stencil, "forest": forest, "hash_grid": hash_grid,
     "lattice_boltzmann": lattice_boltzmann,
     "elementwise": lambda before, rows, columns, omega, after: lattice_boltzmann(before, after, rows, columns, omega),
+    "bilateral": bilateral,
     "hold": lambda _nanoseconds: None,
 }  # fmt: skip
 SMALL = {
@@ -112,6 +119,7 @@ SMALL = {
         (32, 8),
     ),
     "lattice_boltzmann": ("parameters: {rows: 6, columns: 150, seed: 1}", (2, 6), (128,)),
+    "bilateral": ("parameters: {height: 9, width: 40, seed: 1}", (2, 2), (32, 8)),
     "hash_grid": ("parameters: {points: 300, levels: 3, log2_entries: 13, seed: 1}", (2,), (256,)),
     "forest": (
         "parameters: {forest: wine-few, rows: 300, seed: 1}\ncache: warm", (2,), (256,),
@@ -123,6 +131,7 @@ WAYS = {
     "lookup": {"plain.cu", "cupy searchsorted, take", "torch searchsorted, index_select"},
     "lattice_boltzmann": {"plain.cu", "cupy ElementwiseKernel", "torch roll"},
     "stencil": {"plain.cu", "cupyx ndimage.convolve", "torch conv3d"},
+    "bilateral": {"plain.cu", "torch", "torch.compile"},
     "hash_grid": {"plain.cu", "torch, float32", "torch, float16"},
     "forest": {
         "autotune, new inputs, waited for",
