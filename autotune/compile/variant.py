@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from autotune.compile.conversion import Conversion, in_turn
 from autotune.compile.plain_source import (
     argument_type,
     enumeration,
@@ -24,10 +25,14 @@ from autotune.declaration import Configuration, Family, Kernel, Policy, PolicyVa
 from autotune.files import include_dir
 from autotune.hardware import Limits
 from autotune.layout import (
+    ALIAS,
+    COPIED,
     Data,
     Layout,
     constant_places,
+    converted,
     packing,
+    relation,
     shape_at_once,
     view_refusal,
     view_room,
@@ -106,11 +111,44 @@ class Variant:
         layouts = {
             name: _layout(data, choices[name], groups.get(name, ()))
             for name, data in self.family.data.items()
+            if not data.converted
         }
         for name, (offset, part) in constant_places(layouts, self.family.fixed_sizes).items():
             data = replace(layouts[name].data, constant_bytes=part)
             layouts[name] = replace(layouts[name], data=data, constant_offset=offset)
-        return layouts
+        views = {name: data for name, data in self.family.data.items() if data.converted}
+        made = {name: converted(data, layouts[data.of], choices[name]) for name, data in views.items()}
+        return {name: made.get(name) or layouts[name] for name in self.family.data}
+
+    @cached_property
+    def aliases(self) -> Mapping[str, str]:
+        """The converted views that are their array itself in this configuration, with the array's name."""
+        return {name: layout.data.of for name, layout in self._converted(ALIAS)}
+
+    @cached_property
+    def conversions(self) -> Mapping[str, Conversion]:
+        """What makes the converted views that are copies, by view."""
+        return {
+            name: Conversion(self.layouts[layout.data.of], layout) for name, layout in self._converted(COPIED)
+        }
+
+    def _converted(self, how: str) -> list[tuple[str, Layout]]:
+        return [
+            (name, layout)
+            for name, layout in self.layouts.items()
+            if layout.data.converted and relation(layout, self.layouts[layout.data.of]) == how
+        ]
+
+    @cached_property
+    def kernels(self) -> Mapping[str, Kernel]:
+        """The family's kernels and those that make copies, each where it comes first in the default plan."""
+        own = {conversion.name: conversion.kernel for conversion in self.conversions.values()}
+        return {name: own.get(name) or self.family.kernels[name] for name in self.turns}
+
+    @cached_property
+    def turns(self) -> tuple[str, ...]:
+        """The kernels that the default plan launches, in order."""
+        return tuple(in_turn(self.family.kernels, self.conversions))
 
     @cached_property
     def groups(self) -> tuple[tuple[str, ...], ...]:
@@ -128,6 +166,7 @@ class Variant:
         """The policy struct's members as C++ text."""
         lines = [_constant(name, value) for name, value in self._choices.items()]
         lines += [f"  using {data.name} = {self.layouts[data.name].cpp};" for data in self.family.accessors]
+        lines += [conversion.member for conversion in self.conversions.values()]
         return "\n".join(lines)
 
     @property
@@ -153,7 +192,8 @@ class Variant:
             return plain_source(self.family, self._choices, self.layouts, checks, self.compile_options)
         symbols = tuple(self.family.symbols.values())
         checks = _record_checks(self.family.data.values()) + symbol_checks(symbols)
-        kernels = tuple(self.family.kernels)
+        checks += "".join(conversion.text for conversion in self.conversions.values())
+        kernels = tuple(self.kernels)
         content = "\0".join(
             [
                 self.members,
@@ -217,13 +257,15 @@ class Variant:
         for name, layout in self.layouts.items():
             if reason := self._array_refusal(name, layout, names, limits):
                 return reason
-        for kernel in self.family.kernels.values():
+        for kernel in self.kernels.values():
             if reason := self.geometry(kernel, names).refusal(limits):
                 return f"kernel {kernel.name}: {reason}"
         return ""
 
     def _array_refusal(self, name: str, layout: Layout, names: Mapping[str, Any], limits: Limits) -> str:
-        if layout.data.of:
+        if name in self.aliases:
+            return ""
+        if layout.data.is_view:
             owner = self.layouts[layout.data.of]
             whole = owner.room(owner.data.shape_for(names))
             return view_refusal(layout, view_room(layout, names), whole, limits)

@@ -33,6 +33,7 @@ from autotune.declaration.shared import (
     write_arrays,
 )
 from autotune.declaration.source_files import (
+    CONVERT,
     EDITORS_HEADER,
     LIBRARY,
     SUFFIXES,
@@ -74,6 +75,7 @@ __all__ = [
     "AS_GIVEN",
     "BASELINE",
     "BLOCK_NAMES",
+    "CONVERT",
     "EDITORS_HEADER",
     "FOR_FLOATS",
     "IGNORE",

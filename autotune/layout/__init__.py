@@ -3,6 +3,16 @@
 from autotune.layout import named_orders
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field, canonical, check_links, check_numbers
 from autotune.layout.bit_packing import packing
+from autotune.layout.conversion import (
+    ALIAS,
+    CONVERTED_KINDS,
+    COPIED,
+    SAME,
+    SEEN,
+    converted,
+    relation,
+    tile_edge,
+)
 from autotune.layout.digest import layouts_digest
 from autotune.layout.layout import POINTER_BYTES, Bytes, Layout, Stored, check_value, handle, slack
 from autotune.layout.named_orders import Links, orders_digest
@@ -11,8 +21,13 @@ from autotune.layout.view import view_refusal, view_room
 from autotune.layout.window import Window, constant_places, cut, shape_at_once, steps
 
 __all__ = [
+    "ALIAS",
+    "CONVERTED_KINDS",
+    "COPIED",
     "POINTER_BYTES",
+    "SAME",
     "SCALAR_TYPES",
+    "SEEN",
     "Bytes",
     "Data",
     "Field",
@@ -26,6 +41,7 @@ __all__ = [
     "check_numbers",
     "check_value",
     "constant_places",
+    "converted",
     "cut",
     "handle",
     "layouts_digest",
@@ -33,11 +49,13 @@ __all__ = [
     "named_orders",
     "orders_digest",
     "packing",
+    "relation",
     "reordered",
     "restored",
     "shape_at_once",
     "slack",
     "steps",
+    "tile_edge",
     "view_refusal",
     "view_room",
 ]

@@ -361,7 +361,7 @@ class Layout:
         else:
             value = self.data.record or SCALAR_TYPES[self.data.fields[0].type]
         width, rows = (n.bit_length() - 1 for n in self.data.plane)
-        by_rows = bool(self.data.of) and self.memory == "texture" and len(self.data.shape) == 2  # see view
+        by_rows = self.data.is_view and self.memory == "texture" and len(self.data.shape) == 2  # see view
         strided = f"Strided<{len(self.data.shape)}, {self.axes[-1]}{index}>"
         plane = "Dims1D" if self.dims == "1d" else f"Dims2D<{width}, {rows}>"
         memory = {
