@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from layouts import data, record
 
+import autotune
 from autotune.compile import compile_batch
 from autotune.compile.cache import Cache, default_root
 from autotune.compile.conversion import Conversion, in_turn
@@ -88,7 +89,7 @@ __global__ void again(typename Policy::x_turned x, typename Policy::seen seen, t
 """
 CHOSEN = (
     "x_axes=same", "x_memory=readonly", "x_memory=texture", "x_axes=turned", "x_axes=turned,x_memory=texture",
-    "seen_axes=turned", "seen_records=soa", "seen_records=soa,pairs_records=soa", "seen_memory=texture",
+    "seen_axes=turned", "seen_records=soa", "pairs_records=soa", "seen_memory=texture",
     "seen_axes=turned,seen_records=aosoa4,seen_memory=texture,x_axes=turned,x_memory=readonly",
 )  # fmt: skip
 
@@ -167,6 +168,30 @@ def test_what_is_launched_and_what_takes_memory(tmp_path: Path) -> None:
     assert footprints["seen_axes=turned"] == footprints["x_axes=same"] + 12 * 24
 
 
+DEFAULTS = {"its own array": "same", "a copy": "turned"}
+
+
+@pytest.mark.parametrize("default", DEFAULTS.values(), ids=DEFAULTS)
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_a_call_converts_the_arrays_that_come_with_it(device: str, default: str, tmp_path: Path) -> None:
+    turning(tmp_path)
+    file = tmp_path / "family.yaml"
+    file.write_text(file.read_text().replace("]}, default: same", f"]}}, default: {default}"))
+    library = pytest.importorskip("cupy") if device == "cuda" else np
+    with (
+        pytest.warns(UserWarning, match="no usable policy file"),
+        autotune.load(tmp_path, device=device, policies="/nowhere") as kernel,
+    ):
+        for seed in range(4):
+            x = np.random.default_rng(seed).integers(0, 9, (2, 5, 7)).astype(np.float32)
+            given = library.asarray(x)
+            out = library.empty_like(given)
+            for made in (kernel(given), kernel(given, out=out), kernel.prepare(given)()):
+                np.testing.assert_array_equal(
+                    np.asarray(made.get() if device == "cuda" else made), x * (2 + 333)
+                )
+
+
 # -- the rules by themselves ------------------------------------------------------------------------------
 
 
@@ -219,12 +244,13 @@ def test_when_a_view_is_its_array() -> None:
     assert (copy.memory, copy.dims, copy.group, copy.axes) == ("global", "1d", (1, 0), (1, 0))
 
 
+KEPT = {"role": "scratch", "type": "float32", "shape": ["n", "m"]}
 VIEW = {"role": "view", "of": "kept", "converted": True, "type": "float32", "shape": ["n", "m"]}
 
 
 def viewing(*changes: Change) -> Change:
     def change(content: dict[str, Any]) -> None:
-        content["data"]["kept"] = {"role": "scratch", "type": "float32", "shape": ["n", "m"]}
+        content["data"]["kept"] = dict(KEPT)
         content["data"]["seen"] = dict(VIEW)
         content["kernels"]["demo"]["arguments"] += ["kept", "seen"]
         for each in changes:
@@ -251,7 +277,7 @@ REFUSED: list[tuple[str, Change, str]] = [
     ("same of an array", at("policies", "memory", "values", value=["global", "same"]), "unknown memory layout 'same'"),
     ("the name of a kernel", at("kernels", "convert_seen", value={"arguments": ["kept"], "grid": ["n"], "block": [1]}),
      "the kernel that converts it is called convert_seen"),
-    ("of an array in windows", at("data", "kept", value={"role": "input", "type": "float32", "shape": ["n", "m"], "windowed": "n"}),
+    ("of an array in windows", at("data", "kept", value={**KEPT, "role": "input", "windowed": "n"}),
      "it is windowed, and seen is a converted view of all of it"),
 ]  # fmt: skip
 

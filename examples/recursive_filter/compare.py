@@ -1,0 +1,110 @@
+"""Times the tuned plan beside plain.cu, cupyx.scipy.signal and torch in one run, each result checked against the
+reference.
+
+    python examples/recursive_filter/compare.py [--workload NAME] [--policies DIR] [--out FILE]
+
+cupyx smooths by lfilter, the general recursive filter, along an axis, and back over the reversed array. torch has none:
+there, smoothing a line is a product with a matrix, the same for all lines, made beforehand. See ../comparison.py for
+how times are taken.
+"""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.family import Inputs
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from comparison import PLAIN, Way, compare  # noqa: E402 - it lies beside the examples
+
+ALLOWED = 1e-5  # largest difference from the reference, over the largest magnitude
+THREADS = 128
+
+
+def of(inputs: Inputs) -> tuple[np.float32, np.float32, int]:
+    """The numbers of a call."""
+    smooth, amount = np.float32(inputs.scalars["smooth"]), np.float32(inputs.scalars["amount"])
+    return smooth, amount, int(inputs.scalars["passes"])
+
+
+def plain(inputs: Inputs) -> Way:
+    cupy = import_module("cupy")
+    module = cupy.RawModule(code=(HERE / "plain.cu").read_text(), options=("--std=c++17",))
+    columns, rows, sharpen = (module.get_function(n) for n in ("smooth_columns", "smooth_rows", "sharpen"))
+    image = cupy.asarray(inputs.arrays["image"])
+    frames, height, width = image.shape
+    down, across, sharp = (cupy.empty_like(image) for _ in range(3))
+    smooth, amount, passes = of(inputs)
+    sizes = (np.int32(frames), np.int32(height), np.int32(width), smooth, np.int32(passes))
+
+    def blocks(threads: int) -> tuple[int]:
+        return (-(-threads // THREADS),)
+
+    def call() -> None:
+        columns(blocks(frames * width), (THREADS,), (image, down, *sizes))
+        rows(blocks(frames * height), (THREADS,), (down, across, *sizes))
+        sharpen(blocks(image.size), (THREADS,), (image, across, sharp, np.int64(image.size), amount))
+
+    return Way(call, lambda: cupy.asnumpy(sharp), cupy.__version__)
+
+
+def cupyx_lfilter(inputs: Inputs) -> Way:
+    cupy, signal = import_module("cupy"), import_module("cupyx.scipy.signal")
+    image = cupy.asarray(inputs.arrays["image"])
+    smooth, amount, passes = of(inputs)
+    forward, back = cupy.asarray([smooth]), cupy.asarray([1, smooth - 1], np.float32)
+    found = cupy.empty_like(image)
+
+    def along(lines: Any, axis: int) -> Any:
+        for _ in range(passes):
+            for _ in range(2):  # the state begins as the first value
+                first = cupy.take(lines, cupy.arange(1), axis)
+                lines = cupy.flip(signal.lfilter(forward, back, lines, axis, (1 - smooth) * first)[0], axis)
+        return lines
+
+    def call() -> None:
+        smoothed = along(along(image, 1), 2)
+        cupy.add(image, amount * (image - smoothed), out=found)
+
+    return Way(call, lambda: cupy.asnumpy(found), cupy.__version__)
+
+
+def torch_matrices(inputs: Inputs) -> Way:
+    torch = import_module("torch")
+    smooth, amount, passes = of(inputs)
+    image = torch.from_numpy(inputs.arrays["image"]).cuda()
+
+    def matrix(length: int) -> Any:
+        return torch.from_numpy(smoothing(length, float(smooth), passes)).cuda()
+
+    down, across = matrix(image.shape[1]), matrix(image.shape[2]).T.contiguous()
+    found = torch.empty_like(image)
+
+    def call() -> None:
+        smoothed = torch.matmul(torch.matmul(down, image), across)
+        torch.add(image, image - smoothed, alpha=float(amount), out=found)
+
+    return Way(call, lambda: found.cpu().numpy(), torch.__version__)
+
+
+def smoothing(length: int, share: float, passes: int) -> NDArray[np.float32]:
+    """The matrix that smooths a line of so many values."""
+    found = np.eye(length)
+    for _ in range(passes):
+        for line in (found, found[::-1]):
+            for i in range(1, length):
+                line[i] = line[i - 1] + share * (line[i] - line[i - 1])
+    return found.astype(np.float32)
+
+
+if __name__ == "__main__":
+    compare(
+        __doc__, HERE,
+        {PLAIN: plain, "cupyx lfilter": cupyx_lfilter, "torch matmul": torch_matrices},
+        ALLOWED,
+    )  # fmt: skip
