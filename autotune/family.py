@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from autotune.device import DeviceProgram, Execution, Room
     from autotune.dispatch import Prepared, TunedKernel, Units
     from autotune.files import data_root, pip_install
+    from autotune.layout import Links, named_orders
 
 __all__ = [
     "Application",
@@ -39,6 +40,7 @@ __all__ = [
     "Execution",
     "Inputs",
     "Latest",
+    "Links",
     "Prepared",
     "Room",
     "StoreError",
@@ -54,6 +56,7 @@ __all__ = [
     "library",
     "load_family",
     "load_workload",
+    "named_orders",
     "on_demand",
     "pip_install",
     "prepare",
@@ -67,6 +70,7 @@ _ON_DEMAND = {  # by package
     "device": "DeviceProgram Execution Room",
     "dispatch": "TunedKernel Prepared Units",
     "files": "data_root pip_install",
+    "layout": "Links named_orders",
 }
 
 Made = TypeVar("Made")

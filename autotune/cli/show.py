@@ -145,16 +145,18 @@ def show(family: Family, configuration: Configuration, arch: str, known: Known, 
         out.print(f"compile options {' '.join(variant.compile_options)}\n", markup=False)
     struct = variant.source.struct.replace(">, autotune::", ">,\n      autotune::")
     out.print(Syntax(struct, "cpp", background_color="default"))
+    has_storage = any(layout.storage for layout in variant.layouts.values())
     table = Table(
-        "data", "role", "memory", "dims", "axes", "packing", "vector", "records", "texel bytes", box=None
-    )
+        "data", "role", "memory", "dims", "axes", "packing", "vector", "records", "texel bytes",
+        *(["storage"] if has_storage else []), box=None,
+    )  # fmt: skip
     for name, layout in variant.layouts.items():
         data = family.data[name]
         axes = ", ".join(data.shape[axis] for axis in layout.axes)
         packing = layout.packing.name if layout.packing else "-"
         table.add_row(
             name, data.role, layout.memory, layout.dims, axes, packing, str(layout.vector), layout.records,
-            str(layout.texel_bytes),
+            str(layout.texel_bytes), *([layout.storage.name if layout.storage else "-"] if has_storage else []),
         )  # fmt: skip
     out.print(table)
     out.print("")

@@ -5,9 +5,12 @@ import hashlib
 from collections.abc import Iterable, Mapping
 
 from autotune.compile.toolchain import VariantSource
-from autotune.declaration import LIBRARY, POINTER, Family, PolicyValue, cpp_type
+from autotune.declaration import POINTER, Family, PolicyValue, cpp_type
 from autotune.layout import SCALAR_TYPES, Data, Layout
 
+_NARROW_TYPES = {  # of CUDA's headers cuda_fp16.h, cuda_bf16.h, cuda_fp8.h
+    "float16": "__half", "bfloat16": "__nv_bfloat16", "float8_e4m3": "__nv_fp8_e4m3", "float8_e5m2": "__nv_fp8_e5m2",
+}  # fmt: skip
 Choices = Mapping[str, PolicyValue]
 
 
@@ -16,9 +19,11 @@ def plain_source(
     choices: Choices,
     layouts: Mapping[str, Layout],
     checks: str,
+    headers: tuple[str, ...],
     options: tuple[str, ...] = (),
 ) -> VariantSource:
-    """The choices as macros, and the accessors in a struct; ``checks`` hold records against their declaration."""
+    """The choices as macros, and the accessors in a struct; ``checks`` hold records against their declaration,
+    ``headers`` are the library's that go ahead."""
     templates = {entry for kernel in family.kernels.values() for entry in kernel.template}
     macros = {name: value for name, value in choices.items() if name not in templates}
     ahead = _struct(family, layouts) + "".join(f"#define {name} {value}\n" for name, value in macros.items())
@@ -31,7 +36,6 @@ def plain_source(
         [ahead, behind, repr(instances), *family.compile_options, *options, family.source_digest]
     )
     key = hashlib.sha256(content.encode()).hexdigest()
-    headers = (LIBRARY,) if family.accessors else ()
     return VariantSource(
         key, f"V{key[:16]}", ahead, tuple(family.kernels), behind, instances, is_plain=True, headers=headers,
         symbols=symbols, options=options,
@@ -101,7 +105,7 @@ def argument_type(family: Family, name: str, struct: str) -> str:
 
 def element_type(data: Data) -> str:
     """What C++ calls one element."""
-    return data.record or SCALAR_TYPES[data.fields[0].type]
+    return data.record or _NARROW_TYPES.get(data.element) or SCALAR_TYPES[data.fields[0].type]
 
 
 def plain_header(source: VariantSource) -> str:

@@ -21,7 +21,15 @@ from autotune.compile.plain_source import (
     symbol_checks,
 )
 from autotune.compile.toolchain import Batch, VariantSource
-from autotune.declaration import Configuration, Family, Kernel, Policy, PolicyValue
+from autotune.declaration import (
+    LIBRARY,
+    STORAGE_HEADER,
+    Configuration,
+    Family,
+    Kernel,
+    Policy,
+    PolicyValue,
+)
 from autotune.files import include_dir
 from autotune.hardware import Limits
 from autotune.layout import (
@@ -34,6 +42,7 @@ from autotune.layout import (
     packing,
     relation,
     shape_at_once,
+    storage_of,
     view_refusal,
     view_room,
 )
@@ -176,6 +185,12 @@ class Variant:
         return {**{name: self.configuration[name] for name in constants}, **dict(self.options)}
 
     @property
+    def _headers(self) -> tuple[str, ...]:
+        """Of the layout library, what these layouts need beside what every kernel source includes."""
+        is_narrow = any(self.layouts[data.name].storage for data in self.family.accessors)
+        return (STORAGE_HEADER,) if is_narrow else ()
+
+    @property
     def compile_options(self) -> tuple[str, ...]:
         """What this configuration adds to the family's compiler options."""
         chosen = [
@@ -189,9 +204,13 @@ class Variant:
             checks = _record_checks(
                 d for d in self.family.data.values() if self.family.names_record(d.record)
             )
-            return plain_source(self.family, self._choices, self.layouts, checks, self.compile_options)
+            headers = (LIBRARY, *self._headers) if self.family.accessors else ()
+            return plain_source(
+                self.family, self._choices, self.layouts, checks, headers, self.compile_options
+            )
         symbols = tuple(self.family.symbols.values())
-        checks = _record_checks(self.family.data.values()) + symbol_checks(symbols)
+        ahead = "".join(f'#include "{name}"\n' for name in self._headers)
+        checks = ahead + _record_checks(self.family.data.values()) + symbol_checks(symbols)
         checks += "".join(conversion.text for conversion in self.conversions.values())
         kernels = tuple(self.kernels)
         content = "\0".join(
@@ -287,7 +306,9 @@ def batch(family: Family, variants: tuple[Variant, ...]) -> Batch:
 
 def _layout(data: Data, choice: Mapping[str, Any], group: tuple[str, ...]) -> Layout:
     named = {
-        key: value for key, value in choice.items() if key not in ("packing", "axes", "vector", "padding")
+        key: value
+        for key, value in choice.items()
+        if key not in ("packing", "axes", "vector", "padding", "storage")
     }
     return Layout(
         data=data,
@@ -295,6 +316,7 @@ def _layout(data: Data, choice: Mapping[str, Any], group: tuple[str, ...]) -> La
         packing=packing(choice["packing"]) if "packing" in choice else None,
         vector=int(choice.get("vector", 1)),
         padding=int(choice.get("padding", 1)),
+        storage=storage_of(choice["storage"], data.fields[0].type) if "storage" in choice else None,
         group=(len(group), group.index(data.name)) if group else (1, 0),
         **named,
     )
@@ -356,6 +378,7 @@ def default_header(family: Family) -> str:
         "// the kernel source on its own.",
         "// clang-format off",
         "#pragma once",
+        *(f'#include "{name}"' for name in variant._headers),  # noqa: SLF001 - one module
         "",
         f"struct Default {{\n{members}\n}};",
     ]

@@ -9,7 +9,16 @@ import numpy as np
 
 from autotune.declaration.space import Policy
 from autotune.errors import FamilyError, UnknownName
-from autotune.layout import CONVERTED_KINDS, SAME, Data, Field, check_value
+from autotune.layout import (
+    CONVERTED_KINDS,
+    ELEMENTS,
+    SAME,
+    Data,
+    Field,
+    allowed_storages,
+    check_value,
+    storage_of,
+)
 
 
 def check_choice(place: str, data: Data, layout: str, choice: Any) -> None:
@@ -47,6 +56,29 @@ def check_choice(place: str, data: Data, layout: str, choice: Any) -> None:
             raise FamilyError(
                 f"{place}: data {data.name} holds {data.dtype}, and only whole numbers can be packed"
             )
+    if layout == "storage":
+        _check_storage(place, data, choice)
+
+
+def _check_storage(place: str, data: Data, choice: str) -> None:
+    """Raise for numbers that cannot be stored like this."""
+    types = {field.type for field in data.fields}
+    if len(types) > 1 or not types <= {"float32", "float64"}:
+        raise FamilyError(
+            f"{place}: data {data.name} holds {data.dtype}, and a storage is for float32 or float64 alone, plain or as "
+            "all fields of a record"
+        )
+    (declared,) = types
+    if choice not in allowed_storages(declared):
+        raise UnknownName(f"storage of {declared}", choice, allowed_storages(declared), place)
+    storage = storage_of(choice, declared)
+    if storage is None or not storage.is_scaled or data.role == "input":
+        return
+    if storage.by_row or data.low is None:
+        raise FamilyError(
+            f"{place}: {data.name} has role {data.role}, and what a kernel writes as {choice} needs a scale before it "
+            "is there: declare its range: [smallest, largest], and leave out those by_row"
+        )
 
 
 def _is_same(place: str, data: Data, layout: str, choice: Any) -> bool:
@@ -133,6 +165,11 @@ def one_choice_each(data: Mapping[str, Data], policies: tuple[Policy, ...], wher
     for (layout, name), driver in drivers.items():
         if layout == "vector" and ("packing", name) not in drivers:
             raise FamilyError(f"{where}: {driver} sets the vector width of {name}, which has no packing")
+        if layout == "storage" and ("grouping", name) in drivers:
+            raise FamilyError(
+                f"{where}: {driver} sets the storage of {name}, and {drivers['grouping', name]} may merge it with "
+                "others as it is declared: leave one of them out"
+            )
 
 
 def data_of(name: str, value: Mapping[str, Any], where: str) -> Data:
@@ -143,7 +180,10 @@ def data_of(name: str, value: Mapping[str, Any], where: str) -> Data:
         members = {key: {"type": f} if isinstance(f, str) else f for key, f in value["fields"].items()}
         fields = tuple(_field(key, member, place) for key, member in members.items())
     else:
-        fields = (_field("", value, place),)
+        fields = (_field("", {**value, "type": _KERNEL_TYPES.get(value["type"], value["type"])}, place),)
+    element = value.get("type", "") if value.get("type") in ELEMENTS else ""
+    if element and "storage" in value.get("layout", {}):
+        raise FamilyError(f"{place}: type {element} is a storage already: declare float32 to choose another")
     low, high = value.get("range", (None, None))
     if value.get("packed", "") not in ("", *value["shape"]):
         raise UnknownName("extent", value["packed"], value["shape"], f"{place}: packed")
@@ -163,7 +203,8 @@ def data_of(name: str, value: Mapping[str, Any], where: str) -> Data:
         index_bits=value.get("index_bits", 32),
         constant_bytes=value.get("constant_bytes", 65536),
         plane=(plane.get("width", 4096), plane.get("rows", 1)),
-        fixed=dict(value.get("layout", {})),
+        element=element,
+        fixed={**value.get("layout", {}), **({"storage": element} if element else {})},
         of=value.get("of", ""),
         pitch=value.get("pitch", ""),
         doc=value.get("doc", ""),
@@ -177,6 +218,9 @@ def data_of(name: str, value: Mapping[str, Any], where: str) -> Data:
     for layout, choice in data.fixed.items():
         check_choice(place, data, layout, choice)
     return data
+
+
+_KERNEL_TYPES = dict.fromkeys(ELEMENTS, "float32")  # what a kernel reads of a narrower element
 
 
 def _field(name: str, value: Mapping[str, Any], place: str) -> Field:

@@ -22,12 +22,20 @@ from autotune.declaration.expression import Expression, Value
 from autotune.declaration.host_code import host_code, is_edited, texts
 from autotune.declaration.orders import ORDERS, DeclaredOrder
 from autotune.declaration.parse import BASELINE, ITSELF, Kernel, Option, Scalar, parse
-from autotune.declaration.source_files import CONVERT, LIBRARY, hashed, reached, sources, together
+from autotune.declaration.source_files import (
+    CONVERT,
+    LIBRARY,
+    STORAGE_HEADER,
+    hashed,
+    reached,
+    sources,
+    together,
+)
 from autotune.declaration.space import AS_GIVEN, Policy, PolicyValue, Space
 from autotune.declaration.tolerance import Tolerance, ToleranceRule, tolerances_of
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
 from autotune.files import include_dir
-from autotune.layout import Data, orders_digest
+from autotune.layout import ELEMENTS, Data, orders_digest, storage_digest
 
 _TEXTS = "__autotune_texts__"  # of a module: what it was loaded from
 
@@ -146,6 +154,12 @@ class Family:
         return [p for p in self.space.order_policies if (p.name, configuration[p.name]) in self.orders]
 
     @property
+    def has_storage(self) -> bool:
+        """Whether numbers of an array are, or can be, stored in fewer bits than a kernel reads."""
+        is_fixed = any("storage" in data.fixed for data in self.data.values())
+        return is_fixed or any(policy.layout == "storage" for policy in self.space.policies)
+
+    @property
     def constants(self) -> frozenset[str]:
         """The extents that are the same for every input: their value reads nothing."""
         return frozenset(
@@ -209,6 +223,8 @@ class Family:
         ahead = [include_dir() / LIBRARY] if self.is_plain and self.accessors else []
         if any(data.converted for data in self.data.values()):
             ahead.append(include_dir() / CONVERT)
+        if self.has_storage:
+            ahead.append(include_dir() / STORAGE_HEADER)
         if self.reference == BASELINE and self.baseline:
             ahead.append(self.baseline.source)  # decides what is right
         return hashed(sources(self.folder, include_dir(), ahead))
@@ -237,8 +253,17 @@ class Family:
 
     @cached_property
     def host_digest(self) -> str:
-        """sha256 over names and contents of ``host_code``."""
-        return together(self.host_code)
+        """sha256 over names and contents of ``host_code``, and over the orders that ``means`` declares and what the
+        layout library makes of them."""
+        declared = {
+            f"{policy}={value}": [order.order, order.takes]
+            for policy, orders in self.declared_orders.items()
+            for value, order in orders.items()
+        }
+        if not declared:
+            return together(self.host_code)
+        told = json.dumps(declared, sort_keys=True)
+        return hashlib.sha256(f"{together(self.host_code)} {told} {orders_digest()}".encode()).hexdigest()
 
     def chosen_options(self, given: Mapping[str, Any]) -> dict[str, str | int]:
         """Every option's value: ``given`` where named, else the default. Raises UnknownName."""
@@ -317,7 +342,8 @@ _NOT_MEASURED = ("title", "presets", "default_workload", "features", "accuracy",
 def _space_digest(content: Mapping[str, Any]) -> str:
     """sha256 over what decides a measurement: data, geometry, policies, constraints. Not over what only explains or
     names (docs, titles, presets, the default workload), nor over what only chooses among measurements (features,
-    accuracy) or is held against them (needs, the baseline where it is not the reference)."""
+    accuracy) or is held against them (needs, the baseline where it is not the reference). What makes an order is host
+    code, in ``means`` as in family.py (see ``Family.host_digest``)."""
 
     def kept(item: Any) -> Any:
         if isinstance(item, dict):
@@ -325,10 +351,21 @@ def _space_digest(content: Mapping[str, Any]) -> str:
         return [kept(value) for value in item] if isinstance(item, list) else item
 
     told = {key: value for key, value in content.items() if key not in _NOT_MEASURED}
-    if any(
-        policy.get("layout") == "order" and policy.get("means") for policy in content["policies"].values()
-    ):
-        told["orders"] = orders_digest()
+    told["policies"] = {
+        name: {
+            key: value for key, value in policy.items() if key != "means" or policy.get("layout") != "order"
+        }
+        for name, policy in content["policies"].items()
+    }
+    if _names_storage(content):
+        told["storage"] = storage_digest()
     if content.get("reference") == BASELINE:
         told["baseline"] = content["baseline"]
     return hashlib.sha256(json.dumps(kept(told), sort_keys=True).encode()).hexdigest()
+
+
+def _names_storage(content: Mapping[str, Any]) -> bool:
+    """Whether an array is stored otherwise than declared, or can be, or has elements of fewer bits than a float."""
+    by_policy = any(policy.get("layout") == "storage" for policy in content["policies"].values())
+    data = content["data"].values()
+    return by_policy or any("storage" in d.get("layout", {}) or d.get("type") in ELEMENTS for d in data)

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.errors import FamilyError, UnknownName
-from autotune.layout import Data, Links, named_orders
+from autotune.layout import Data, Field, Links, named_orders
 
 _WALKS: Mapping[str, Callable[..., NDArray[np.int64]]] = MappingProxyType(
     {
         "breadth_first": named_orders.breadth_first,
         "depth_first": named_orders.depth_first,
+        "breadth_first_blocks": named_orders.breadth_first_blocks,
         "van_emde_boas": named_orders.van_emde_boas,
         "hot_first": named_orders.hot_first,
     }
@@ -25,27 +26,37 @@ ORDERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "random": ("seed",),
         "sorted": ("key!", "descending"),
+        "b_tree": ("width!", "key"),
         "breadth_first": ("root", "links"),
+        "breadth_first_blocks": ("levels!", "block!", "root", "links"),
         "depth_first": ("root", "links"),
         "van_emde_boas": ("root", "links", "together"),
         "hot_first": ("counts!", "root", "links"),
         "reverse_cuthill_mckee": ("links",),
     }
 )
-_KINDS: Mapping[str, tuple[type, str]] = MappingProxyType(
+# What each of these has to be: its type, and for a number the least; and the same in words.
+_KINDS: Mapping[str, tuple[type, int, str]] = MappingProxyType(
     {
-        "seed": (int, "a whole number of at least 0"),
-        "descending": (bool, "true or false"),
-        "together": (bool, "true or false"),
-        "key": (str, "an input, or INPUT.FIELD"),
-        "counts": (str, "an input, or INPUT.FIELD"),
-        "links": (list, "a list of inputs, or of INPUT.FIELD"),
+        "seed": (int, 0, "a whole number of at least 0"),
+        "width": (int, 1, "a whole number of at least 1, the elements of a node"),
+        "levels": (int, 0, "a whole number of at least 0, the levels above the blocks"),
+        "block": (int, 1, "a whole number of at least 1, the levels of a block"),
+        "descending": (bool, 0, "true or false"),
+        "together": (bool, 0, "true or false"),
+        "key": (str, 0, "an input, or INPUT.FIELD, with a number for each element"),
+        "counts": (
+            str,
+            0,
+            "an input, or INPUT.FIELD, with a number for each element, or a trace: links to them",
+        ),
+        "links": (list, 0, "a list of inputs, or of INPUT.FIELD"),
     }
 )
 
 
-def _is_index(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+def _is_whole(value: object, least: int = 0) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
 @dataclass(frozen=True)
@@ -66,22 +77,39 @@ class DeclaredOrder:
             return named_orders.sorted_order(
                 self._numbers(takes["key"], arrays), takes.get("descending", False)
             )
+        if self.order == "b_tree":
+            places = named_orders.b_tree(extent, takes["width"])
+            return (
+                named_orders.sorted_order(self._numbers(takes["key"], arrays))[places]
+                if "key" in takes
+                else places
+            )
+        more: dict[str, Any] = {key: takes[key] for key in ("together", "levels", "block") if key in takes}
+        if "counts" in takes:
+            more["counts"] = self._counts(takes["counts"], arrays, space, extent)
+            if not list(_linking(self.data, space, takes)):
+                return named_orders.sorted_order(more["counts"], descending=True)
         links = self._links(arrays, space, extent)
         if self.order == "reverse_cuthill_mckee":
             return named_orders.reverse_cuthill_mckee(links)
-        more: dict[str, Any] = {key: takes[key] for key in ("together",) if key in takes}
-        if "counts" in takes:
-            more["counts"] = self._numbers(takes["counts"], arrays)
         return _WALKS[self.order](links, roots=self._roots(arrays, extent), **more)
 
     def _numbers(self, place: str, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         name, _, member = place.partition(".")
         return arrays[name][member] if member else arrays[name]
 
+    def _counts(
+        self, place: str, arrays: Mapping[str, NDArray[Any]], space: str, extent: int
+    ) -> NDArray[Any]:
+        """A number for each element: what is at ``place``, or how often a trace there leads to it."""
+        if _field(place, self.data).link != space:
+            return self._numbers(place, arrays)
+        trace = self._linked(place, arrays, extent)
+        return np.bincount(trace[trace >= 0], minlength=extent)
+
     def _linked(self, place: str, arrays: Mapping[str, NDArray[Any]], extent: int) -> NDArray[np.int64]:
         """Where the links at ``place`` lead to; -1 for those that are none."""
-        name, _, member = place.partition(".")
-        (declared,) = (each for each in self.data[name].fields if each.name == member)
+        declared = _field(place, self.data)
         links = self._numbers(place, arrays)
         inside = ~declared.is_null(links) & (links >= 0) & (links < extent)
         found = np.full(links.shape, -1, np.int64)
@@ -101,8 +129,8 @@ class DeclaredOrder:
         """Of an array over the space each element leads to where its links do, field by field; of another one the links
         of one element (an edge, a triangle) lead to each other."""
         by_element: list[NDArray[Any]] = []
-        pairs = [np.zeros((2, 0), np.int64)]
-        for name, members in _linking(self.data, space, self.takes.get("links")):
+        pairs: list[NDArray[Any]] = []
+        for name, members in _linking(self.data, space, self.takes):
             of = [self._linked(f"{name}.{m}" if m else name, arrays, extent) for m in members]
             ends = np.concatenate([each.reshape(len(each), math.prod(each.shape[1:])) for each in of], axis=1)
             if self.data[name].shape[0] == space:
@@ -110,6 +138,8 @@ class DeclaredOrder:
             else:
                 several = range(ends.shape[1])
                 pairs += [np.stack([ends[:, a], ends[:, b]]) for a in several for b in several if a != b]
+        if by_element and not pairs:
+            return Links.of_rows(np.concatenate(by_element, axis=1))
         if by_element:
             ends = np.concatenate(by_element, axis=1)
             pairs.insert(0, np.stack([np.repeat(np.arange(extent), ends.shape[1]), ends.reshape(-1)]))
@@ -144,15 +174,13 @@ def _check(order: str, takes: Mapping[str, Any], where: str) -> None:
     for key, value in takes.items():
         if key not in allowed:
             raise UnknownName("key", key, allowed, f"{where}: {order}")
-        kind, told = _KINDS.get(key, (object, ""))
-        if not (_is_index(value) if kind is int else isinstance(value, kind)):
+        kind, least, told = _KINDS.get(key, (object, 0, ""))
+        if not (_is_whole(value, least) if kind is int else isinstance(value, kind)):
             raise FamilyError(f"{where}: {key} has to be {told}, found {value!r}")
     for key in ORDERS[order]:
         if key.endswith("!") and key.removesuffix("!") not in takes:
             name = key.removesuffix("!")
-            raise FamilyError(
-                f"{where}: {order} needs {name}: {_KINDS[name][1]} with a number for each element"
-            )
+            raise FamilyError(f"{where}: {order} needs {name}: {_KINDS[name][2]}")
 
 
 def _check_data(
@@ -161,6 +189,8 @@ def _check_data(
     for key in ("key", "counts"):
         if key in takes:
             array = _member(takes[key], inputs, f"{where}: {key}")
+            if key == "counts" and _field(takes[key], inputs).link == space:
+                continue  # a trace, of any shape
             if array.shape != (space,):
                 raise FamilyError(
                     f"{where}: {key}: {takes[key]} has shape [{', '.join(array.shape)}]; a number for each {space} is "
@@ -174,13 +204,13 @@ def _check_data(
             raise FamilyError(
                 f"{where}: root: {root} is no link to {space}; declare link: {space} there, or give a number"
             )
-    elif root is not None and not _is_index(root):
+    elif root is not None and not _is_whole(root):
         raise FamilyError(f"{where}: root is an index, or an input that links to {space}; found {root!r}")
-    if "links" not in ORDERS[order]:
+    if "links" not in ORDERS[order] or (order == "hot_first" and "links" not in takes):
         return
     for each in takes.get("links", ()):
         _member(str(each), inputs, f"{where}: links")
-    if not list(_linking(inputs, space, takes.get("links"))):
+    if not list(_linking(inputs, space, takes)):
         whose = "none of these links is" if "links" in takes else "no input has a link"
         raise FamilyError(
             f"{where}: {order} follows links, and {whose} to {space}: declare link: {space} where they are"
@@ -199,17 +229,28 @@ def _member(place: str, inputs: Mapping[str, Data], where: str) -> Data:
     return inputs[place.partition(".")[0]]
 
 
+def _field(place: str, inputs: Mapping[str, Data]) -> Field:
+    """The field that ``INPUT`` or ``INPUT.FIELD``, which is there, names."""
+    name, _, member = place.partition(".")
+    (found,) = (each for each in inputs[name].fields if each.name == member)
+    return found
+
+
 def _linking(
-    inputs: Mapping[str, Data], space: str, chosen: list[str] | None
+    inputs: Mapping[str, Data], space: str, takes: Mapping[str, Any]
 ) -> Iterator[tuple[str, list[str]]]:
-    """Inputs with fields that link to ``space``, of those that are ``chosen``, in declared order. An array over another
-    space counts where each of its elements has several, which it then joins."""
+    """Inputs with fields that link to ``space``, in declared order: the ``links`` that an order takes, else all but a
+    trace that it counts. An array over another space counts where each of its elements has several, which it then
+    joins."""
     for name, array in inputs.items():
         members = [
             each.name
             for each in array.fields
-            if each.link == space
-            and (chosen is None or (f"{name}.{each.name}" if array.record else name) in chosen)
+            if each.link == space and _is_followed(f"{name}.{each.name}" if array.record else name, takes)
         ]
         if members and (array.shape[0] == space or len(members) > 1 or len(array.shape) > 1):
             yield name, members
+
+
+def _is_followed(place: str, takes: Mapping[str, Any]) -> bool:
+    return place in takes["links"] if "links" in takes else place != takes.get("counts")

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from autotune import lazy
-from autotune.device import foreign
+from autotune.device import elements, foreign
 from autotune.device.backend import (
     Backend,
     Beginning,
@@ -79,6 +79,7 @@ __all__ = [
     "compiled_module",
     "device_names",
     "devices",
+    "elements",
     "foreign",
     "has_driver",
     "is_as_stored",

@@ -212,7 +212,11 @@ class Execution:
     def head(self, name: str, count: int, into: NDArray[np.uint8] | None = None) -> NDArray[Any]:
         """The first ``count`` elements of a one-dimensional array as the device has them now, links as they are; only
         those are fetched, to the bytes ``into`` where they are given. The array must lie plainly: 1d, aos, not packed,
-        padded or merged."""
+        padded or merged. Raises FamilyError for numbers that are stored as codes."""
+        if storage := self.variant.layouts[name].storage:
+            raise FamilyError(
+                f"{name}: its head cannot be fetched, since its numbers are stored as {storage.name}"
+            )
         placed, data = self.placed[name], self.variant.family.data[name]
         return self.backend.download(placed, count * data.dtype.itemsize, into).view(data.dtype)
 

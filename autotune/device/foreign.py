@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from autotune.device import elements
 from autotune.errors import UsageError, WorkloadError
 from autotune.layout import SCALAR_TYPES
 
@@ -49,7 +50,8 @@ def tensor(capsule: Any) -> tuple[int, tuple[int, ...], tuple[int, ...] | None, 
     numpy."""
     found = _DLTensor.from_address(_pointer(capsule, b"dltensor"))
     kind, bits = _KINDS.get(found.dtype.code), found.dtype.bits
-    if kind is None or found.dtype.lanes != 1 or bits % 8:
+    narrow = elements.of_dlpack(found.dtype.code, bits)
+    if (kind is None and narrow is None) or found.dtype.lanes != 1 or bits % 8:
         raise WorkloadError(
             f"DLPack elements of code {found.dtype.code}, {bits} bits and {found.dtype.lanes} lanes have no name "
             "in numpy; convert them first"
@@ -57,7 +59,7 @@ def tensor(capsule: Any) -> tuple[int, tuple[int, ...], tuple[int, ...] | None, 
     axes = range(found.ndim)
     strides = tuple(found.strides[axis] for axis in axes) if found.strides else None
     shape = tuple(found.shape[axis] for axis in axes)
-    return (found.data or 0) + found.byte_offset, shape, strides, np.dtype(f"{kind}{bits // 8}")
+    return (found.data or 0) + found.byte_offset, shape, strides, narrow or np.dtype(f"{kind}{bits // 8}")
 
 
 _CUDA, _CUDA_MANAGED = 2, 13  # DLDeviceType
@@ -107,7 +109,7 @@ class View:
 
 
 _TO_HOST: tuple[tuple[str, Callable[[Any], Any]], ...] = (
-    ("cpu", lambda moved: moved.detach().numpy()),  # torch
+    ("cpu", lambda moved: _numbers(moved.detach())),  # torch
     ("get", lambda moved: moved),  # cupy, PyCUDA
     ("copy_to_host", lambda moved: moved),  # numba
 )
@@ -118,6 +120,8 @@ def view(array: Any, stream: int = 0) -> View | None:
     use it. Raises WorkloadError for one that cannot be used where it is."""
     if isinstance(array, (np.ndarray, np.generic, list, tuple, int, float)):
         return None
+    if (dtype := _unnamed(array)) and array.is_cuda:
+        return _of_torch(array, dtype)
     described = getattr(array, "__cuda_array_interface__", None)
     if described is not None:
         return _of_interface(array, described)
@@ -131,6 +135,8 @@ def as_host(array: Any) -> Any:
     """What numpy can take: a GPU's array is copied, one that only knows DLPack is wrapped, the rest is left alone."""
     if isinstance(array, View):
         return array.to_host()
+    if _unnamed(array):
+        return _numbers(array)
     if hasattr(array, "__dlpack__") and not hasattr(array, "__array__"):
         return np.from_dlpack(array)
     return array
@@ -150,7 +156,7 @@ def as_writable(array: Any) -> NDArray[Any] | None:
     if isinstance(array, np.ndarray):
         return array
     if _library(array) == "torch" and not obstacle(array) and array.device.type == "cpu":
-        memory: NDArray[Any] = array.numpy()
+        memory: NDArray[Any] = elements.codes_of_torch(array) if _unnamed(array) else array.numpy()
         return memory
     return None
 
@@ -161,10 +167,10 @@ def obstacle(array: Any) -> str:
         return ""
     if array.requires_grad:
         return "it requires a gradient, and a tuned kernel computes none: give tensor.detach()"
-    elements = str(array.dtype).removeprefix("torch.")
-    if elements not in _ELEMENTS:
+    kind = str(array.dtype).removeprefix("torch.")
+    if kind not in _ELEMENTS:
         other = "tensor.float()" if array.dtype.is_floating_point else "a tensor of a declared type"
-        return f"its elements are {elements}, which no family declares: give {other}"
+        return f"its elements are {kind}, which no family declares: give {other}"
     if str(array.layout) != "torch.strided":
         return f"its layout is {array.layout}: give tensor.to_dense(), or its parts"
     if array.device.type not in ("cpu", "cuda"):
@@ -172,7 +178,25 @@ def obstacle(array: Any) -> str:
     return ""
 
 
-_ELEMENTS = frozenset(("bool", *SCALAR_TYPES))  # what is written in torch as in numpy, and is as wide
+_ELEMENTS = frozenset(("bool", *SCALAR_TYPES, *elements.TORCH_NAMES))  # what torch calls what can be declared
+
+
+def _unnamed(array: Any) -> np.dtype[Any] | None:
+    """The elements of a tensor of torch that numpy has no name for; None for all else."""
+    return elements.of_torch(array) if _library(array) == "torch" and hasattr(array, "dtype") else None
+
+
+def _numbers(tensor: Any) -> Any:
+    """A tensor of the host as numpy takes it: what it has no name for as float."""
+    return tensor.float().numpy() if _unnamed(tensor) else tensor.numpy()
+
+
+def _of_torch(tensor: Any, dtype: np.dtype[Any]) -> View:
+    """A tensor on a GPU whose elements the CUDA Array Interface has no name for."""
+    shape, size = tuple(map(int, tensor.shape)), dtype.itemsize
+    packed = _packed_strides(shape, size)
+    strides = _normal(shape, tuple(int(step) * size for step in tensor.stride()), packed)
+    return View(tensor, int(tensor.data_ptr()), shape, strides, dtype, _ordinal(tensor))
 
 
 def _of_interface(array: Any, described: dict[str, Any]) -> View:
@@ -274,22 +298,30 @@ def stream_asker(array: Any) -> Callable[[], int] | None:
 # -- the way back -------------------------------------------------------------------------------------------
 
 
-def like(example: Any, array: NDArray[Any]) -> Any:
-    """``array`` as the library of ``example``, which is the host's, has it: a torch tensor for a torch tensor."""
+def like(example: Any, array: NDArray[Any], dtype: np.dtype[Any] | None = None) -> Any:
+    """``array`` as the library of ``example``, which is the host's, has it: a torch tensor for a torch tensor. Its
+    elements are of ``dtype`` (its own when absent) where that library has a name for them."""
+    dtype = dtype or array.dtype
     if _library(example) == "torch" and array.dtype.names is None:
-        return sys.modules["torch"].from_numpy(array)
-    return array
+        torch = sys.modules["torch"]
+        made = torch.from_numpy(array)
+        return made if dtype == array.dtype else made.to(getattr(torch, elements.torch_name(dtype)))
+    return array if dtype == array.dtype or elements.element_of(dtype) else array.astype(dtype)
 
 
 def allocator(example: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Callable[[], Any]:
     """What makes a new array on the GPU, of the kind of ``example`` where its library is known and has the elements,
-    else a PyCUDA GPUArray. Records become a last extent of bytes in torch, which has no records."""
+    else a PyCUDA GPUArray. Records become a last extent of bytes in torch, which has no records; bfloat16 and float8
+    are float32 but in torch."""
     library = _library(example)
     if library == "torch":
         torch = sys.modules["torch"]
-        if dtype.names:
+        if dtype.names and not elements.element_of(dtype):
             shape, dtype = (*shape, dtype.itemsize), np.dtype(np.uint8)
-        return partial(torch.empty, shape, dtype=getattr(torch, dtype.name), device=example.device)
+        kind = getattr(torch, elements.torch_name(dtype))
+        return partial(torch.empty, shape, dtype=kind, device=example.device)
+    if elements.element_of(dtype):  # which no other library has
+        dtype = np.dtype(np.float32)
     if library == "cupy":
         return partial(sys.modules["cupy"].empty, shape, dtype)
     if library == "numba":

@@ -1,6 +1,7 @@
 // Stores an array that is on the device already: the device twin of Layout.write, and of Layout.restore without
 // packing. Nothing of a family is in here.
 #include "autotune/device.cuh"
+#include "autotune/storage.cuh"
 
 // transform.py: MOVE. Lengths are in texels unless they say bytes; axes go from the slowest to the contiguous one.
 struct Move {
@@ -17,6 +18,7 @@ struct Move {
   unsigned bits, planar;           // of an element in a word; 0 bits: not packed
   unsigned joined;                 // elements of a value
   unsigned element_bytes, inward;  // inward: canonical -> stored
+  unsigned codec;                  // transform.py: CODECS; not 0 where numbers of element_bytes are stored as codes
 };
 
 namespace autotune {
@@ -67,6 +69,37 @@ AUTOTUNE_DEVICE unsigned small_number(unsigned bytes, const unsigned char* from)
   return *reinterpret_cast<const unsigned*>(from);  // the low half of 8 bytes
 }
 
+template <class Codec>
+AUTOTUNE_DEVICE void convert(unsigned element_bytes, bool inward, unsigned char* code, unsigned char* number) {
+  using Code = typename Codec::Code;
+  Code* const stored = reinterpret_cast<Code*>(code);
+  if (element_bytes == 8) {
+    double* const wide = reinterpret_cast<double*>(number);
+    if (inward)
+      *stored = Codec::narrow(static_cast<float>(*wide), 1.0f);
+    else
+      *wide = Codec::widen(*stored, 1.0f);
+    return;
+  }
+  float* const wide = reinterpret_cast<float*>(number);
+  if (inward)
+    *stored = Codec::narrow(*wide, 1.0f);
+  else
+    *wide = Codec::widen(*stored, 1.0f);
+}
+
+// The numbers of one texel, which begin at `number`.
+AUTOTUNE_DEVICE void convert_texel(const Move& move, unsigned char* texel, unsigned char* number) {
+  const unsigned code_bytes = move.codec == 1 ? 4 : move.codec <= 3 ? 2 : 1;
+  for (unsigned begin = 0; begin < move.texel_bytes; begin += code_bytes, number += move.element_bytes) {
+    if (move.codec == 1) convert<Float32>(move.element_bytes, move.inward, texel + begin, number);
+    if (move.codec == 2) convert<Float16>(move.element_bytes, move.inward, texel + begin, number);
+    if (move.codec == 3) convert<BFloat16>(move.element_bytes, move.inward, texel + begin, number);
+    if (move.codec == 4) convert<Float8E4M3>(move.element_bytes, move.inward, texel + begin, number);
+    if (move.codec == 5) convert<Float8E5M2>(move.element_bytes, move.inward, texel + begin, number);
+  }
+}
+
 // The 32-bit word `word` of a packed value whose first element is at `row`, number `first` along the packed axis.
 AUTOTUNE_DEVICE unsigned packed_word(const Move& move, const unsigned char* row, unsigned long long first,
                                      unsigned word) {
@@ -98,6 +131,11 @@ __global__ void move_texels(unsigned char* canonical, unsigned char* stored, Mov
   for (int axis = 0; axis < 6; ++axis)
     if (move.bits == 0 || axis != static_cast<int>(move.packed_axis))
       value += static_cast<long long>(place.index[axis]) * move.strides[axis];
+  if (move.codec != 0) {
+    const unsigned code_bytes = move.codec == 1 ? 4 : move.codec <= 3 ? 2 : 1;
+    autotune::convert_texel(move, texel, value + part * move.texel_bytes / code_bytes * move.element_bytes);
+    return;
+  }
   if (move.bits == 0) {
     value += part * move.texel_bytes;
     if (move.inward)

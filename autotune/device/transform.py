@@ -1,7 +1,8 @@
 """Layouts applied on the device, to arrays that are there already (transform.cu).
 
-It does what ``Layout.apply`` does for one array that is not merged with others: packing, vector width, axes, padding,
-records, dims in linear memory. ``refusal`` says what it cannot do; such an array goes through the host.
+It does what ``Layout.apply`` does for one array that is not merged with others: packing, vector width, storage as
+float16, bfloat16, float8 and float32, axes, padding, records, dims in linear memory. ``refusal`` says what it cannot
+do; such an array goes through the host.
 """
 
 import threading
@@ -27,13 +28,15 @@ _BLOCK = 256
 _MOST_BLOCKS = 2**31 - 1
 
 
+# transform.cu: Codec, by its number
+CODECS = ("as it is", "float32", "float16", "bfloat16", "float8_e4m3", "float8_e5m2")
 # transform.cu: Move
 MOVE = np.dtype(
     [
         ("elements", "u8"), ("part_stride", "u8"), ("padded", "u8", 6), ("extents", "u8", 6), ("strides", "i8", 6),
         ("packed_stride", "i8"), ("packed", "u8"), ("packed_axis", "u4"), ("parts", "u4"), ("texel_bytes", "u4"),
         ("members", "u4"), ("member", "u4"), ("lanes", "u4"), ("width", "u4"), ("rows", "u4"), ("bits", "u4"),
-        ("planar", "u4"), ("joined", "u4"), ("element_bytes", "u4"), ("inward", "u4"),
+        ("planar", "u4"), ("joined", "u4"), ("element_bytes", "u4"), ("inward", "u4"), ("codec", "u4"),
     ],
     align=True,
 )  # fmt: skip
@@ -48,8 +51,9 @@ def is_as_stored(layout: Layout, view: View) -> bool:
     """Whether the array's bytes are already what ``layout`` makes of them, so that a kernel can use them in place, by a
     texture over them or by a copy in constant memory where the layout asks for that."""
     return (
-        layout.is_canonical(view.shape)
-        and view.dtype == layout.data.dtype
+        layout.is_in_place(view.shape)
+        and view.dtype == layout.dtype
+        and (layout.storage is None or not layout.data.record)
         and view.is_contiguous
         and view.address % alignment(layout) == 0
     )
@@ -104,8 +108,14 @@ def refusal(layout: Layout, view: View, inward: bool = True) -> str:
         if view.dtype.kind not in "iu" or itemsize > 8:
             return f"elements of {view.dtype}, and whole numbers are needed"
         unit = itemsize
+    elif view.dtype == layout.dtype and not (layout.storage and layout.data.record):
+        unit = layout.texel_bytes
     elif view.dtype != layout.data.dtype:
         return f"elements of {view.dtype}, and {layout.data.dtype} is declared"
+    elif layout.storage:
+        if layout.storage.name not in CODECS:
+            return f"storage {layout.storage.name} is made on the host"
+        unit = np.dtype(layout.data.fields[0].type).itemsize
     else:
         unit = layout.texel_bytes
     if view.address % unit or any(s % unit for s, n in zip(view.strides, view.shape, strict=True) if n > 1):
@@ -130,6 +140,9 @@ def move(layout: Layout, view: View, inward: bool) -> bytes:
     made["lanes"] = layout.lanes
     made["width"], made["rows"] = (0, 0) if layout.dims == "1d" else layout.data.plane
     made["element_bytes"], made["inward"] = view.dtype.itemsize, inward
+    if layout.storage and view.dtype == layout.data.dtype:
+        made["codec"] = CODECS.index(layout.storage.name)
+        made["element_bytes"] = np.dtype(layout.data.fields[0].type).itemsize
     if packing:
         axis = layout.data.shape.index(layout.data.packed)
         made["packed_axis"] = missing + layout.axes.index(axis)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.declaration import Family, Inputs
-from autotune.device import Lender, View, foreign
+from autotune.device import Lender, View, elements, foreign
 from autotune.errors import UnknownName, UsageError, WorkloadError
 from autotune.layout import Data, canonical, check_links
 
@@ -148,9 +148,9 @@ class Result:
     def fetched(self, made: NDArray[Any], example: Any) -> Any:
         """An output that came to the host, as the caller wants it; ``example`` shows the kind of a new array."""
         if self.array is None:
-            return foreign.like(example, made)
+            return foreign.like(example, made, self.data.element_dtype)
         assert self.memory is not None
-        np.copyto(self.memory, made)
+        elements.write(self.memory, made)
         return self.array
 
 
@@ -165,7 +165,7 @@ def results(family: Family, asked: Request, out: Any, can_lend: bool) -> list[Re
         shape = data.shape_for(asked.inputs.sizes)
         array = given.get(data.name)
         if array is None and on_gpu:
-            array = foreign.allocator(asked.example, shape, data.dtype)()
+            array = foreign.allocator(asked.example, shape, data.element_dtype)()
         if reason := foreign.obstacle(array):
             raise WorkloadError(f"out: {data.name}: {reason}")
         view = None if array is None else foreign.view(array, asked.stream)
@@ -230,10 +230,10 @@ def _check(data: Data, shape: tuple[int, ...], array: Any, can_lend: bool) -> No
         )
     if isinstance(array, View) and not can_lend:
         raise WorkloadError(f"out: {data.name} is on a GPU, and this runs on the cpu; give one of the host")
-    if tuple(array.shape) != shape or array.dtype != data.dtype:
+    if tuple(array.shape) != shape or array.dtype not in (data.dtype, data.element_dtype):
         raise WorkloadError(
-            f"out: {data.name} is {data.dtype} of shape {shape}, an array of {array.dtype} of shape {array.shape} is "
-            "given"
+            f"out: {data.name} is {data.element or data.dtype} of shape {shape}, an array of {array.dtype} of shape "
+            f"{array.shape} is given"
         )
     if isinstance(array, View) and not array.is_contiguous:
         raise WorkloadError(f"out: {data.name} has gaps between its elements; give a contiguous array")

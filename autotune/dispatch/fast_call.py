@@ -39,7 +39,7 @@ def fast_call(
         return None
     *inputs, (output_address, output_place) = places
     shape = output.shape_for(request.inputs.sizes)
-    make = foreign.allocator(request.example, shape, output.dtype) if is_new else None
+    make = foreign.allocator(request.example, shape, output.element_dtype) if is_new else None
     current = foreign.stream_asker(request.example) if call.stream is None else None
     count, stream, known_names = len(call.arrays), call.stream, call.named
     handle, go = request.stream, _launch_at(launcher.point, launches, output_place)

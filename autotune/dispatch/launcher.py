@@ -307,7 +307,7 @@ class Launcher:
     def _write(self, data: Data, view: View) -> None:
         """A result that only the host can bring into canonical form, copied to the GPU again."""
         assert self._lender is not None
-        plain = Layout(data=data).apply(self.fetch(data))
+        plain = Layout.plain(data).apply(self.fetch(data))
         self._backend.upload(self._lender.borrow(plain, view.address), plain)
 
     def fetch(self, data: Data) -> NDArray[Any]:

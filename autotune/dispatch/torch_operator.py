@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from autotune.declaration import Family
+from autotune.device import elements
 from autotune.dispatch.tuned_kernel import TunedKernel
 from autotune.errors import UsageError, WorkloadError
 from autotune.layout import Data
@@ -113,8 +114,8 @@ def _shaping(torch: Any, family: Family) -> Callable[..., Any]:
             extents = [sizes[extent] for extent in data.shape]
             if data.record:
                 extents.append(data.dtype.itemsize)
-            elements = torch.uint8 if data.record else getattr(torch, data.dtype.name)
-            results.append(torch.empty(extents, dtype=elements, device=_place(tensors)))
+            kind = "uint8" if data.record else elements.torch_name(data.element_dtype)
+            results.append(torch.empty(extents, dtype=getattr(torch, kind), device=_place(tensors)))
         return tuple(results) if len(results) > 1 else results[0]
 
     return shape

@@ -9,6 +9,7 @@ import numpy as np
 
 from autotune.compile import Variant, element_type
 from autotune.declaration import Expression, Family, Tolerance, Value
+from autotune.errors import FamilyError
 from autotune.export.choices import Choices, Winner, identifier
 from autotune.export.cpp_expression import Cpp, Kind, translated
 from autotune.export.orders import order_parts
@@ -89,6 +90,11 @@ def _policy(variant: Variant) -> str:
 def members(layout: Layout) -> list[tuple[str, str]]:
     """What ``Layout`` of layout.h has to be told beyond its defaults."""
     data = layout.data
+    if layout.storage:
+        raise FamilyError(
+            f"{data.name} is stored as {layout.storage.name} in a winner, and an export has no such numbers yet: "
+            "narrow the sweep to its declared type, or export another objective"
+        )
     axes = ", ".join(str(axis) for axis in layout.axes)
     told: list[tuple[str, str, bool]] = [
         ("name", f'"{data.name}"', True),

@@ -13,10 +13,12 @@ from autotune.layout.conversion import (
     relation,
     tile_edge,
 )
-from autotune.layout.digest import layouts_digest
+from autotune.layout.digest import layouts_digest, storage_digest
 from autotune.layout.layout import POINTER_BYTES, Bytes, Layout, Stored, check_value, handle, slack
-from autotune.layout.named_orders import Links, orders_digest
+from autotune.layout.named_orders import orders_digest
 from autotune.layout.order import Order, merged, reordered, restored
+from autotune.layout.storage import ELEMENTS, STORAGES, Storage, allowed_storages, storage_of
+from autotune.layout.trees import Links
 from autotune.layout.view import view_refusal, view_room
 from autotune.layout.window import Window, constant_places, cut, shape_at_once, steps
 
@@ -24,18 +26,22 @@ __all__ = [
     "ALIAS",
     "CONVERTED_KINDS",
     "COPIED",
+    "ELEMENTS",
     "POINTER_BYTES",
     "SAME",
     "SCALAR_TYPES",
     "SEEN",
+    "STORAGES",
     "Bytes",
     "Data",
     "Field",
     "Layout",
     "Links",
     "Order",
+    "Storage",
     "Stored",
     "Window",
+    "allowed_storages",
     "canonical",
     "check_links",
     "check_numbers",
@@ -55,6 +61,8 @@ __all__ = [
     "shape_at_once",
     "slack",
     "steps",
+    "storage_digest",
+    "storage_of",
     "tile_edge",
     "view_refusal",
     "view_room",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from autotune.errors import WorkloadError
+from autotune.layout.storage import STORAGES, as_numbers
 
 SCALAR_TYPES: Mapping[str, str] = MappingProxyType(
     {
@@ -54,7 +55,8 @@ class Data:
     take; ``plane`` is (width, rows a block) of its 2D addressing, powers of two. ``fixed`` are layout choices that
     no policy makes. ``of`` is the scratch array that a view reads, ``pitch`` the extent that says how far apart the
     view's rows lie there (see ``view``). A view that is ``converted`` may have a layout of its own, and is a copy then
-    (see ``conversion``).
+    (see ``conversion``). ``element`` is the declared type where that is narrower than what a kernel
+    reads and a canonical array holds (float16, ...: see ``storage``).
     """
 
     name: str
@@ -72,6 +74,7 @@ class Data:
     of: str = ""
     pitch: str = ""
     converted: bool = False
+    element: str = ""
     doc: str = ""
 
     @property
@@ -84,6 +87,11 @@ class Data:
         """numpy's view of one canonical element."""
         members: DTypeLike = [(f.name, f.type) for f in self.fields] if self.record else self.fields[0].type
         return np.dtype(members)
+
+    @property
+    def element_dtype(self) -> np.dtype[Any]:
+        """What arrays of other libraries hold where they hold exactly what is declared."""
+        return STORAGES[self.element].dtype if self.element else self.dtype
 
     def shape_for(self, sizes: Mapping[str, Any]) -> tuple[int, ...]:
         """Its shape with the extents of ``sizes``."""
@@ -105,7 +113,7 @@ def _canonical(data: Data, array: Any) -> NDArray[Any]:
             f"{data.name}: {array!r:.40} is no array; {len(data.shape)} dimensions of {data.dtype} are needed"
         )
     try:
-        given = np.asarray(array)
+        given = as_numbers(np.asarray(array))
     except ValueError as problem:
         raise WorkloadError(f"{data.name}: not an array: {problem}") from None
     if given.ndim != len(data.shape):

@@ -17,6 +17,7 @@ from autotune.layout.arrays import Data, Field
 from autotune.layout.bit_packing import PACKINGS
 from autotune.layout.layout import DIMS, MEMORIES, Layout, Stored
 from autotune.layout.order import Order, merged, reordered
+from autotune.layout.storage import STORAGES
 from autotune.layout.view import view_room
 
 _PLANE = (8, 2)
@@ -56,6 +57,28 @@ def layouts_digest() -> str:
         buffer = b"" if stored.buffer is None else stored.buffer.tobytes()
         about = (cpp, stored.nbytes, stored.memory, stored.plane, stored.pitched, stored.constant_offset)
         digest.update(repr(about).encode() + stored.argument(1) + buffer)
+    return digest.hexdigest()
+
+
+@cache
+def storage_digest() -> str:
+    """sha256 over what every storage makes of small arrays: part of what a measurement with one of them depends on, as
+    ``layouts_digest`` is of all."""
+    fields = tuple(Field(name, "float32") for name in "xyz")
+    record = Data(name="record", role="input", record="Record", shape=("i", "j"), plane=_PLANE, fields=fields)
+    values = np.linspace(-3, 5, 3 * int(np.prod(_SHAPE)), dtype=np.float32) ** 7
+    digest = hashlib.sha256()
+    for data in (record, replace(record, low=-1e5, high=1e5)):
+        for storage in STORAGES.values():
+            for choice in (
+                {"axes": (1, 0)},
+                {"records": "soa", "padding": 4},
+                {"records": "aosoa4", "dims": "2d"},
+            ):
+                layout = Layout(data=data, storage=storage, **choice)
+                stored = layout.apply(values.view(data.dtype).reshape(_SHAPE))
+                assert stored.buffer is not None
+                digest.update(layout.cpp.encode() + stored.argument(1) + stored.buffer.tobytes())
     return digest.hexdigest()
 
 

@@ -1,7 +1,7 @@
 """How one declared array is stored: host transform, inverse, address formula, C++ type.
 
 The steps are always in this order, each the host twin of a header in ``kernels/include/autotune``:
-order -> packing and vector width -> axes and padding -> records -> grouping -> dims -> memory.
+order -> packing and vector width, or storage -> axes and padding -> records -> grouping -> dims -> memory.
 """
 
 import math
@@ -17,11 +17,13 @@ from autotune.errors import UnknownName
 from autotune.hardware import Limits
 from autotune.layout.arrays import SCALAR_TYPES, Data
 from autotune.layout.bit_packing import PACKINGS, Packing
+from autotune.layout.storage import AS_DECLARED, STORAGES, Storage
 
 Bytes = NDArray[np.uint8]
 
 
 POINTER_BYTES = 8  # which an accessor begins with
+SCALE_BYTES = 4  # of a float, behind the elements
 
 
 def handle(argument: bytes) -> int:
@@ -91,7 +93,10 @@ class Stored:
 MEMORIES = ("global", "readonly", "texture", "constant")
 DIMS = ("1d", "2d", "2d_pitched")
 GROUPINGS = ("split", "merged")
-_VALUES = {"memory": MEMORIES, "dims": DIMS, "grouping": GROUPINGS, "packing": tuple(PACKINGS)}
+_VALUES = {
+    "memory": MEMORIES, "dims": DIMS, "grouping": GROUPINGS, "packing": tuple(PACKINGS),
+    "storage": tuple(dict.fromkeys((*AS_DECLARED, *STORAGES))),
+}  # fmt: skip
 
 
 def check_value(kind: str, value: Any, where: str) -> None:
@@ -109,7 +114,8 @@ class Layout:
 
     ``axes`` lists the axes of ``data.shape`` by position, from slowest to contiguous. ``records`` is ``aos``,
     ``soa`` or ``aosoa<lanes>``. ``group`` is (members, member) when merged with others over the same index space.
-    ``padding`` rounds the contiguous extent up to a multiple. Orders are applied to the arrays before they come
+    ``padding`` rounds the contiguous extent up to a multiple. ``storage`` is how each number is held, None for as it is
+    declared. Orders are applied to the arrays before they come
     here (see ``order.reordered``).
     """
 
@@ -123,12 +129,18 @@ class Layout:
     group: tuple[int, int] = (1, 0)
     padding: int = 1
     constant_offset: int = 0
+    storage: Storage | None = None
 
     def __post_init__(self) -> None:
         for kind in ("memory", "dims", "records"):
             check_value(kind, getattr(self, kind), f"data {self.data.name}")
         if not self.axes:
             object.__setattr__(self, "axes", tuple(range(len(self.data.shape))))
+
+    @classmethod
+    def plain(cls, data: Data) -> "Layout":
+        """Elements one behind the other, each as it is declared."""
+        return cls(data=data, storage=STORAGES.get(data.element))
 
     # -- the shape of one value -------------------------------------------------------------------------
 
@@ -141,6 +153,8 @@ class Layout:
 
     @property
     def value_bytes(self) -> int:
+        if self.storage:
+            return self.storage.bytes * len(self.data.fields)
         return self.packing.word_bytes * self.vector if self.packing else self.data.dtype.itemsize
 
     @property
@@ -148,7 +162,7 @@ class Layout:
         """The widest access that divides a value; a field's size when the fields lie apart."""
         if self.lanes == 1 or not self.data.record:
             return math.gcd(self.value_bytes, 16)
-        return np.dtype(self.data.fields[0].type).itemsize
+        return self.storage.bytes if self.storage else np.dtype(self.data.fields[0].type).itemsize
 
     @property
     def parts(self) -> int:
@@ -180,19 +194,69 @@ class Layout:
             self.dims == "1d"
             and self.axes == tuple(range(len(self.data.shape)))
             and self.packing is None
+            and not self.has_scales
             and self.group == (1, 0)
             and (self.lanes == 1 or self.parts == 1)
         )
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The elements of an array of another library that may be as it is stored: what a canonical one has, or the
+        narrower numbers of its storage."""
+        return self.storage.dtype if self.storage and not self.data.record else self.data.dtype
+
     def is_canonical(self, shape: Sequence[int]) -> bool:
         """Whether it leaves the bytes of a canonical array of ``shape`` as they are."""
+        return self.storage is None and self.is_in_place(shape)
+
+    def is_in_place(self, shape: Sequence[int]) -> bool:
+        """Whether it leaves the elements of an array of ``shape`` where they are, as they may be stored."""
         whole = shape[-1] % self.padding == 0 and (self.lanes <= 1 or math.prod(shape) % self.lanes == 0)
         return whole and self.keeps_order
 
     @property
     def is_dense(self) -> bool:
         """Whether every byte of the buffer is an element's: no padding, planes or lanes, and not merged."""
-        return self.dims == "1d" and self.padding == 1 and self.lanes <= 1 and self.group == (1, 0)
+        is_whole = self.padding == 1 and self.lanes <= 1 and not self.has_scales
+        return self.dims == "1d" and is_whole and self.group == (1, 0)
+
+    # -- scales of stored numbers -----------------------------------------------------------------------
+
+    @property
+    def has_scales(self) -> bool:
+        """Whether scales of the content lie behind the elements."""
+        return self.storage is not None and self.storage.is_scaled and self._fixed_scale is None
+
+    @property
+    def _fixed_scale(self) -> NDArray[np.float32] | None:
+        """The scale of the declared range, where that gives it."""
+        data, storage = self.data, self.storage
+        if storage is None or storage.by_row or data.low is None or data.high is None:
+            return None
+        return storage.scale_for(max(abs(data.low), abs(data.high))) if storage.is_scaled else None
+
+    def tail(self, texels: int, shape: Sequence[int]) -> tuple[int, int, int]:
+        """Where the scales lie behind so many ``texels`` of elements (storage.cuh: scale_behind): (texel at which the
+        first begins, how many there are, texels from one to the next)."""
+        assert self.storage is not None
+        unit = max(1, SCALE_BYTES // self.texel_bytes)
+        return -(-texels // unit) * unit, shape[0] if self.storage.by_row else 1, unit
+
+    def _scales(self, line: NDArray[Any], shape: Sequence[int]) -> NDArray[np.float32]:
+        """The room for the scales in a ``line``, one each."""
+        begin, count, unit = self.tail(self._texels(shape), shape)
+        return line[begin : begin + count * unit].view(np.float32).reshape(count, -1)[:, 0]
+
+    def _scales_in(self, line: NDArray[Any], shape: Sequence[int]) -> NDArray[np.float32]:
+        if self.has_scales:
+            return self._scales(line, shape)
+        fixed = self._fixed_scale
+        return np.ones(1, np.float32) if fixed is None else fixed.reshape(1)
+
+    def _numbers(self, array: NDArray[Any]) -> NDArray[Any]:
+        """A canonical array with its fields as one more extent."""
+        number = self.data.fields[0].type
+        return np.ascontiguousarray(array, self.data.dtype).view(number).reshape(*array.shape, -1)
 
     # -- addresses --------------------------------------------------------------------------------------
 
@@ -210,11 +274,19 @@ class Layout:
         y = offset // (width * rows) * rows + offset % rows
         return y * width + offset // rows % width
 
-    def _room(self, elements: int) -> tuple[int, int, tuple[int, int] | None]:
-        """(texels in the buffer, part stride, plane) for ``elements`` of each member of the group."""
-        total = part_stride = elements * self.group[0]
+    def _texels(self, shape: Sequence[int]) -> int:
+        """Of the elements of each member of the group, in a line."""
+        total = self.strides(self.extents(shape))[1] * self.group[0]
         run = max(self.lanes, 1)
-        texels = -(-total // run) * run * self.parts
+        return -(-total // run) * run * self.parts
+
+    def _room(self, shape: Sequence[int], elements: int) -> tuple[int, int, tuple[int, int] | None]:
+        """(texels in the buffer, part stride, plane) for ``elements`` of each member of the group."""
+        part_stride = elements * self.group[0]
+        texels = self._texels(shape)
+        if self.has_scales:
+            begin, count, unit = self.tail(texels, shape)
+            texels = begin + count * unit
         if self.dims == "1d":
             return texels, part_stride, None
         width, rows = self.data.plane
@@ -227,7 +299,7 @@ class Layout:
         """Where an array of canonical ``shape`` goes, without content."""
         extents = self.extents(shape)
         strides, elements = self.strides(extents)
-        texels, part_stride, plane = self._room(elements)
+        texels, part_stride, plane = self._room(shape, elements)
         return Stored(
             buffer=None,
             nbytes=texels * self.texel_bytes,
@@ -258,7 +330,7 @@ class Layout:
         elements = self.strides(stored.extents)[1]
         values = np.empty((elements, self.parts), self._texel)
         self._move(values, texels, stored.part_stride, out=False)
-        return self._array(values.view(np.uint8), stored.extents, shape)
+        return self._array(values.view(np.uint8), stored.extents, shape, self._scales_in(texels, shape))
 
     def line(self, shape: Sequence[int]) -> NDArray[Any]:
         """Room for an array of canonical ``shape`` and its group, in texels, zeroed: all steps but dims."""
@@ -266,11 +338,19 @@ class Layout:
 
     def write(self, array: NDArray[Any], line: NDArray[Any]) -> None:
         """Put ``array`` where it belongs in ``line``, which the members of a group share."""
-        values = self._values(array).reshape(-1).view(self._texel).reshape(-1, self.parts)
+        if self.has_scales:
+            assert self.storage is not None
+            self._scales(line, array.shape)[...] = self.storage.scales_of(
+                self.data.name, self._numbers(array)
+            )
+        values = self._values(array, self._scales_in(line, array.shape))
+        values = values.reshape(-1).view(self._texel).reshape(-1, self.parts)
         self._move(values, line, self.room(array.shape).part_stride, out=True)
 
     def mark(self, shape: Sequence[int], line: NDArray[Any]) -> None:
-        """Set every byte in ``line`` that belongs to an element of an array of canonical ``shape``."""
+        """Set every byte in ``line`` that belongs to an element of an array of canonical ``shape``, or to a scale."""
+        if self.has_scales:
+            line[self.tail(self._texels(shape), shape)[0] :].view(np.uint8)[...] = 0xFF
         extents = self.extents(shape)
         padded = np.zeros((*self.padded(extents), self.value_bytes), np.uint8)
         padded[..., : extents[self.axes[-1]], :] = 0xFF
@@ -317,7 +397,7 @@ class Layout:
         last = -(-extents[self.axes[-1]] // self.padding) * self.padding
         return (*(extents[axis] for axis in self.axes[:-1]), last)
 
-    def _values(self, array: NDArray[Any]) -> Bytes:
+    def _values(self, array: NDArray[Any], scales: NDArray[np.float32]) -> Bytes:
         """Canonical array -> (elements in storage order, value bytes)."""
         extents = self.extents(array.shape)
         if self.packing:
@@ -329,6 +409,9 @@ class Layout:
             words = np.ascontiguousarray(self.packing.pack(moved))
             joined_words = words.reshape(*moved.shape[:-1], extents[axis], -1).view(np.uint8)
             raw = np.moveaxis(joined_words, -2, axis)
+        elif self.storage:
+            codes = np.ascontiguousarray(self.storage.narrow(self._numbers(array), scales))
+            raw = codes.view(np.uint8).reshape(*array.shape, self.value_bytes)
         else:
             plain = np.ascontiguousarray(array, self.data.dtype)
             raw = plain.view(np.uint8).reshape(*array.shape, self.value_bytes)
@@ -337,10 +420,16 @@ class Layout:
         padded = np.pad(ordered, [(0, 0)] * (ordered.ndim - 2) + [(0, gap), (0, 0)]) if gap else ordered
         return np.ascontiguousarray(padded).reshape(-1, self.parts * self.texel_bytes)
 
-    def _array(self, values: Bytes, extents: Sequence[int], shape: Sequence[int]) -> NDArray[Any]:
+    def _array(
+        self, values: Bytes, extents: Sequence[int], shape: Sequence[int], scales: NDArray[np.float32]
+    ) -> NDArray[Any]:
         raw = np.ascontiguousarray(values).reshape(*self.padded(extents), self.value_bytes)
         raw = raw[..., : extents[self.axes[-1]], :]
         raw = np.transpose(raw, [*np.argsort(self.axes), raw.ndim - 1])
+        if self.storage:
+            codes = np.ascontiguousarray(raw).view(self.storage.code)
+            numbers = self.storage.widen(codes, scales).astype(self.data.fields[0].type, copy=False)
+            return np.ascontiguousarray(numbers).view(self.data.dtype).reshape(tuple(shape))
         if not self.packing:
             return np.ascontiguousarray(raw).view(self.data.dtype).reshape(tuple(shape))
         axis = self.data.shape.index(self.data.packed)
@@ -378,7 +467,22 @@ class Layout:
             "autotune::" + {0: "Soa", 1: "Aos"}.get(self.lanes, f"Aosoa<{self.lanes}>"),
             f"autotune::Merged<{self.group[0]}, {self.group[1]}>",
         ]
+        if self.storage:
+            return self._narrow_cpp(self.storage, value, parts)
         return f"autotune::Array<{', '.join(parts)}>"
+
+    def _narrow_cpp(self, storage: Storage, value: str, parts: list[str]) -> str:
+        """Of an accessor that converts (storage.cuh), over that of the codes: an Array of these ``parts``."""
+        fixed = self._fixed_scale
+        scale = "NoScale"
+        if fixed is not None:
+            scale = f"FixedScale<0x{int(fixed.view(np.uint32)):08x}u>"
+        elif storage.is_scaled:
+            scale = "RowScale" if storage.by_row else "ArrayScale"
+        codec, number = f"autotune::{storage.cpp}", SCALAR_TYPES[self.data.fields[0].type]
+        coded = f"autotune::CodesOf<{codec}::Code, {len(self.data.fields)}>"
+        codes = f"autotune::Array<{', '.join([coded, *parts[1:]])}>"
+        return f"autotune::Narrow<{value}, {number}, {codec}, autotune::{scale}, {codes}>"
 
 
 def slack(layouts: Sequence[Layout], shape: Sequence[int]) -> tuple[tuple[int, int], ...]:

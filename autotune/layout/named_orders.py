@@ -7,51 +7,14 @@ once.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import cache
-from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Permutation = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Links:
-    """Element ``i`` leads to ``targets[begins[i]:begins[i + 1]]``, in that order."""
-
-    begins: NDArray[np.int64]
-    targets: NDArray[np.int64]
-
-    @staticmethod
-    def of(sources: NDArray[Any], targets: NDArray[Any], extent: int) -> "Links":
-        """From pairs, those of one source in the order that they are given in; without those of an element to itself,
-        and without a target outside of the extent, which is no link."""
-        kept = (sources != targets) & (targets >= 0) & (targets < extent)
-        sources, targets = sources[kept].astype(np.int64), targets[kept].astype(np.int64)
-        order = np.argsort(sources, kind="stable")
-        counts = np.bincount(sources, minlength=extent)
-        return Links(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), targets[order])
-
-    @property
-    def extent(self) -> int:
-        return len(self.begins) - 1
-
-    @property
-    def sources(self) -> NDArray[np.int64]:
-        return np.repeat(np.arange(self.extent), np.diff(self.begins))
-
-    @property
-    def roots(self) -> list[int]:
-        """What nothing leads to."""
-        return np.flatnonzero(np.bincount(self.targets, minlength=self.extent) == 0).tolist()
-
-    def by(self, weights: NDArray[Any]) -> "Links":
-        """Each element's links by ascending weight of where they lead to; equal ones stay as they are."""
-        return Links(self.begins, self.targets[np.lexsort((weights[self.targets], self.sources))])
+from autotune.layout.trees import Links, Permutation, Trees
 
 
 def random_order(extent: int, seed: int = 0) -> Permutation:
@@ -66,21 +29,58 @@ def sorted_order(key: NDArray[Any], descending: bool = False) -> Permutation:
     return len(key) - 1 - np.argsort(key[::-1], kind="stable")[::-1].astype(np.int64)
 
 
+def b_tree(extent: int, width: int) -> Permutation:
+    """An implicit B-tree of ascending elements: node ``k`` has the places from ``k * width`` on, its elements ascend,
+    and the child before its element ``i`` (``i = width``: after the last) is node ``k * (width + 1) + i + 1``; only the
+    last node may have fewer. A width of 1 is Eytzinger's order (Khuong, Morin 2017: Array Layouts for Comparison-Based
+    Searching)."""
+    count = -(-extent // width)
+    own = np.full(count, width)
+    own[-1:] = extent - (count - 1) * width
+    levels = [slice(0, min(1, count))]
+    while levels[-1].stop < count:
+        above = levels[-1]
+        levels.append(slice(above.start * (width + 1) + 1, min(count, above.stop * (width + 1) + 1)))
+    sizes = own.copy()  # elements in the subtree of each node
+    below: list[Permutation] = [np.zeros((1, width + 1), np.int64)] * len(levels)
+    for depth in range(len(levels) - 1, -1, -1):
+        level = levels[depth]
+        of_children = np.zeros((level.stop - level.start) * (width + 1), np.int64)
+        if depth + 1 < len(levels):
+            children = sizes[levels[depth + 1]]
+            of_children[: children.size] = children
+        below[depth] = of_children.reshape(-1, width + 1)
+        sizes[level] += below[depth].sum(axis=1)
+    first = np.zeros(count, np.int64)  # the smallest element in the subtree of each node
+    order = np.empty((count, width), np.int64)
+    for depth, level in enumerate(levels):
+        before = np.cumsum(below[depth], axis=1)  # elements up to and with child i, less the node's own
+        order[level] = first[level, None] + before[:, :-1] + np.arange(width)
+        if depth + 1 < len(levels):
+            starts = first[level, None] + np.arange(width + 1)
+            starts[:, 1:] += before[:, :-1]
+            first[levels[depth + 1]] = starts.reshape(-1)[: sizes[levels[depth + 1]].size]
+    return order.reshape(-1)[:extent]
+
+
 def breadth_first(links: Links, roots: Iterable[int] = ()) -> Permutation:
     """Tree after tree, level by level."""
-    return _walked(links, roots)[0]
+    return Trees.of(links, roots).elements
 
 
 def depth_first(links: Links, roots: Iterable[int] = ()) -> Permutation:
     """Each element, then all that hangs below its first link, then below its second."""
-    _, below, heads = _walked(links, roots)
-    order: list[int] = []
-    waiting = heads[::-1]
-    while waiting:
-        element = waiting.pop()
-        order.append(element)
-        waiting += below[element][::-1]
-    return np.array(order, np.int64)
+    trees = Trees.of(links, roots)
+    return trees.by(trees.preorder)
+
+
+def breadth_first_blocks(links: Links, levels: int, block: int, roots: Iterable[int] = ()) -> Permutation:
+    """The first ``levels`` of all trees, tree after tree and level by level; then blocks of ``block`` levels, in the
+    order of the same queue, each of them depth first (Trapnell, Schatz 2009: MUMmerGPU 2.0)."""
+    trees = Trees.of(links, roots)
+    band = np.maximum(-1, (trees.depth - levels) // block)
+    within = np.where(band < 0, np.arange(len(band)), trees.preorder)
+    return trees.elements[np.lexsort((within, band))]
 
 
 def hot_first(links: Links, counts: NDArray[Any], roots: Iterable[int] = ()) -> Permutation:
@@ -93,32 +93,8 @@ def van_emde_boas(links: Links, roots: Iterable[int] = (), together: bool = Fals
     """The upper half of a tree's levels, then each tree below them, each of them stored likewise (Frigo, Leiserson,
     Prokop, Ramachandran 1999: Cache-Oblivious Algorithms). With ``together`` what hangs below one element stays side
     by side."""
-    _, below, heads = _walked(links, roots)
-
-    def under(group: Sequence[int]) -> list[list[int]]:
-        found = [below[element] for element in group if below[element]]
-        return found if together else [[each] for siblings in found for each in siblings]
-
-    def stored(group: list[int], levels: int) -> tuple[list[int], list[list[int]]]:
-        """The elements of so many levels from ``group`` on, and the groups under them."""
-        if levels == 1:
-            return group, under(group)
-        above, cut = stored(group, levels // 2)
-        order: list[int] = [*above]  # a group is not this function's to change
-        left: list[list[int]] = []
-        for other in cut:
-            elements, groups = stored(other, levels - levels // 2)
-            order += elements
-            left += groups
-        return order, left
-
-    def height(root: int) -> int:
-        levels, level = 0, [root]
-        while level:
-            levels, level = levels + 1, [each for element in level for each in below[element]]
-        return levels
-
-    return np.array([each for root in heads for each in stored([root], height(root))[0]], np.int64)
+    trees = Trees.of(links, roots)
+    return trees.by(trees.halves(together))
 
 
 def reverse_cuthill_mckee(links: Links) -> Permutation:
@@ -129,31 +105,7 @@ def reverse_cuthill_mckee(links: Links) -> Permutation:
     pairs = np.unique(np.concatenate([begin * extent + end, end * extent + begin]))
     mutual = Links.of(pairs // max(1, extent), pairs % max(1, extent), extent)
     degrees = np.diff(mutual.begins)
-    return _walked(mutual.by(degrees), sorted_order(degrees).tolist())[0][::-1].copy()
-
-
-def _walked(links: Links, roots: Iterable[int]) -> tuple[Permutation, list[list[int]], list[int]]:
-    """The elements breadth first, tree after tree; what hangs below each; the roots of the trees. Without ``roots``
-    those are what nothing leads to."""
-    begins, targets = links.begins.tolist(), links.targets.tolist()
-    seen = bytearray(links.extent)
-    below: list[list[int]] = [[] for _ in range(links.extent)]
-    order: list[int] = []
-    heads: list[int] = []
-    for root in chain([*roots] or links.roots, range(links.extent)):
-        if seen[root]:
-            continue
-        seen[root] = 1
-        heads.append(root)
-        tree = [root]
-        for element in tree:  # grows while it is walked
-            for target in targets[begins[element] : begins[element + 1]]:
-                if not seen[target]:
-                    seen[target] = 1
-                    below[element].append(target)
-            tree += below[element]
-        order += tree
-    return np.array(order, np.int64), below, heads
+    return breadth_first(mutual.by(degrees), sorted_order(degrees))[::-1].copy()
 
 
 @cache
@@ -166,6 +118,6 @@ def orders_digest() -> str:
         random_order(extent, 3), sorted_order(counts), sorted_order(counts, descending=True),
         reverse_cuthill_mckee(tree), hot_first(tree, counts),
         *(walk(tree, roots) for walk in (breadth_first, depth_first, van_emde_boas) for roots in ([], [4, 9])),
-        van_emde_boas(tree, together=True),
+        van_emde_boas(tree, together=True), breadth_first_blocks(tree, 2, 2), b_tree(extent, 1), b_tree(extent, 3),
     ]  # fmt: skip
     return hashlib.sha256(np.concatenate(made).tobytes()).hexdigest()

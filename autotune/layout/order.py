@@ -40,8 +40,18 @@ class Order:
         if extent and int(old.min()) >= 0 and int(old.max()) < extent:
             new[old] = np.arange(extent, dtype=new.dtype)
         if extent and int(new.min()) < 0:
-            raise FamilyError(f"{where}: not every number from 0 to {extent - 1} is in it once")
+            raise FamilyError(f"{where}: {_no_permutation(old, extent)}")
         return Order(old, new)
+
+
+def _no_permutation(old: NDArray[np.integer], extent: int) -> str:
+    """What is wrong with what names no index of ``extent`` once."""
+    rule = f"an order is every number from 0 to {extent - 1} once, permutation[new] = old"
+    astray = np.flatnonzero((old < 0) | (old >= extent))
+    if astray.size:
+        return f"{int(old[astray[0]])} at place {int(astray[0])} is none of them; {rule}"
+    times = np.bincount(old, minlength=extent)
+    return f"{int(times.argmax())} is in it {int(times.max())} times and {int(times.argmin())} is missing; {rule}"
 
 
 def reordered(data: Data, array: NDArray[Any], orders: Mapping[str, Order]) -> NDArray[Any]:

@@ -42,7 +42,8 @@ METRICS = (
 )  # fmt: skip
 
 MORE_METRICS = (
-    "l1tex__t_sector_hit_rate.pct", "lts__t_sector_hit_rate.pct", *(_STALL.format(reason) for reason in _STALLS),
+    "l1tex__t_sector_hit_rate.pct", "lts__t_sectors_lookup_hit.sum", "lts__t_sectors_lookup_miss.sum",
+    *(_STALL.format(reason) for reason in _STALLS),
 )  # fmt: skip
 
 
@@ -61,6 +62,14 @@ def _sum(*names: str, scale: float = 1.0) -> Callable[[Metrics], float]:
 
 def _ratio(above: str, below: str) -> Callable[[Metrics], float]:
     return lambda metrics: metrics[above] / metrics[below] if metrics[below] else math.nan
+
+
+def _share(part: str, rest: str) -> Callable[[Metrics], float]:
+    def share(metrics: Metrics) -> float:
+        whole = metrics[part] + metrics[rest]
+        return metrics[part] / whole if whole else math.nan
+
+    return share
 
 
 # Counter -> how it follows from the metrics of all launches of a kernel in one call of the plan.
@@ -83,7 +92,10 @@ COUNTERS: Mapping[str, tuple[Callable[[Metrics], float], str]] = MappingProxyTyp
         ),
         "texture_bytes": (_sum("l1tex__t_sectors_pipe_tex.sum", scale=_SECTOR_BYTES), "read through the texture units"),
         "l1_hit_share": (_sum("l1tex__t_sector_hit_rate.pct", scale=0.01), "of sectors found in L1, 0 to 1"),
-        "l2_hit_share": (_sum("lts__t_sector_hit_rate.pct", scale=0.01), "of sectors found in L2, 0 to 1"),
+        "l2_hit_share": (
+            # ncu's own rate divides what it counts in two passes, and passes 1 where those differ
+            _share("lts__t_sectors_lookup_hit.sum", "lts__t_sectors_lookup_miss.sum"), "of sectors found in L2, 0 to 1"
+        ),
         "dram_busy_share": (_sum("dram__throughput.avg.pct_of_peak_sustained_elapsed", scale=0.01), "of its peak"),
         "l2_busy_share": (_sum("lts__throughput.avg.pct_of_peak_sustained_elapsed", scale=0.01), "of its peak"),
         "sm_busy_share": (_sum("sm__throughput.avg.pct_of_peak_sustained_elapsed", scale=0.01), "of its peak"),

@@ -34,7 +34,7 @@ import math
 import zlib
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -240,7 +240,8 @@ class Verifier:
             left = execution.restore(name, shape)
             self.backend.copy(execution.placed[name], self._first.copies[name])
             first = execution.restore(name, shape)
-            untouched = _holds(first, self._first.byte) & _holds(left, self._byte)
+            layout = execution.variant.layouts[name]
+            untouched = _holds(layout, first, self._first.byte) & _holds(layout, left, self._byte)
             is_written = is_written or not untouched.all()
             within = self.family.tolerances(execution.names)
             if reason := difference(name, np.where(untouched, first, left), first, within):
@@ -254,7 +255,8 @@ class Verifier:
     def _is_number(self, execution: Execution, name: str) -> bool:
         """Whether the device can compare the output element by element, within the tolerance. It takes NaN for NaN."""
         layout = execution.variant.layouts[name]
-        if self.family.data[name].dtype not in _NUMBERS or layout.packing or not layout.is_dense:
+        is_coded = layout.packing or layout.storage
+        if self.family.data[name].dtype not in _NUMBERS or is_coded or not layout.is_dense:
             return False
         return self.family.tolerances(execution.names)[name].nan != WRONG
 
@@ -348,10 +350,16 @@ class _FirstRun:
 _NUMBERS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
-def _holds(array: NDArray[Any], byte: int) -> NDArray[np.bool_]:
-    """Which elements are as they were filled: every byte of them is ``byte``."""
+def _holds(layout: Layout, array: NDArray[Any], byte: int) -> NDArray[np.bool_]:
+    """Which elements are as they were filled: every byte of them is ``byte``, or of the code that they were stored
+    as."""
+    filled = np.full(array.dtype.itemsize, byte, np.uint8)
+    if layout.storage:
+        room = layout.room((1,) * array.ndim)
+        whole = replace(room, buffer=np.full(room.nbytes, byte, np.uint8))
+        filled = np.ascontiguousarray(layout.restore(whole, (1,) * array.ndim)).reshape(-1).view(np.uint8)
     single = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, -1)
-    return np.asarray((single == byte).all(axis=1).reshape(array.shape))
+    return np.asarray((single == filled).all(axis=1).reshape(array.shape))
 
 
 def _is_exact(dtype: np.dtype[Any]) -> bool:

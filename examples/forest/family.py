@@ -1,4 +1,4 @@
-"""Rows, orders and reference of the forest example."""
+"""Rows and reference of the forest example."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from autotune.family import WorkloadError
 
-from .storage import ORDERS, Places, arrays_of
+from .storage import arrays_of
 from .trees import LEAF, NAN_SMALLER, load, of_sklearn
 
-__all__ = ["arrays_of", "inputs", "of_sklearn", "orders", "ragged", "reference"]
+__all__ = ["arrays_of", "inputs", "of_sklearn", "ragged", "reference"]
 
 FORESTS = Path(__file__).parent / "forests"
 _MIXED = 0.25  # of the numbers of a row are another row's
@@ -92,12 +92,3 @@ def reference(arrays: Mapping[str, NDArray[Any]], _options: Mapping[str, Any]) -
         return np.asarray(values.take(leaf.take(ends), axis=0).sum(axis=1))
 
     return {"result": (leaves(arrays, total) + arrays["base"].astype(np.float64)).astype(np.float32)}
-
-
-def _order(
-    make: Callable[[NDArray[Any], NDArray[Any]], Places],
-) -> Callable[[Mapping[str, NDArray[Any]]], Places]:
-    return lambda arrays: make(arrays["nodes"], arrays["roots"])
-
-
-orders = {name: _order(make) for name, make in ORDERS.items() if name != "depth_first"}

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.family import WorkloadError
+from autotune.family import Links, WorkloadError, named_orders
 
 from .trees import NAN_SMALLER, Forest
 
@@ -61,8 +61,8 @@ def arrays_of(forest: Forest, rows: NDArray[Any]) -> dict[str, Any]:
         "rows": rows,
     }
     reach = 0
-    for name, order in ORDERS.items():
-        arrays[f"compact_{name}"], farthest = compact(whole, forest.inner, order(whole, forest.roots), name)
+    for name, order in orders_of(whole, forest.roots).items():
+        arrays[f"compact_{name}"], farthest = compact(whole, forest.inner, order, name)
         reach = max(reach, farthest)
     most = np.zeros(len(forest.roots))
     np.maximum.at(
@@ -99,68 +99,14 @@ def compact(
     return made, farthest
 
 
-# ---- orders: which node (by its number depth first) each place holds; tree after tree, each with its root first
-
-
-def depth_first(nodes: NDArray[Any], _roots: NDArray[Any]) -> Places:
-    return np.arange(len(nodes))
-
-
-def breadth_first(nodes: NDArray[Any], roots: NDArray[Any]) -> Places:
-    """Level by level; siblings lie side by side."""
-    depth = np.zeros(len(nodes), np.int64)
-    for node in np.flatnonzero(nodes["smaller"] != np.arange(len(nodes))):  # parents come first
-        depth[[nodes["smaller"][node], nodes["larger"][node]]] = depth[node] + 1
-    tree = np.searchsorted(roots, np.arange(len(nodes)), "right")
-    return np.lexsort((np.arange(len(nodes)), depth, tree))
-
-
-def hot_first(nodes: NDArray[Any], roots: NDArray[Any]) -> Places:
-    """Depth first, the child that more rows of the training went to next to its parent."""
-    smaller, larger, visits = (nodes[name].tolist() for name in ("smaller", "larger", "visits"))
-    order, waiting = [], roots[::-1].tolist()
-    while waiting:
-        node = waiting.pop()
-        order.append(node)
-        few, many = smaller[node], larger[node]
-        if few != node:
-            waiting += [few, many] if visits[many] > visits[few] else [many, few]
-    return np.array(order, np.int64)
-
-
-def van_emde_boas(nodes: NDArray[Any], roots: NDArray[Any]) -> Places:
-    """The upper half of a tree's levels, then each subtree below, each of them stored likewise (Frigo, Leiserson,
-    Prokop, Ramachandran 1999: Cache-Oblivious Algorithms). Siblings stay side by side: what is ordered are pairs."""
-    smaller, larger = nodes["smaller"].tolist(), nodes["larger"].tolist()
-
-    def below(pair: tuple[int, ...]) -> list[tuple[int, ...]]:
-        return [(smaller[node], larger[node]) for node in pair if smaller[node] != node]
-
-    def stored(pair: tuple[int, ...], levels: int) -> tuple[list[int], list[tuple[int, ...]]]:
-        """The places of so many levels from ``pair`` on, and the pairs under them."""
-        if levels == 1:
-            return list(pair), below(pair)
-        order, cut = stored(pair, levels // 2)
-        under: list[tuple[int, ...]] = []
-        for other in cut:
-            places, pairs = stored(other, levels - levels // 2)
-            order += places
-            under += pairs
-        return order, under
-
-    def height(root: int) -> int:
-        level: list[tuple[int, ...]] = [(root,)]
-        levels = 0
-        while level:
-            levels, level = levels + 1, [under for pair in level for under in below(pair)]
-        return levels
-
-    return np.array([node for root in roots.tolist() for node in stored((root,), height(root))[0]], np.int64)
-
-
-ORDERS = {
-    "depth_first": depth_first,
-    "hot_first": hot_first,
-    "breadth_first": breadth_first,
-    "van_emde_boas": van_emde_boas,
-}
+def orders_of(nodes: NDArray[Any], roots: NDArray[Any]) -> dict[str, Places]:
+    """Which node (by its number depth first) each place holds, in every order of family.yaml; tree after tree, each
+    with its root first."""
+    numbers = np.repeat(np.arange(len(nodes)), 2)
+    links = Links.of(numbers, np.stack([nodes["smaller"], nodes["larger"]], axis=1).reshape(-1), len(nodes))
+    return {
+        "depth_first": np.arange(len(nodes)),
+        "hot_first": named_orders.hot_first(links, nodes["visits"], roots),
+        "breadth_first": named_orders.breadth_first(links, roots),
+        "van_emde_boas": named_orders.van_emde_boas(links, roots, together=True),
+    }

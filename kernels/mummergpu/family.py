@@ -1,4 +1,4 @@
-"""Inputs, node orders and reference of the mummergpu family."""
+"""Inputs and reference of the mummergpu family."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.family import Application, Latest, WorkloadError, find_data, on_demand
+from autotune.family import Application, WorkloadError, find_data, on_demand
 
-from . import suffix_tree
 from .arrays import bounds_of, tree_arrays
 from .mem_search import count_mems, find_mems
 from .sequences import OTHER, read_blocks, read_reference, reverse_complement
@@ -140,21 +139,6 @@ def _whole(value: Any, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise WorkloadError(f"{name} must be a whole number of at least 1, found {value!r}")
     return value
-
-
-# ---- node orders; construction is how suffix_tree.build numbers them
-
-_block_orders = Latest[Positions]()
-
-
-def _reordered(arrays: Mapping[str, NDArray[Any]]) -> Positions:
-    """MUMmerGPU's order of the tree in ``arrays``. The latest is kept: it is asked for with every call."""
-    children = arrays["children"]
-    tree = suffix_tree.SuffixTree(arrays["reference"], arrays["nodes"], children, arrays["tails"])
-    return _block_orders.of(children, None, lambda: suffix_tree.breadth_first_blocks(tree))
-
-
-orders = {"reordered": _reordered}
 
 
 # ---- reference

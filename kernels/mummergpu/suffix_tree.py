@@ -1,4 +1,4 @@
-"""The suffix tree of a DNA text, in linear time: nodes as the kernels read them, and orders to lay them out in.
+"""The suffix tree of a DNA text, in linear time: nodes as the kernels read them, and its leaves.
 
 The order of the suffixes comes from suffix_array.py, the rest from the suffix_tree*.cpp, in all threads; the host's
 C++ compiler makes them when they are first needed. A separator matches nothing: every path from the root ends at the
@@ -26,10 +26,7 @@ __all__ = [
     "NO_POSITION",
     "SEPARATOR",
     "SuffixTree",
-    "breadth_first",
-    "breadth_first_blocks",
     "build",
-    "depth_first",
     "leaf_arrays",
 ]
 
@@ -44,7 +41,7 @@ _LEAST_RANGE = 1 << 16
 _SUBTREE_LETTERS = 6
 
 _SOURCE = Path(__file__).resolve().with_suffix(".cpp")
-_RECORDS, _ORDERS = _SOURCE.with_stem("suffix_tree_records"), _SOURCE.with_stem("suffix_tree_orders")
+_RECORDS, _LEAVES_SOURCE = _SOURCE.with_stem("suffix_tree_records"), _SOURCE.with_stem("suffix_tree_leaves")
 _HEADER = _SOURCE.with_suffix(".hpp")
 
 
@@ -213,29 +210,6 @@ def _ranges(count: int) -> list[tuple[int, int]]:
     return [(begin, min(begin + size, count)) for begin in range(0, count, size)]
 
 
-def breadth_first(tree: SuffixTree) -> NDArray[np.int64]:
-    """(nodes,), ``order[new] = old``: by the number of edges from the root, a leaf of a chain counted below the one
-    before it; nodes of one parent as in ``children``."""
-    return _order(tree, "breadth_first")
-
-
-def depth_first(tree: SuffixTree) -> NDArray[np.int64]:
-    """(nodes,), ``order[new] = old``: a node, then all below its first child, then all below its second …"""
-    return _order(tree, "depth_first")
-
-
-def breadth_first_blocks(tree: SuffixTree, node_depth: int = 16, block: int = 5) -> NDArray[np.int64]:
-    """(nodes,), ``order[new] = old``: MUMmerGPU 2.0's reordering. Breadth first above ``node_depth`` edges from the
-    root; from there on, taken in the order of the same queue, blocks of ``block`` levels, each depth first. Raises
-    ValueError for a negative ``node_depth`` or a ``block`` below 1."""
-    if node_depth < 0 or block < 1:
-        raise ValueError(f"node_depth {node_depth} must be at least 0 and block {block} at least 1")
-    # No path has more nodes than this.
-    limits = (ctypes.c_uint32(min(limit, MAX_CHARACTERS)) for limit in (node_depth, block))
-    queue = np.empty(tree.nodes.size, np.uint32)
-    return _order(tree, "breadth_first_blocks", *limits, ctypes.c_void_p(queue.ctypes.data))
-
-
 def leaf_arrays(tree: SuffixTree) -> dict[str, NDArray[Any]]:
     """``leaves`` (leaves,), records of uint32: ``position`` in the text and the code ``preceding`` it, in the order in
     which depth first meets them. ``ranges`` (nodes,), records of uint32: those below a node are ``count`` from
@@ -244,7 +218,7 @@ def leaf_arrays(tree: SuffixTree) -> dict[str, NDArray[Any]]:
     leaves, ranges = np.empty(count, _LEAVES["leaves"]), np.zeros(tree.nodes.size, _LEAVES["ranges"])
     stack = np.empty(tree.nodes.size, np.uint32)
     view, _kept = _view(tree)
-    library(_ORDERS, _HEADER).suffix_tree_leaves(
+    library(_LEAVES_SOURCE, _HEADER).suffix_tree_leaves(
         ctypes.byref(view), *(ctypes.c_void_p(array.ctypes.data) for array in (stack, leaves, ranges))
     )
     return {"leaves": leaves, "ranges": ranges}
@@ -286,15 +260,6 @@ def _checked(text: NDArray[np.uint8]) -> int:
     if not letters:
         raise WorkloadError(f"none of the reference's {text.size:,} characters is A, C, G or T")
     return letters
-
-
-def _order(tree: SuffixTree, name: str, *arguments: Any) -> NDArray[np.int64]:
-    order = np.empty(tree.nodes.size, np.int64)
-    view, _kept = _view(tree)
-    getattr(library(_ORDERS, _HEADER), f"suffix_tree_{name}")(
-        ctypes.byref(view), ctypes.c_uint64(order.size), *arguments, ctypes.c_void_p(order.ctypes.data)
-    )
-    return order
 
 
 def _view(tree: SuffixTree) -> tuple[_Tree, list[NDArray[Any]]]:

@@ -232,4 +232,4 @@ def test_ncu_of_this_gpu(tmp_path: Path) -> None:
     assert counted["dram_bytes"] > 0
     assert 0 < counted["achieved_occupancy"] <= 1
     assert 0 < counted["warp_execution_efficiency"] <= 1
-    assert 0 <= counted["l2_hit_share"] < 1.01  # hits and requests are counted in two passes
+    assert 0 <= counted["l2_hit_share"] <= 1

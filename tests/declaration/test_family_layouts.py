@@ -48,6 +48,49 @@ CHOICES: list[tuple[str, Change, str]] = [
         "unknown grouping layout 'mergd' in family demo: policy p; did you mean 'merged'? (allowed: split, merged)",
     ),
     (
+        "unknown storage",
+        policy("storage", "y", "float32", "half"),
+        "unknown storage layout 'half' in family demo: policy p (allowed: float32, float64, float16, ",
+    ),
+    (
+        "a storage that is wider than declared",
+        policy("storage", "y", "float32", "float64"),
+        "unknown storage of float32 'float64' in family demo: policy p",
+    ),
+    (
+        "a storage of whole numbers",
+        policy("storage", "x", "float16"),
+        "family demo: policy p: data x holds int32, and a storage is for float32 or float64 alone",
+    ),
+    (
+        "a storage of some fields",
+        policy("storage", "tree", "float16"),
+        "a storage is for float32 or float64 alone, plain or as all fields of a record",
+    ),
+    (
+        "a scale of what is not there yet",
+        policy("storage", "y", "float32", "scaled_int8"),
+        "family demo: policy p: y has role output, and what a kernel writes as scaled_int8 needs a scale before",
+    ),
+    (
+        "a storage of an element that has one",
+        lambda content: (
+            at("data", "y", "type", value="float16")(content),
+            policy("storage", "y", "float32")(content),
+        ),
+        "family demo: policy p and its own layout both choose the storage of y",
+    ),
+    (
+        "a storage of what may be merged",
+        lambda content: (
+            at("data", "v", value={"role": "input", "type": "float32", "shape": ["n"]})(content),
+            at("data", "w", value={"role": "input", "type": "float32", "shape": ["n"]})(content),
+            at("policies", "q", value={**MERGING, "data": ["v", "w"]})(content),
+            policy("storage", "v", "float32", "float16")(content),
+        ),
+        "family demo: policy p sets the storage of v, and policy q may merge it with others",
+    ),
+    (
         "vector width that is no number",
         policy("vector", "x", "two"),
         "family demo: policy p: vector 'two' is not a whole number of at least 1",

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from autotune.cli.lint import lint
 from autotune.declaration import DeclaredOrder, Family, load_family
-from autotune.declaration.orders import declared_orders
 from autotune.errors import AutotuneError
 from autotune.layout import Order, reordered, restored
 
@@ -33,12 +32,13 @@ data:
     record: Edge
     shape: [edge]
     fields: {a: {type: int32, link: node}, b: {type: int32, link: node}}
+  trace: {role: input, type: int32, link: node, shape: [step]}
   start: {role: input, type: int32, link: node, shape: [one]}
   key: {role: input, type: float32, shape: [node]}
   sums: {role: output, type: float32, shape: [node]}
 extents: {one: {value: 1}}
 kernels:
-  walker: {arguments: [nodes, more, edges, start, key, sums], grid: [1], block: [32]}
+  walker: {arguments: [nodes, more, edges, trace, start, key, sums], grid: [1], block: [32]}
 policies:
   p: {layout: order, data: [node], values: [plain, other], default: plain, means: {other: MEANING}}
 reference: control
@@ -62,6 +62,7 @@ def arrays_of(family: Family, **given: Any) -> dict[str, Any]:
     nodes["visits"] = [5, 1, 1, 9, 4, 3, 2]
     arrays = {
         "nodes": nodes, "more": np.zeros(7, np.uint16), "edges": np.zeros(0, family.data["edges"].dtype),
+        "trace": np.array([3, 0, 2, 3, 5, -1, 3, 0, 4, 3, 0, 2], np.int32),
         "start": np.array([3], np.int32), "key": np.array([3, 1, 2, 1, 9, 0, 5], np.float32),
     }  # fmt: skip
     return arrays | given
@@ -86,6 +87,13 @@ def made(family: Family, arrays: dict[str, Any]) -> list[int]:
         ("{order: hot_first, counts: nodes.visits}", [3, 0, 4, 2, 5, 6, 1]),
         ("{order: sorted, key: key}", [5, 1, 3, 2, 0, 6, 4]),
         ("{order: sorted, key: nodes.visits, descending: true}", [3, 0, 4, 5, 6, 1, 2]),
+        (
+            "{order: hot_first, counts: trace}",
+            [3, 0, 2, 4, 5, 6, 1],
+        ),
+        ("{order: breadth_first_blocks, levels: 1, block: 2, root: 3}", [3, 5, 6, 1, 0, 2, 4]),
+        ("{order: b_tree, width: 2}", [2, 5, 0, 1, 3, 4, 6]),
+        ("{order: b_tree, width: 1, key: key}", [2, 1, 6, 5, 3, 0, 4]),
     ],
 )
 def test_by_hand(meaning: str, expected: list[int], tmp_path: Path) -> None:
@@ -125,6 +133,8 @@ def test_an_edge_joins_its_ends_and_a_number_that_is_no_link_leads_nowhere(tmp_p
         ("{order: random, sed: 1}", r"unknown key 'sed'.*did you mean 'seed'"),
         ("{order: random, seed: -1}", "seed has to be a whole number of at least 0, found -1"),
         ("{order: hot_first}", "hot_first needs counts"),
+        ("{order: b_tree}", "b_tree needs width: a whole number of at least 1, the elements of a node"),
+        ("{order: breadth_first_blocks, levels: 2, block: 0}", "block has to be a whole number of at least 1"),
         ("{order: breadth_first, root: key}", "root: key is no link to node; declare link: node there"),
         ("{order: breadth_first, root: -1}", "root is an index, or an input that links to node; found -1"),
         ("{order: breadth_first, links: [key]}", "follows links, and none of these links is to node"),
@@ -164,12 +174,16 @@ def test_a_value_has_one_meaning(tmp_path: Path) -> None:
         family.orders  # noqa: B018
 
 
-def test_what_an_order_makes_is_part_of_the_declaration(tmp_path: Path, monkeypatch: Any) -> None:
-    with_order = family_of(tmp_path, "random").space_digest
-    plain = family_of(tmp_path, "x", FAMILY.replace(", means: {other: MEANING}", "")).space_digest
+def test_what_an_order_makes_is_host_code_whoever_writes_it(tmp_path: Path, monkeypatch: Any) -> None:
+    """A record is of it, so that another one is another study; a policy file is not, as of an order in family.py."""
+    plain = FAMILY.replace(", means: {other: MEANING}", "")
+    families = [family_of(tmp_path, *of) for of in (("random",), ("{order: random, seed: 2}",), ("x", plain))]
+    assert len({family.space_digest for family in families}) == 1
+    digests = [family.host_digest for family in families]
+    assert len(set(digests)) == 3
     monkeypatch.setattr("autotune.declaration.family_folder.orders_digest", lambda: "of another version")
-    assert family_of(tmp_path, "random").space_digest != with_order
-    assert family_of(tmp_path, "x", FAMILY.replace(", means: {other: MEANING}", "")).space_digest == plain
+    changed = [family_of(tmp_path, *of).host_digest for of in (("random",), ("x", plain))]
+    assert changed[0] != digests[0] and changed[1] == digests[2]
 
 
 MEANINGS = ["breadth_first", "depth_first", "van_emde_boas", "reverse_cuthill_mckee", "random",
@@ -201,53 +215,3 @@ def test_the_links_follow_and_the_inverse_gives_the_arrays_back(ordered: list[Fa
             assert (linked == (nodes[name][old] >= 0)).all()
             assert (old[moved[name][linked]] == nodes[name][old][linked]).all()
         assert (restored(family.data["nodes"], moved, order) == nodes).all()
-
-
-def example(name: str) -> Family:
-    return load_family(str(Path(__file__).parents[2] / "examples" / name))
-
-
-def declared(family: Family, meaning: dict[str, Any], space: str) -> DeclaredOrder:
-    return declared_orders({"x": meaning}, (space,), family.data, "here")["x"]
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 6, 7, 8, 100, 1000])
-def test_a_table_is_ordered_as_the_lookup_example_does_it(count: int) -> None:
-    """By the links that its tree has, not by the arithmetic of a complete one."""
-    family = example("lookup")
-    module: Any = family.module
-    arrays = module.table(np.arange(count, dtype=np.uint32), np.arange(count, dtype=np.uint32))
-    for own, order in (("eytzinger", "breadth_first"), ("van_emde_boas", "van_emde_boas")):
-        found = declared(family, {"order": order, "root": "root"}, "slot").permutation(arrays, "slot", count)
-        np.testing.assert_array_equal(found, module.orders[own](arrays))
-
-
-def test_a_forest_is_ordered_as_the_forest_example_does_it() -> None:
-    family = example("forest")
-    module: Any = family.module
-    nodes, roots, draw = [], [], np.random.default_rng(5)
-    for size in (1, 7, 60, 201):  # inner nodes, each made of what was a leaf, then numbered depth first
-        below: dict[int, tuple[int, int]] = {}
-        leaves = [0]
-        for _ in range(size):
-            leaf = leaves.pop(int(draw.integers(len(leaves))))
-            below[leaf] = (2 * len(below) + 1, 2 * len(below) + 2)
-            leaves += below[leaf]
-        roots.append(len(nodes))
-        order, waiting = [], [0]
-        while waiting:
-            order.append(waiting.pop())
-            waiting += below.get(order[-1], ())[::-1]
-        number = {node: len(nodes) + place for place, node in enumerate(order)}
-        nodes += [tuple(number[each] for each in below.get(node, (node, node))) for node in order]
-    made = np.zeros(len(nodes), family.data["nodes"].dtype)
-    made["smaller"], made["larger"] = np.array(nodes).T
-    made["visits"] = draw.integers(0, 9, len(nodes))
-    arrays = {"nodes": made, "roots": np.array(roots, np.uint32)}
-    chosen = {"root": "roots", "links": ["nodes.smaller", "nodes.larger"]}
-    for meaning in (
-        {"order": "breadth_first"}, {"order": "hot_first", "counts": "nodes.visits"},
-        {"order": "van_emde_boas", "together": True},
-    ):  # fmt: skip
-        found = declared(family, meaning | chosen, "node").permutation(arrays, "node", len(nodes))
-        np.testing.assert_array_equal(found, module.orders[meaning["order"]](arrays))

@@ -208,10 +208,9 @@ class Elements(str):
     [
         ({"requires_grad": True}, r"requires a gradient.*give tensor\.detach\(\)"),
         (
-            {"dtype": Elements("torch.bfloat16")},
-            r"bfloat16, which no family declares: give tensor\.float\(\)",
+            {"dtype": Elements("torch.float8_e8m0fnu")},
+            r"float8_e8m0fnu, which no family declares: give tensor\.float\(\)",
         ),
-        ({"dtype": Elements("torch.float16")}, r"float16, which no family declares: give tensor\.float\(\)"),
         ({"dtype": Elements("torch.complex64")}, "complex64.*a tensor of a declared type"),
         ({"layout": "torch.sparse_csr"}, r"tensor\.to_dense\(\)"),
         ({"device": SimpleNamespace(type="meta")}, r"tensor\.cpu\(\) or tensor\.cuda\(\)"),
@@ -226,7 +225,7 @@ def test_a_tensor_that_no_kernel_can_take(torch: Any, different: dict[str, Any],
 
 
 def test_a_tensor_that_a_kernel_takes(torch: Any) -> None:
-    for elements in ("float32", "int8", "uint64", "bool"):
+    for elements in ("float32", "int8", "uint64", "bool", "float16", "bfloat16", "float8_e4m3fn"):
         assert obstacle(tensor(dtype=Elements(f"torch.{elements}"))) == ""
     memory = np.zeros(3)
     assert as_writable(memory) is memory

@@ -18,9 +18,10 @@ from autotune.compile.toolchain import Compiled
 from autotune.device.backend import Launch
 from autotune.device.cpu.backend import CpuBackend, CpuPlaced
 from autotune.device.foreign import View
-from autotune.device.transform import MOVE, Mover, batch, is_as_stored, lie_merged, refusal
+from autotune.device.transform import CODECS, MOVE, Mover, batch, is_as_stored, lie_merged, refusal
 from autotune.layout.bit_packing import packing
 from autotune.layout.layout import Layout
+from autotune.layout.storage import STORAGES
 
 
 def view_of(array: NDArray[Any]) -> View:
@@ -87,6 +88,39 @@ def test_what_is_stored_and_restored_is_what_the_host_makes(
             device.mover.launch(layout, view_of(back), placed, placed.buffer.ctypes.data, False, names)
         )
         assert back.tobytes() == array.tobytes()
+
+
+@pytest.mark.parametrize("name", CODECS[1:])
+@pytest.mark.parametrize("records", ["aos", "soa", "aosoa4"])
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_numbers_are_narrowed_and_widened(device: Device, name: str, records: str, kind: str) -> None:
+    declared = record(kind, kind, kind, rank=2, plane=(32, 4))
+    layout = Layout(data=declared, storage=STORAGES[name], records=records, axes=(1, 0), padding=3, dims="2d")
+    array = np.random.default_rng(3).normal(0, 100, (5, 21)).astype(kind).view(declared.dtype)
+    placed = device.store(layout, array)
+    expected = layout.apply(array)
+    np.testing.assert_array_equal(placed.buffer, expected.buffer)
+    back = np.zeros_like(array)
+    assert refusal(layout, view_of(back), inward=False) == ""
+    device.run(
+        device.mover.launch(layout, view_of(back), placed, placed.buffer.ctypes.data, False, ("to", "from"))
+    )
+    assert back.tobytes() == layout.restore(expected, array.shape).tobytes()
+
+
+def test_an_array_of_half_precision_is_moved_as_it_is(device: Device) -> None:
+    layout = Layout(data=data("float32", rank=2), storage=STORAGES["float16"], axes=(1, 0))
+    array = np.arange(15, dtype=np.float16).reshape(3, 5)
+    placed = device.store(layout, array)
+    np.testing.assert_array_equal(placed.buffer.view(np.float16), array.T.reshape(-1))
+    assert is_as_stored(replace(layout, axes=(0, 1)), view_of(array))
+    assert not is_as_stored(replace(layout, axes=(0, 1)), view_of(array.astype(np.float32)))
+    assert not is_as_stored(Layout(data=data("float32", rank=2)), view_of(array))
+
+
+def test_scaled_integers_are_made_on_the_host() -> None:
+    layout = Layout(data=data("float32"), storage=STORAGES["scaled_int8"])
+    assert "made on the host" in refusal(layout, view_of(np.zeros(3, np.float32)))
 
 
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "int64"])

@@ -250,9 +250,13 @@ def test_a_leaf_keeps_its_bits(backend: CpuBackend, binaries: list[Binary]) -> N
 # ---- orders
 
 
-def in_order(name: str, forest: Any) -> np.ndarray:
+def orders_of(forest: Any) -> dict[str, np.ndarray]:
     nodes = STORAGE.arrays_of(forest, np.zeros((1, forest.features)))["nodes"]
-    found: np.ndarray = STORAGE.ORDERS[name](nodes, forest.roots)
+    found: dict[str, np.ndarray] = STORAGE.orders_of(nodes, forest.roots)
+    for name in found.keys() - {"depth_first"}:
+        declared: Any = FAMILY.orders["order", name]
+        made = declared.permutation({"nodes": nodes, "roots": forest.roots}, "node", len(nodes))
+        np.testing.assert_array_equal(made, found[name])
     return found
 
 
@@ -264,8 +268,9 @@ def test_orders_keep_every_node_and_what_they_promise(case: Any) -> None:
     tree_of = np.searchsorted(forest.roots, np.arange(len(forest.feature)), "right")
     inner = np.flatnonzero(forest.inner)
     smaller, larger = forest.smaller[inner], forest.larger[inner]
-    for name in STORAGE.ORDERS:
-        order = in_order(name, forest)
+    orders = orders_of(forest)
+    assert set(orders) == set(FAMILY.space.policy("order").values)
+    for name, order in orders.items():
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
         assert sorted(order) == list(range(len(order)))
@@ -294,7 +299,7 @@ def complete(levels: int) -> Any:
 
 def test_van_emde_boas_of_15_nodes_is_the_textbook_one() -> None:
     """The upper two levels, then the four subtrees of three nodes; siblings side by side."""
-    order = in_order("van_emde_boas", TREES.forest_of([complete(4)], np.zeros(1), 1))
+    order = orders_of(TREES.forest_of([complete(4)], np.zeros(1), 1))["van_emde_boas"]
     assert order.tolist() == [0, 1, 8, 2, 5, 3, 4, 6, 7, 9, 12, 10, 11, 13, 14]
 
 

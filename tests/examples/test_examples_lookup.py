@@ -1,7 +1,6 @@
 """The lookup example: every configuration on the cpu device against numpy.searchsorted, and its orders by what they
 promise."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -77,36 +76,27 @@ def test_tables_at_the_edges(backend: CpuBackend, binaries: list[Binary], keys: 
     check(backend, binaries, of(keys, queries))
 
 
-def in_order(node: int, entries: int, width: int) -> Iterator[int]:
-    """The slots of the tree below ``node`` as a reader of the declaration would walk it."""
-    if node * width >= entries:
-        return
-    for i in range(width):
-        yield from in_order(node * (width + 1) + i + 1, entries, width)
-        if node * width + i < entries:
-            yield node * width + i
-    yield from in_order(node * (width + 1) + width + 1, entries, width)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.integers(1, 700), st.sampled_from([1, 4, 8, 16]))
-def test_walking_a_breadth_first_tree_in_order_meets_ascending_entries(entries: int, width: int) -> None:
-    order = MADE.breadth_first(entries, width)
-    assert [order[slot] for slot in in_order(0, entries, width)] == list(range(entries))
+def ordered(name: str, entries: int) -> list[int]:
+    order: Any = FAMILY.orders["order", name]
+    arrays = MADE.table(np.arange(entries, dtype=np.uint32), np.zeros(entries, np.uint32))
+    made: list[int] = order.permutation(arrays, "slot", entries).tolist()
+    return made
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 700))
-def test_van_emde_boas_keeps_every_entry_and_begins_with_the_root(entries: int) -> None:
-    order = MADE.van_emde_boas(entries)
-    assert sorted(order) == list(range(entries))
-    assert order[0] == MADE.breadth_first(entries, 1)[0]
+def test_the_tree_is_the_one_that_eytzinger_stores(entries: int) -> None:
+    order = ordered("eytzinger", entries)
+    children = MADE.table(np.arange(entries, dtype=np.uint32), np.zeros(entries, np.uint32))["children"]
+    for k, entry in enumerate(order):
+        below = [order[2 * k + i] if 2 * k + i < entries else NONE for i in (1, 2)]
+        assert children[entry].tolist() == tuple(below)
+    assert sorted(ordered("van_emde_boas", entries)) == list(range(entries))
 
 
 def test_van_emde_boas_of_15_entries_is_the_textbook_one() -> None:
     """The upper two levels, then the four subtrees of three entries."""
-    order = MADE.van_emde_boas(15)
-    assert order.tolist() == [7, 3, 11, 1, 0, 2, 5, 4, 6, 9, 8, 10, 13, 12, 14]
+    assert ordered("van_emde_boas", 15) == [7, 3, 11, 1, 0, 2, 5, 4, 6, 9, 8, 10, 13, 12, 14]
 
 
 def test_the_reference_counts_smaller_keys() -> None:

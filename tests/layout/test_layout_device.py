@@ -18,6 +18,7 @@ from autotune.files import include_dir
 from autotune.layout.arrays import SCALAR_TYPES, Data
 from autotune.layout.bit_packing import PACKINGS, Packing, packing
 from autotune.layout.layout import Layout, Stored
+from autotune.layout.storage import STORAGES
 
 HERE = Path(__file__).parents[1] / "support"
 
@@ -31,6 +32,12 @@ class Case:
 
     @property
     def array(self) -> NDArray[Any]:
+        if self.layout.storage:  # numbers that it has a code for
+            fields = len(self.layout.data.fields)
+            numbers = np.random.default_rng(1).normal(0, 30, (*self.shape, fields))
+            numbers = numbers.astype(self.layout.data.fields[0].type)
+            made = numbers.view(self.layout.data.dtype).reshape(self.shape)
+            return self.layout.restore(self.layout.apply(made), self.shape)
         top = 2 ** min(self.layout.packing.bits, 31) - 1 if self.layout.packing else None
         return random_array(self.layout.data, self.shape, top, seed=1)
 
@@ -60,6 +67,12 @@ def _structs() -> list[Case]:
     return cases
 
 
+def _stored(name: str, **choice: Any) -> Case:
+    """Two numbers a record, in one of the storages."""
+    declared = record("float32", "float32", rank=2, plane=(32, 4))
+    return Case(Layout(data=declared, storage=STORAGES[name], padding=3, **choice), (5, 7))
+
+
 def _packed(name: str, vector: int, **choice: Any) -> Case:
     declared = data("int32", rank=2, packed="j", plane=(32, 4))
     return Case(Layout(data=declared, packing=packing(name), vector=vector, **choice), (5, 150))
@@ -87,8 +100,25 @@ CASES = [
     _packed("planes2", 2, axes=(1, 0), memory="texture", dims="2d"),
     _packed("planes4", 4, axes=(1, 0), records="aosoa4", dims="2d", group=(2, 1)),
 ]
+FIRST_PLAIN = len(CASES)
+CASES += [
+    *[Case(Layout(data=data("float32", low=-60, high=200), storage=one), (9,)) for one in STORAGES.values()],
+    Case(Layout(data=data("float64", rank=2), storage=STORAGES["float32"]), (5, 7)),
+    Case(Layout(data=data("float64", rank=2), storage=STORAGES["bfloat16"], axes=(1, 0)), (5, 7)),
+    Case(Layout(data=record(*["float32"] * 8), storage=STORAGES["float16"]), (9,)),
+    Case(Layout(data=record(*["float32"] * 16), storage=STORAGES["scaled_int8"], memory="readonly"), (9,)),
+    *[
+        _stored(name, records=records, **choice)
+        for name in STORAGES
+        for records in ("aos", "soa", "aosoa4")
+        for choice in ({"memory": "readonly"}, {"memory": "texture", "dims": "2d", "axes": (1, 0)})
+    ],
+    _stored("float16", records="soa", dims="2d"),
+    _stored("scaled_int8_by_row", memory="constant", constant_offset=512),
+    _stored("scaled_int16", memory="constant", records="aosoa4"),
+]
 NUMBERS = range(len(CASES))
-WRITABLE = [number for number in NUMBERS if CASES[number].layout.memory == "global"]
+WRITABLE = [n for n in NUMBERS if CASES[n].layout.memory == "global" and not CASES[n].layout.has_scales]
 ADDED = next(n for n in NUMBERS if CASES[n].layout.data.dtype == np.int32 and CASES[n].layout.packing is None)
 
 
@@ -190,6 +220,42 @@ def test_store(number: int, library: ctypes.CDLL) -> None:
     getattr(library, f"store_{number}")(room.argument(buffer.ctypes.data), case.values)
     restored = case.layout.restore(replace(room, buffer=buffer), case.shape)
     assert restored.tobytes() == case.array.tobytes()
+
+
+@pytest.mark.parametrize("number", sorted({*WRITABLE} & {*range(FIRST_PLAIN, FIRST_PLAIN + len(STORAGES))}))
+def test_a_store_rounds_as_the_host_does(number: int, library: ctypes.CDLL) -> None:
+    layout = CASES[number].layout
+    edges = [
+        0.0,
+        -0.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+        448,
+        463.9,
+        464,
+        57344,
+        65504,
+        65519.9,
+        65520,
+        6e-8,
+        2.98e-8,
+        3e-5,
+    ]
+    random = np.random.default_rng(2)
+    bits = random.integers(0, 2**32, 20_000, np.uint32).view(np.float32)
+    near = np.exp2(random.uniform(-30, 18, 20_000)).astype(np.float32)
+    ties = np.arange(1 << 12, dtype=np.uint32) << 19 | random.integers(0, 2, 1 << 12).astype(np.uint32)
+    numbers = np.concatenate([np.array(edges, np.float32), bits, near, -near, ties.view(np.float32)])
+    room = layout.room(numbers.shape)
+    buffer = aligned(room.nbytes)
+    getattr(library, f"store_{number}")(room.argument(buffer.ctypes.data), numbers.tobytes())
+    made = layout.restore(replace(room, buffer=buffer), numbers.shape)
+    expected = layout.restore(layout.apply(numbers), numbers.shape)
+    np.testing.assert_array_equal(made, expected)
+    read = np.zeros(len(numbers), np.float32)
+    getattr(library, f"load_{number}")(room.argument(buffer.ctypes.data), pointer(read))
+    np.testing.assert_array_equal(read, expected)
 
 
 def test_add(library: ctypes.CDLL) -> None:

@@ -96,10 +96,19 @@ def test_restored_inverts_reordered(n: int, seed: int) -> None:
         assert back.tobytes() == array.tobytes() == before
 
 
-@pytest.mark.parametrize("wrong", [[0, 1], [0, 1, 3], [0, 1, 1], [-1, 0, 1], [0.0, 1.0, 2.0], [[0, 1, 2]]])
-def test_what_is_no_permutation_is_refused(wrong: Any) -> None:
-    with pytest.raises(FamilyError, match="order x:"):
-        Order.of(wrong, 3, "order x")
+@pytest.mark.parametrize(
+    ("permutation", "said"),
+    [
+        ([0, 1, 1], "1 is in it 2 times and 2 is missing; an order is every number from 0 to 2 once"),
+        ([0, 3, 1], "3 at place 1 is none of them"),
+        ([-1, 0, 1], "-1 at place 0 is none of them"),
+        ([0, 1], "3 whole numbers needed, the index that comes first"),
+        ([0.0, 1.0, 2.0], "3 whole numbers needed"),
+    ],
+)
+def test_what_is_no_permutation_is_refused(permutation: list[float], said: str) -> None:
+    with pytest.raises(FamilyError, match=said):
+        Order.of(permutation, 3)
 
 
 # -- grouping ---------------------------------------------------------------------------------------------

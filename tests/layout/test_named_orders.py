@@ -1,5 +1,7 @@
 """Orders made from keys, counts and links: permutations by hand and by what each promises, on generated graphs."""
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from autotune.layout.named_orders import (
-    Links,
+    b_tree,
     breadth_first,
+    breadth_first_blocks,
     depth_first,
     hot_first,
     random_order,
@@ -19,6 +22,7 @@ from autotune.layout.named_orders import (
     van_emde_boas,
 )
 from autotune.layout.order import Order
+from autotune.layout.trees import Links
 
 # 0 leads to 1 and 2, 1 to 3 and 4, 2 to 5 and 6: a tree in the order of its levels.
 COMPLETE = Links.of(np.repeat(np.arange(3), 2), np.arange(1, 7), 7)
@@ -62,6 +66,65 @@ def test_four_levels_after_van_emde_boas() -> None:
     assert van_emde_boas(complete).tolist() == [0, 1, 2, 3, 7, 8, 4, 9, 10, 5, 11, 12, 6, 13, 14]
 
 
+@pytest.mark.parametrize(
+    ("levels", "block", "expected"),
+    [
+        (1, 2, [0, 1, 3, 4, 2, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]),
+        (0, 2, [0, 1, 2, 3, 7, 8, 4, 9, 10, 5, 11, 12, 6, 13, 14]),
+        (1, 2**40, [0, 1, 3, 7, 8, 4, 9, 10, 2, 5, 11, 12, 6, 13, 14]),
+        (0, 3, [0, 1, 3, 4, 2, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]),
+        (0, 1, list(range(15))),
+        (2**40, 5, list(range(15))),
+    ],
+)
+def test_blocks_by_hand(levels: int, block: int, expected: list[int]) -> None:
+    complete = Links.of(np.repeat(np.arange(7), 2), np.arange(1, 15), 15)
+    assert breadth_first_blocks(complete, levels, block).tolist() == expected
+
+
+def in_order(node: int, extent: int, width: int) -> Iterator[int]:
+    """The places of the tree below ``node`` as a reader of ``b_tree`` would walk it."""
+    if node * width >= extent:
+        return
+    for i in range(width):
+        yield from in_order(node * (width + 1) + i + 1, extent, width)
+        if node * width + i < extent:
+            yield node * width + i
+    yield from in_order(node * (width + 1) + width + 1, extent, width)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 700), st.sampled_from([1, 2, 4, 8, 16]))
+def test_walking_a_b_tree_in_order_meets_ascending_elements(extent: int, width: int) -> None:
+    order = b_tree(extent, width)
+    assert [order[place] for place in in_order(0, extent, width)] == list(range(extent))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([[], [7], [3, 0, 250]]))
+def test_wide_levels_are_walked_as_narrow_ones_are(seed: int, roots: list[int]) -> None:
+    draw, extent = np.random.default_rng(seed), 300
+    parents = [int(draw.integers(max(0, i - int(draw.integers(1, 250))), i + 1)) for i in range(extent - 1)]
+    links = (
+        tree_of(parents, draw.permutation(extent))
+        if seed % 2
+        else Links.of(draw.integers(0, extent, 700), draw.integers(-1, extent + 1, 700), extent)
+    )
+    walks = (breadth_first, depth_first, van_emde_boas, partial(breadth_first_blocks, levels=3, block=2))
+    made = [walk(links, roots=roots).tolist() for walk in walks]
+    with pytest.MonkeyPatch.context() as patch:
+        for few in (0, 10**6):
+            patch.setattr("autotune.layout.trees._FEW", few)
+            assert [walk(links, roots=roots).tolist() for walk in walks] == made
+
+
+def test_rows_of_links_are_pairs_of_them() -> None:
+    rows = np.array([[1, -1, 2], [1, 0, 3], [-5, 4, 2]])
+    found, pairs = Links.of_rows(rows), Links.of(np.repeat(np.arange(3), 3), rows.reshape(-1), 3)
+    assert found.begins.tolist() == pairs.begins.tolist() == [0, 2, 3, 3]
+    assert found.targets.tolist() == pairs.targets.tolist() == [1, 2, 0]
+
+
 def test_a_long_chain_takes_no_recursion() -> None:
     extent = 5000
     chain = Links.of(np.arange(extent - 1), np.arange(1, extent), extent)
@@ -77,7 +140,8 @@ def test_each_is_a_permutation_whatever_the_links(graph: tuple[Links, int], seed
     for made in (
         random_order(extent, seed), sorted_order(counts), sorted_order(counts, descending=True), breadth_first(links),
         depth_first(links), depth_first(links, [extent // 2]), hot_first(links, counts), van_emde_boas(links),
-        van_emde_boas(links, together=True), reverse_cuthill_mckee(links),
+        van_emde_boas(links, together=True), reverse_cuthill_mckee(links), breadth_first_blocks(links, 1, 2),
+        b_tree(extent, 3),
     ):  # fmt: skip
         order = Order.of(made, extent)
         assert (order.old[order.new] == np.arange(extent)).all()

@@ -72,10 +72,13 @@ def test_kernels_as_they_stand_are_known_by_their_place_alone() -> None:
 
 
 def test_launches_are_added_up_and_shares_weighted_by_time() -> None:
+    ns_of = {"1,000": 1, "3,000": 3}
+
     def launch(ns: str, read: str, hit: float | str) -> tuple[str, dict[str, Any]]:
         metrics = {
             "gpu__time_duration.sum": ns, "dram__bytes_read.sum": read, "l1tex__t_sector_hit_rate.pct": hit,
-            "lts__t_sector_hit_rate.pct": "n/a",
+            "lts__t_sectors_lookup_hit.sum": 3 * ns_of[ns], "lts__t_sectors_lookup_miss.sum": 1,
+            "l1tex__t_sectors_pipe_tex.sum": "n/a",
         }  # fmt: skip
         return "void lengths<Vab12>(points, length)", metrics
 
@@ -86,7 +89,7 @@ def test_launches_are_added_up_and_shares_weighted_by_time() -> None:
     assert list(found) == ["x=1"]
     assert found["x=1"]["lengths"] == {
         "profiled_ms": pytest.approx(4.0), "launches": 2, "dram_read_bytes": pytest.approx(3e6),
-        "l1_hit_share": pytest.approx(0.4),
+        "l1_hit_share": pytest.approx(0.4), "l2_hit_share": pytest.approx(12 / 14),
     }  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 // Just enough of CUDA for the layout library's headers on a host compiler, written apart from the project's
 // own cpu headers; and loops over every index of an accessor.
 #pragma once
+#include <math.h>
 #include <string.h>
 
 #define __device__
@@ -57,11 +58,21 @@ T atomicAdd(T* address, T value) {
 }
 
 #include "autotune/array.cuh"
+#include "autotune/storage.cuh"
 
 // visit(i, j, ...) for every index, the last one fastest.
+template <class Array>
+const Array& codes_of(const Array& array) {
+  return array;
+}
+template <class Value, class Number, class Codec, class Scale, class Codes>
+const Codes& codes_of(const autotune::Narrow<Value, Number, Codec, Scale, Codes>& array) {
+  return array.codes;
+}
+
 template <class Array, class Visit>
 void for_each_index(const Array& array, Visit visit) {
-  constexpr int rank = sizeof(array.mapping.extents) / sizeof(unsigned);
+  constexpr int rank = sizeof(codes_of(array).mapping.extents) / sizeof(unsigned);
   for (unsigned i = 0; i < array.extent(0); ++i)
     if constexpr (rank == 1)
       visit(i);

@@ -136,7 +136,7 @@ class Results:
 def rows_of(layout: Layout, shape: tuple[int, ...]) -> tuple[int, int] | None:
     """(bytes in a row, bytes from one row to the next) of a canonical array of ``shape`` as it lies on a device, or
     None when it does not lie in the canonical order."""
-    if not layout.keeps_order or not prod(shape):
+    if layout.storage or not layout.keeps_order or not prod(shape):
         return None
     return shape[-1] * layout.value_bytes, layout.padded(shape)[-1] * layout.value_bytes
 

@@ -99,11 +99,11 @@ def test_every_configuration_gives_the_mems_of_the_reference(backend: CpuBackend
 
 def test_orders_move_every_tree_array_and_keep_the_root_first() -> None:
     arrays = inputs("phix").arrays
-    assert set(MODULE.orders) == {"reordered"}  # the other value is how the tree comes
-    order = MODULE.orders["reordered"](arrays)
+    assert set(FAMILY.orders) == {("tree_order", "reordered")}  # the other value is how the tree comes
+    declared: Any = FAMILY.orders["tree_order", "reordered"]
+    order = declared.permutation(arrays, "node", len(arrays["nodes"]))
     assert order[0] == 0 and (order != np.arange(len(order))).any()
     np.testing.assert_array_equal(np.sort(order), np.arange(len(arrays["nodes"])))
-    assert MODULE.orders["reordered"](arrays) is order
     for name in ("nodes", "children", "tails", "ranges"):
         data = FAMILY.data[name]
         assert data.shape == ("node",)

@@ -23,7 +23,17 @@ from suffix_tree_oracle import (
 )
 
 from autotune.compile.host_library import library
+from autotune.declaration import load_family
 from autotune.errors import CompilerError, WorkloadError
+
+ORDER: Any = load_family(FOLDER).orders["tree_order", "reordered"]
+
+
+def reordered(tree: Any) -> np.ndarray:
+    found: np.ndarray = ORDER.permutation(
+        {"children": tree.children, "tails": tree.tails}, "node", len(tree.nodes)
+    )
+    return found
 
 
 @settings(deadline=None, max_examples=400)
@@ -103,8 +113,7 @@ def test_a_large_tree_holds_together() -> None:
         for other, first in ((parent[node], spelled[node]), (link[node], spelled[node] + 1)):
             expected = text[spelled[other] : spelled[other] + depth[other]]
             np.testing.assert_array_equal(text[first : first + depth[other]], expected)
-    for order in ("breadth_first", "depth_first", "breadth_first_blocks"):
-        np.testing.assert_array_equal(np.sort(getattr(suffix_tree, order)(tree)), np.arange(parent.size))
+    np.testing.assert_array_equal(np.sort(reordered(tree)), np.arange(parent.size))
 
 
 def shaped(children: dict[int, dict[int, int]], nodes: int) -> Any:
@@ -117,42 +126,19 @@ def shaped(children: dict[int, dict[int, int]], nodes: int) -> Any:
     return suffix_tree.SuffixTree(codes("-"), **records)
 
 
-# Levels 0 | 1 2 | 3 4 5 6 | 7 … 14, numbered along them, in slots that are not next to each other.
-BINARY = shaped({node: {0: 2 * node + 1, 3: 2 * node + 2} for node in range(7)}, 15)
-
-
-@pytest.mark.parametrize(
-    ("node_depth", "block", "expected"),
-    [
-        (1, 2, [0, 1, 3, 4, 2, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]),
-        (0, 2, [0, 1, 2, 3, 7, 8, 4, 9, 10, 5, 11, 12, 6, 13, 14]),
-        (1, 2**40, [0, 1, 3, 7, 8, 4, 9, 10, 2, 5, 11, 12, 6, 13, 14]),
-        (0, 3, [0, 1, 3, 4, 2, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]),
-        (0, 1, list(range(15))),
-        (2**40, 5, list(range(15))),
-    ],
-)
-def test_blocks_by_hand(node_depth: int, block: int, expected: list[int]) -> None:
-    assert suffix_tree.breadth_first_blocks(BINARY, node_depth, block).tolist() == expected
-
-
-def test_the_other_orders_by_hand() -> None:
-    assert suffix_tree.breadth_first(BINARY).tolist() == list(range(15))
-    assert suffix_tree.depth_first(BINARY).tolist() == [0, 1, 3, 7, 8, 4, 9, 10, 2, 5, 11, 12, 6, 13, 14]
+def test_an_order_follows_the_children_as_their_letters_go_and_then_what_ends_there() -> None:
     slots = shaped({0: {4: 1, 2: 2, 0: 3}, 1: {4: 4}, 3: {1: 5}}, 6)
-    assert suffix_tree.breadth_first(slots).tolist() == [0, 3, 2, 1, 5, 4]
-    assert suffix_tree.depth_first(slots).tolist() == [0, 3, 5, 2, 1, 4]
+    assert reordered(slots).tolist() == [0, 3, 2, 1, 5, 4]
 
 
 @settings(deadline=None, max_examples=60)
-@given(texts(), st.integers(0, 4), st.integers(1, 4))
-def test_orders_are_permutations_from_the_root_down(text: Text, node_depth: int, block: int) -> None:
+@given(texts())
+def test_the_order_is_a_permutation_from_the_root_down(text: Text) -> None:
     tree = suffix_tree.build(text)
-    blocks = suffix_tree.breadth_first_blocks(tree, node_depth, block)
-    for order in (suffix_tree.breadth_first(tree), suffix_tree.depth_first(tree), blocks):
-        new = np.argsort(order)
-        assert sorted(order.tolist()) == sorted(new.tolist()) == list(range(tree.nodes.size))
-        assert order[0] == 0 and (new[tree.nodes["parent"][1:]] < new[1:]).all()
+    order = reordered(tree)
+    new = np.argsort(order)
+    assert sorted(order.tolist()) == list(range(tree.nodes.size))
+    assert order[0] == 0 and (new[tree.nodes["parent"][1:]] < new[1:]).all()
 
 
 @settings(deadline=None, max_examples=60)
@@ -174,12 +160,6 @@ def test_leaves_lie_in_the_order_of_the_walk(text: Text) -> None:
         )
         expected = [place for place in leaves["position"].tolist() if is_below(place)]
         assert leaves["position"][first : first + count].tolist() == expected
-
-
-def test_blocks_refuse_what_they_cannot_be() -> None:
-    for node_depth, block in ((-1, 5), (16, 0)):
-        with pytest.raises(ValueError, match=f"node_depth {node_depth} must .* block {block} at least 1"):
-            suffix_tree.breadth_first_blocks(BINARY, node_depth, block)
 
 
 def test_edge_cases_and_texts_that_are_copied_first() -> None:
