@@ -34,6 +34,9 @@ class Limits:
     texture_pitched_width: int = 131072
     texture_pitched_height: int = 65000
     texture_pitch_bytes: int = 32  # rows of pitched memory are apart by a multiple of it
+    texture_3d: tuple[int, int, int] = (16384, 16384, 16384)
+    surface_2d: tuple[int, int] = (131072, 65536)
+    surface_3d: tuple[int, int, int] = (16384, 16384, 16384)
     memory_bytes: int = 2**63 - 1
 
 

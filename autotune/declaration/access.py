@@ -47,7 +47,7 @@ def accesses(content: Mapping[str, Any], where: str) -> dict[str, str]:
 
 def _plain(value: Mapping[str, Any], access: str, place: str) -> None:
     """Raise for what only an accessor can find."""
-    for key in ("layout", "packed", "windowed", "plane"):
+    for key in ("layout", "packed", "windowed", "plane", "image"):
         if key in value:
             raise FamilyError(
                 f"{place}: {key} needs access: accessor, since a {access} finds the elements in their own order"

@@ -9,6 +9,7 @@ _OF_ACCESSORS = (
     "packed",
     "windowed",
     "plane",
+    "image",
     "constant_bytes",
     "index_bits",
     "used",

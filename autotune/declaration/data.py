@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from autotune.declaration.images import check_dims, sampling_of
 from autotune.declaration.space import Policy
 from autotune.errors import FamilyError, UnknownName
 from autotune.layout import (
@@ -41,6 +42,8 @@ def check_choice(place: str, data: Data, layout: str, choice: Any) -> None:
         raise FamilyError(
             f"{place}: {choice} memory cannot be written, and {data.name} has role {data.role}; only global can"
         )
+    if layout == "dims":
+        check_dims(place, data, choice)
     if layout == "axes" and not (
         isinstance(choice, list) and sorted(map(str, choice)) == sorted(set(data.shape))
     ):
@@ -207,6 +210,7 @@ def data_of(name: str, value: Mapping[str, Any], where: str) -> Data:
         fixed={**value.get("layout", {}), **({"storage": element} if element else {})},
         of=value.get("of", ""),
         pitch=value.get("pitch", ""),
+        sampling=sampling_of(value, place),
         doc=value.get("doc", ""),
     )
     if data.of and "converted" in value:
@@ -236,7 +240,18 @@ def _field(name: str, value: Mapping[str, Any], place: str) -> Field:
     return field
 
 
-_NOT_OF_A_VIEW = ("record", "range", "packed", "link", "none", "constant_bytes", "plane", "zero", "windowed")
+_NOT_OF_A_VIEW = (
+    "record",
+    "range",
+    "packed",
+    "link",
+    "none",
+    "constant_bytes",
+    "plane",
+    "image",
+    "zero",
+    "windowed",
+)
 
 _NOT_OF_A_CONVERTED_VIEW = (
     *(key for key in _NOT_OF_A_VIEW if key != "record"), "pitch", "access", "index_bits", "begins_as",

@@ -35,7 +35,7 @@ from autotune.declaration.space import AS_GIVEN, Policy, PolicyValue, Space
 from autotune.declaration.tolerance import Tolerance, ToleranceRule, tolerances_of
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
 from autotune.files import include_dir
-from autotune.layout import ELEMENTS, Data, orders_digest, storage_digest
+from autotune.layout import ELEMENTS, IMAGES, Data, images_digest, orders_digest, storage_digest
 
 _TEXTS = "__autotune_texts__"  # of a module: what it was loaded from
 
@@ -359,6 +359,8 @@ def _space_digest(content: Mapping[str, Any]) -> str:
     }
     if _names_storage(content):
         told["storage"] = storage_digest()
+    if _has_images(content):
+        told["images"] = images_digest()
     if content.get("reference") == BASELINE:
         told["baseline"] = content["baseline"]
     return hashlib.sha256(json.dumps(kept(told), sort_keys=True).encode()).hexdigest()
@@ -369,3 +371,12 @@ def _names_storage(content: Mapping[str, Any]) -> bool:
     by_policy = any(policy.get("layout") == "storage" for policy in content["policies"].values())
     data = content["data"].values()
     return by_policy or any("storage" in d.get("layout", {}) or d.get("type") in ELEMENTS for d in data)
+
+
+def _has_images(content: Mapping[str, Any]) -> bool:
+    """Whether an array is one, or may be one by its layout."""
+    dims = [(policy["values"], policy.get("means", {}).values()) for policy in content["policies"].values()
+            if policy.get("layout") == "dims"]  # fmt: skip
+    fixed = [array.get("layout", {}).get("dims") for array in content["data"].values()]
+    named = {*fixed, *(value for values, meant in dims for value in (*values, *meant))}
+    return bool(named & {*IMAGES}) or any("image" in array for array in content["data"].values())

@@ -300,6 +300,10 @@ class Lender(Backend, Protocol):
         it leaves the memory as it is."""
         ...
 
+    def settle(self, placed: Placed) -> None:
+        """What was written to the linear memory beside an image, where a launch finds its address, is in the image."""
+        ...
+
     def on(self, stream: int) -> AbstractContextManager[int]:
         """What the calling thread queues in the block runs in the order of the stream with that handle, which
         another library made; 0 changes nothing. Where that library captures a graph there, it is recorded with it:

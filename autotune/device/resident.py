@@ -199,12 +199,12 @@ class Resident:
         return merged(chosen, arrays) if len(group) > 1 else [chosen[0].apply(arrays[0])]
 
     def _is_used(self, variant: Variant, name: str) -> bool:
-        """Whether kernels read the input in this configuration. One that shares its bytes, lies in a plane or in
+        """Whether kernels read the input in this configuration. One that shares its bytes, lies in a plane, an image or
         constant memory, or is on the GPU already, is stored in any case."""
         used = variant.family.used.get(name)
         others = any(name in group for group in variant.groups)
         layout = variant.layouts[name]
-        if used is None or others or layout.memory == "constant" or layout.dims != "1d":
+        if used is None or others or layout.memory == "constant" or layout.is_plane or layout.is_image:
             return True
         if isinstance(self.inputs.arrays[name], View):
             return True
@@ -252,6 +252,7 @@ class Resident:
             backend.fill(placed, 0)
             launch = self.mover.launch(layout, view, placed, placed.address, True, ("", ""))
             backend.launch(launch.module, launch.kernel, launch.geometry, launch.arguments)
+            backend.settle(placed)
             backend.synchronize()  # another stream may use it next
         if constant:
             placed = Windowed.whole(room, placed)
@@ -348,7 +349,12 @@ def can_be_staged(variant: Variant, name: str, array: NDArray[Any]) -> bool:
     """Whether the layout of a canonical array of the host is better applied on the GPU: there is something to do, and
     it can be done there. The bytes that are copied may be more, but they need not be moved about on the host."""
     layout = variant.layouts[name]
-    if layout.is_canonical(array.shape) or order_key(variant, name) or variant.is_cut(name):
+    if (
+        layout.is_image
+        or layout.is_canonical(array.shape)
+        or order_key(variant, name)
+        or variant.is_cut(name)
+    ):
         return False
     return not refusal(layout, staged(array))
 

@@ -98,8 +98,10 @@ def refusal(layout: Layout, view: View, inward: bool = True) -> str:
     itemsize = view.dtype.itemsize
     if len(view.shape) > _MOST_AXES:
         return f"{len(view.shape)} axes, and {_MOST_AXES} are the most"
-    if layout.memory == "texture" and layout.dims != "1d":
+    if layout.memory == "texture" and layout.is_plane:
         return f"texture memory in {layout.dims} is no linear memory"
+    if layout.is_surface and not inward:
+        return "what is written through a surface is in no linear memory"
     if layout.group != (1, 0):
         return "it is merged with other arrays"
     if layout.packing:
@@ -138,7 +140,7 @@ def move(layout: Layout, view: View, inward: bool) -> bytes:
     made["parts"], made["texel_bytes"] = layout.parts, layout.texel_bytes
     made["members"], made["member"] = layout.group
     made["lanes"] = layout.lanes
-    made["width"], made["rows"] = (0, 0) if layout.dims == "1d" else layout.data.plane
+    made["width"], made["rows"] = layout.data.plane if layout.is_plane else (0, 0)
     made["element_bytes"], made["inward"] = view.dtype.itemsize, inward
     if layout.storage and view.dtype == layout.data.dtype:
         made["codec"] = CODECS.index(layout.storage.name)

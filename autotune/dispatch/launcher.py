@@ -80,6 +80,8 @@ def refuse_capture(
             reason = f"{name} is an array of the host: give one on the GPU, or prepare it before"
         elif how == HOST:
             reason = f"{name} goes through the host in {variant.configuration.id}"
+        elif how == MOVED and variant.layouts[name].is_image:
+            reason = f"{name} is copied into an image in {variant.configuration.id}"
     if still_to_do and not reason:
         reason = f"{still_to_do}: call it before the capture"
     for data in family.outputs:
@@ -103,7 +105,7 @@ def can_be_refilled(variant: Variant, name: str, lends: bool, orders_stay: bool 
     layout = variant.layouts[name]
     if layout.memory == "constant" and (not lends or variant.is_cut(name)):
         return False
-    flat = layout.memory != "texture" or layout.dims == "1d"
+    flat = layout.memory != "texture" or not layout.is_plane
     return flat and layout.group == (1, 0) and not variant.is_reordered(name if orders_stay else "")
 
 
@@ -170,7 +172,7 @@ class Launcher:
     def _call(self, inputs: Inputs, outputs: Mapping[str, View]) -> Call | None:
         """The launches made ready, where the backend can and the family leaves them to it."""
         windows = self.execution.whole_windows
-        if self._lender is None or self.execution.has_own_plan or windows is None:
+        if self._lender is None or self.execution.has_own_plan or windows is None or self._copies_images():
             return None
         constants = [
             Constant(
@@ -193,6 +195,12 @@ class Launcher:
         ]
         return self._lender.bound(self.execution.fills, launches, constants, moves, self.execution.beginnings)
 
+    def _copies_images(self) -> bool:
+        """Whether more than launches make a call: an image is filled from memory beside it."""
+        filled = {*self.execution.fills, *self._variant.family.beginnings}
+        filled |= {name for name, how in self._inward.items() if how in (MOVED, STAGED)}
+        return any(self._variant.layouts[name].is_image for name in filled)
+
     def _move(self, name: str, view: Any, *, inward: bool) -> Any:
         placed: Any = linear(self.execution.placed[name])
         layout = self._variant.layouts[name]
@@ -212,6 +220,8 @@ class Launcher:
                     continue
                 launch = self._move(name, view, inward=True)
                 self._backend.launch(launch.module, launch.kernel, launch.geometry, launch.arguments)
+                if self._lender is not None:
+                    self._lender.settle(linear(self.execution.placed[name]))
             else:
                 plain = self._plain.get(name)
                 if plain is None:

@@ -13,7 +13,7 @@ from autotune.errors import FamilyError
 from autotune.export.choices import Choices, Winner, identifier
 from autotune.export.cpp_expression import Cpp, Kind, translated
 from autotune.export.orders import order_parts
-from autotune.layout import SCALAR_TYPES, Data, Layout
+from autotune.layout import SCALAR_TYPES, Data, Layout, Sampling
 
 _WIDEST = 118
 
@@ -99,7 +99,7 @@ def members(layout: Layout) -> list[tuple[str, str]]:
     told: list[tuple[str, str, bool]] = [
         ("name", f'"{data.name}"', True),
         ("memory", f"Memory::{layout.memory}", layout.memory != "global"),
-        ("dims", f"Dims::{_DIMS[layout.dims]}", layout.dims != "1d"),
+        ("dims", f"Dims::{_DIMS[layout.dims]}", layout.is_plane or layout.is_image),
         ("element_bytes", str(data.dtype.itemsize), data.dtype.itemsize != 4),
         ("texel_bytes", str(layout.texel_bytes), layout.texel_bytes != 4),
         ("axes", f"{{{axes}}}", layout.axes != (0,)),
@@ -107,12 +107,14 @@ def members(layout: Layout) -> list[tuple[str, str]]:
         ("lanes", str(layout.lanes), layout.lanes != 1),
         ("members", str(layout.group[0]), layout.group[0] != 1),
         ("member", str(layout.group[1]), layout.group[1] != 0),
-        ("plane_width", str(data.plane[0]), layout.dims != "1d"),
-        ("plane_rows", str(data.plane[1]), layout.dims != "1d"),
+        ("plane_width", str(data.plane[0]), layout.is_plane),
+        ("plane_rows", str(data.plane[1]), layout.is_plane),
         ("index_bits", str(data.index_bits), data.index_bits != 32),
         ("constant_bytes", str(data.constant_bytes), layout.memory == "constant"),
         ("constant_offset", str(layout.constant_offset), layout.constant_offset != 0),
     ]
+    if layout.is_image:
+        told += _image_members(layout)
     if layout.packing:
         is_signed = np.dtype(data.fields[0].type).kind == "i"
         told += [
@@ -125,7 +127,21 @@ def members(layout: Layout) -> list[tuple[str, str]]:
     return [(name, value) for name, value, is_needed in told if is_needed]
 
 
-_DIMS = {"1d": "line", "2d": "plane", "2d_pitched": "pitched_plane"}
+_DIMS = {
+    "1d": "line", "2d": "plane", "2d_pitched": "pitched_plane", "image": "image", "image_pitched": "pitched_image",
+}  # fmt: skip
+
+
+def _image_members(layout: Layout) -> list[tuple[str, str, bool]]:
+    sampling, kind = layout.data.sampling or Sampling(), layout.data.dtype.kind
+    number = {"f": "real", "i": "integer"}.get(kind, "unsigned_integer")
+    return [
+        ("edge", f"Edge::{sampling.edge}", sampling.edge != "clamp"),
+        ("texel", f"Texel::{number}", sampling.is_normalised or sampling.is_linear),
+        ("is_normalised", "true", sampling.is_normalised),
+        ("is_linear", "true", sampling.is_linear),
+        ("is_surface", "true", layout.is_surface),
+    ]
 
 
 def places_of(declared: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> list[str]:

@@ -13,8 +13,9 @@ from autotune.layout.conversion import (
     relation,
     tile_edge,
 )
-from autotune.layout.digest import layouts_digest, storage_digest
-from autotune.layout.layout import POINTER_BYTES, Bytes, Layout, Stored, check_value, handle, slack
+from autotune.layout.digest import images_digest, layouts_digest, storage_digest
+from autotune.layout.image import Raster, Sampling
+from autotune.layout.layout import IMAGES, POINTER_BYTES, Bytes, Layout, Stored, check_value, handle, slack
 from autotune.layout.named_orders import orders_digest
 from autotune.layout.order import Order, merged, reordered, restored
 from autotune.layout.storage import ELEMENTS, STORAGES, Storage, allowed_storages, storage_of
@@ -27,6 +28,7 @@ __all__ = [
     "CONVERTED_KINDS",
     "COPIED",
     "ELEMENTS",
+    "IMAGES",
     "POINTER_BYTES",
     "SAME",
     "SCALAR_TYPES",
@@ -38,6 +40,8 @@ __all__ = [
     "Layout",
     "Links",
     "Order",
+    "Raster",
+    "Sampling",
     "Storage",
     "Stored",
     "Window",
@@ -50,6 +54,7 @@ __all__ = [
     "converted",
     "cut",
     "handle",
+    "images_digest",
     "layouts_digest",
     "merged",
     "named_orders",

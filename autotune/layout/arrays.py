@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from autotune.errors import WorkloadError
+from autotune.layout.image import Sampling
 from autotune.layout.storage import STORAGES, as_numbers
 
 SCALAR_TYPES: Mapping[str, str] = MappingProxyType(
@@ -56,7 +57,8 @@ class Data:
     no policy makes. ``of`` is the scratch array that a view reads, ``pitch`` the extent that says how far apart the
     view's rows lie there (see ``view``). A view that is ``converted`` may have a layout of its own, and is a copy then
     (see ``conversion``). ``element`` is the declared type where that is narrower than what a kernel
-    reads and a canonical array holds (float16, ...: see ``storage``).
+    reads and a canonical array holds (float16, ...: see ``storage``). ``sampling`` is of an image: what a kernel gets
+    beyond its edge and between its elements (see ``image``).
     """
 
     name: str
@@ -75,6 +77,7 @@ class Data:
     pitch: str = ""
     converted: bool = False
     element: str = ""
+    sampling: Sampling | None = None
     doc: str = ""
 
     @property

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from autotune.layout.arrays import Data, Field
 from autotune.layout.bit_packing import PACKINGS
-from autotune.layout.layout import DIMS, MEMORIES, Layout, Stored
+from autotune.layout.image import EDGES, FILTERS, READS, Sampling
+from autotune.layout.layout import IMAGES, MEMORIES, PLANES, Layout, Stored
 from autotune.layout.order import Order, merged, reordered
 from autotune.layout.storage import STORAGES
 from autotune.layout.view import view_room
@@ -41,17 +42,25 @@ _VIEW = Data(
 _CHOICES: tuple[dict[str, Any], ...] = (
     {},
     *({"memory": memory} for memory in MEMORIES),
-    *({"dims": dims, "records": records} for dims in DIMS for records in ("aos", "soa", "aosoa2")),
+    *({"dims": dims, "records": records} for dims in ("1d", *PLANES) for records in ("aos", "soa", "aosoa2")),
     {"axes": (1, 0)},
     {"axes": (1, 0), "padding": 4, "records": "soa"},
     {"padding": 4, "dims": "2d", "group": (2, 1), "records": "aosoa4"},
+)
+
+_IMAGES: tuple[dict[str, Any], ...] = (
+    *({"memory": "texture", "dims": dims} for dims in IMAGES),
+    {"memory": "texture", "dims": "image", "axes": (1, 0)},
+    {"memory": "readonly", "dims": "image"},
+    {"memory": "global", "dims": "image"},
 )
 
 
 @cache
 def layouts_digest() -> str:
     """sha256 over what every kind of layout choice makes of small arrays: the bytes in address order, where an
-    element is, and the C++ accessor. (The device side is in a family's source digest.)"""
+    element is, and the C++ accessor. (The device side is in a family's source digest, images are in
+    ``images_digest``.)"""
     digest = hashlib.sha256()
     for cpp, stored in _probes():
         buffer = b"" if stored.buffer is None else stored.buffer.tobytes()
@@ -79,6 +88,27 @@ def storage_digest() -> str:
                 stored = layout.apply(values.view(data.dtype).reshape(_SHAPE))
                 assert stored.buffer is not None
                 digest.update(layout.cpp.encode() + stored.argument(1) + stored.buffer.tobytes())
+    return digest.hexdigest()
+
+
+@cache
+def images_digest() -> str:
+    """sha256 over what images become: part of what a measurement of a family that has some depends on."""
+    digest = hashlib.sha256()
+    for sampling in (
+        None,
+        *(Sampling(edge, read, way) for edge in EDGES for read in READS for way in FILTERS),
+    ):
+        for choice in _IMAGES:
+            data = replace(
+                _PLAIN, sampling=sampling, role="output" if choice["memory"] == "global" else "input"
+            )
+            layout = Layout(data=data, **choice)
+            stored = layout.apply(_array(data))
+            assert stored.buffer is not None
+            digest.update(
+                f"{layout.cpp} {stored.raster}".encode() + stored.argument(1) + stored.buffer.tobytes()
+            )
     return digest.hexdigest()
 
 

@@ -17,6 +17,7 @@ from autotune.errors import UnknownName
 from autotune.hardware import Limits
 from autotune.layout.arrays import SCALAR_TYPES, Data
 from autotune.layout.bit_packing import PACKINGS, Packing
+from autotune.layout.image import Raster, Sampling, raster_refusal
 from autotune.layout.storage import AS_DECLARED, STORAGES, Storage
 
 Bytes = NDArray[np.uint8]
@@ -35,7 +36,8 @@ def handle(argument: bytes) -> int:
 class Stored:
     """An array as a device holds it. ``buffer`` is the bytes in address order, or None for an output that needs
     room and no content; ``nbytes`` its size. ``plane`` is (width, height) in texels when dims are 2d. ``extents``
-    are what the kernel sees (packed), ``strides`` and ``part_stride`` are in elements and texels."""
+    are what the kernel sees (packed), ``strides`` and ``part_stride`` are in elements and texels. ``raster`` is of a
+    texture or a surface with the array's own rows, ``not_an_image`` why there can be none."""
 
     buffer: Bytes | None
     nbytes: int
@@ -48,6 +50,8 @@ class Stored:
     plane: tuple[int, int] | None = None
     pitched: bool = False
     constant_offset: int = 0
+    raster: Raster | None = None
+    not_an_image: str = ""
 
     @property
     def texels(self) -> int:
@@ -65,6 +69,8 @@ class Stored:
     def refusal(self, data: Data, limits: Limits) -> str:
         """Why this, which ``data`` declares, does not fit on a device with ``limits``; empty when it does."""
         name, texels = data.name, self.texels
+        if self.not_an_image:
+            return self.not_an_image
         if texels >= 2**data.index_bits or max(self.extents) >= 2**32:
             return (
                 f"{name}: {texels} texels pass the range of {data.index_bits}-bit addresses (extents: 32-bit)"
@@ -75,7 +81,10 @@ class Stored:
             if allowed < self.nbytes <= limits.constant_bytes:
                 reason += ", its part of it: constant_bytes in family.yaml says the most that each array there takes"
             return reason
-        if self.memory == "texture" and self.plane is None and texels > limits.texture_1d_texels:
+        if self.raster is not None and (reason := self.raster.refusal(name, limits)):
+            return reason
+        is_line = self.plane is None and self.raster is None
+        if self.memory == "texture" and is_line and texels > limits.texture_1d_texels:
             return f"{name}: {texels} texels pass the 1D texture limit of {limits.texture_1d_texels}"
         if self.memory == "texture" and self.plane is not None:
             most = (
@@ -91,7 +100,9 @@ class Stored:
 
 
 MEMORIES = ("global", "readonly", "texture", "constant")
-DIMS = ("1d", "2d", "2d_pitched")
+PLANES = ("2d", "2d_pitched")  # the line, folded
+IMAGES = ("image", "image_pitched")  # the array's own rows
+DIMS = ("1d", *PLANES, *IMAGES)
 GROUPINGS = ("split", "merged")
 _VALUES = {
     "memory": MEMORIES, "dims": DIMS, "grouping": GROUPINGS, "packing": tuple(PACKINGS),
@@ -185,13 +196,56 @@ class Layout:
             stride *= extent
         return tuple(strides), stride
 
+    # -- dims -------------------------------------------------------------------------------------------
+
+    @property
+    def is_plane(self) -> bool:
+        """Whether the line of texels is folded into a plane."""
+        return self.dims in PLANES
+
+    @property
+    def is_surface(self) -> bool:
+        """Whether a kernel writes it through a surface."""
+        return self.dims in IMAGES and self.data.role not in ("input", "view")
+
+    @property
+    def is_image(self) -> bool:
+        """Whether it has a texture or a surface with the array's own rows: in other memory an image is a line."""
+        return self.dims in IMAGES and (self.memory == "texture" or self.is_surface)
+
+    def raster(self, extents: Sequence[int]) -> Raster | None:
+        """Its rows, where it has rows of its own."""
+        if not self.is_image:
+            return None
+        return Raster(
+            size=tuple(extents[axis] for axis in reversed(self.axes)),
+            element="" if self.data.record else self.data.fields[0].type,
+            sampling=self.data.sampling or Sampling(),
+            is_surface=self.is_surface,
+            is_pitched=self.dims == "image_pitched",
+        )
+
+    @property
+    def not_an_image(self) -> str:
+        """Why it cannot be the image that ``dims`` asks for; empty when it can, or when it is none."""
+        if not self.is_image:
+            return ""
+        more = (
+            ("grouping: merged", self.group != (1, 0)),
+            (f"padding: {self.padding}", self.padding > 1),
+            ("packing", self.packing is not None),
+            ("image_pitched of three extents", self.dims == "image_pitched" and len(self.axes) > 2),
+        )
+        return raster_refusal(self.data.name, len(self.axes), (self.value_bytes, self.parts), more)
+
     # -- what it leaves as it is ------------------------------------------------------------------------
 
     @property
     def keeps_order(self) -> bool:
-        """Whether elements lie one behind the other in canonical order, but for padding."""
+        """Whether elements lie one behind the other in canonical order, but for padding: an image is its hardware's."""
         return (
-            self.dims == "1d"
+            not self.is_plane
+            and not self.is_image
             and self.axes == tuple(range(len(self.data.shape)))
             and self.packing is None
             and not self.has_scales
@@ -218,7 +272,7 @@ class Layout:
     def is_dense(self) -> bool:
         """Whether every byte of the buffer is an element's: no padding, planes or lanes, and not merged."""
         is_whole = self.padding == 1 and self.lanes <= 1 and not self.has_scales
-        return self.dims == "1d" and is_whole and self.group == (1, 0)
+        return not self.is_plane and is_whole and self.group == (1, 0)
 
     # -- scales of stored numbers -----------------------------------------------------------------------
 
@@ -268,7 +322,7 @@ class Layout:
             offset = part * part_stride + element
         else:
             offset = ((element // self.lanes) * self.parts + part) * self.lanes + element % self.lanes
-        if self.dims == "1d":
+        if not self.is_plane:
             return offset
         width, rows = self.data.plane
         y = offset // (width * rows) * rows + offset % rows
@@ -287,7 +341,7 @@ class Layout:
         if self.has_scales:
             begin, count, unit = self.tail(texels, shape)
             texels = begin + count * unit
-        if self.dims == "1d":
+        if not self.is_plane:
             return texels, part_stride, None
         width, rows = self.data.plane
         height = -(-texels // (width * rows)) * rows
@@ -312,6 +366,8 @@ class Layout:
             plane=plane,
             pitched=self.dims == "2d_pitched",
             constant_offset=self.constant_offset,
+            raster=self.raster(extents),
+            not_an_image=self.not_an_image,
         )
 
     def apply(self, array: NDArray[Any]) -> Stored:
@@ -324,7 +380,7 @@ class Layout:
         """The canonical array of ``shape`` back from ``stored``: the inverse of ``apply``."""
         assert stored.buffer is not None, "only a stored buffer can be restored"
         texels = stored.buffer.view(self._texel)
-        if self.dims != "1d":
+        if self.is_plane:
             width, rows = self.data.plane
             texels = texels.reshape(-1, rows, width).transpose(0, 2, 1).reshape(-1)
         elements = self.strides(stored.extents)[1]
@@ -359,7 +415,7 @@ class Layout:
 
     def plane(self, line: NDArray[Any]) -> Bytes:
         """The buffer of a ``line``: the last step, dims."""
-        if self.dims != "1d":
+        if self.is_plane:
             width, rows = self.data.plane
             line = np.ascontiguousarray(line.reshape(-1, width, rows).transpose(0, 2, 1)).reshape(-1)
         return line.view(np.uint8)
@@ -442,21 +498,39 @@ class Layout:
 
     @property
     def cpp(self) -> str:
-        """The accessor type that a kernel receives (array.cuh)."""
+        """The accessor type that a kernel receives (array.cuh; image.cuh of an image)."""
+        if self.is_image:
+            return self._image_cpp
+        if self.data.sampling:
+            return f"autotune::Image<{self._array_cpp}, {self.data.sampling.cpp}>"
+        return self._array_cpp
+
+    @property
+    def _image_cpp(self) -> str:
+        index = "unsigned" if self.data.index_bits == 32 else "unsigned long long"
+        axes = ", ".join(map(str, self.axes))
+        if self.is_surface:
+            return f"autotune::SurfaceImage<{self._element}, {index}, {axes}>"
+        sampling = self.data.sampling or Sampling()
+        return f"autotune::TextureImage<{self._element}, {index}, {sampling.cpp}, {axes}>"
+
+    @property
+    def _element(self) -> str:
+        return self.data.record or SCALAR_TYPES[self.data.fields[0].type]
+
+    @property
+    def _array_cpp(self) -> str:
         texel = f"autotune::Texel<{self.texel_bytes}>"
         index = "" if self.data.index_bits == 32 else ", unsigned long long"
-        if self.packing:
-            value = f"autotune::Packed<{self.packing.cpp}, {self.vector}>"
-        else:
-            value = self.data.record or SCALAR_TYPES[self.data.fields[0].type]
+        value = f"autotune::Packed<{self.packing.cpp}, {self.vector}>" if self.packing else self._element
         width, rows = (n.bit_length() - 1 for n in self.data.plane)
         by_rows = self.data.is_view and self.memory == "texture" and len(self.data.shape) == 2  # see view
         strided = f"Strided<{len(self.data.shape)}, {self.axes[-1]}{index}>"
-        plane = "Dims1D" if self.dims == "1d" else f"Dims2D<{width}, {rows}>"
+        plane = f"Dims2D<{width}, {rows}>" if self.is_plane else "Dims1D"
         memory = {
             "global": f"Global<{texel}>",
             "readonly": f"ReadOnly<{texel}>",
-            "texture": f"Texture{'1D' if self.dims == '1d' and not by_rows else '2D'}<{texel}>",
+            "texture": f"Texture{'2D' if self.is_plane or by_rows else '1D'}<{texel}>",
             "constant": f"Constant<{texel}, {self.constant_offset}>",
         }[self.memory]
         parts = [

@@ -30,7 +30,7 @@ CHOICES: list[tuple[str, Change, str]] = [
     (
         "unknown dims",
         policy("dims", "x", "1d", "3d"),
-        "unknown dims layout '3d' in family demo: policy p (allowed: 1d, 2d, 2d_pitched)",
+        "unknown dims layout '3d' in family demo: policy p (allowed: 1d, 2d, 2d_pitched, image, image_pitched)",
     ),
     (
         "unknown packing",

@@ -9,6 +9,7 @@ import yaml
 from layouts import data, record
 
 from autotune.errors import UnknownName, WorkloadError
+from autotune.layout import Sampling
 from autotune.layout.bit_packing import PACKINGS, packing
 from autotune.layout.layout import Layout, Stored
 
@@ -249,17 +250,18 @@ def test_unknown_packing() -> None:
 # -- docs/how-to-choose-policies.md -----------------------------------------------------------------------
 
 
-def test_an_image_in_a_plane_is_as_the_page_says() -> None:
-    """With the page's width and padding pixel (x, y) is texel (x, y); with the width alone it is not."""
+def test_an_image_is_as_the_page_says() -> None:
+    """Pixel (x, y) is texel (x, y), whatever its width."""
     page = Path(__file__).parents[2] / "docs" / "how-to-choose-policies.md"
     (block,) = re.findall(r"^```yaml\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     declared = yaml.safe_load(block)
-    width = declared["data"]["image"]["plane"]["width"]
-    padding = declared["policies"]["image_padding"]["values"][1]
+    shape = data(
+        rank=len(declared["data"]["image"]["shape"]), sampling=Sampling(**declared["data"]["image"]["image"])
+    )
     image = np.arange(5 * 301, dtype=np.int32).reshape(5, 301)
-    shape = data(rank=2, plane=(width, 1))
-    for padded, is_image in ((padding, True), (1, False)):
-        stored = Layout(data=shape, memory="texture", dims="2d", padding=padded).apply(image)
-        assert stored.plane is not None and stored.plane[0] == width
-        texels = np.array(words(stored)).reshape(-1, width)
-        assert np.array_equal(texels[:5, :301], image) == is_image
+    for dims in declared["policies"]["image_dims"]["values"]:
+        stored = Layout(data=shape, memory="texture", dims=dims).apply(image)
+        assert (stored.raster is not None) == (dims == "image")
+        if stored.raster:
+            assert stored.raster.size == (301, 5)
+            assert np.array_equal(np.array(words(stored)).reshape(5, 301), image)

@@ -245,6 +245,9 @@ class Gpu(CpuBackend):
     def stream_handle(self) -> int:
         return getattr(self._local, "stream", 0)
 
+    def settle(self, placed: Any) -> None:
+        """Nothing to do: an image here is linear memory."""
+
     def borrow(self, stored: Stored, address: int) -> Placed:
         raw = (ctypes.c_ubyte * stored.nbytes).from_address(address)
         memory: Bytes = np.frombuffer(raw, np.uint8)  # type: ignore[call-overload]  # of what ctypes made

@@ -135,8 +135,8 @@ def _orders(declared: Declared, name: str, policy: Mapping[str, Any]) -> Iterato
 
 
 def _dims(declared: Declared) -> Iterator[Finding]:
-    """A plane of single rows has the addresses of a line, but for a texture. Where an array has both, what is not a
-    texture's is excluded by itself, unless the defaults ask for it."""
+    """A plane of single rows, and an image that is read, has the addresses of a line, but for a texture. Where an array
+    has both, what is not a texture's is excluded by itself, unless the defaults ask for it."""
     layouts = {
         (policy["layout"], name): key
         for key, policy in declared.policies.items()
@@ -147,6 +147,8 @@ def _dims(declared: Declared) -> Iterator[Finding]:
         value = declared.data.get(name)
         if layout != "dims" or value is None or value.get("plane", {}).get("rows", 1) > 1:
             continue
+        if value["role"] != "input":
+            continue  # a surface is one in the only memory that can be written
         memory = layouts.get(("memory", name), "")
         memories = (
             declared.policies[memory]["values"]

@@ -5,6 +5,7 @@ synchronous. AUTOTUNE_CPU_THREADS limits the threads; without it, all that this 
 """
 
 import ctypes
+import math
 import os
 import platform
 import re
@@ -177,9 +178,10 @@ class CpuBackend(Closing):
         guards = room[:guard], room[guard + stored.nbytes :]
         if stored.buffer is not None:
             buffer[:] = stored.buffer
-        if stored.memory != "texture":
+        if stored.memory != "texture" and stored.raster is None:
             return CpuPlaced(kept, stored.argument(buffer.ctypes.data), buffer, guards=guards)
-        texture = _texture(stored, buffer, stored.plane[0] if stored.plane else 0)
+        rows = stored.plane or (stored.raster.size if stored.raster else (0,))
+        texture = _texture(stored, buffer, rows[0])
         return CpuPlaced(kept, stored.argument(ctypes.addressof(texture)), buffer, texture, guards)
 
     def view(self, stored: Stored, of: Placed) -> CpuPlaced:
@@ -377,8 +379,10 @@ class CpuBackend(Closing):
 
 
 def _texture(stored: Stored, buffer: Bytes, pitch: int) -> Texture:
-    """Over ``buffer``; the rows of a plane are ``pitch`` texels apart."""
+    """Over ``buffer``; the rows of a plane, or of an image, are ``pitch`` texels apart."""
     width, height = stored.plane or (stored.texels, 1)
+    if stored.raster:
+        width, height = stored.raster.size[0], math.prod(stored.raster.size[1:])
     return Texture(buffer.ctypes.data, width, height, pitch)
 
 
@@ -412,6 +416,9 @@ def _limits() -> Limits:
         texture_2d_height=_NO_LIMIT,
         texture_pitched_width=_NO_LIMIT,
         texture_pitched_height=_NO_LIMIT,
+        texture_3d=(_NO_LIMIT,) * 3,
+        surface_2d=(_NO_LIMIT,) * 2,
+        surface_3d=(_NO_LIMIT,) * 3,
         texture_pitch_bytes=1,
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
     )

@@ -196,11 +196,20 @@ class CudaBackend(Closing):
         many = placed.stored.nbytes - begin if nbytes is None else nbytes
         with self.current():
             self._driver.memset_d8_async(placed.address + begin, byte, many, self._stream)
+            placed.push(self._stream_handle)
 
     def copy(self, placed: Placed, source: Placed) -> None:
         assert isinstance(placed, CudaPlaced) and isinstance(source, CudaPlaced)
         with self._driving():
+            source.pull(self._stream_handle)
             self._driver.memcpy_dtod_async(placed.address, source.address, placed.stored.nbytes, self._stream)
+            placed.push(self._stream_handle)
+
+    def settle(self, placed: Placed) -> None:
+        """What was written to the linear memory beside an image is in the image."""
+        assert isinstance(placed, CudaPlaced)
+        with self._driving():
+            placed.push(self._stream_handle)
 
     def fill_guards(self, placed: Placed, byte: int) -> None:
         assert isinstance(placed, CudaPlaced)
@@ -236,14 +245,20 @@ class CudaBackend(Closing):
         if not placed.address:
             return 0
         with self._driving():
+            placed.pull(self._stream_handle)
             blocks = self.device.multiprocessors * 8
             return self._probe.checksum(placed.address, placed.stored.nbytes, blocks)
 
     def upload(self, placed: Placed, stored: Stored) -> None:
         assert isinstance(placed, CudaPlaced) and stored.buffer is not None
-        assert placed.address and stored.nbytes == placed.stored.nbytes, "linear memory of the same size"
+        assert stored.nbytes == placed.stored.nbytes, "memory of the same size"
         with self._driving():
-            self._driver.memcpy_htod_async(placed.address, stored.buffer, self._stream)
+            if placed.image is not None:
+                self.synchronize()  # launches may still read it
+                placed.image.fill(stored.buffer)
+            else:
+                assert placed.address, "linear memory"
+                self._driver.memcpy_htod_async(placed.address, stored.buffer, self._stream)
         placed.uploads += 1
 
     def outlet(self) -> CudaOutlet:
@@ -285,6 +300,7 @@ class CudaBackend(Closing):
         buffer = np.empty(many, np.uint8) if into is None else into
         assert buffer.nbytes == many and buffer.flags.c_contiguous, "as many bytes as are fetched"
         with self._driving():
+            placed.pull(self._stream_handle)
             self._driver.memcpy_dtoh_async(buffer, placed.address, self._stream)
             self.synchronize()
         return buffer
@@ -294,6 +310,7 @@ class CudaBackend(Closing):
         assert isinstance(placed, CudaPlaced) and isinstance(expected, CudaPlaced)
         nbytes = min(placed.stored.nbytes, expected.stored.nbytes)
         with self._driving():
+            placed.pull(self._stream_handle)
             blocks = self.device.multiprocessors * 8
             return self._probe.mismatches(placed.address, expected.address, nbytes, blocks)
 
@@ -303,6 +320,7 @@ class CudaBackend(Closing):
         assert isinstance(placed, CudaPlaced) and isinstance(expected, CudaPlaced)
         count = min(placed.stored.nbytes, expected.stored.nbytes) // kind.itemsize
         with self._driving():
+            placed.pull(self._stream_handle)
             blocks = self.device.multiprocessors * 8
             return self._probe.apart(
                 kind, placed.address, expected.address, count, (relative, absolute), blocks

@@ -79,6 +79,11 @@ def describe_device(driver: Any, handle: Any, ordinal: int) -> Device:
         texture_pitched_width=get(attribute.MAXIMUM_TEXTURE2D_LINEAR_WIDTH),
         texture_pitched_height=get(attribute.MAXIMUM_TEXTURE2D_LINEAR_HEIGHT),
         texture_pitch_bytes=get(attribute.TEXTURE_PITCH_ALIGNMENT),
+        texture_3d=(
+            get(attribute.MAXIMUM_TEXTURE3D_WIDTH),
+            get(attribute.MAXIMUM_TEXTURE3D_HEIGHT),
+            get(attribute.MAXIMUM_TEXTURE3D_DEPTH),
+        ),
         memory_bytes=handle.total_memory(),
     )
     return Device(

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from autotune.compile import Compiled, variable_names
 from autotune.device.backend import LaunchError
 from autotune.device.cuda.calls import ConstantWindow, parameters
+from autotune.device.cuda.image import Image
 from autotune.device.cuda.texture import Texture
 from autotune.layout import Stored
 
@@ -29,7 +30,9 @@ class _Owner(Protocol):
 
 @dataclass
 class CudaPlaced:
-    """Data on the GPU. ``address`` is 0 for constant memory. ``uploads`` counts how often the content was replaced."""
+    """Data on the GPU. ``address`` is 0 for constant memory, and for a texture's plane. An ``image`` has linear memory
+    at its ``address`` where something on the device writes or reads it that has no accessor: ``push`` and ``pull`` copy
+    between the two. ``uploads`` counts how often the content was replaced."""
 
     stored: Stored
     argument: bytes
@@ -38,6 +41,17 @@ class CudaPlaced:
     _owned: list[Any]
     uploads: int = 0
     guard: int = 0  # bytes on either side that are its own
+    image: Image | None = None
+
+    def push(self, stream: int) -> None:
+        """What was written at ``address`` is what kernels find in the image."""
+        if self.image is not None and self.address:
+            self.image.write(self.address, stream)
+
+    def pull(self, stream: int) -> None:
+        """What kernels wrote to the image is at ``address``."""
+        if self.image is not None and self.image.is_surface:
+            self.image.read(self.address, stream)
 
     def free(self) -> None:
         """Safe after a lost context: the driver has freed everything with it."""
@@ -120,6 +134,8 @@ def place(
                 module.window.claim(0)
                 driver.memcpy_htod(address + stored.constant_offset, stored.buffer)
         return CudaPlaced(kept, stored.argument(0), 0, owner, [])
+    if stored.raster is not None:
+        return _placed_image(driver, owner, stored)
     if stored.memory == "texture" and stored.plane is not None:
         texture = Texture.plane(driver, stored)
         return CudaPlaced(kept, stored.argument(texture.handle), 0, owner, [texture])
@@ -132,6 +148,21 @@ def place(
         owned = [texture, memory]
         return CudaPlaced(kept, stored.argument(texture.handle), address, owner, owned, guard=guard)
     return CudaPlaced(kept, stored.argument(address), address, owner, [memory], guard=guard)
+
+
+def _placed_image(driver: Any, owner: _Owner, stored: Stored) -> CudaPlaced:
+    """An input that comes from the host needs no linear memory beside its image."""
+    image = Image.of(stored)
+    owned: list[Any] = [image]
+    address = 0
+    if stored.buffer is None or image.is_surface:
+        owned.append(driver.mem_alloc(max(stored.nbytes, 16)))
+        address = int(owned[-1])
+    if stored.buffer is not None:
+        image.fill(stored.buffer)
+    return CudaPlaced(
+        replace(stored, buffer=None), stored.argument(image.handle), address, owner, owned, image=image
+    )
 
 
 def borrow(owner: _Owner, stored: Stored, address: int) -> CudaPlaced:

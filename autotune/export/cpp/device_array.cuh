@@ -43,6 +43,8 @@ inline Device current_device() {
   limits.texture_2d_height = get(cudaDevAttrMaxTexture2DHeight);
   limits.texture_pitched_width = get(cudaDevAttrMaxTexture2DLinearWidth);
   limits.texture_pitched_height = get(cudaDevAttrMaxTexture2DLinearHeight);
+  limits.texture_3d_side = std::min(
+      {get(cudaDevAttrMaxTexture3DWidth), get(cudaDevAttrMaxTexture3DHeight), get(cudaDevAttrMaxTexture3DDepth)});
   limits.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
   return device;
 }
@@ -52,20 +54,29 @@ class DeviceArray {
  public:
   DeviceArray(const Layout& layout, const Room& room) : DeviceArray(layout, room, Empty{}) {
     const auto width_bytes = static_cast<std::size_t>(room.width * layout.texel_bytes);
-    if (!is_texture_plane()) {
+    if (layout.is_image() && layout.dims == Dims::image) {
+      const cudaChannelFormatDesc texel = format();
+      check(cudaMalloc3DArray(&plane_, &texel, extent(), layout.is_surface ? cudaArraySurfaceLoadStore : 0),
+            layout.name);
+      if (layout.is_surface) check(cudaMalloc(&data_, static_cast<std::size_t>(room.bytes)), layout.name);
+    } else if (!is_texture_plane()) {
       check(cudaMalloc(&data_, static_cast<std::size_t>(std::max<std::int64_t>(room.bytes, 16))), layout.name);
-    } else if (layout.dims == Dims::pitched_plane) {
+    } else if (layout.dims == Dims::pitched_plane || layout.dims == Dims::pitched_image) {
       check(cudaMallocPitch(&data_, &pitch_, width_bytes, room.height), layout.name);
     } else {
       const cudaChannelFormatDesc texel = format();
       check(cudaMallocArray(&plane_, &texel, room.width, room.height), layout.name);
     }
-    if (layout.memory == Memory::texture) make_texture();
+    if (layout.is_surface)
+      make_surface();
+    else if (layout.memory == Memory::texture)
+      make_texture();
   }
   DeviceArray(const DeviceArray&) = delete;
   DeviceArray& operator=(const DeviceArray&) = delete;
   ~DeviceArray() {
     if (texture_) cudaDestroyTextureObject(texture_);
+    if (surface_) cudaDestroySurfaceObject(surface_);
     if (plane_) cudaFreeArray(plane_);
     cudaFree(data_);
   }
@@ -73,13 +84,16 @@ class DeviceArray {
   void* data() const { return data_; }
   std::int64_t bytes() const { return room_.bytes; }
   unsigned long long handle() const {
+    if (layout_.is_surface) return surface_;
     return layout_.memory == Memory::texture ? texture_ : reinterpret_cast<unsigned long long>(data_);
   }
 
   // The content lies in pageable memory: the call returns when it has been read.
   void upload(const Bytes& content, cudaStream_t stream) {
     const auto width_bytes = static_cast<std::size_t>(room_.width * layout_.texel_bytes);
-    if (!is_texture_plane())
+    if (is_array_image())
+      copy_image(const_cast<unsigned char*>(content.data()), cudaMemcpyHostToDevice, stream);
+    else if (!is_texture_plane())
       check(cudaMemcpyAsync(data_, content.data(), content.size(), cudaMemcpyHostToDevice, stream), layout_.name);
     else if (plane_)
       check(cudaMemcpy2DToArrayAsync(plane_, 0, 0, content.data(), width_bytes, width_bytes, room_.height,
@@ -94,9 +108,18 @@ class DeviceArray {
 
   Bytes download(cudaStream_t stream) const {
     Bytes content(room_.bytes);
-    check(cudaMemcpyAsync(content.data(), data_, content.size(), cudaMemcpyDeviceToHost, stream), layout_.name);
+    if (is_array_image())
+      copy_image(content.data(), cudaMemcpyDeviceToHost, stream);
+    else
+      check(cudaMemcpyAsync(content.data(), data_, content.size(), cudaMemcpyDeviceToHost, stream), layout_.name);
     check(cudaStreamSynchronize(stream), layout_.name);
     return content;
+  }
+
+  // Zeros, behind what the stream has.
+  void clear(cudaStream_t stream) {
+    check(cudaMemsetAsync(data_, 0, static_cast<std::size_t>(room_.bytes), stream), layout_.name);
+    if (is_array_image()) copy_image(data_, cudaMemcpyDeviceToDevice, stream);
   }
 
  private:
@@ -106,8 +129,39 @@ class DeviceArray {
 
   bool is_texture_plane() const { return layout_.memory == Memory::texture && layout_.dims != Dims::line; }
 
-  // Texels of 1, 2, 4, 8 or 16 bytes.
+  bool is_array_image() const { return layout_.dims == Dims::image; }
+  cudaExtent extent() const {
+    return make_cudaExtent(static_cast<std::size_t>(room_.width), static_cast<std::size_t>(room_.height),
+                           static_cast<std::size_t>(room_.depth));
+  }
+
+  // All rows between the image and `linear`, where they follow each other: from the image to the host, else to it.
+  void copy_image(void* linear, cudaMemcpyKind kind, cudaStream_t stream) const {
+    cudaMemcpy3DParms copy = {};
+    const cudaPitchedPtr rows =
+        make_cudaPitchedPtr(linear, static_cast<std::size_t>(room_.width * layout_.texel_bytes),
+                            static_cast<std::size_t>(room_.width), static_cast<std::size_t>(room_.height));
+    if (kind == cudaMemcpyDeviceToHost) {
+      copy.srcArray = plane_;
+      copy.dstPtr = rows;
+    } else {
+      copy.srcPtr = rows;
+      copy.dstArray = plane_;
+    }
+    copy.extent = extent();
+    if (copy.extent.depth == 0) copy.extent.depth = 1;
+    copy.kind = kind;
+    check(cudaMemcpy3DAsync(&copy, stream), layout_.name);
+  }
+
+  // Texels of 1, 2, 4, 8 or 16 bytes, and numbers where hardware works with them.
   cudaChannelFormatDesc format() const {
+    if (layout_.texel != Texel::bits) {
+      const cudaChannelFormatKind kind = layout_.texel == Texel::real      ? cudaChannelFormatKindFloat
+                                         : layout_.texel == Texel::integer ? cudaChannelFormatKindSigned
+                                                                           : cudaChannelFormatKindUnsigned;
+      return cudaCreateChannelDesc(8 * layout_.texel_bytes, 0, 0, 0, kind);
+    }
     const int bits = 8 * std::min(layout_.texel_bytes, 4), channels = std::max(layout_.texel_bytes / 4, 1);
     return cudaCreateChannelDesc(bits, channels > 1 ? bits : 0, channels > 2 ? bits : 0, channels > 3 ? bits : 0,
                                  cudaChannelFormatKindUnsigned);
@@ -132,10 +186,20 @@ class DeviceArray {
       resource.res.pitch2D.pitchInBytes = pitch_;
     }
     cudaTextureDesc texture = {};
-    texture.readMode = cudaReadModeElementType;
-    texture.filterMode = cudaFilterModePoint;
-    for (auto& mode : texture.addressMode) mode = cudaAddressModeClamp;
+    constexpr cudaTextureAddressMode modes[] = {cudaAddressModeClamp, cudaAddressModeMirror, cudaAddressModeWrap,
+                                                cudaAddressModeBorder};
+    texture.readMode = layout_.is_normalised ? cudaReadModeNormalizedFloat : cudaReadModeElementType;
+    texture.filterMode = layout_.is_linear ? cudaFilterModeLinear : cudaFilterModePoint;
+    texture.normalizedCoords = layout_.edge == Edge::mirror || layout_.edge == Edge::wrap;
+    for (auto& mode : texture.addressMode) mode = modes[static_cast<int>(layout_.edge)];
     check(cudaCreateTextureObject(&texture_, &resource, &texture, nullptr), layout_.name);
+  }
+
+  void make_surface() {
+    cudaResourceDesc resource = {};
+    resource.resType = cudaResourceTypeArray;
+    resource.res.array.array = plane_;
+    check(cudaCreateSurfaceObject(&surface_, &resource), layout_.name);
   }
 
   Layout layout_;
@@ -144,6 +208,7 @@ class DeviceArray {
   std::size_t pitch_ = 0;
   cudaArray_t plane_ = nullptr;
   cudaTextureObject_t texture_ = 0;
+  cudaSurfaceObject_t surface_ = 0;
 };
 
 // The kernel's view of an array (autotune::Array), by its handle, extents and strides.

@@ -13,7 +13,9 @@ using Bytes = std::vector<unsigned char>;
 using Shape = std::vector<std::int64_t>;
 
 enum class Memory { global, readonly, texture, constant };
-enum class Dims { line, plane, pitched_plane };
+enum class Dims { line, plane, pitched_plane, image, pitched_image };
+enum class Edge { clamp, mirror, wrap, border };             // of an image: what lies beyond it
+enum class Texel { bits, unsigned_integer, integer, real };  // what hardware takes an image's element for
 
 struct Layout {
   const char* name = "";
@@ -32,6 +34,11 @@ struct Layout {
   int members = 1, member = 0;      // grouping: arrays in one buffer, and which of them this is
   std::int64_t plane_width = 4096;  // in texels, a power of two
   std::int64_t plane_rows = 1;      // of a block of the plane, a power of two
+  Edge edge = Edge::clamp;          // of an image, as the next four
+  Texel texel = Texel::bits;        // what its hardware works with
+  bool is_normalised = false;       // read as 0 to 1
+  bool is_linear = false;           // interpolated
+  bool is_surface = false;          // written
   int index_bits = 32;              // of an address on the GPU
   std::int64_t constant_bytes = 65536;
   std::int64_t constant_offset = 0;
@@ -40,6 +47,8 @@ struct Layout {
   int joined() const { return is_packed() ? vector * (is_planar ? 32 : 32 / bits) : 1; }  // elements of a value
   int value_bytes() const { return is_packed() ? vector * (is_planar ? 4 * bits : 4) : element_bytes; }
   int parts() const { return value_bytes() / texel_bytes; }
+  bool is_plane() const { return dims == Dims::plane || dims == Dims::pitched_plane; }
+  bool is_image() const { return dims == Dims::image || dims == Dims::pitched_image; }
 };
 
 // Where an array of one shape goes. Strides are in values, part_stride and the plane in texels.
@@ -48,7 +57,8 @@ struct Room {
   std::int64_t values = 0;                     // those that pad the contiguous axis too
   std::int64_t part_stride = 0;
   std::int64_t texels = 0, bytes = 0;
-  std::int64_t width = 0, height = 0;  // of the plane; 0 on a line
+  std::int64_t width = 0, height = 0;  // of the plane or the image; 0 on a line
+  std::int64_t depth = 0;              // of an image of three extents
 };
 
 // What a device can hold and launch; the values are those of compute capability 9.0.
@@ -56,7 +66,7 @@ struct Limits {
   std::int64_t grid_x = 2147483647, grid_y = 65535, grid_z = 65535;
   std::int64_t threads_per_block = 1024, shared_bytes_per_block = 232448, constant_bytes = 65536;
   std::int64_t texture_1d_texels = 1 << 28, texture_2d_width = 131072, texture_2d_height = 65536;
-  std::int64_t texture_pitched_width = 131072, texture_pitched_height = 65000;
+  std::int64_t texture_pitched_width = 131072, texture_pitched_height = 65000, texture_3d_side = 16384;
   std::int64_t memory_bytes = INT64_MAX;
 };
 
@@ -78,7 +88,13 @@ inline Room room(const Layout& layout, const Shape& shape) {
   found.part_stride = found.values * layout.members;
   const std::int64_t run = layout.lanes > 1 ? layout.lanes : 1;
   found.texels = (found.part_stride + run - 1) / run * run * layout.parts();
-  if (layout.dims != Dims::line) {
+  if (layout.is_image()) {
+    const std::size_t last = layout.axes.size() - 1;
+    found.width = found.extents[layout.axes[last]];
+    found.height = found.extents[layout.axes[last - 1]];
+    found.depth = last > 1 ? found.extents[layout.axes[0]] : 0;
+  }
+  if (layout.is_plane()) {
     const std::int64_t block = layout.plane_width * layout.plane_rows;
     found.width = layout.plane_width;
     found.height = (found.texels + block - 1) / block * layout.plane_rows;
@@ -94,7 +110,7 @@ inline std::int64_t address(const Layout& layout, const Room& room, std::int64_t
   const std::int64_t offset =
       layout.lanes == 0 ? part * room.part_stride + value
                         : (value / layout.lanes * layout.parts() + part) * layout.lanes + value % layout.lanes;
-  if (layout.dims == Dims::line) return offset;
+  if (!layout.is_plane()) return offset;
   const std::int64_t width = layout.plane_width, rows = layout.plane_rows;
   const std::int64_t y = offset / (width * rows) * rows + offset % rows;
   return y * width + offset / rows % width;
@@ -243,8 +259,12 @@ inline std::string refusal(const Layout& layout, const Room& room, const Limits&
     return name + std::to_string(room.bytes) + " bytes do not fit in constant memory";
   if (layout.memory == Memory::texture && layout.dims == Dims::line && room.texels > limits.texture_1d_texels)
     return name + std::to_string(room.texels) + " texels pass the 1D texture limit";
-  if (layout.memory == Memory::texture && layout.dims != Dims::line) {
-    const bool is_pitched = layout.dims == Dims::pitched_plane;
+  if (room.depth > 0) {
+    if (room.width > limits.texture_3d_side || room.height > limits.texture_3d_side ||
+        room.depth > limits.texture_3d_side)
+      return name + "an image passes the 3D texture limit";
+  } else if (layout.is_surface || (layout.memory == Memory::texture && layout.dims != Dims::line)) {
+    const bool is_pitched = layout.dims == Dims::pitched_plane || layout.dims == Dims::pitched_image;
     if (room.width > (is_pitched ? limits.texture_pitched_width : limits.texture_2d_width) ||
         room.height > (is_pitched ? limits.texture_pitched_height : limits.texture_2d_height))
       return name + "a plane of " + std::to_string(room.width) + " x " + std::to_string(room.height) +

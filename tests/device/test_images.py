@@ -1,0 +1,40 @@
+"""Images on the cpu: what is read beyond the edge and between elements is the same in every layout."""
+
+from pathlib import Path
+
+import edges
+import numpy as np
+from edges import arrays, between, seen
+
+from autotune.compile.cache import Cache, default_root
+from autotune.declaration import family as families
+from autotune.declaration.workload import bind
+from autotune.device.cpu.backend import CpuBackend
+from autotune.device.resident import run_each
+
+TRIED = [
+    {},
+    {"memory": "readonly", "axes": "columns"},
+    {"memory": "constant", "seen_dims": "image"},
+    {"memory": "texture"},
+    {"memory": "texture", "dims": "image", "solid_dims": "image"},
+    {"memory": "texture", "dims": "image", "axes": "columns", "seen_dims": "image"},
+    {"memory": "texture", "dims": "image_pitched", "solid_dims": "image", "seen_dims": "image"},
+]
+
+
+def test_every_layout_of_an_image_gives_the_same(tmp_path: Path) -> None:
+    family = families.load_family(edges.write(tmp_path / "edges"))
+    given = arrays()
+    configurations = [
+        family.space.configuration(",".join(f"{k}={v}" for k, v in one.items()) or "control") for one in TRIED
+    ]
+    with CpuBackend(1) as backend:
+        made = list(
+            run_each(family, configurations, bind(family, given, {}, {}), backend, Cache(default_root()))
+        )
+    for outputs in made:
+        np.testing.assert_array_equal(outputs["seen"], seen(given))
+        np.testing.assert_allclose(outputs["between"], between(given), atol=2e-6)
+    exact = between(given, bits=20)  # what interpolation with 8 bits is worth
+    assert 0 < np.abs(made[0]["between"] - exact).max() < 3 / 512
