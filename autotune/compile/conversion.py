@@ -45,8 +45,9 @@ class Conversion:
         written = replace(self.view, memory="global").cpp
         rank, edge = len(self.view.axes), tile_edge(self.view)
         ends = f"{self.of.axes[-1]}, {self.view.axes[-1]}"
+        index = "unsigned" if self.view.data.index_bits == 32 else "unsigned long long"
         return (
-            f"  using of_{self.name} = autotune::Conversion<{rank}, {ends}, {edge}>;\n"
+            f"  using of_{self.name} = autotune::Conversion<{rank}, {ends}, {edge}, {index}>;\n"
             f"  using to_{self.name} = {written};"
         )
 

@@ -96,12 +96,19 @@ def _is_same(place: str, data: Data, layout: str, choice: Any) -> bool:
 
 def check_views(data: Mapping[str, Data], policies: tuple[Policy, ...], where: str) -> None:
     """Raise for a view of what is no scratch array, or of one whose elements a layout moves: a view finds them by its
-    own shape, in canonical order."""
+    own shape, in canonical order. A converted one finds them in any layout but a surface's."""
     scratch = [array.name for array in data.values() if array.role == "scratch"]
     for array in data.values():
+        place = f"{where}: data {array.name}"
+        if array.converted and data[array.of].role == "scratch":
+            dims = [p.name for p in policies if p.layout == "dims" and array.of in p.data]
+            if dims or "dims" in data[array.of].fixed:
+                raise FamilyError(
+                    f"{place}: {array.of} may be a surface ({', '.join(dims) or 'its own dims'}), which cannot be "
+                    "converted: take its dims away"
+                )
         if not array.is_view:
             continue
-        place = f"{where}: data {array.name}"
         if array.of not in scratch:
             raise UnknownName("scratch array", array.of, scratch, f"{place}: of")
         drivers = [f"its own layout ({name})" for name in data[array.of].fixed if name != "memory"]
@@ -135,7 +142,12 @@ def with_converted(
         if view.of not in known:
             raise UnknownName("input or scratch array", view.of, known, f"{place}: of")
         array = data[view.of]
-        if (view.shape, view.record, view.dtype) != (array.shape, array.record, array.dtype):
+        if array.sampling:
+            raise FamilyError(
+                f"{place}: {view.of} is an image, which is read by its own rules and not converted"
+            )
+        elements = (view.shape, view.record, view.dtype, view.element)
+        if elements != (array.shape, array.record, array.dtype, array.element):
             raise FamilyError(
                 f"{place}: a converted view has the elements and the shape of its array: {view.of} has "
                 f"{array.record or array.dtype} of [{', '.join(array.shape)}]"
@@ -242,6 +254,7 @@ def _field(name: str, value: Mapping[str, Any], place: str) -> Field:
 
 _NOT_OF_A_VIEW = (
     "record",
+    "image",
     "range",
     "packed",
     "link",

@@ -174,7 +174,7 @@ def _converted(declared: _Declared) -> Iterator[_Found]:
     for name, view in declared.data.items():
         for kind in CONVERTED_KINDS if view.converted else ():
             own = declared.choices(kind, name, SAME)
-            usual = [*view.shape] if kind == "axes" else _USUAL[kind]
+            usual = {**_USUAL, "axes": [*view.shape], "storage": view.fields[0].type}[kind]
             if all(choice.meaning != SAME for choice in own):
                 continue
             for mine, its in itertools.product(own, declared.choices(kind, view.of, usual)):

@@ -11,9 +11,10 @@ from typing import Any
 
 from autotune.layout.arrays import Data
 from autotune.layout.layout import Layout
+from autotune.layout.storage import storage_of
 
 SAME = "same"
-CONVERTED_KINDS = ("memory", "axes", "padding", "records")  # what such a view may choose
+CONVERTED_KINDS = ("memory", "axes", "padding", "records", "storage")  # what such a view may choose
 
 ALIAS, SEEN, COPIED = "alias", "seen", "copied"
 _LINEAR = ("global", "readonly")
@@ -27,9 +28,13 @@ def converted(data: Data, of: Layout, chosen: Mapping[str, Any]) -> Layout:
     memory = own.pop("memory", "")
     if "axes" in own:
         own["axes"] = tuple(data.shape.index(name) for name in own["axes"])
+    if "storage" in own:
+        own["storage"] = storage_of(own["storage"], data.fields[0].type)
     alike = replace(of, data=data)
     if all(getattr(of, kind) == value for kind, value in own.items()):
         return replace(alike, memory=memory or of.memory)
+    if of.has_scales and "storage" not in own:
+        own["storage"] = None  # a scale that the host found in an input is not known to a kernel that writes
     return replace(alike, memory=memory or "global", dims="1d", group=(1, 0), constant_offset=0, **own)
 
 

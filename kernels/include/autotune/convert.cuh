@@ -7,8 +7,9 @@
 namespace autotune {
 
 // Of RANK indices FROM is contiguous in the array and TO in its copy; a block takes EDGE x EDGE values.
-template <int RANK, int FROM, int TO, int EDGE>
+template <int RANK, int FROM, int TO, int EDGE, class INDEX>
 struct Conversion {
+  using Index = INDEX;  // wide enough to count the values
   static constexpr int rank = RANK, from = FROM, to = TO, edge = EDGE;
 };
 
@@ -50,7 +51,7 @@ struct Held {
 // The same axis is contiguous in both: values one after the other, as they lie in the array.
 template <class Shape, class From, class To>
 AUTOTUNE_DEVICE void convert_along(const From& from, const To& to) {
-  using Index = decltype(from.mapping.strides[0] + 0u);
+  using Index = typename Shape::Index;
   Index values = 1;
   for (int axis = 0; axis < Shape::rank; ++axis) values *= from.extent(axis);
   const Index first = static_cast<Index>(blockIdx.x) * (Shape::edge * Shape::edge);
