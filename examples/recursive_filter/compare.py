@@ -3,9 +3,9 @@ reference.
 
     python examples/recursive_filter/compare.py [--workload NAME] [--policies DIR] [--out FILE]
 
-cupyx smooths by lfilter, the general recursive filter, along an axis, and back over the reversed array. torch has none:
-there, smoothing a line is a product with a matrix, the same for all lines, made beforehand. See ../comparison.py for
-how times are taken.
+Needs a GPU, PyCUDA and cupy; torch where it is to be compared. cupyx smooths by lfilter, the general recursive filter,
+along an axis, and back over the reversed array. torch has none: there, smoothing a line is a product with a matrix, the
+same for all lines, made beforehand. See ../comparison.py for how times are taken.
 """
 
 import sys
@@ -34,8 +34,11 @@ def of(inputs: Inputs) -> tuple[np.float32, np.float32, int]:
 
 def plain(inputs: Inputs) -> Way:
     cupy = import_module("cupy")
-    module = cupy.RawModule(code=(HERE / "plain.cu").read_text(), options=("--std=c++17",))
-    columns, rows, sharpen = (module.get_function(n) for n in ("smooth_columns", "smooth_rows", "sharpen"))
+    source = (HERE / "plain.cu").read_text()
+    columns, rows, sharpen = (
+        cupy.RawKernel(source, name, ("--std=c++17",))
+        for name in ("smooth_columns", "smooth_rows", "sharpen")
+    )
     image = cupy.asarray(inputs.arrays["image"])
     frames, height, width = image.shape
     down, across, sharp = (cupy.empty_like(image) for _ in range(3))
@@ -79,10 +82,11 @@ def torch_matrices(inputs: Inputs) -> Way:
     smooth, amount, passes = of(inputs)
     image = torch.from_numpy(inputs.arrays["image"]).cuda()
 
-    def matrix(length: int) -> Any:
-        return torch.from_numpy(smoothing(length, float(smooth), passes)).cuda()
+    def matrix(length: int) -> NDArray[np.float32]:
+        return smoothing(length, float(smooth), passes)
 
-    down, across = matrix(image.shape[1]), matrix(image.shape[2]).T.contiguous()
+    down = torch.from_numpy(matrix(image.shape[1])).cuda()
+    across = torch.from_numpy(np.ascontiguousarray(matrix(image.shape[2]).T)).cuda()
     found = torch.empty_like(image)
 
     def call() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import ndimage, sparse
+from scipy import ndimage, signal, sparse
 
 Run = Callable[..., None]  # what stands for a kernel: takes its arguments, writes its results
 
@@ -64,6 +64,7 @@ def cupy_of(
     return SimpleNamespace(
         __version__="1.2.3", asarray=np.asarray, asnumpy=np.array, empty=np.empty, zeros=np.zeros,
         empty_like=np.empty_like, take=np.take, searchsorted=np.searchsorted, RawKernel=raw_kernel,
+        add=np.add, arange=np.arange, flip=np.flip,
         cuda=SimpleNamespace(
             Event=lambda: Event(clock),
             Stream=SimpleNamespace(null=SimpleNamespace(synchronize=lambda: None)),
@@ -86,7 +87,8 @@ def _conv3d(field: Any, filters: Any, padding: int) -> Any:
 def torch_like() -> Any:
     return SimpleNamespace(
         __version__="4.5.6", from_numpy=tensor, empty_like=np.empty_like, compile=lambda function: function,
-        rsqrt=lambda array: 1 / np.sqrt(array),
+        rsqrt=lambda array: 1 / np.sqrt(array), matmul=np.matmul,
+        add=lambda one, other, alpha, out: np.add(one, alpha * other, out=out),
         searchsorted=lambda keys, queries, out_int32: np.searchsorted(keys, queries),
         index_select=lambda array, axis, places: np.take(array, places, axis),
         sparse_csr_tensor=lambda offsets, columns, values, size: Product(
@@ -182,6 +184,7 @@ def install(monkeypatch: pytest.MonkeyPatch, cupy: Any) -> None:
         "cupyx.cusparse": SimpleNamespace(spmv=_spmv),
         "cupyx.scipy.sparse": sparse,
         "cupyx.scipy.ndimage": SimpleNamespace(convolve=ndimage.convolve),
+        "cupyx.scipy.signal": SimpleNamespace(lfilter=signal.lfilter),
         "torch": torch_like(),
         "numba": SimpleNamespace(__version__="7.8.9"),
         "nvforest": SimpleNamespace(__version__="10.11.12", load_from_treelite_model=Optimizable),
