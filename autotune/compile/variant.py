@@ -23,7 +23,6 @@ from autotune.compile.plain_source import (
 from autotune.compile.toolchain import Batch, VariantSource
 from autotune.declaration import (
     LIBRARY,
-    STORAGE_HEADER,
     Configuration,
     Family,
     Kernel,
@@ -35,10 +34,13 @@ from autotune.hardware import Limits
 from autotune.layout import (
     ALIAS,
     COPIED,
+    MAPPING_KINDS,
+    SAME,
     Data,
     Layout,
     constant_places,
     converted,
+    mapping_choice,
     packing,
     relation,
     shape_at_once,
@@ -126,7 +128,10 @@ class Variant:
             data = replace(layouts[name].data, constant_bytes=part)
             layouts[name] = replace(layouts[name], data=data, constant_offset=offset)
         views = {name: data for name, data in self.family.data.items() if data.converted}
-        made = {name: converted(data, layouts[data.of], choices[name]) for name, data in views.items()}
+        made = {
+            name: _converted(data, layouts[data.of], choices[name], choices[data.of])
+            for name, data in views.items()
+        }
         return {name: made.get(name) or layouts[name] for name in self.family.data}
 
     @cached_property
@@ -179,16 +184,16 @@ class Variant:
         return "\n".join(lines)
 
     @property
+    def headers(self) -> tuple[str, ...]:
+        """Those of the layout library that its accessors need beyond ``array.cuh``."""
+        layouts = (self.layouts[data.name] for data in self.family.accessors)
+        return tuple(dict.fromkeys(header for layout in layouts for header in layout.headers))
+
+    @property
     def _choices(self) -> dict[str, PolicyValue]:
         """What the source knows: policies that are constants, and options."""
         constants = [policy.name for policy in self.family.space.policies if policy.is_constant]
         return {**{name: self.configuration[name] for name in constants}, **dict(self.options)}
-
-    @property
-    def _headers(self) -> tuple[str, ...]:
-        """Of the layout library, what these layouts need beside what every kernel source includes."""
-        is_narrow = any(self.layouts[data.name].storage for data in self.family.accessors)
-        return (STORAGE_HEADER,) if is_narrow else ()
 
     @property
     def compile_options(self) -> tuple[str, ...]:
@@ -204,13 +209,12 @@ class Variant:
             checks = _record_checks(
                 d for d in self.family.data.values() if self.family.names_record(d.record)
             )
-            headers = (LIBRARY, *self._headers) if self.family.accessors else ()
+            headers = (LIBRARY, *self.headers) if self.family.accessors else ()
             return plain_source(
                 self.family, self._choices, self.layouts, checks, headers, self.compile_options
             )
         symbols = tuple(self.family.symbols.values())
-        ahead = "".join(f'#include "{name}"\n' for name in self._headers)
-        checks = ahead + _record_checks(self.family.data.values()) + symbol_checks(symbols)
+        checks = _includes(self.headers) + _record_checks(self.family.data.values()) + symbol_checks(symbols)
         checks += "".join(conversion.text for conversion in self.conversions.values())
         kernels = tuple(self.kernels)
         content = "\0".join(
@@ -305,21 +309,43 @@ def batch(family: Family, variants: tuple[Variant, ...]) -> Batch:
 
 
 def _layout(data: Data, choice: Mapping[str, Any], group: tuple[str, ...]) -> Layout:
+    mapped = {
+        kind: mapping_choice(kind, choice[kind], data.shape, f"data {data.name}")
+        for kind in MAPPING_KINDS
+        if kind in choice
+    }
+    padding = mapped.pop("padding", None)
     named = {
         key: value
         for key, value in choice.items()
-        if key not in ("packing", "axes", "vector", "padding", "storage")
+        if key not in ("packing", "axes", "vector", "storage", *MAPPING_KINDS)
     }
-    return Layout(
+    layout = Layout(
         data=data,
         axes=tuple(data.shape.index(name) for name in choice.get("axes", ())),
         packing=packing(choice["packing"]) if "packing" in choice else None,
         vector=int(choice.get("vector", 1)),
-        padding=int(choice.get("padding", 1)),
         storage=storage_of(choice["storage"], data.fields[0].type) if "storage" in choice else None,
         group=(len(group), group.index(data.name)) if group else (1, 0),
+        **mapped,
         **named,
     )
+    if padding is None:
+        return layout
+    multiple, plus = padding.elements(layout.row_bytes)  # which the other choices decide
+    return replace(layout, padding=multiple, plus=plus)
+
+
+def _converted(data: Data, of: Layout, chosen: Mapping[str, Any], of_array: Mapping[str, Any]) -> Layout:
+    """The layout of a converted view, whose array is stored as ``of`` by what is chosen for it."""
+    own = {kind: value for kind, value in chosen.items() if value != SAME}
+    memory = own.pop("memory", "")
+    alike = _layout(data, {**of_array, **own, "memory": of.memory}, ())
+    return converted(of, alike, memory)
+
+
+def _includes(headers: Iterable[str]) -> str:
+    return "".join(f'#include "{header}"\n' for header in headers)
 
 
 def _constant(name: str, value: str | int) -> str:
@@ -378,7 +404,7 @@ def default_header(family: Family) -> str:
         "// the kernel source on its own.",
         "// clang-format off",
         "#pragma once",
-        *(f'#include "{name}"' for name in variant._headers),  # noqa: SLF001 - one module
+        *_includes(variant.headers).splitlines(),
         "",
         f"struct Default {{\n{members}\n}};",
     ]

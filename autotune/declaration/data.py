@@ -13,11 +13,13 @@ from autotune.errors import FamilyError, UnknownName
 from autotune.layout import (
     CONVERTED_KINDS,
     ELEMENTS,
+    MAPPING_KINDS,
     SAME,
     Data,
     Field,
     allowed_storages,
     check_value,
+    mapping_choice,
     storage_of,
 )
 
@@ -27,7 +29,9 @@ def check_choice(place: str, data: Data, layout: str, choice: Any) -> None:
     if data.converted and _is_same(place, data, layout, choice):
         return
     check_value(layout, choice, place)
-    if layout in ("vector", "padding") and not (isinstance(choice, int) and choice >= 1):
+    if layout in MAPPING_KINDS:
+        mapping_choice(layout, choice, data.shape, place)
+    if layout == "vector" and not (isinstance(choice, int) and choice >= 1):
         raise FamilyError(f"{place}: {layout} {choice!r} is not a whole number of at least 1")
     if data.is_view and (layout != "memory" or choice == "constant"):
         raise FamilyError(

@@ -14,11 +14,19 @@ from autotune.declaration.compile_options import MIN_BLOCKS
 from autotune.declaration.expression import Expression
 from autotune.declaration.space import Constraint, Policy, Preset, Space
 from autotune.errors import AutotuneError
-from autotune.layout import CONVERTED_KINDS, SAME, Data, packing
+from autotune.layout import CONVERTED_KINDS, MAPPING_KINDS, SAME, Data, packing
 
 _ACCESS_BYTES = 16  # that one access moves at most
 _THREADS = 2048  # of a multiprocessor, where it holds most (Programming Guide, "Technical Specifications")
-_TOGETHER = ("memory", "dims", "axes", "packing", "vector", "records", "padding")  # of arrays in one buffer
+_TOGETHER = (
+    "memory",
+    "dims",
+    "axes",
+    "packing",
+    "vector",
+    "records",
+    *MAPPING_KINDS,
+)  # of arrays in one buffer
 
 
 @dataclass(frozen=True)
@@ -174,7 +182,7 @@ def _converted(declared: _Declared) -> Iterator[_Found]:
     for name, view in declared.data.items():
         for kind in CONVERTED_KINDS if view.converted else ():
             own = declared.choices(kind, name, SAME)
-            usual = {**_USUAL, "axes": [*view.shape], "storage": view.fields[0].type}[kind]
+            usual = {**_USUAL, "axes": [*view.shape], "storage": view.fields[0].type}.get(kind)
             if all(choice.meaning != SAME for choice in own):
                 continue
             for mine, its in itertools.product(own, declared.choices(kind, view.of, usual)):

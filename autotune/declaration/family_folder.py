@@ -22,20 +22,21 @@ from autotune.declaration.expression import Expression, Value
 from autotune.declaration.host_code import host_code, is_edited, texts
 from autotune.declaration.orders import ORDERS, DeclaredOrder
 from autotune.declaration.parse import BASELINE, ITSELF, Kernel, Option, Scalar, parse
-from autotune.declaration.source_files import (
-    CONVERT,
-    LIBRARY,
-    STORAGE_HEADER,
-    hashed,
-    reached,
-    sources,
-    together,
-)
+from autotune.declaration.source_files import CONVERT, LIBRARY, hashed, reached, sources, together
 from autotune.declaration.space import AS_GIVEN, Policy, PolicyValue, Space
 from autotune.declaration.tolerance import Tolerance, ToleranceRule, tolerances_of
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
 from autotune.files import include_dir
-from autotune.layout import ELEMENTS, IMAGES, Data, images_digest, orders_digest, storage_digest
+from autotune.layout import (
+    ELEMENTS,
+    HEADERS,
+    IMAGES,
+    Data,
+    images_digest,
+    mappings_digest,
+    orders_digest,
+    storage_digest,
+)
 
 _TEXTS = "__autotune_texts__"  # of a module: what it was loaded from
 
@@ -154,12 +155,6 @@ class Family:
         return [p for p in self.space.order_policies if (p.name, configuration[p.name]) in self.orders]
 
     @property
-    def has_storage(self) -> bool:
-        """Whether numbers of an array are, or can be, stored in fewer bits than a kernel reads."""
-        is_fixed = any("storage" in data.fixed for data in self.data.values())
-        return is_fixed or any(policy.layout == "storage" for policy in self.space.policies)
-
-    @property
     def constants(self) -> frozenset[str]:
         """The extents that are the same for every input: their value reads nothing."""
         return frozenset(
@@ -221,13 +216,20 @@ class Family:
         """The C++ files that decide the binaries (see ``sources``) with the sha256 of each, by name. Raises
         FamilyError."""
         ahead = [include_dir() / LIBRARY] if self.is_plain and self.accessors else []
+        ahead += [include_dir() / header for header in self.layout_headers]
         if any(data.converted for data in self.data.values()):
             ahead.append(include_dir() / CONVERT)
-        if self.has_storage:
-            ahead.append(include_dir() / STORAGE_HEADER)
         if self.reference == BASELINE and self.baseline:
             ahead.append(self.baseline.source)  # decides what is right
         return hashed(sources(self.folder, include_dir(), ahead))
+
+    @property
+    def layout_headers(self) -> tuple[str, ...]:
+        """Those of the layout library that some configuration's accessors need beyond ``array.cuh``."""
+        kinds = {policy.layout for policy in self.space.policies}.union(
+            *(d.fixed for d in self.data.values())
+        )
+        return tuple(header for kind, header in HEADERS.items() if kind in kinds)
 
     def names_record(self, record: str) -> bool:
         """Whether the source, or a header of its own, has that name: one that is compiled as it stands may know the
@@ -357,6 +359,8 @@ def _space_digest(content: Mapping[str, Any]) -> str:
         }
         for name, policy in content["policies"].items()
     }
+    if _is_mapped(content):
+        told["mappings"] = mappings_digest()
     if _names_storage(content):
         told["storage"] = storage_digest()
     if _has_images(content):
@@ -364,6 +368,17 @@ def _space_digest(content: Mapping[str, Any]) -> str:
     if content.get("reference") == BASELINE:
         told["baseline"] = content["baseline"]
     return hashlib.sha256(json.dumps(kept(told), sort_keys=True).encode()).hexdigest()
+
+
+def _is_mapped(content: Mapping[str, Any]) -> bool:
+    """Whether an array may have tiles, a curve, a swizzle, or a padding that is more than a multiple."""
+    chosen = [(p["layout"], value) for p in content["policies"].values() if "layout" in p
+              for value in (*p["values"], *p.get("means", {}).values())]  # fmt: skip
+    chosen += [item for data in content["data"].values() for item in data.get("layout", {}).items()]
+    return any(
+        kind in ("tiles", "curve", "swizzle") or (kind == "padding" and isinstance(value, str))
+        for kind, value in chosen
+    )
 
 
 def _names_storage(content: Mapping[str, Any]) -> bool:

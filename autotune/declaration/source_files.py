@@ -18,7 +18,6 @@ SUFFIXES = frozenset({".cu", ".cuh", ".h"})  # of a folder's files that count wh
 EDITORS_HEADER = "default.cuh"  # made by `autotune show … --header`; no compiler reads it (AUTOTUNE_VARIANTS)
 LIBRARY = "autotune/array.cuh"  # in the library: what stands ahead of a source that is compiled as it stands
 CONVERT = "autotune/convert.cuh"  # in the library: what makes copies of arrays in another layout
-STORAGE_HEADER = "autotune/storage.cuh"  # in the library: what stands ahead of accessors that convert
 _SHIM = ".hpp"  # in the library: the cpu device's stand-in for CUDA, part of its toolchain's identity
 _DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)\b[ \t]*(.*)$", re.MULTILINE)
 _NAMED = re.compile(r'"([^"\n]+)"|<([^>\n]+)>')

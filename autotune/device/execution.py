@@ -351,7 +351,14 @@ class Execution:
             self.backend.fill(placed, 0)
             return
         apart = layout.lanes != 1 and layout.parts > 1
-        if layout.axes[0] != 0 or layout.dims != "1d" or layout.group[0] > 1 or layout.packing or apart:
+        if (
+            layout.axes[0] != 0
+            or not layout.mapping.is_strided
+            or layout.dims != "1d"
+            or layout.group[0] > 1
+            or layout.packing
+            or apart
+        ):
             raise FamilyError(f"{data}: a part of it cannot be cleared, since its layout scatters it")
         step = placed.stored.strides[0] * layout.value_bytes
         self.backend.fill(placed, 0, first * step, count * step)

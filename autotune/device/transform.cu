@@ -1,42 +1,72 @@
 // Stores an array that is on the device already: the device twin of Layout.write, and of Layout.restore without
 // packing. Nothing of a family is in here.
-#include "autotune/device.cuh"
+#include "autotune/curve.cuh"
 #include "autotune/storage.cuh"
+#include "autotune/swizzle.cuh"
+
+constexpr int most_axes = 6;
 
 // transform.py: MOVE. Lengths are in texels unless they say bytes; axes go from the slowest to the contiguous one.
 struct Move {
-  unsigned long long elements;     // stored, the padded ones too
-  unsigned long long part_stride;  // between the parts of an element, records: soa
-  unsigned long long padded[6];    // extents as stored; 1 where there is no such axis
-  unsigned long long extents[6];   // without padding
-  long long strides[6];            // of the canonical array, in bytes
-  long long packed_stride;         // between elements that share a word, in bytes
-  unsigned long long packed;       // how many of them there are along their axis
+  unsigned long long elements;            // values
+  unsigned long long part_stride;         // between the parts of an element, records: soa
+  unsigned long long extents[most_axes];  // 1 where there is no such axis
+  long long strides[most_axes];           // of the canonical array, in bytes
+  unsigned long long blocks[most_axes];   // as stored: how far apart blocks lie, in elements
+  long long packed_stride;                // between elements that share a word, in bytes
+  unsigned long long packed;              // how many of them there are along their axis
   unsigned packed_axis, parts, texel_bytes, members, member;
-  unsigned lanes;                  // 1 aos, 0 soa, else the run of aosoa
-  unsigned width, rows;            // of the plane; 0 when the texels lie in a line
-  unsigned bits, planar;           // of an element in a word; 0 bits: not packed
-  unsigned joined;                 // elements of a value
-  unsigned element_bytes, inward;  // inward: canonical -> stored
-  unsigned codec;                  // transform.py: CODECS; not 0 where numbers of element_bytes are stored as codes
+  unsigned lanes;                   // 1 aos, 0 soa, else the run of aosoa
+  unsigned width, rows;             // of the plane; 0 when the texels lie in a line
+  unsigned bits, planar;            // of an element in a word; 0 bits: not packed
+  unsigned joined;                  // elements of a value
+  unsigned element_bytes, inward;   // inward: canonical -> stored
+  unsigned codec;                   // transform.py: CODECS; not 0 where numbers of element_bytes are stored as codes
+  unsigned tile[most_axes];         // elements of an index in a tile
+  unsigned side[most_axes];         // tiles in a block; 1 where no curve runs
+  unsigned curve;                   // 0 none, 1 morton, 2 hilbert
+  unsigned groups, width_of_group;  // of the swizzle
 };
 
 namespace autotune {
 
-struct Place {
-  unsigned long long index[6];
-  bool is_padding;
-};
-
-// Which canonical element the stored `element` is.
-AUTOTUNE_DEVICE Place place_of(const Move& move, unsigned long long element) {
-  Place place = {};
-  for (int axis = 5; axis >= 0; --axis) {
-    place.index[axis] = element % move.padded[axis];
-    element /= move.padded[axis];
-    place.is_padding |= place.index[axis] >= move.extents[axis];
+// The index of value number `value`, the contiguous axis fastest.
+AUTOTUNE_DEVICE void index_of(const Move& move, unsigned long long value, unsigned long long (&index)[most_axes]) {
+  for (int axis = most_axes - 1; axis >= 0; --axis) {
+    index[axis] = value % move.extents[axis];
+    value /= move.extents[axis];
   }
-  return place;
+}
+
+template <int RANK>
+AUTOTUNE_DEVICE unsigned long long place_of(const Move& move, const unsigned long long (&tiles)[most_axes]) {
+  unsigned long long cell[RANK];
+  unsigned side = 1;
+  int found = 0;
+  for (int axis = 0; axis < most_axes; ++axis)
+    if (move.side[axis] > 1) {
+      side = move.side[axis];
+      cell[found++] = tiles[axis] % side;
+    }
+  const unsigned long long wide = side;
+  return move.curve == 1 ? Morton::place(cell, wide) : Hilbert::place(cell, wide);
+}
+
+// mapping.py: Mapping.element
+AUTOTUNE_DEVICE unsigned long long element_of(const Move& move, const unsigned long long (&index)[most_axes]) {
+  unsigned long long tiles[most_axes], element = 0, inner = 1;
+  int along = 0;
+  for (int axis = most_axes - 1; axis >= 0; --axis) {
+    unsigned long long at = index[axis];
+    if (axis == most_axes - 1) at ^= index[axis - 1] % move.groups * move.width_of_group;
+    tiles[axis] = at / move.tile[axis];
+    element += tiles[axis] / move.side[axis] * move.blocks[axis] + at % move.tile[axis] * inner;
+    inner *= move.tile[axis];
+    along += move.side[axis] > 1;
+  }
+  if (along == 2) element += place_of<2>(move, tiles) * inner;
+  if (along == 3) element += place_of<3>(move, tiles) * inner;
+  return element;
 }
 
 // layout.py: Layout.address
@@ -117,20 +147,21 @@ AUTOTUNE_DEVICE unsigned packed_word(const Move& move, const unsigned char* row,
 
 }  // namespace autotune
 
-// One thread for each texel; padding is left as it is, and the last word of a packed row is filled up with zeros.
+// One thread for each texel of a value; padding is left as it is, and the last word of a packed row is filled up with
+// zeros.
 template <class Policy>
 __global__ void move_texels(unsigned char* canonical, unsigned char* stored, Move move) {
   const unsigned long long thread = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-  const unsigned long long element = thread / move.parts;
   const unsigned part = thread % move.parts;
-  if (element >= move.elements) return;
-  const autotune::Place place = autotune::place_of(move, element);
-  if (place.is_padding) return;
+  if (thread / move.parts >= move.elements) return;
+  unsigned long long index[most_axes];
+  autotune::index_of(move, thread / move.parts, index);
+  const unsigned long long element = autotune::element_of(move, index);
   unsigned char* const texel = stored + autotune::texel_of(move, element, part) * move.texel_bytes;
   unsigned char* value = canonical;
-  for (int axis = 0; axis < 6; ++axis)
+  for (int axis = 0; axis < most_axes; ++axis)
     if (move.bits == 0 || axis != static_cast<int>(move.packed_axis))
-      value += static_cast<long long>(place.index[axis]) * move.strides[axis];
+      value += static_cast<long long>(index[axis]) * move.strides[axis];
   if (move.codec != 0) {
     const unsigned code_bytes = move.codec == 1 ? 4 : move.codec <= 3 ? 2 : 1;
     autotune::convert_texel(move, texel, value + part * move.texel_bytes / code_bytes * move.element_bytes);
@@ -145,7 +176,7 @@ __global__ void move_texels(unsigned char* canonical, unsigned char* stored, Mov
     return;
   }
   const unsigned words = move.texel_bytes / 4;
-  const unsigned long long first = place.index[move.packed_axis] * move.joined;
+  const unsigned long long first = index[move.packed_axis] * move.joined;
   for (unsigned w = 0; w < words; ++w)
     reinterpret_cast<unsigned*>(texel)[w] = autotune::packed_word(move, value, first, part * words + w);
 }

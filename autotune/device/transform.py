@@ -1,10 +1,11 @@
 """Layouts applied on the device, to arrays that are there already (transform.cu).
 
 It does what ``Layout.apply`` does for one array that is not merged with others: packing, vector width, storage as
-float16, bfloat16, float8 and float32, axes, padding, records, dims in linear memory. ``refusal`` says what it cannot
-do; such an array goes through the host.
+float16, bfloat16, float8 and float32, axes, padding, tiles, curves, swizzles, records, dims in linear memory.
+``refusal`` says what it cannot do; such an array goes through the host.
 """
 
+import math
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,10 +19,10 @@ from autotune.compile import Batch, Cache, Geometry, VariantSource, compile_one
 from autotune.device.backend import Backend, Launch, Module, Placed
 from autotune.device.foreign import View
 from autotune.files import include_dir
-from autotune.layout import Layout, Stored
+from autotune.layout import CURVES, Layout, Stored
 
 KERNEL = "move_texels"
-_SOURCE = VariantSource("autotune-transform-2", "Plain", "struct Plain {};\n", (KERNEL,))
+_SOURCE = VariantSource("autotune-transform-4", "Plain", "struct Plain {};\n", (KERNEL,))
 _MOST_AXES = 6
 _TEXTURE_ALIGNMENT = 512  # bytes, on every GPU (CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT)
 _BLOCK = 256
@@ -33,10 +34,13 @@ CODECS = ("as it is", "float32", "float16", "bfloat16", "float8_e4m3", "float8_e
 # transform.cu: Move
 MOVE = np.dtype(
     [
-        ("elements", "u8"), ("part_stride", "u8"), ("padded", "u8", 6), ("extents", "u8", 6), ("strides", "i8", 6),
+        ("elements", "u8"), ("part_stride", "u8"), ("extents", "u8", _MOST_AXES), ("strides", "i8", _MOST_AXES),
+        ("blocks", "u8", _MOST_AXES),
         ("packed_stride", "i8"), ("packed", "u8"), ("packed_axis", "u4"), ("parts", "u4"), ("texel_bytes", "u4"),
         ("members", "u4"), ("member", "u4"), ("lanes", "u4"), ("width", "u4"), ("rows", "u4"), ("bits", "u4"),
         ("planar", "u4"), ("joined", "u4"), ("element_bytes", "u4"), ("inward", "u4"), ("codec", "u4"),
+        ("tile", "u4", _MOST_AXES), ("side", "u4", _MOST_AXES), ("curve", "u4"), ("groups", "u4"),
+        ("width_of_group", "u4"),
     ],
     align=True,
 )  # fmt: skip
@@ -132,11 +136,11 @@ def move(layout: Layout, view: View, inward: bool) -> bytes:
     missing = _MOST_AXES - rank
     made = np.zeros(1, MOVE)
     strides = [0 if extent == 1 else stride for stride, extent in zip(view.strides, shape, strict=True)]
-    made["elements"] = layout.strides(stored.extents)[1]
+    made["elements"] = math.prod(stored.extents)
     made["part_stride"] = stored.part_stride
-    made["padded"] = [1] * missing + [*layout.padded(stored.extents)]
     made["extents"] = [1] * missing + [stored.extents[axis] for axis in layout.axes]
     made["strides"] = [0] * missing + [strides[axis] for axis in layout.axes]
+    _place(made, layout, stored.extents)
     made["parts"], made["texel_bytes"] = layout.parts, layout.texel_bytes
     made["members"], made["member"] = layout.group
     made["lanes"] = layout.lanes
@@ -154,6 +158,18 @@ def move(layout: Layout, view: View, inward: bool) -> bytes:
     return made.tobytes()
 
 
+def _place(made: NDArray[Any], layout: Layout, extents: Sequence[int]) -> None:
+    """The part of the argument that says where a value lies among the others."""
+    grid, mapping = layout.grid(extents), layout.mapping
+    missing = [1] * (_MOST_AXES - len(extents))
+    for name, lengths in (("blocks", grid.strides), ("tile", grid.tile), ("side", grid.side)):
+        made[name] = missing + [lengths[axis] for axis in layout.axes]
+    made["curve"] = 1 + CURVES.index(mapping.curve.kind) if mapping.curve else 0
+    made["groups"], made["width_of_group"] = (
+        (mapping.swizzle.groups, mapping.swizzle.width) if mapping.swizzle else (1, 1)
+    )
+
+
 class Mover:
     """The kernel on one device, compiled and loaded when it is first wanted; for any number of threads."""
 
@@ -168,7 +184,7 @@ class Mover:
     ) -> Launch:
         """One move between ``view`` and ``placed``, which is at ``address``; ``names`` are what the two addresses are
         called in a Call. Raises CompilerError."""
-        texels = layout.strides(placed.stored.extents)[1] * layout.parts
+        texels = math.prod(placed.stored.extents) * layout.parts
         blocks = -(-texels // _BLOCK)
         assert blocks <= _MOST_BLOCKS, "more texels than a layout's indices reach"
         arguments = (

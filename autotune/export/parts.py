@@ -104,6 +104,8 @@ def members(layout: Layout) -> list[tuple[str, str]]:
         ("texel_bytes", str(layout.texel_bytes), layout.texel_bytes != 4),
         ("axes", f"{{{axes}}}", layout.axes != (0,)),
         ("padding", str(layout.padding), layout.padding != 1),
+        ("plus", str(layout.plus), layout.plus != 0),
+        ("tiles", f"{{{', '.join(map(str, layout.tiles))}}}", layout.tiles != ()),
         ("lanes", str(layout.lanes), layout.lanes != 1),
         ("members", str(layout.group[0]), layout.group[0] != 1),
         ("member", str(layout.group[1]), layout.group[1] != 0),
@@ -113,6 +115,18 @@ def members(layout: Layout) -> list[tuple[str, str]]:
         ("constant_bytes", str(data.constant_bytes), layout.memory == "constant"),
         ("constant_offset", str(layout.constant_offset), layout.constant_offset != 0),
     ]
+    if curve := layout.curve:
+        along = ", ".join(str(axis) for axis in layout.mapping.along)
+        told += [
+            ("curve", f"Curve::{curve.kind}", True),
+            ("along", f"{{{along}}}", True),
+            ("side", str(curve.side), curve.side != 0),
+        ]
+    if layout.swizzle:
+        told += [
+            ("groups", str(layout.swizzle.groups), True),
+            ("group_width", str(layout.swizzle.width), True),
+        ]
     if layout.is_image:
         told += _image_members(layout)
     if layout.packing:
@@ -190,6 +204,7 @@ def parts(choices: Choices) -> dict[str, Any]:
         "ranges": any(data.low is not None for data in family.inputs),
         "has_preset": any(row.rule == "preset" for row in choices.fallbacks),
         "architectures": choices.architectures,
+        "headers": list(dict.fromkeys(h for w in choices.winners for h in w.variant.headers)),
         "compile_options": list(family.compile_options),
         "left_out": choices.left_out,
         "chosen_options": "{" + ", ".join(f"static_cast<int>(problem.{o['name']})" for o in options) + "}",

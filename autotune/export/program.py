@@ -198,7 +198,8 @@ def included(family: Family) -> dict[str, Path]:
     """The kernel source and every header it includes, by the name under which it is included. Raises FamilyError for
     one that lies in neither the family's folder nor the layout library."""
     library = paths.include_dir()
-    found = reached([family.source], family.folder, library)
+    needed = [library / header for header in family.layout_headers]
+    found = reached([family.source, *needed], family.folder, library)
     if (editors := family.folder / EDITORS_HEADER).is_file():
         found[EDITORS_HEADER] = editors
     for path in list(found.values()):

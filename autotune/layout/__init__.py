@@ -13,9 +13,22 @@ from autotune.layout.conversion import (
     relation,
     tile_edge,
 )
-from autotune.layout.digest import images_digest, layouts_digest, storage_digest
+from autotune.layout.curve import KINDS as CURVES
+from autotune.layout.digest import images_digest, layouts_digest, mappings_digest, storage_digest
 from autotune.layout.image import Raster, Sampling
-from autotune.layout.layout import IMAGES, POINTER_BYTES, Bytes, Layout, Stored, check_value, handle, slack
+from autotune.layout.layout import (
+    HEADERS,
+    IMAGES,
+    POINTER_BYTES,
+    Bytes,
+    Layout,
+    Stored,
+    check_value,
+    handle,
+    slack,
+)
+from autotune.layout.mapping import KINDS as MAPPING_KINDS
+from autotune.layout.mapping import mapping_choice
 from autotune.layout.named_orders import orders_digest
 from autotune.layout.order import Order, merged, reordered, restored
 from autotune.layout.storage import ELEMENTS, STORAGES, Storage, allowed_storages, storage_of
@@ -27,8 +40,11 @@ __all__ = [
     "ALIAS",
     "CONVERTED_KINDS",
     "COPIED",
+    "CURVES",
     "ELEMENTS",
+    "HEADERS",
     "IMAGES",
+    "MAPPING_KINDS",
     "POINTER_BYTES",
     "SAME",
     "SCALAR_TYPES",
@@ -56,6 +72,8 @@ __all__ = [
     "handle",
     "images_digest",
     "layouts_digest",
+    "mapping_choice",
+    "mappings_digest",
     "merged",
     "named_orders",
     "orders_digest",

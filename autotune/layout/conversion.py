@@ -5,37 +5,32 @@ lies as its array does it is the array, read as it is. Elsewhere it is a copy, w
 the one accessor and writing through the other (convert.cuh).
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
-from autotune.layout.arrays import Data
 from autotune.layout.layout import Layout
-from autotune.layout.storage import storage_of
+from autotune.layout.mapping import KINDS as MAPPING_KINDS
 
 SAME = "same"
-CONVERTED_KINDS = ("memory", "axes", "padding", "records", "storage")  # what such a view may choose
+CONVERTED_KINDS = ("memory", "axes", *MAPPING_KINDS, "records", "storage")  # what such a view may choose
 
 ALIAS, SEEN, COPIED = "alias", "seen", "copied"
 _LINEAR = ("global", "readonly")
 _TILE_BYTES = 40_000  # of the 48 KiB that a block has without asking for more
 
 
-def converted(data: Data, of: Layout, chosen: Mapping[str, Any]) -> Layout:
-    """The layout of the view ``data`` of an array that is stored as ``of``; ``chosen`` are values of layout
-    dimensions."""
-    own = {kind: value for kind, value in chosen.items() if value != SAME}
-    memory = own.pop("memory", "")
-    if "axes" in own:
-        own["axes"] = tuple(data.shape.index(name) for name in own["axes"])
-    if "storage" in own:
-        own["storage"] = storage_of(own["storage"], data.fields[0].type)
-    alike = replace(of, data=data)
-    if all(getattr(of, kind) == value for kind, value in own.items()):
-        return replace(alike, memory=memory or of.memory)
-    if of.has_scales and "storage" not in own:
-        own["storage"] = None  # a scale that the host found in an input is not known to a kernel that writes
-    return replace(alike, memory=memory or "global", dims="1d", group=(1, 0), constant_offset=0, **own)
+def converted(of: Layout, alike: Layout, memory: str = "") -> Layout:
+    """The layout of a view in ``memory`` (its array's where it is the array itself, else global) of an array that is
+    stored as ``of``; ``alike`` has what the view chooses, and all else as the array has it."""
+    if (
+        replace(alike, data=of.data, memory=of.memory, group=of.group, constant_offset=of.constant_offset)
+        == of
+    ):
+        return replace(of, data=alike.data, memory=memory or of.memory)
+    # A scale that the host found in an input is not known to a kernel that writes.
+    storage = None if alike.has_scales else alike.storage
+    return replace(
+        alike, memory=memory or "global", dims="1d", group=(1, 0), constant_offset=0, storage=storage
+    )
 
 
 def relation(view: Layout, of: Layout) -> str:

@@ -5,7 +5,7 @@ records and policy files valid, however its code changed.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from autotune.layout.arrays import Data, Field
 from autotune.layout.bit_packing import PACKINGS
+from autotune.layout.curve import KINDS, Curve
 from autotune.layout.image import EDGES, FILTERS, READS, Sampling
 from autotune.layout.layout import IMAGES, MEMORIES, PLANES, Layout, Stored
 from autotune.layout.order import Order, merged, reordered
 from autotune.layout.storage import STORAGES
+from autotune.layout.swizzle import Swizzle
 from autotune.layout.view import view_room
 
 _PLANE = (8, 2)
@@ -59,10 +61,20 @@ _IMAGES: tuple[dict[str, Any], ...] = (
 @cache
 def layouts_digest() -> str:
     """sha256 over what every kind of layout choice makes of small arrays: the bytes in address order, where an
-    element is, and the C++ accessor. (The device side is in a family's source digest, images are in
-    ``images_digest``.)"""
+    element is, and the C++ accessor. (The device side is in a family's source digest; what came later has digests of
+    its own, which a family has that declares it.)"""
+    return _digest(_probes())
+
+
+@cache
+def mappings_digest() -> str:
+    """The same of tiles, curves, swizzles and what follows each row."""
+    return _digest(_mapped())
+
+
+def _digest(probes: Iterable[tuple[str, Stored]]) -> str:
     digest = hashlib.sha256()
-    for cpp, stored in _probes():
+    for cpp, stored in probes:
         buffer = b"" if stored.buffer is None else stored.buffer.tobytes()
         about = (cpp, stored.nbytes, stored.memory, stored.plane, stored.pitched, stored.constant_offset)
         digest.update(repr(about).encode() + stored.argument(1) + buffer)
@@ -136,6 +148,16 @@ def _probes() -> Iterator[tuple[str, Stored]]:
     pair = [Layout(data=replace(_RECORD, name=name), group=(2, n)) for n, name in enumerate(("a", "b"))]
     for layout, stored in zip(pair, merged(pair, [moved, _array(_RECORD)]), strict=True):
         yield layout.cpp, stored
+
+
+def _mapped() -> Iterator[tuple[str, Stored]]:
+    curves = [Curve(kind, (0, 1), side) for kind in KINDS for side in (0, 2)]
+    for data in (_PLAIN, _RECORD):
+        for tiles in ((), (2, 3)):
+            usual = Layout(data=data, axes=(1, 0), tiles=tiles, padding=2, records="soa")
+            kinds = [replace(usual, plus=1), replace(usual, swizzle=Swizzle(2, 2))]
+            for layout in (*kinds, *(replace(usual, curve=curve) for curve in curves)):
+                yield layout.cpp, layout.apply(_array(data))
 
 
 def _array(data: Data) -> NDArray[Any]:

@@ -1,13 +1,16 @@
 """How one declared array is stored: host transform, inverse, address formula, C++ type.
 
 The steps are always in this order, each the host twin of a header in ``kernels/include/autotune``:
-order -> packing and vector width, or storage -> axes and padding -> records -> grouping -> dims -> memory.
+order -> packing and vector width, or storage -> axes, padding, tiles, curve, swizzle -> records -> grouping -> dims ->
+memory.
 """
 
 import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,8 +20,13 @@ from autotune.errors import UnknownName
 from autotune.hardware import Limits
 from autotune.layout.arrays import SCALAR_TYPES, Data
 from autotune.layout.bit_packing import PACKINGS, Packing
+from autotune.layout.curve import Curve
 from autotune.layout.image import Raster, Sampling, raster_refusal
+from autotune.layout.mapping import HEADERS as MAPPING_HEADERS
+from autotune.layout.mapping import Grid, Mapping
 from autotune.layout.storage import AS_DECLARED, STORAGES, Storage
+from autotune.layout.storage import HEADER as STORAGE_HEADER
+from autotune.layout.swizzle import Swizzle
 
 Bytes = NDArray[np.uint8]
 
@@ -99,7 +107,9 @@ class Stored:
         return ""
 
 
+_UNITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 MEMORIES = ("global", "readonly", "texture", "constant")
+HEADERS = MappingProxyType({**MAPPING_HEADERS, "storage": STORAGE_HEADER})  # by the layout that needs one
 PLANES = ("2d", "2d_pitched")  # the line, folded
 IMAGES = ("image", "image_pitched")  # the array's own rows
 DIMS = ("1d", *PLANES, *IMAGES)
@@ -125,9 +135,9 @@ class Layout:
 
     ``axes`` lists the axes of ``data.shape`` by position, from slowest to contiguous. ``records`` is ``aos``,
     ``soa`` or ``aosoa<lanes>``. ``group`` is (members, member) when merged with others over the same index space.
-    ``padding`` rounds the contiguous extent up to a multiple. ``storage`` is how each number is held, None for as it is
-    declared. Orders are applied to the arrays before they come
-    here (see ``order.reordered``).
+    ``padding`` rounds the contiguous extent up to a multiple, and ``plus`` elements follow each row. ``tiles`` has a
+    size for each extent, or none; ``curve`` and ``swizzle`` are as in ``mapping``. ``storage`` is how each number is
+    held, None for as it is declared. Orders are applied to the arrays before they come here (see ``order.reordered``).
     """
 
     data: Data
@@ -139,6 +149,10 @@ class Layout:
     records: str = "aos"
     group: tuple[int, int] = (1, 0)
     padding: int = 1
+    plus: int = 0
+    tiles: tuple[int, ...] = ()
+    curve: Curve | None = None
+    swizzle: Swizzle | None = None
     constant_offset: int = 0
     storage: Storage | None = None
 
@@ -187,14 +201,19 @@ class Layout:
             for name, n in zip(self.data.shape, shape, strict=True)
         )
 
-    def strides(self, extents: Sequence[int]) -> tuple[tuple[int, ...], int]:
-        """(stride of each axis in elements, elements in all); the contiguous extent is padded."""
-        strides = [0] * len(extents)
-        stride = 1
-        for axis, extent in zip(reversed(self.axes), reversed(self.padded(extents)), strict=True):
-            strides[axis] = stride
-            stride *= extent
-        return tuple(strides), stride
+    @property
+    def row_bytes(self) -> int:
+        """How far apart two values of a row lie, or, where fields lie apart, the same field of both."""
+        return (self.value_bytes if self.lanes else self.texel_bytes) * self.group[0]
+
+    @cached_property
+    def mapping(self) -> Mapping:
+        """Where values lie among each other."""
+        return Mapping(self.axes, self.padding, self.plus, self.tiles, self.curve, self.swizzle)
+
+    def grid(self, extents: Sequence[int]) -> Grid:
+        """Strides of each axis in elements, elements in all, and how each index is cut."""
+        return self.mapping.grid(extents)
 
     # -- dims -------------------------------------------------------------------------------------------
 
@@ -233,6 +252,10 @@ class Layout:
         more = (
             ("grouping: merged", self.group != (1, 0)),
             (f"padding: {self.padding}", self.padding > 1),
+            (f"padding: +{self.plus}", self.plus > 0),
+            ("tiles", self.tiles != ()),
+            ("a curve", self.curve is not None),
+            ("a swizzle", self.swizzle is not None),
             ("packing", self.packing is not None),
             ("image_pitched of three extents", self.dims == "image_pitched" and len(self.axes) > 2),
         )
@@ -247,6 +270,7 @@ class Layout:
             not self.is_plane
             and not self.is_image
             and self.axes == tuple(range(len(self.data.shape)))
+            and self.mapping.is_strided
             and self.packing is None
             and not self.has_scales
             and self.group == (1, 0)
@@ -265,13 +289,14 @@ class Layout:
 
     def is_in_place(self, shape: Sequence[int]) -> bool:
         """Whether it leaves the elements of an array of ``shape`` where they are, as they may be stored."""
-        whole = shape[-1] % self.padding == 0 and (self.lanes <= 1 or math.prod(shape) % self.lanes == 0)
-        return whole and self.keeps_order
+        is_whole = shape[-1] % self.padding == 0 and not self.plus
+        return is_whole and (self.lanes <= 1 or math.prod(shape) % self.lanes == 0) and self.keeps_order
 
     @property
     def is_dense(self) -> bool:
-        """Whether every byte of the buffer is an element's: no padding, planes or lanes, and not merged."""
-        is_whole = self.padding == 1 and self.lanes <= 1 and not self.has_scales
+        """Whether every byte of the buffer is an element's: no padding, tiles, planes or lanes, and not merged."""
+        is_padded = self.padding > 1 or self.plus > 0 or not self.mapping.is_strided
+        is_whole = not is_padded and self.lanes <= 1 and not self.has_scales
         return not self.is_plane and is_whole and self.group == (1, 0)
 
     # -- scales of stored numbers -----------------------------------------------------------------------
@@ -330,7 +355,7 @@ class Layout:
 
     def _texels(self, shape: Sequence[int]) -> int:
         """Of the elements of each member of the group, in a line."""
-        total = self.strides(self.extents(shape))[1] * self.group[0]
+        total = self.grid(self.extents(shape)).elements * self.group[0]
         run = max(self.lanes, 1)
         return -(-total // run) * run * self.parts
 
@@ -352,15 +377,15 @@ class Layout:
     def room(self, shape: Sequence[int]) -> Stored:
         """Where an array of canonical ``shape`` goes, without content."""
         extents = self.extents(shape)
-        strides, elements = self.strides(extents)
-        texels, part_stride, plane = self._room(shape, elements)
+        grid = self.grid(extents)
+        texels, part_stride, plane = self._room(shape, grid.elements)
         return Stored(
             buffer=None,
             nbytes=texels * self.texel_bytes,
             texel_bytes=self.texel_bytes,
             memory=self.memory,
             extents=extents,
-            strides=strides,
+            strides=grid.strides,
             part_stride=part_stride,
             index_bits=self.data.index_bits,
             plane=plane,
@@ -383,10 +408,9 @@ class Layout:
         if self.is_plane:
             width, rows = self.data.plane
             texels = texels.reshape(-1, rows, width).transpose(0, 2, 1).reshape(-1)
-        elements = self.strides(stored.extents)[1]
-        values = np.empty((elements, self.parts), self._texel)
+        values = np.empty((self.grid(stored.extents).elements, self.parts), self._texel)
         self._move(values, texels, stored.part_stride, out=False)
-        return self._array(values.view(np.uint8), stored.extents, shape, self._scales_in(texels, shape))
+        return self._array(values, stored.extents, shape, self._scales_in(texels, shape))
 
     def line(self, shape: Sequence[int]) -> NDArray[Any]:
         """Room for an array of canonical ``shape`` and its group, in texels, zeroed: all steps but dims."""
@@ -400,18 +424,14 @@ class Layout:
                 self.data.name, self._numbers(array)
             )
         values = self._values(array, self._scales_in(line, array.shape))
-        values = values.reshape(-1).view(self._texel).reshape(-1, self.parts)
         self._move(values, line, self.room(array.shape).part_stride, out=True)
 
     def mark(self, shape: Sequence[int], line: NDArray[Any]) -> None:
         """Set every byte in ``line`` that belongs to an element of an array of canonical ``shape``, or to a scale."""
         if self.has_scales:
             line[self.tail(self._texels(shape), shape)[0] :].view(np.uint8)[...] = 0xFF
-        extents = self.extents(shape)
-        padded = np.zeros((*self.padded(extents), self.value_bytes), np.uint8)
-        padded[..., : extents[self.axes[-1]], :] = 0xFF
-        values = padded.reshape(-1).view(self._texel).reshape(-1, self.parts)
-        self._move(values, line, self.room(shape).part_stride, out=True)
+        marked = np.full((*self.extents(shape), self.value_bytes), 0xFF, np.uint8)
+        self._move(self._arranged(marked), line, self.room(shape).part_stride, out=True)
 
     def plane(self, line: NDArray[Any]) -> Bytes:
         """The buffer of a ``line``: the last step, dims."""
@@ -423,7 +443,12 @@ class Layout:
     @property
     def _texel(self) -> Any:
         """A numpy type of a texel's size that moves in one piece; its values are never looked at."""
-        return {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}[self.texel_bytes]
+        return _UNITS[self.texel_bytes]
+
+    @property
+    def _value(self) -> Any:
+        """A numpy type of a value's size that moves in one piece."""
+        return _UNITS.get(self.value_bytes) or np.dtype((np.void, self.value_bytes))
 
     def _move(self, values: NDArray[Any], line: NDArray[Any], part_stride: int, *, out: bool) -> None:
         """Texels between ``values`` (elements, parts) and their places in ``line``, by ``address`` for 1d: slices
@@ -448,13 +473,8 @@ class Layout:
             else:
                 values[:, part] = line[places]
 
-    def padded(self, extents: Sequence[int]) -> tuple[int, ...]:
-        """Extents in storage order with the contiguous one padded."""
-        last = -(-extents[self.axes[-1]] // self.padding) * self.padding
-        return (*(extents[axis] for axis in self.axes[:-1]), last)
-
-    def _values(self, array: NDArray[Any], scales: NDArray[np.float32]) -> Bytes:
-        """Canonical array -> (elements in storage order, value bytes)."""
+    def _values(self, array: NDArray[Any], scales: NDArray[np.float32]) -> NDArray[Any]:
+        """Canonical array -> texels (elements as they are stored, parts)."""
         extents = self.extents(array.shape)
         if self.packing:
             axis = self.data.shape.index(self.data.packed)
@@ -471,17 +491,23 @@ class Layout:
         else:
             plain = np.ascontiguousarray(array, self.data.dtype)
             raw = plain.view(np.uint8).reshape(*array.shape, self.value_bytes)
-        ordered = np.transpose(raw, [*self.axes, raw.ndim - 1])
-        gap = self.padded(extents)[-1] - ordered.shape[-2]
-        padded = np.pad(ordered, [(0, 0)] * (ordered.ndim - 2) + [(0, gap), (0, 0)]) if gap else ordered
-        return np.ascontiguousarray(padded).reshape(-1, self.parts * self.texel_bytes)
+        return self._arranged(raw)
+
+    def _arranged(self, raw: Bytes) -> NDArray[Any]:
+        """Bytes (extents as a kernel sees them, value bytes) -> texels (elements as they are stored, parts)."""
+        whole = np.ascontiguousarray(raw).view(self._value)[..., 0]
+        stored: NDArray[Any] = np.ascontiguousarray(self.mapping.arranged(whole)).view(self._texel)
+        return stored.reshape(-1, self.parts)
 
     def _array(
-        self, values: Bytes, extents: Sequence[int], shape: Sequence[int], scales: NDArray[np.float32]
+        self,
+        values: NDArray[Any],
+        extents: Sequence[int],
+        shape: Sequence[int],
+        scales: NDArray[np.float32],
     ) -> NDArray[Any]:
-        raw = np.ascontiguousarray(values).reshape(*self.padded(extents), self.value_bytes)
-        raw = raw[..., : extents[self.axes[-1]], :]
-        raw = np.transpose(raw, [*np.argsort(self.axes), raw.ndim - 1])
+        taken = self.mapping.taken(values.view(self._value)[..., 0], extents)
+        raw = np.ascontiguousarray(taken).view(np.uint8).reshape(*extents, self.value_bytes)
         if self.storage:
             codes = np.ascontiguousarray(raw).view(self.storage.code)
             numbers = self.storage.widen(codes, scales).astype(self.data.fields[0].type, copy=False)
@@ -521,11 +547,10 @@ class Layout:
     @property
     def _array_cpp(self) -> str:
         texel = f"autotune::Texel<{self.texel_bytes}>"
-        index = "" if self.data.index_bits == 32 else ", unsigned long long"
+        index = "" if self.data.index_bits == 32 else "unsigned long long"
         value = f"autotune::Packed<{self.packing.cpp}, {self.vector}>" if self.packing else self._element
         width, rows = (n.bit_length() - 1 for n in self.data.plane)
         by_rows = self.data.is_view and self.memory == "texture" and len(self.data.shape) == 2  # see view
-        strided = f"Strided<{len(self.data.shape)}, {self.axes[-1]}{index}>"
         plane = f"Dims2D<{width}, {rows}>" if self.is_plane else "Dims1D"
         memory = {
             "global": f"Global<{texel}>",
@@ -536,7 +561,7 @@ class Layout:
         parts = [
             value,
             f"autotune::{memory}",
-            f"autotune::{f'Coordinates<{index[2:]}>' if by_rows else strided}",
+            f"autotune::Coordinates<{index}>" if by_rows else self.mapping.cpp(index),
             f"autotune::{'DimsRows' if by_rows else plane}",
             "autotune::" + {0: "Soa", 1: "Aos"}.get(self.lanes, f"Aosoa<{self.lanes}>"),
             f"autotune::Merged<{self.group[0]}, {self.group[1]}>",
@@ -544,6 +569,11 @@ class Layout:
         if self.storage:
             return self._narrow_cpp(self.storage, value, parts)
         return f"autotune::Array<{', '.join(parts)}>"
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """Those of the layout library that the type needs beyond ``array.cuh``."""
+        return (*self.mapping.headers, *([STORAGE_HEADER] if self.storage else []))
 
     def _narrow_cpp(self, storage: Storage, value: str, parts: list[str]) -> str:
         """Of an accessor that converts (storage.cuh), over that of the codes: an Array of these ``parts``."""

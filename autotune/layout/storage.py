@@ -162,6 +162,7 @@ def as_numbers(array: NDArray[Any]) -> NDArray[Any]:
     return array.astype(np.float32) if array.dtype.name in _NO_NAME else array
 
 
+HEADER = "autotune/storage.cuh"
 AS_DECLARED = ("float32", "float64")  # as a storage of data of that type: all its bits
 ELEMENTS = ("float16", "bfloat16", "float8_e4m3", "float8_e5m2")  # what can be declared as a type, too
 

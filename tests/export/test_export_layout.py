@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from layouts import AXES, data, layouts
+from layouts import AXES as ALL_AXES
+from layouts import data, layouts
 from numpy.typing import NDArray
 
 from autotune.export.orders import moves_of
@@ -25,25 +26,29 @@ from autotune.layout.layout import Layout
 from autotune.layout.order import Order, reordered
 
 CPP = Path(__file__).parents[2] / "autotune" / "export" / "cpp"
+AXES = ALL_AXES[:3]
 # What `members` of winner_parts.py says of a layout, as numbers in this order.
 MEMBERS = (
     "memory", "dims", "element_bytes", "texel_bytes", "padding", "lanes", "members", "member", "plane_width",
     "plane_rows", "index_bits", "constant_bytes", "constant_offset", "packed_axis", "is_signed", "bits", "is_planar",
-    "vector",
+    "vector", "plus", "curve", "side", "groups", "group_width",
 )  # fmt: skip
 WORDS = {
     "Memory::readonly": 1, "Memory::texture": 2, "Memory::constant": 3, "Dims::plane": 1, "Dims::pitched_plane": 2,
-    "true": 1, "false": 0,
+    "true": 1, "false": 0, "Curve::morton": 1, "Curve::hilbert": 2,
 }  # fmt: skip
 PROGRAM = """
 #include "tuned/order.h"
 
 using namespace tuned;
 
+// `axes` are the axes, the sizes of a tile (zeros: none), how many axes a curve runs along, and these.
 static Layout layout_of(const std::int64_t* given, const std::int64_t* axes, int rank) {
   Layout layout;
   layout.name = "a";
   layout.axes.assign(axes, axes + rank);
+  if (axes[rank]) layout.tiles.assign(axes + rank, axes + 2 * rank);
+  layout.along.assign(axes + 2 * rank + 1, axes + 2 * rank + 1 + axes[2 * rank]);
   %s
   return layout;
 }
@@ -102,7 +107,7 @@ Call = Callable[..., int]
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     folder = tmp_path_factory.mktemp("layout")
     shutil.copytree(CPP, folder / "tuned")
-    kinds = {"memory": "Memory", "dims": "Dims", "is_signed": "bool", "is_planar": "bool"}
+    kinds = {"memory": "Memory", "dims": "Dims", "curve": "Curve", "is_signed": "bool", "is_planar": "bool"}
     numbers = ("plane_width", "plane_rows", "constant_bytes", "constant_offset")
     told = "\n  ".join(
         f"if (given[{i}] != -9) layout.{name} = "
@@ -121,13 +126,19 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 def arguments(layout: Layout, shape: tuple[int, ...]) -> list[Any]:
     """The layout and the shape as the C functions take them: from what the generator would write."""
     told = dict(members(layout))
-    axes = [int(axis) for axis in told.pop("axes", "{0}").strip("{}").split(",")]
+
+    def numbers(name: str, default: str) -> list[int]:
+        return [int(number) for number in told.pop(name, default).strip("{}").split(",") if number]
+
+    axes = numbers("axes", "{0}")
+    tiles, along = numbers("tiles", "") or [0] * len(axes), numbers("along", "")
+    lists = [*axes, *tiles, len(along), *along]
     del told["name"]
     assert told.keys() <= set(MEMBERS)
     values = [int(WORDS.get(text, text)) for text in (told.get(name, "-9") for name in MEMBERS)]
     return [
         (ctypes.c_int64 * len(values))(*values),
-        (ctypes.c_int64 * len(axes))(*axes),
+        (ctypes.c_int64 * len(lists))(*lists),
         len(axes),
         (ctypes.c_int64 * len(shape))(*shape),
     ]

@@ -1,5 +1,6 @@
 """Converted views: an array that another kernel reads in a layout of its own, by a copy that the plan makes."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,7 @@ policies:
   seen_memory: {layout: memory, data: [seen], values: [global, texture], default: global}
   pairs_records: {layout: records, data: [pairs], values: [aos, soa], default: aos}
   x_storage: {layout: storage, data: [x_turned], values: [same, float16, bfloat16], default: same}
+  seen_tiles: {layout: tiles, data: [seen], values: [same, small], means: {small: {row: 4, column: 8}}, default: same}
   own_storage: {layout: storage, data: [x], values: [float32, scaled_int8], default: float32}
 """
 # y = x + (1 + 10 + 100) x, and then y += x + (2 + 20 + 200) x
@@ -90,11 +92,20 @@ __global__ void again(typename Policy::x_turned x, typename Policy::seen seen, t
 }
 """
 CHOSEN = (
-    "x_axes=same", "x_memory=readonly", "x_memory=texture", "x_axes=turned", "x_axes=turned,x_memory=texture",
-    "seen_axes=turned", "seen_records=soa", "pairs_records=soa", "seen_memory=texture",
-    "x_storage=float16,x_memory=texture", "own_storage=scaled_int8,x_axes=turned",
+    "x_axes=same",
+    "x_memory=readonly",
+    "x_memory=texture",
+    "x_axes=turned",
+    "x_axes=turned,x_memory=texture",
+    "seen_axes=turned",
+    "seen_records=soa",
+    "pairs_records=soa",
+    "seen_memory=texture",
+    "x_storage=float16,x_memory=texture",
+    "own_storage=scaled_int8,x_axes=turned",
+    "seen_tiles=small,x_axes=turned",
     "seen_axes=turned,seen_records=aosoa4,x_storage=bfloat16,seen_memory=texture,x_axes=turned,x_memory=readonly",
-)  # fmt: skip
+)
 
 
 def turning(folder: Path) -> families.Family:
@@ -229,30 +240,27 @@ def test_a_block_for_every_value(drawn: st.DataObject) -> None:
 
 def test_when_a_view_is_its_array() -> None:
     plain = data("float32", rank=2)
-    scratch = Layout(
-        data=data(
-            "float32",
-            rank=2,
-        ).__class__(**{**plain.__dict__, "role": "scratch"})
-    )
-    for of, own, expected in [
-        (Layout(data=plain), {}, ALIAS),
-        (Layout(data=plain), {"axes": "same", "memory": "same"}, ALIAS),
-        (Layout(data=plain), {"axes": ["i", "j"], "memory": "readonly"}, ALIAS),
-        (Layout(data=plain), {"axes": ["j", "i"]}, COPIED),
-        (Layout(data=plain), {"padding": 4}, COPIED),
-        (Layout(data=plain), {"memory": "texture"}, COPIED),
-        (scratch, {"memory": "texture"}, SEEN),
-        (Layout(data=plain, memory="texture", dims="2d"), {}, ALIAS),
-        (Layout(data=plain, memory="constant", constant_offset=64), {}, ALIAS),
-        (Layout(data=plain, memory="constant"), {"memory": "global"}, COPIED),
-        (Layout(data=plain, group=(2, 1)), {}, ALIAS),
-        (Layout(data=plain, group=(2, 1)), {"axes": ["j", "i"]}, COPIED),
+    scratch = Layout(data=replace(plain, role="scratch"))
+    turned, wide = {"axes": (1, 0)}, {"padding": 4}
+    for of, own, memory, expected in [
+        (Layout(data=plain), {}, "", ALIAS),
+        (Layout(data=plain), {"axes": (0, 1)}, "readonly", ALIAS),
+        (Layout(data=plain), turned, "", COPIED),
+        (Layout(data=plain, **turned), turned, "", ALIAS),
+        (Layout(data=plain), wide, "", COPIED),
+        (Layout(data=plain), {"tiles": (4, 4)}, "", COPIED),
+        (Layout(data=plain), {}, "texture", COPIED),
+        (scratch, {}, "texture", SEEN),
+        (Layout(data=plain, memory="texture", dims="2d"), {}, "", ALIAS),
+        (Layout(data=plain, memory="constant", constant_offset=64), {}, "", ALIAS),
+        (Layout(data=plain, memory="constant"), {}, "global", COPIED),
+        (Layout(data=plain, group=(2, 1)), {}, "", ALIAS),
+        (Layout(data=plain, group=(2, 1)), turned, "", COPIED),
     ]:
-        assert relation(converted(plain, of, own), of) == expected, (of, own)
-    copy = converted(
-        plain, Layout(data=plain, memory="texture", dims="2d", group=(2, 1)), {"axes": ["j", "i"]}
-    )
+        alike = replace(of, group=(1, 0), constant_offset=0, **own)
+        assert relation(converted(of, alike, memory), of) == expected, (of, own, memory)
+    of = Layout(data=plain, memory="texture", dims="2d", group=(2, 1))
+    copy = converted(of, replace(of, group=(1, 0), **turned))
     assert (copy.memory, copy.dims, copy.group, copy.axes) == ("global", "1d", (1, 0), (1, 0))
 
 
@@ -281,7 +289,7 @@ REFUSED: list[tuple[str, Change, str]] = [
     ("of an output", at("data", "seen", "of", value="y"), "unknown input or scratch array 'y'"),
     ("another shape", at("data", "seen", "shape", value=["n"]), "kept has float32 of [n, m]"),
     ("other elements", at("data", "seen", "type", value="int32"), "has the elements and the shape of its array"),
-    ("its own packing", layout("packing", ["int8"]), "its memory, axes, padding, records, storage (not constant)"),
+    ("its own packing", layout("packing", ["int8"]), "axes, tiles, curve, swizzle, padding, records, storage (not"),
     ("constant memory", layout("memory", ["same", "constant"]), "(not constant), each also same"),
     ("no layout of that name", layout("records", ["same", "soap"]), "unknown records layout 'soap'"),
     ("a pitch", at("data", "seen", "pitch", value="m"), "pitch is not for views"),

@@ -78,6 +78,7 @@ def test_elsewhere_an_image_is_a_line(memory: str, dims: str) -> None:
         (record(*["float32"] * 3, rank=2), {}, (2, 2), "1, 2, 4, 8 or 16 bytes for each element, not 3 of 4"),
         (record(*["float32"] * 2, rank=2), {"records": "soa"}, (2, 2), "not 2 of 4"),
         (data(rank=2), {"padding": 8}, (2, 2), "a: padding: 8 leaves no rows that an image could have"),
+        (data(rank=2), {"tiles": (2, 2)}, (2, 2), "a: tiles leaves no rows that an image could have"),
         (data(rank=2), {"group": (2, 1)}, (2, 2), "grouping: merged leaves no rows"),
         (data(rank=3), {"dims": "image_pitched"}, (2, 2, 2), "image_pitched of three extents"),
         (data(rank=2), {}, (2, 131073), "image of (131073, 2) texels passes the 2D texture limit of (131072, 65536)"),

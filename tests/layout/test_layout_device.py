@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from autotune.files import include_dir
 from autotune.layout.arrays import SCALAR_TYPES, Data
 from autotune.layout.bit_packing import PACKINGS, Packing, packing
+from autotune.layout.curve import KINDS, Curve
 from autotune.layout.layout import Layout, Stored
 from autotune.layout.storage import STORAGES
+from autotune.layout.swizzle import Swizzle
 
 HERE = Path(__file__).parents[1] / "support"
 
@@ -67,6 +69,27 @@ def _structs() -> list[Case]:
     return cases
 
 
+def _mapped() -> list[Case]:
+    """Tiles, curves and swizzles, alone and together."""
+    cases = []
+    choices = itertools.product(
+        [(), (2, 3), (4, 1)],
+        [None, Curve("morton", (0, 1)), Curve("hilbert", (0, 1)), Curve("hilbert", (0, 1), 4)],
+        [None, Swizzle(4, 2)],
+        [((0, 1), 32), ((1, 0), 64)],
+    )
+    for tiles, curve, swizzle, (axes, bits) in list(choices)[::5]:
+        declared = record("int32", "float32", rank=2, index_bits=bits)
+        more: dict[str, Any] = {"tiles": tiles, "curve": curve, "swizzle": swizzle, "padding": 3, "plus": 1}
+        cases.append(Case(Layout(data=declared, axes=axes, records="aosoa3", **more), (11, 19)))
+    spaces = itertools.product([(0, 1, 2), (0, 2)], [0, 8], [32, 64], KINDS)
+    for along, side, bits, kind in list(spaces)[::3]:
+        declared = data("int32", rank=3, index_bits=bits)
+        layout = Layout(data=declared, axes=(2, 0, 1), curve=Curve(kind, along, side), tiles=(1, 2, 1))
+        cases.append(Case(layout, (5, 7, 9)))
+    return cases
+
+
 def _stored(name: str, **choice: Any) -> Case:
     """Two numbers a record, in one of the storages."""
     declared = record("float32", "float32", rank=2, plane=(32, 4))
@@ -80,6 +103,7 @@ def _packed(name: str, vector: int, **choice: Any) -> Case:
 
 CASES = [
     *_structs(),
+    *_mapped(),
     Case(Layout(data=data("int8")), (5,)),
     Case(Layout(data=data("uint16")), (5,)),
     Case(Layout(data=data("float64", rank=3), axes=(1, 2, 0), padding=4), (2, 3, 5)),

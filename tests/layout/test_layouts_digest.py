@@ -38,7 +38,7 @@ def wrapped(changed: Callable[[Any], Any], function: Callable[..., Any]) -> Call
     ("owner", "name", "changed"),
     [
         (packing.Packing, "pack", lambda words: words ^ np.uint32(1)),
-        (layout.Layout, "strides", lambda found: (tuple(s + 1 for s in found[0]), found[1] * 2 + 9)),
+        (layout.Layout, "grid", lambda grid: replace(grid, strides=tuple(s + 1 for s in grid.strides))),
         (layout.Layout, "plane", lambda buffer: buffer[::-1].copy()),
         (layouts_digest, "reordered", lambda array: array[::-1]),
         (layouts_digest, "merged", lambda stored: [replace(s, buffer=s.buffer[::-1].copy()) for s in stored]),

@@ -58,7 +58,9 @@ T atomicAdd(T* address, T value) {
 }
 
 #include "autotune/array.cuh"
+#include "autotune/curve.cuh"
 #include "autotune/storage.cuh"
+#include "autotune/swizzle.cuh"
 
 // visit(i, j, ...) for every index, the last one fastest.
 template <class Array>

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field
 from autotune.layout.bit_packing import PACKINGS, packing
+from autotune.layout.curve import KINDS, Curve
 from autotune.layout.layout import DIMS, Layout
+from autotune.layout.swizzle import Swizzle
 
 AXES = ("i", "j", "k", "l", "m", "n")
 
@@ -32,6 +34,21 @@ def random_array(declared: Data, shape: tuple[int, ...], top: int | None, seed: 
         return generator.integers(0, top, shape, endpoint=True).astype(declared.dtype)
     raw = generator.bytes(math.prod(shape) * declared.dtype.itemsize)
     return np.frombuffer(raw, declared.dtype).reshape(shape).copy()
+
+
+@st.composite
+def mappings(draw: st.DrawFn, rank: int) -> dict[str, Any]:
+    """Tiles, a curve and a swizzle for an array of so many extents, each there or not."""
+    found: dict[str, Any] = {}
+    few = 4 if rank <= 3 else 2  # so that padding does not outgrow the array
+    if draw(st.booleans()):
+        found["tiles"] = tuple(draw(st.lists(st.integers(1, few), min_size=rank, max_size=rank)))
+    if rank > 1 and draw(st.booleans()):
+        along = draw(st.sampled_from([(0, 1), (0, 2), (1, 2), (0, 1, 2)] if rank > 2 else [(0, 1)]))
+        found["curve"] = Curve(draw(st.sampled_from(KINDS)), along, draw(st.sampled_from([0, 2, few])))
+    if rank > 1 and draw(st.booleans()):
+        found["swizzle"] = Swizzle(draw(st.sampled_from([2, 4])), draw(st.sampled_from([1, 2])))
+    return found
 
 
 @st.composite
@@ -65,8 +82,10 @@ def layouts(draw: st.DrawFn) -> tuple[Layout, NDArray[Any]]:
     members = draw(st.integers(1, 3))
     layout = Layout(
         data=declared,
+        **draw(mappings(rank)),
         axes=tuple(draw(st.permutations(range(rank)))),
         padding=draw(st.integers(1, 5)),
+        plus=draw(st.integers(0, 2)),
         records=draw(st.sampled_from(["aos", "soa", "aosoa2", "aosoa3", "aosoa4"])),
         dims=draw(st.sampled_from(DIMS)),
         group=(members, draw(st.integers(0, members - 1))),

@@ -150,6 +150,19 @@ MISTAKES: list[Mistake] = [
         ["planes=2d changes nothing for 'items' in global memory", "the same program as 1d", "delete the policy"],
     ),
     (
+        "two words for one tile",
+        YAML, POLICIES,
+        ("policies:\n  tiles: {layout: tiles, data: [items], values: [none, 8x4, whole, small], default: none,\n"
+         "    means: {whole: {count: 1}, small: {count: 8, fields: 4}}}\n"),
+        "no-effect", False, "tiles:",
+        ["tiles=whole stores items as tiles=none does: the same program, tried again; delete one of them"],
+    ),
+    (
+        "a tile for another shape",
+        YAML, POLICIES, "policies:\n  tiles: {layout: tiles, data: [items], values: [none, 8], default: none}\n",
+        "declaration", True, "tiles:", ["tiles 8 is 1 long, and there are 2 extents (count, fields)"],
+    ),
+    (
         "planes of no data",
         YAML, POLICIES, "policies:\n  planes: {layout: dims, values: [1d, 2d], default: 1d}\n",
         "declaration", True, "planes:", ["layout and data go together"],

@@ -12,6 +12,7 @@ import jsonschema
 from rich.console import Console
 
 from autotune.cli.lint.declaration import check_declaration
+from autotune.cli.lint.equal_values import check_equal_values
 from autotune.cli.lint.findings import Declared, Finding, Lines, lines_of
 from autotune.cli.lint.images import check_images
 from autotune.cli.lint.sources import check_sources
@@ -88,7 +89,12 @@ def _mistakes(folder: Path) -> Iterator[Finding]:
         message = f"source {content['source']!r} is not there: write it, or correct the name"
         yield declared.found("declaration", message, "source")
         return
-    ruled = [*check_declaration(declared), *check_sources(declared), *check_images(declared)]
+    ruled = [
+        *check_declaration(declared),
+        *check_equal_values(declared),
+        *check_sources(declared),
+        *check_images(declared),
+    ]
     yield from ruled
     try:
         family = load_family(folder.resolve())  # a path: a name would mean one that ships

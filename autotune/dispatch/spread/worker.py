@@ -138,7 +138,8 @@ def rows_of(layout: Layout, shape: tuple[int, ...]) -> tuple[int, int] | None:
     None when it does not lie in the canonical order."""
     if layout.storage or not layout.keeps_order or not prod(shape):
         return None
-    return shape[-1] * layout.value_bytes, layout.padded(shape)[-1] * layout.value_bytes
+    apart = layout.grid(shape).elements // prod(shape[:-1])
+    return shape[-1] * layout.value_bytes, apart * layout.value_bytes
 
 
 # -- the process -----------------------------------------------------------------------------------------------

@@ -1,11 +1,15 @@
 // How an array is stored: from a plain row-major array to the bytes that a kernel reads, and back. The steps are
-// packing -> axes and padding -> records -> grouping -> dims; the accessors in kernels/autotune do the same on the GPU.
+// packing -> axes, padding, tiles, curve, swizzle -> records -> grouping -> dims; the accessors in kernels/autotune do
+// the same on the GPU.
 #pragma once
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "tuned/curve.h"
 
 namespace tuned {
 
@@ -26,6 +30,12 @@ struct Layout {
   int texel_bytes = 4;              // of one access
   std::vector<int> axes = {0};      // from the slowest to the contiguous one
   int padding = 1;                  // the contiguous extent is a multiple of it
+  int plus = 0;                     // values more behind each row
+  std::vector<int> tiles;           // values of a tile along each axis; empty: no tiles
+  Curve curve = Curve::none;        // through the tiles
+  std::vector<int> along;           // the axes of the curve, from the slowest on
+  int side = 0;                     // tiles along each of them in a block; 0: as many as the fewest take
+  int groups = 1, group_width = 1;  // of the columns that a swizzle moves
   int packed_axis = -1;             // along which elements share a word; -1: none do
   int bits = 0;                     // of an element in its word
   bool is_planar = false;           // bit k of word p is bit p of element k
@@ -43,6 +53,8 @@ struct Layout {
   std::int64_t constant_bytes = 65536;
   std::int64_t constant_offset = 0;
 
+  bool is_strided() const { return tiles.empty() && curve == Curve::none && groups == 1; }
+  int tile(int axis) const { return tiles.empty() ? 1 : tiles[axis]; }
   bool is_packed() const { return packed_axis >= 0; }
   int joined() const { return is_packed() ? vector * (is_planar ? 32 : 32 / bits) : 1; }  // elements of a value
   int value_bytes() const { return is_packed() ? vector * (is_planar ? 4 * bits : 4) : element_bytes; }
@@ -53,8 +65,10 @@ struct Layout {
 
 // Where an array of one shape goes. Strides are in values, part_stride and the plane in texels.
 struct Room {
-  std::vector<std::int64_t> extents, strides;  // by axis of the array, in values
-  std::int64_t values = 0;                     // those that pad the contiguous axis too
+  std::vector<std::int64_t> extents,
+      strides;                      // by axis of the array, in values; strides of blocks, where there are any
+  std::vector<std::int64_t> sides;  // by axis: tiles in a block of the curve, else 1
+  std::int64_t values = 0;          // those that pad the contiguous axis too
   std::int64_t part_stride = 0;
   std::int64_t texels = 0, bytes = 0;
   std::int64_t width = 0, height = 0;  // of the plane or the image; 0 on a line
@@ -70,6 +84,27 @@ struct Limits {
   std::int64_t memory_bytes = INT64_MAX;
 };
 
+inline std::int64_t rounded(std::int64_t count, std::int64_t multiple) {
+  return (count + multiple - 1) / multiple * multiple;
+}
+
+// The sides of a curve's blocks for an array of these extents; 1 along other axes.
+inline std::vector<std::int64_t> sides(const Layout& layout, const Shape& extents) {
+  std::vector<std::int64_t> found(extents.size(), 1);
+  if (layout.curve == Curve::none) return found;
+  std::int64_t side = layout.side;
+  if (side == 0) {
+    std::int64_t fewest = INT64_MAX;
+    for (const int axis : layout.along) {
+      const std::int64_t tiles = rounded(extents[axis], layout.tile(axis)) / layout.tile(axis);
+      fewest = tiles < fewest ? tiles : fewest;
+    }
+    for (side = 1; side < fewest;) side *= 2;
+  }
+  for (const int axis : layout.along) found[axis] = side;
+  return found;
+}
+
 inline Room room(const Layout& layout, const Shape& shape) {
   Room found;
   found.extents = shape;
@@ -78,12 +113,20 @@ inline Room room(const Layout& layout, const Shape& shape) {
     packed = (packed + layout.joined() - 1) / layout.joined();
   }
   found.strides.resize(shape.size());
+  found.sides = sides(layout, found.extents);
   found.values = 1;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis)
+    found.values *= layout.tile(static_cast<int>(axis)) * found.sides[axis];
   for (auto axis = layout.axes.rbegin(); axis != layout.axes.rend(); ++axis) {
-    std::int64_t extent = found.extents[*axis];
-    if (axis == layout.axes.rbegin()) extent = (extent + layout.padding - 1) / layout.padding * layout.padding;
+    const bool is_row = axis == layout.axes.rbegin();
+    const std::int64_t step = layout.tile(*axis) * found.sides[*axis];
+    std::int64_t multiple = step;
+    if (is_row)
+      multiple =
+          std::lcm(std::lcm(step, std::int64_t{layout.padding}), std::int64_t{layout.groups} * layout.group_width);
     found.strides[*axis] = found.values;
-    found.values *= extent;
+    found.values *= rounded(found.extents[*axis], multiple) / step;
+    if (is_row) found.values += layout.plus;
   }
   found.part_stride = found.values * layout.members;
   const std::int64_t run = layout.lanes > 1 ? layout.lanes : 1;
@@ -104,6 +147,23 @@ inline Room room(const Layout& layout, const Shape& shape) {
   return found;
 }
 
+// The number of the value at `at`, among those that pad too.
+inline std::int64_t number(const Layout& layout, const Room& room, std::vector<std::int64_t> at) {
+  if (layout.groups > 1)
+    at[layout.axes.back()] ^= at[layout.axes[layout.axes.size() - 2]] % layout.groups * layout.group_width;
+  std::int64_t value = 0, inner = 1;
+  for (auto axis = layout.axes.rbegin(); axis != layout.axes.rend(); ++axis) {
+    const std::int64_t size = layout.tile(*axis);
+    value += at[*axis] / size / room.sides[*axis] * room.strides[*axis] + at[*axis] % size * inner;
+    inner *= size;
+  }
+  if (layout.curve == Curve::none) return value;
+  std::vector<std::int64_t> cell;
+  for (const int axis : layout.along) cell.push_back(at[axis] / layout.tile(axis) % room.sides[axis]);
+  const std::int64_t side = room.sides[layout.along[0]];
+  return value + (layout.curve == Curve::morton ? morton(cell, side) : hilbert(cell, side)) * inner;
+}
+
 // The texel of part `part` of value `value`.
 inline std::int64_t address(const Layout& layout, const Room& room, std::int64_t value, std::int64_t part) {
   value = value * layout.members + layout.member;
@@ -116,7 +176,7 @@ inline std::int64_t address(const Layout& layout, const Room& room, std::int64_t
   return y * width + offset / rows % width;
 }
 
-// Calls visit(indices, value) for every value, in the order in which they are stored; padding is left out.
+// Calls visit(indices, value) for every value, in the order of the axes; padding is left out.
 template <class Visit>
 void for_each_value(const Layout& layout, const Room& room, Visit visit) {
   const int rank = static_cast<int>(layout.axes.size());
@@ -125,7 +185,7 @@ void for_each_value(const Layout& layout, const Room& room, Visit visit) {
   std::vector<std::int64_t> at(rank, 0);
   std::int64_t value = 0;
   for (;;) {
-    visit(at, value);
+    visit(at, layout.is_strided() ? value : number(layout, room, at));
     int place = rank - 1;
     for (; place >= 0; --place) {
       const int axis = layout.axes[place];

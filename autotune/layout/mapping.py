@@ -1,0 +1,194 @@
+"""Which element of the storage an index is: the order of the axes, padding, tiles, curves, swizzles (host side of
+``mapping.cuh``, ``tile.cuh``, ``curve.cuh``, ``swizzle.cuh``).
+
+The steps are always in this order. A swizzle moves the contiguous index within its row. Each index is cut into a tile
+and a place within it; a curve cuts the tiles' indices once more, into blocks and a place on the curve. What is left
+counts the blocks, row by row. So the tile is what lies closest together: blocks, then the curve, then the tile.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.layout import curve, swizzle, tiles
+from autotune.layout.curve import Curve, curve_of
+from autotune.layout.padding import padding_of
+from autotune.layout.swizzle import Swizzle, swizzle_of
+from autotune.layout.tiles import tiles_of
+
+HEADERS = MappingProxyType({"tiles": tiles.HEADER, "curve": curve.HEADER, "swizzle": swizzle.HEADER})
+_READERS = MappingProxyType({"tiles": tiles_of, "curve": curve_of, "swizzle": swizzle_of})
+KINDS = (*_READERS, "padding")
+
+
+def mapping_choice(kind: str, value: object, shape: Sequence[str], where: str) -> Any:
+    """What a value of one of ``KINDS`` stands for, for an array of the extents ``shape``. Raises FamilyError,
+    UnknownName."""
+    return padding_of(value, where) if kind == "padding" else _READERS[kind](value, shape, where)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A mapping at one size, by axis of the array. ``tile`` elements of an index are in a tile and ``side`` tiles in a
+    block of a curve (1 where no curve runs); ``counts`` blocks are there, ``strides`` elements apart, ``elements`` in
+    all, of which ``plus`` behind each row of blocks are nobody's."""
+
+    tile: tuple[int, ...]
+    side: tuple[int, ...]
+    counts: tuple[int, ...]
+    strides: tuple[int, ...]
+    elements: int
+    plus: int = 0
+
+    @property
+    def padded(self) -> tuple[int, ...]:
+        """What each extent is rounded up to."""
+        return tuple(math.prod(lengths) for lengths in zip(self.counts, self.side, self.tile, strict=True))
+
+    @property
+    def cut(self) -> tuple[int, ...]:
+        """Each index as block, cell, element of its tile."""
+        return tuple(n for each in zip(self.counts, self.side, self.tile, strict=True) for n in each)
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """``axes`` from the slowest to the contiguous one; the contiguous extent is rounded up to a multiple of
+    ``padding``, and each row of blocks has ``plus`` elements more. ``tile`` has a size for each axis."""
+
+    axes: tuple[int, ...]
+    padding: int = 1
+    plus: int = 0
+    tile: tuple[int, ...] = ()
+    curve: Curve | None = None
+    swizzle: Swizzle | None = None
+
+    @property
+    def is_strided(self) -> bool:
+        """Whether an index is a sum of strides."""
+        return not (self.tile or self.curve or self.swizzle)
+
+    @cached_property
+    def along(self) -> tuple[int, ...]:
+        """The axes of the curve, slowest first."""
+        return tuple(axis for axis in self.axes if self.curve and axis in self.curve.along)
+
+    def grid(self, extents: Sequence[int]) -> Grid:
+        """At these extents."""
+        tile = self.tile or (1,) * len(extents)
+        side = [1] * len(extents)
+        if self.curve:
+            cells = [-(-n // size) for n, size in zip(extents, tile, strict=True)]
+            for axis in self.along:
+                side[axis] = self.curve.side_of(cells)
+        steps = [size * length for size, length in zip(tile, side, strict=True)]
+        unit = math.prod(steps)  # elements of a block
+        last = self.axes[-1]
+        rounded = math.lcm(steps[last], self.padding, self.swizzle.span if self.swizzle else 1)
+        counts = [-(-n // step) for n, step in zip(extents, steps, strict=True)]
+        counts[last] = -(-extents[last] // rounded) * rounded // steps[last]
+        strides, apart = [0] * len(extents), unit
+        for axis in reversed(self.axes):
+            strides[axis] = apart
+            apart *= counts[axis]
+            apart += self.plus if axis == last else 0
+        return Grid(tuple(tile), tuple(side), tuple(counts), tuple(strides), apart, self.plus)
+
+    def element(self, indices: Sequence[Any], extents: Sequence[int]) -> Any:
+        """The element at ``indices``, whole numbers or arrays of them, one for each axis."""
+        grid, at = self.grid(extents), list(indices)
+        if self.swizzle:
+            at[self.axes[-1]] = self.swizzle.column(at[self.axes[-2]], at[self.axes[-1]])
+        element: Any = 0
+        cell: list[Any] = []
+        inner = 1
+        for axis in reversed(self.axes):
+            tiled, within = at[axis] // grid.tile[axis], at[axis] % grid.tile[axis]
+            element = element + tiled // grid.side[axis] * grid.strides[axis] + within * inner
+            inner *= grid.tile[axis]
+            if axis in self.along:
+                cell.insert(0, tiled % grid.side[axis])
+        if self.curve:
+            element = element + self.curve.place(cell, grid.side[self.along[0]]) * inner
+        return element
+
+    # -- whole arrays, as they are moved on the host ------------------------------------------------------
+
+    def arranged(self, array: NDArray[Any]) -> NDArray[Any]:
+        """The elements of ``array`` in the order in which they are stored; zeros where none is."""
+        grid = self.grid(array.shape)
+        if grid.padded != array.shape:
+            padded = np.zeros(grid.padded, array.dtype)
+            padded[tuple(map(slice, array.shape))] = array
+            array = padded
+        array = self._swizzled(array)
+        blocks = array.reshape(grid.cut).transpose(self._order)
+        if self.curve:
+            line = blocks.reshape(-1, math.prod(grid.side), math.prod(grid.tile))
+            blocks = np.empty_like(line)
+            blocks[:, self._places(grid)] = line
+        rows = blocks.reshape(-1, grid.counts[self.axes[-1]] * math.prod(grid.side) * math.prod(grid.tile))
+        if grid.plus:
+            rows = np.concatenate([rows, np.zeros((len(rows), grid.plus), rows.dtype)], axis=1)
+        return rows.reshape(-1)
+
+    def taken(self, stored: NDArray[Any], extents: Sequence[int]) -> NDArray[Any]:
+        """The array of ``extents`` back from its elements as they are stored: the inverse of ``arranged``."""
+        grid = self.grid(extents)
+        row = grid.counts[self.axes[-1]] * math.prod(grid.side) * math.prod(grid.tile)
+        line = stored.reshape(-1, row + grid.plus)[:, :row]
+        if self.curve:
+            line = line.reshape(-1, math.prod(grid.side), math.prod(grid.tile))[:, self._places(grid)]
+        blocks = line.reshape([grid.cut[place] for place in self._order])
+        array = self._swizzled(blocks.transpose(np.argsort(self._order)).reshape(grid.padded))
+        return array[tuple(map(slice, extents))]
+
+    @cached_property
+    def _order(self) -> tuple[int, ...]:
+        """Where the indices of ``Grid.cut`` go: blocks, cells, elements of a tile, each from the slowest axis on."""
+        return tuple(3 * axis + part for part in range(3) for axis in self.axes)
+
+    def _places(self, grid: Grid) -> NDArray[np.int64]:
+        assert self.curve is not None
+        return self.curve.places(grid.side[self.along[0]]).reshape(-1)
+
+    def _swizzled(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Both ways: a swizzle is its own inverse."""
+        if not self.swizzle:
+            return array
+        row, column = self.axes[-2:]
+        at = list(np.ogrid[tuple(map(slice, array.shape))])
+        at[column] = self.swizzle.column(at[row], at[column])
+        found: NDArray[Any] = array[tuple(at)]
+        return found
+
+    # -- what the compiler needs to know ------------------------------------------------------------------
+
+    def cpp(self, index: str = "") -> str:
+        """The C++ type; ``index`` is that of an address where it is not the usual."""
+        rank, more = len(self.axes), f", {index}" if index else ""
+        axes = f"autotune::Axes<{', '.join(map(str, self.axes))}>"
+        tile = f"autotune::Tile<{', '.join(map(str, self.tile or (1,) * rank))}>"
+        if self.curve:
+            along = f"autotune::Axes<{', '.join(map(str, self.along))}>"
+            made = f"autotune::Curved<{self.curve.cpp}, {self.curve.side}, {along}, {axes}, {tile}{more}>"
+        elif self.tile:
+            made = f"autotune::Tiled<{axes}, {tile}{more}>"
+        else:
+            made = f"autotune::Strided<{rank}, {self.axes[-1]}{more}>"
+        if self.swizzle:
+            row, column = self.axes[-2:]
+            made = f"autotune::Swizzled<{made}, {row}, {column}, {self.swizzle.groups}, {self.swizzle.width}>"
+        return made
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """Those of the layout library that the type needs beyond ``array.cuh``."""
+        used = {"tiles": self.tile, "curve": self.curve, "swizzle": self.swizzle}
+        return tuple(HEADERS[kind] for kind, choice in used.items() if choice)

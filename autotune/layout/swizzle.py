@@ -1,0 +1,50 @@
+"""swizzle: columns change places within their row, in each row others (host side of ``swizzle.cuh``).
+
+The columns of a row lie in groups of ``width``; group g of row r goes to where group ``g ^ (r % groups)`` was. Threads
+that read one column of several rows so find it in different banks of shared memory, or sectors of a line.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autotune.errors import FamilyError, UnknownName
+
+HEADER = "autotune/swizzle.cuh"
+
+
+@dataclass(frozen=True)
+class Swizzle:
+    """``groups`` of ``width`` columns change places; both are powers of two."""
+
+    groups: int
+    width: int = 1
+
+    @property
+    def span(self) -> int:
+        """Columns that change places among themselves: rows are whole numbers of them."""
+        return self.groups * self.width
+
+    def column(self, row: Any, column: Any) -> Any:
+        """Where a column of a row lies, and which lies there: whole numbers, or arrays of them."""
+        return column ^ (row % self.groups * self.width)
+
+
+def swizzle_of(value: object, shape: Sequence[str], where: str) -> Swizzle | None:
+    """What a layout policy's value says: ``none``, ``xor<groups>``, ``xor<groups>x<width>``. Raises FamilyError,
+    UnknownName."""
+    if value == "none":
+        return None
+    matched = re.fullmatch(r"xor([0-9]+)(?:x([0-9]+))?", str(value))
+    if not matched:
+        raise UnknownName("swizzle layout", value, ("none", "xor<groups>", "xor<groups>x<width>"), where)
+    found = Swizzle(int(matched[1]), int(matched[2] or 1))
+    for what, number in (("groups", found.groups), ("width", found.width)):
+        if number < 1 or number & (number - 1):
+            raise FamilyError(f"{where}: swizzle {value}: {what} {number} is not a power of two")
+    if len(shape) < 2:
+        raise FamilyError(
+            f"{where}: swizzle {value}: an array of one extent ({shape[0]}) has no rows to tell apart"
+        )
+    return None if found.groups == 1 else found

@@ -1,0 +1,62 @@
+// swizzle: columns change places within their row, in each row others, so that one column of several rows lies in
+// different banks of shared memory, or sectors of a line.
+#pragma once
+#include "autotune/mapping.cuh"
+
+namespace autotune {
+
+// Where column `column` of row `row` lies: columns in groups of WIDTH, group g of row r where group g ^ (r % GROUPS)
+// was. Both are powers of two, and a row is a whole number of GROUPS * WIDTH columns.
+template <unsigned GROUPS, unsigned WIDTH = 1>
+struct Xor {
+  static_assert((GROUPS & (GROUPS - 1)) == 0 && (WIDTH & (WIDTH - 1)) == 0, "groups and their width are powers of two");
+
+  template <class Index>
+  AUTOTUNE_DEVICE static constexpr Index column(Index row, Index column) {
+    return column ^ (row & (GROUPS - 1)) * WIDTH;
+  }
+};
+
+template <int... NUMBERS>
+struct Numbers {};
+template <int COUNT, int... NUMBERS>
+struct CountedTo : CountedTo<COUNT - 1, COUNT - 1, NUMBERS...> {};
+template <int... NUMBERS>
+struct CountedTo<0, NUMBERS...> {
+  using type = Numbers<NUMBERS...>;
+};
+
+// A mapping whose index COLUMN, the contiguous one, changes places by index ROW.
+template <class Mapping, int ROW, int COLUMN, unsigned GROUPS, unsigned WIDTH>
+struct Swizzled : Mapping {
+  using Offset = typename Mapping::Offset;
+
+  template <class... Indices>
+  AUTOTUNE_DEVICE Offset offset(Indices... indices) const {
+    Offset index[] = {static_cast<Offset>(indices)...};
+    index[COLUMN] = Xor<GROUPS, WIDTH>::column(index[ROW], index[COLUMN]);
+    return at(index, typename CountedTo<sizeof...(Indices)>::type());
+  }
+
+ private:
+  template <int RANK, int... AXES>
+  AUTOTUNE_DEVICE Offset at(const Offset (&index)[RANK], Numbers<AXES...>) const {
+    return Mapping::offset(index[AXES]...);
+  }
+};
+
+// A tile in shared memory, ROWS x COLUMNS: `__shared__ autotune::SharedTile<float, 32, 32, autotune::Xor<32>> tile;`,
+// then tile(row, column).
+template <class Value, int ROWS, int COLUMNS, class Swizzle = Xor<1>>
+struct SharedTile {
+  Value values[ROWS * COLUMNS];
+
+  AUTOTUNE_DEVICE Value& operator()(unsigned row, unsigned column) {
+    return values[row * COLUMNS + Swizzle::column(row, column)];
+  }
+  AUTOTUNE_DEVICE const Value& operator()(unsigned row, unsigned column) const {
+    return values[row * COLUMNS + Swizzle::column(row, column)];
+  }
+};
+
+}  // namespace autotune

@@ -1,0 +1,113 @@
+"""A family whose policies choose tiles, curves, swizzles and padding: configurations with every value of each."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cpu_results import backend, compiled, results
+
+from autotune.compile.batches import compile_batch
+from autotune.compile.cache import Cache
+from autotune.compile.nvrtc import Nvrtc
+from autotune.compile.toolchain import Compiled
+from autotune.compile.variant import Variant, batch, default_header
+from autotune.declaration import family as families
+from autotune.declaration.family_folder import Family
+from autotune.declaration.workload import bind
+from autotune.device.cpu.backend import CpuBackend
+from autotune.export.program import included
+from autotune.layout import digest
+
+__all__ = ["backend"]
+
+DECLARATION = """
+schema: 1
+family: shifted
+source: shifted.cu
+reference: control
+data:
+  x: {role: input, type: float32, shape: [row, column]}
+  y: {role: output, type: float32, shape: [row, column], layout: {padding: 64B+4B}}
+kernels:
+  shifted: {arguments: [x, y], grid: ["ceil_div(column, 32)", row], block: [32]}
+policies:
+  axes:
+    layout: axes
+    data: [x]
+    values: [rows, columns]
+    means: {rows: [row, column], columns: [column, row]}
+    default: rows
+  tiles:
+    layout: tiles
+    data: [x, y]
+    values: [none, 8x8, flat]
+    means: {flat: {column: 5}}
+    default: none
+  curve:
+    layout: curve
+    data: [x, y]
+    values: [none, morton, hilbert, hilbert4]
+    default: none
+  swizzle: {layout: swizzle, data: [x], values: [none, xor4x2], default: none}
+"""
+SOURCE = """
+#include "autotune/array.cuh"
+
+template <class Policy>
+__global__ void shifted(typename Policy::x x, typename Policy::y y) {
+  const unsigned row = blockIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
+  if (column >= x.extent(1)) return;
+  y.store(2 * x.load(row, column) - x.load((row + 1) % x.extent(0), (column + 3) % x.extent(1)), row, column);
+}
+"""
+
+
+@pytest.fixture
+def shifted(tmp_path: Path) -> Family:
+    (tmp_path / "family.yaml").write_text(DECLARATION)
+    (tmp_path / "shifted.cu").write_text(SOURCE)
+    return families.load_family(str(tmp_path))
+
+
+def test_each_gives_what_numpy_gives(shifted: Family, backend: CpuBackend) -> None:
+    x = np.random.default_rng(3).normal(size=(13, 37)).astype(np.float32)
+    expected = 2 * x - np.roll(x, (-1, -3), (0, 1))
+    variants = [Variant(shifted, c) for c in shifted.space.configurations()[::7]]
+    for policy in shifted.space.policies:
+        assert {variant.configuration[policy.name] for variant in variants} == set(policy.values), policy.name
+    binaries = compiled(backend, variants, 8, optimize="-Og")
+    for variant, found in results(backend, binaries, bind(shifted, {"x": x}, {}, {})):
+        np.testing.assert_array_equal(found["y"], expected, err_msg=variant.configuration.id)
+
+
+@pytest.mark.nvrtc
+def test_a_gpu_s_compiler_takes_them(shifted: Family, tmp_path: Path) -> None:
+    variants = tuple(Variant(shifted, c) for c in shifted.space.configurations()[::7])
+    for made in compile_batch(batch(shifted, variants), Nvrtc("sm_90"), Cache(tmp_path / "cache")):
+        assert isinstance(made, Compiled), made
+        assert all(figures["local_bytes"] == 0 for figures in made.figures.values())
+
+
+def test_only_what_needs_a_header_includes_it(shifted: Family) -> None:
+    def headers(configuration: str) -> tuple[str, ...]:
+        return Variant(shifted, shifted.space.configuration(configuration)).headers
+
+    assert headers("control") == ()
+    assert headers("tiles=8x8") == ("autotune/tile.cuh",)
+    assert headers("curve=morton,swizzle=xor4x2") == ("autotune/curve.cuh", "autotune/swizzle.cuh")
+    assert "#include" not in default_header(shifted)
+    assert {f"autotune/{name}.cuh" for name in ("tile", "curve", "swizzle")} < shifted.sources.keys()
+    assert {f"autotune/{name}.cuh" for name in ("tile", "curve", "swizzle")} < included(shifted).keys()
+
+
+def test_a_library_that_stores_them_otherwise_makes_another_space(
+    shifted: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = DECLARATION[: DECLARATION.index("  tiles:")].replace("64B+4B", "2")
+    (shifted.folder / "family.yaml").write_text(plain)
+    before = families.load_family(str(shifted.folder)).space_digest
+    monkeypatch.setattr(digest, "mappings_digest", lambda: "other")
+    monkeypatch.setattr("autotune.declaration.family_folder.mappings_digest", lambda: "other")
+    assert families.load_family(str(shifted.folder)).space_digest == before
+    (shifted.folder / "family.yaml").write_text(DECLARATION)
+    assert families.load_family(str(shifted.folder)).space_digest != shifted.space_digest
