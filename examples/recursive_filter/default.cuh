@@ -15,4 +15,4 @@ struct Default {
 };
 template __global__ void smooth_columns<Default>(Default::image, Default::down, float, unsigned int);
 template __global__ void smooth_rows<Default>(Default::down_for_rows, Default::across, float, unsigned int);
-template __global__ void sharpen<Default>(Default::image, Default::across_for_points, Default::sharp, float);
+template __global__ void sharpen<Default>(Default::image, Default::across_for_points, Default::sharp, float, unsigned int);

@@ -39,8 +39,17 @@ extern "C" __global__ void smooth_rows(const float* down, float* across, int fra
   }
 }
 
-extern "C" __global__ void sharpen(const float* image, const float* smooth, float* sharp, long long points,
-                                   float amount) {
-  const long long i = 1ll * blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < points) sharp[i] = image[i] + amount * (image[i] - smooth[i]);
+extern "C" __global__ void sharpen(const float* image, const float* smooth, float* sharp, int rows, int columns,
+                                   float amount, int reach) {
+  const int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y * blockDim.y + threadIdx.y;
+  if (column >= columns || row >= rows) return;
+  const long long frame = 1ll * blockIdx.z * rows * columns, i = frame + 1ll * row * columns + column;
+  float sum = 0;
+  for (int down = -reach; down <= reach; ++down)
+    for (int across = -reach; across <= reach; ++across) {
+      const int y = min(max(row + down, 0), rows - 1), x = min(max(column + across, 0), columns - 1);
+      sum += smooth[frame + 1ll * y * columns + x];
+    }
+  const float side = 2.0f * reach + 1;
+  sharp[i] = image[i] + amount * (image[i] - sum / (side * side));
 }

@@ -1,5 +1,6 @@
 // An image smoothed along its columns, then along its rows, by a first order recursive filter, and sharpened by the
-// difference. A thread has a line: it walks along that and its neighbours walk beside it.
+// difference from that, averaged in a window. A thread has a line: it walks along that and its neighbours walk beside
+// it.
 #include "autotune/array.cuh"
 
 // One sweep along a line of `count` values, from(i) to to(s, i), UNROLL of them under way at a time.
@@ -57,11 +58,17 @@ __global__ void __launch_bounds__(Policy::block_size)
 
 template <class Policy>
 __global__ void __launch_bounds__(256) sharpen(typename Policy::image image, typename Policy::across_for_points smooth,
-                                               typename Policy::sharp sharp, float amount) {
+                                               typename Policy::sharp sharp, float amount, unsigned reach) {
   const unsigned column = blockIdx.x * 32 + threadIdx.x, row = blockIdx.y * 8 + threadIdx.y, frame = blockIdx.z;
-  if (column >= image.extent(2) || row >= image.extent(1)) return;
-  const float point = image.load(frame, row, column);
-  sharp.store(point + amount * (point - smooth.load(frame, row, column)), frame, row, column);
+  const int rows = image.extent(1), columns = image.extent(2), away = reach;
+  if (static_cast<int>(column) >= columns || static_cast<int>(row) >= rows) return;
+  float sum = 0;
+  for (int down = -away; down <= away; ++down)
+    for (int across = -away; across <= away; ++across)
+      sum += smooth.load(frame, min(max(static_cast<int>(row) + down, 0), rows - 1),
+                         min(max(static_cast<int>(column) + across, 0), columns - 1));
+  const float point = image.load(frame, row, column), side = 2.0f * reach + 1;
+  sharp.store(point + amount * (point - sum / (side * side)), frame, row, column);
 }
 
 #ifndef AUTOTUNE_VARIANTS

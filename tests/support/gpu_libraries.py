@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import ndimage, signal, sparse
+from scipy import ndimage, sparse
 
 Run = Callable[..., None]  # what stands for a kernel: takes its arguments, writes its results
 
@@ -64,7 +64,6 @@ def cupy_of(
     return SimpleNamespace(
         __version__="1.2.3", asarray=np.asarray, asnumpy=np.array, empty=np.empty, zeros=np.zeros,
         empty_like=np.empty_like, take=np.take, searchsorted=np.searchsorted, RawKernel=raw_kernel,
-        add=np.add, arange=np.arange, flip=np.flip,
         cuda=SimpleNamespace(
             Event=lambda: Event(clock),
             Stream=SimpleNamespace(null=SimpleNamespace(synchronize=lambda: None)),
@@ -84,6 +83,17 @@ def _conv3d(field: Any, filters: Any, padding: int) -> Any:
     return tensor(ndimage.correlate(field[0, 0], filters[0, 0], mode="constant"))[None, None]
 
 
+def _pad(images: Any, around: tuple[int, ...], mode: str) -> Any:
+    left, right, above, below = around
+    assert mode == "replicate"
+    return np.pad(images, [(0, 0)] * (images.ndim - 2) + [(above, below), (left, right)], mode="edge")
+
+
+def _avg_pool2d(images: Any, side: int, stride: int) -> Any:
+    assert stride == 1
+    return np.lib.stride_tricks.sliding_window_view(images, (side, side), (-2, -1)).mean(axis=(-2, -1))
+
+
 def torch_like() -> Any:
     return SimpleNamespace(
         __version__="4.5.6", from_numpy=tensor, empty_like=np.empty_like, compile=lambda function: function,
@@ -95,7 +105,7 @@ def torch_like() -> Any:
             sparse.csr_array((values, columns, offsets), shape=size)
         ),
         backends=SimpleNamespace(cudnn=SimpleNamespace(allow_tf32=True)),
-        nn=SimpleNamespace(functional=SimpleNamespace(conv3d=_conv3d)),
+        nn=SimpleNamespace(functional=SimpleNamespace(conv3d=_conv3d, pad=_pad, avg_pool2d=_avg_pool2d)),
         profiler=SimpleNamespace(profile=Profile, ProfilerActivity=SimpleNamespace(CUDA="CUDA")),
         cuda=SimpleNamespace(synchronize=lambda: None),
     )  # fmt: skip
@@ -184,7 +194,6 @@ def install(monkeypatch: pytest.MonkeyPatch, cupy: Any) -> None:
         "cupyx.cusparse": SimpleNamespace(spmv=_spmv),
         "cupyx.scipy.sparse": sparse,
         "cupyx.scipy.ndimage": SimpleNamespace(convolve=ndimage.convolve),
-        "cupyx.scipy.signal": SimpleNamespace(lfilter=signal.lfilter),
         "torch": torch_like(),
         "numba": SimpleNamespace(__version__="7.8.9"),
         "nvforest": SimpleNamespace(__version__="10.11.12", load_from_treelite_model=Optimizable),
