@@ -18,30 +18,29 @@ from autotune.layout import (
     Data,
     Field,
     allowed_storages,
+    check_groups,
     check_value,
     mapping_choice,
+    names_of,
     storage_of,
 )
 
 
 def check_choice(place: str, data: Data, layout: str, choice: Any) -> None:
     """Raise when ``choice`` is no value of the layout dimension, or none that ``data`` can take."""
-    if data.converted and _is_same(place, data, layout, choice):
+    if data.of and _is_settled(place, data, layout, choice):
         return
     check_value(layout, choice, place)
+    if layout == "records" and names_of(str(choice)):
+        if not data.record:
+            raise FamilyError(
+                f"{place}: {data.name} has no fields to group: declare record and fields, or take aos"
+            )
+        check_groups(choice, [each.name for each in data.fields], place)
     if layout in MAPPING_KINDS:
         mapping_choice(layout, choice, data.shape, place)
     if layout == "vector" and not (isinstance(choice, int) and choice >= 1):
         raise FamilyError(f"{place}: {layout} {choice!r} is not a whole number of at least 1")
-    if data.is_view and (layout != "memory" or choice == "constant"):
-        raise FamilyError(
-            f"{place}: {data.name} is a view of {data.of}, whose elements stay where they are: only its memory can be "
-            "chosen, global, readonly or texture"
-        )
-    if data.is_view and choice == "texture" and len(data.shape) > 2:
-        raise FamilyError(
-            f"{place}: {data.name} has {len(data.shape)} extents, and the texture of a view has one or two"
-        )
     if layout == "memory" and choice != "global" and data.role not in ("input", "view"):
         raise FamilyError(
             f"{place}: {choice} memory cannot be written, and {data.name} has role {data.role}; only global can"
@@ -88,14 +87,26 @@ def _check_storage(place: str, data: Data, choice: str) -> None:
         )
 
 
-def _is_same(place: str, data: Data, layout: str, choice: Any) -> bool:
-    """Whether the choice leaves a converted view as its array is. Raises FamilyError for one that it cannot make."""
-    if layout not in CONVERTED_KINDS or choice == "constant":
+def _is_settled(place: str, data: Data, layout: str, choice: Any) -> bool:
+    """Whether the choice leaves a view as its array is. Raises FamilyError for one that it cannot make."""
+    if data.converted:
+        if layout not in CONVERTED_KINDS or choice == "constant":
+            raise FamilyError(
+                f"{place}: {data.name} is a converted view of {data.of}, which chooses its "
+                f"{', '.join(CONVERTED_KINDS)} (not constant), each also same; anything else is as its array has it"
+            )
+        return bool(choice == SAME)
+    check_value(layout, choice, place)
+    if layout != "memory" or choice == "constant":
         raise FamilyError(
-            f"{place}: {data.name} is a converted view of {data.of}, which chooses its {', '.join(CONVERTED_KINDS)} "
-            "(not constant), each also same; anything else is as its array has it"
+            f"{place}: {data.name} is a view of {data.of}, whose elements stay where they are: only its memory can be "
+            "chosen, global, readonly or texture"
         )
-    return bool(choice == SAME)
+    if choice == "texture" and len(data.shape) > 2:
+        raise FamilyError(
+            f"{place}: {data.name} has {len(data.shape)} extents, and the texture of a view has one or two"
+        )
+    return False
 
 
 def check_views(data: Mapping[str, Data], policies: tuple[Policy, ...], where: str) -> None:

@@ -107,6 +107,7 @@ def members(layout: Layout) -> list[tuple[str, str]]:
         ("plus", str(layout.plus), layout.plus != 0),
         ("tiles", f"{{{', '.join(map(str, layout.tiles))}}}", layout.tiles != ()),
         ("lanes", str(layout.lanes), layout.lanes != 1),
+        ("fields", _field_groups(layout), layout.field_groups is not None),
         ("members", str(layout.group[0]), layout.group[0] != 1),
         ("member", str(layout.group[1]), layout.group[1] != 0),
         ("plane_width", str(data.plane[0]), layout.is_plane),
@@ -139,6 +140,11 @@ def members(layout: Layout) -> list[tuple[str, str]]:
             ("vector", str(layout.vector), layout.vector != 1),
         ]
     return [(name, value) for name, value, is_needed in told if is_needed]
+
+
+def _field_groups(layout: Layout) -> str:
+    groups = layout.field_groups.groups if layout.field_groups else ()
+    return "{" + ", ".join("{" + ", ".join(map(str, group)) + "}" for group in groups) + "}"
 
 
 _DIMS = {

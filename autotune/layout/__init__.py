@@ -14,7 +14,15 @@ from autotune.layout.conversion import (
     tile_edge,
 )
 from autotune.layout.curve import KINDS as CURVES
-from autotune.layout.digest import images_digest, layouts_digest, mappings_digest, storage_digest
+from autotune.layout.digest import (
+    fields_digest,
+    images_digest,
+    layouts_digest,
+    mappings_digest,
+    storage_digest,
+)
+from autotune.layout.fields import HEADER as FIELDS_HEADER
+from autotune.layout.fields import check_groups, every_grouping, names_of
 from autotune.layout.image import Raster, Sampling
 from autotune.layout.layout import (
     HEADERS,
@@ -42,6 +50,7 @@ __all__ = [
     "COPIED",
     "CURVES",
     "ELEMENTS",
+    "FIELDS_HEADER",
     "HEADERS",
     "IMAGES",
     "MAPPING_KINDS",
@@ -63,12 +72,15 @@ __all__ = [
     "Window",
     "allowed_storages",
     "canonical",
+    "check_groups",
     "check_links",
     "check_numbers",
     "check_value",
     "constant_places",
     "converted",
     "cut",
+    "every_grouping",
+    "fields_digest",
     "handle",
     "images_digest",
     "layouts_digest",
@@ -76,6 +88,7 @@ __all__ = [
     "mappings_digest",
     "merged",
     "named_orders",
+    "names_of",
     "orders_digest",
     "packing",
     "relation",

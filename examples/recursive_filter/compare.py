@@ -2,8 +2,8 @@
 
     python examples/recursive_filter/compare.py [--workload NAME] [--policies DIR] [--out FILE]
 
-Needs a GPU, PyCUDA and cupy; torch where it is to be compared. It has no recursive filter: smoothing a line is a product
-with a matrix there, the same for all lines, made beforehand. See ../comparison.py for how times are taken.
+Needs a GPU, PyCUDA and cupy; torch where it is to be compared. It has no recursive filter: there, smoothing a line is a
+product with a matrix, the same for all lines, made beforehand. See ../comparison.py for how times are taken.
 """
 
 import sys

@@ -42,13 +42,17 @@ PROGRAM = """
 
 using namespace tuned;
 
-// `axes` are the axes, the sizes of a tile (zeros: none), how many axes a curve runs along, and these.
+// `axes` are the axes, the sizes of a tile (zeros: none), how many axes a curve runs along, and these; how many groups
+// of fields there are, and of each how many parts it has, and these.
 static Layout layout_of(const std::int64_t* given, const std::int64_t* axes, int rank) {
   Layout layout;
   layout.name = "a";
   layout.axes.assign(axes, axes + rank);
   if (axes[rank]) layout.tiles.assign(axes + rank, axes + 2 * rank);
   layout.along.assign(axes + 2 * rank + 1, axes + 2 * rank + 1 + axes[2 * rank]);
+  const std::int64_t* rest = axes + 2 * rank + 1 + axes[2 * rank];
+  for (std::int64_t group = *rest++; group > 0; --group, rest += 1 + *rest)
+    layout.fields.emplace_back(rest + 1, rest + 1 + *rest);
   %s
   return layout;
 }
@@ -132,7 +136,13 @@ def arguments(layout: Layout, shape: tuple[int, ...]) -> list[Any]:
 
     axes = numbers("axes", "{0}")
     tiles, along = numbers("tiles", "") or [0] * len(axes), numbers("along", "")
-    lists = [*axes, *tiles, len(along), *along]
+    groups = [
+        [int(part) for part in group.split(",")]
+        for group in told.pop("fields", "{{}}")[2:-2].split("}, {")
+        if group
+    ]
+    lists = [*axes, *tiles, len(along), *along, len(groups)]
+    lists += [number for group in groups for number in (len(group), *group)]
     del told["name"]
     assert told.keys() <= set(MEMBERS)
     values = [int(WORDS.get(text, text)) for text in (told.get(name, "-9") for name in MEMBERS)]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field
 from autotune.layout.bit_packing import PACKINGS, packing
 from autotune.layout.curve import KINDS, Curve
+from autotune.layout.fields import every_grouping
 from autotune.layout.layout import DIMS, Layout
 from autotune.layout.swizzle import Swizzle
 
@@ -80,13 +81,16 @@ def layouts(draw: st.DrawFn) -> tuple[Layout, NDArray[Any]]:
         shape = tuple(longer if name == axis else n for name, n in zip(AXES, shape, strict=False))
         declared = data("int32", packed=axis, **common)
     members = draw(st.integers(1, 3))
+    groupings = (
+        [*every_grouping([(f.name, 1) for f in declared.fields], "a")[1:-1]] if declared.record else []
+    )
     layout = Layout(
         data=declared,
         **draw(mappings(rank)),
         axes=tuple(draw(st.permutations(range(rank)))),
         padding=draw(st.integers(1, 5)),
         plus=draw(st.integers(0, 2)),
-        records=draw(st.sampled_from(["aos", "soa", "aosoa2", "aosoa3", "aosoa4"])),
+        records=draw(st.sampled_from(["aos", "soa", "aosoa2", "aosoa3", "aosoa4", *groupings])),
         dims=draw(st.sampled_from(DIMS)),
         group=(members, draw(st.integers(0, members - 1))),
         **chosen,

@@ -25,31 +25,32 @@ struct Layout {
   const char* name = "";
   Memory memory = Memory::global;
   Dims dims = Dims::line;
-  int element_bytes = 4;            // of the plain array
-  bool is_signed = false;           // the elements, where they are packed
-  int texel_bytes = 4;              // of one access
-  std::vector<int> axes = {0};      // from the slowest to the contiguous one
-  int padding = 1;                  // the contiguous extent is a multiple of it
-  int plus = 0;                     // values more behind each row
-  std::vector<int> tiles;           // values of a tile along each axis; empty: no tiles
-  Curve curve = Curve::none;        // through the tiles
-  std::vector<int> along;           // the axes of the curve, from the slowest on
-  int side = 0;                     // tiles along each of them in a block; 0: as many as the fewest take
-  int groups = 1, group_width = 1;  // of the columns that a swizzle moves
-  int packed_axis = -1;             // along which elements share a word; -1: none do
-  int bits = 0;                     // of an element in its word
-  bool is_planar = false;           // bit k of word p is bit p of element k
-  int vector = 1;                   // words of a value
-  int lanes = 1;                    // records: 1 aos, 0 soa, else the run of aosoa
-  int members = 1, member = 0;      // grouping: arrays in one buffer, and which of them this is
-  std::int64_t plane_width = 4096;  // in texels, a power of two
-  std::int64_t plane_rows = 1;      // of a block of the plane, a power of two
-  Edge edge = Edge::clamp;          // of an image, as the next four
-  Texel texel = Texel::bits;        // what its hardware works with
-  bool is_normalised = false;       // read as 0 to 1
-  bool is_linear = false;           // interpolated
-  bool is_surface = false;          // written
-  int index_bits = 32;              // of an address on the GPU
+  int element_bytes = 4;                 // of the plain array
+  bool is_signed = false;                // the elements, where they are packed
+  int texel_bytes = 4;                   // of one access
+  std::vector<int> axes = {0};           // from the slowest to the contiguous one
+  int padding = 1;                       // the contiguous extent is a multiple of it
+  int plus = 0;                          // values more behind each row
+  std::vector<int> tiles;                // values of a tile along each axis; empty: no tiles
+  Curve curve = Curve::none;             // through the tiles
+  std::vector<int> along;                // the axes of the curve, from the slowest on
+  int side = 0;                          // tiles along each of them in a block; 0: as many as the fewest take
+  int groups = 1, group_width = 1;       // of the columns that a swizzle moves
+  int packed_axis = -1;                  // along which elements share a word; -1: none do
+  int bits = 0;                          // of an element in its word
+  bool is_planar = false;                // bit k of word p is bit p of element k
+  int vector = 1;                        // words of a value
+  int lanes = 1;                         // records: 1 aos, 0 soa, else the run of aosoa
+  std::vector<std::vector<int>> fields;  // groups of parts, where those of a record do not lie in one of these ways
+  int members = 1, member = 0;           // grouping: arrays in one buffer, and which of them this is
+  std::int64_t plane_width = 4096;       // in texels, a power of two
+  std::int64_t plane_rows = 1;           // of a block of the plane, a power of two
+  Edge edge = Edge::clamp;               // of an image, as the next four
+  Texel texel = Texel::bits;             // what its hardware works with
+  bool is_normalised = false;            // read as 0 to 1
+  bool is_linear = false;                // interpolated
+  bool is_surface = false;               // written
+  int index_bits = 32;                   // of an address on the GPU
   std::int64_t constant_bytes = 65536;
   std::int64_t constant_offset = 0;
 
@@ -129,6 +130,7 @@ inline Room room(const Layout& layout, const Shape& shape) {
     if (is_row) found.values += layout.plus;
   }
   found.part_stride = found.values * layout.members;
+  if (!layout.fields.empty()) found.part_stride = rounded(found.part_stride, 16 / layout.texel_bytes);
   const std::int64_t run = layout.lanes > 1 ? layout.lanes : 1;
   found.texels = (found.part_stride + run - 1) / run * run * layout.parts();
   if (layout.is_image()) {
@@ -164,12 +166,25 @@ inline std::int64_t number(const Layout& layout, const Room& room, std::vector<s
   return value + (layout.curve == Curve::morton ? morton(cell, side) : hilbert(cell, side)) * inner;
 }
 
+// The texel of part `part` of value `value`, where the fields of a record lie in groups.
+inline std::int64_t in_group(const Layout& layout, const Room& room, std::int64_t value, std::int64_t part) {
+  std::int64_t before = 0;
+  for (const std::vector<int>& group : layout.fields) {
+    const std::int64_t count = static_cast<std::int64_t>(group.size());
+    for (std::int64_t place = 0; place < count; ++place)
+      if (group[place] == part) return before * room.part_stride + value * count + place;
+    before += count;
+  }
+  throw std::out_of_range(std::string(layout.name) + ": a part is in no group");
+}
+
 // The texel of part `part` of value `value`.
 inline std::int64_t address(const Layout& layout, const Room& room, std::int64_t value, std::int64_t part) {
   value = value * layout.members + layout.member;
   const std::int64_t offset =
-      layout.lanes == 0 ? part * room.part_stride + value
-                        : (value / layout.lanes * layout.parts() + part) * layout.lanes + value % layout.lanes;
+      !layout.fields.empty() ? in_group(layout, room, value, part)
+      : layout.lanes == 0    ? part * room.part_stride + value
+                             : (value / layout.lanes * layout.parts() + part) * layout.lanes + value % layout.lanes;
   if (!layout.is_plane()) return offset;
   const std::int64_t width = layout.plane_width, rows = layout.plane_rows;
   const std::int64_t y = offset / (width * rows) * rows + offset % rows;
