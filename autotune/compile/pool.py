@@ -5,11 +5,14 @@ import threading
 import traceback
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from multiprocessing.connection import Connection
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from autotune.errors import CompilerError
-from autotune.processes import Child
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    from autotune.processes import Child
 
 _Result = TypeVar("_Result")
 
@@ -63,7 +66,9 @@ class Pool:
         result: _Result = answer
         return result
 
-    def _start(self) -> Child:
+    def _start(self) -> "Child":
+        from autotune.processes import Child  # and multiprocessing: who compiles one variant needs neither
+
         with self._lock:
             if self._stopped:
                 raise ProcessDied
@@ -79,7 +84,7 @@ class Pool:
         return child
 
 
-def _serve(pipe: Connection) -> None:
+def _serve(pipe: "Connection") -> None:
     while True:
         function, arguments = pipe.recv()
         pipe.send(_answer(function, arguments))

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Protocol
 
 from autotune.errors import CompilerError, FamilyError
-from autotune.processes import program
 
 
 @dataclass(frozen=True)
@@ -161,6 +160,8 @@ def listed_in(dependencies: Path, own: Iterable[Path] = ()) -> tuple[Path, ...]:
 def run_compiler(command: Sequence[str], folder: str | None = None) -> tuple[int, str, str]:
     """Exit status, output and messages. Raises CompilerError for a command that cannot be run."""
     try:  # messages are kept and searched
+        from autotune.processes import program  # which brings multiprocessing
+
         done = program(command, folder=folder, environment={**os.environ, "LC_ALL": "C"})
     except OSError as error:
         raise CompilerError(f"cannot run {shlex.join(command[:1])}: {error.strerror or error}") from error

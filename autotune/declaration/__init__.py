@@ -24,15 +24,6 @@ from autotune.declaration.members import (
 )
 from autotune.declaration.orders import ORDERS, DeclaredOrder
 from autotune.declaration.parse import BASELINE, ITSELF, Kernel
-from autotune.declaration.shared import (
-    SharedArray,
-    SharedInputs,
-    has_arrays,
-    read_arrays,
-    shared_array,
-    shared_arrays,
-    write_arrays,
-)
 from autotune.declaration.source_files import (
     CONVERT,
     EDITORS_HEADER,
@@ -70,6 +61,15 @@ if TYPE_CHECKING:
     from autotune.declaration.asked_kernel import AskedKernel, KernelArgument, kept
     from autotune.declaration.formula import evaluated
     from autotune.declaration.parameters import BLOCK_NAMES, Parameters
+    from autotune.declaration.shared import (
+        SharedArray,
+        SharedInputs,
+        has_arrays,
+        read_arrays,
+        shared_array,
+        shared_arrays,
+        write_arrays,
+    )
 
 __all__ = [
     "ACCESSOR",
@@ -147,6 +147,7 @@ _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "asked_kernel": "AskedKernel KernelArgument kept",
     "formula": "evaluated",
     "parameters": "BLOCK_NAMES Parameters",
+    "shared": "SharedArray SharedInputs has_arrays read_arrays shared_array shared_arrays write_arrays",
 }
 
 

@@ -68,7 +68,7 @@ class Completions:
         return np.array(cells).reshape([len(values) for values in choices])
 
     def draw(
-        self, count: int, rng: np.random.Generator, near: Mapping[str, object] | None = None
+        self, count: int, rng: "np.random.Generator", near: Mapping[str, object] | None = None
     ) -> Iterator[Configuration]:
         """At most ``count`` that keep every constraint, with repeats; ``near`` one where that is given."""
         numbers, alive = np.zeros((count, len(self._policies)), np.intp), np.ones(count, bool)
@@ -85,7 +85,7 @@ class Completions:
             if not self._space.exclusion(found):
                 yield found
 
-    def walk(self, rng: np.random.Generator) -> Iterator[Configuration]:
+    def walk(self, rng: "np.random.Generator") -> Iterator[Configuration]:
         """All of them, in an order of chance, leaving a branch as soon as a table has no completion for it."""
 
         def descend(row: list[int]) -> Iterator[Configuration]:

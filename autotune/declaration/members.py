@@ -23,7 +23,7 @@ _DRAWS = 64  # at once, before a method that always ends
 
 
 class Members(Protocol):
-    """What is left of a space. ``random``, ``nearest`` and ``pool`` give only members that were not taken."""
+    """What is left of a space. ``random``, ``some``, ``nearest`` and ``pool`` give only members that were not taken."""
 
     policies: tuple[Policy, ...]
 
@@ -32,13 +32,16 @@ class Members(Protocol):
     def take(self, configuration: Configuration) -> None:
         """``configuration`` is not given again."""
 
-    def random(self, rng: np.random.Generator) -> Configuration | None:
+    def random(self, rng: "np.random.Generator") -> Configuration | None:
         """One at random; None when nothing is left."""
 
-    def nearest(self, wanted: Configuration, rng: np.random.Generator) -> Configuration | None:
+    def some(self, count: int, rng: "np.random.Generator") -> "Candidates":
+        """At most ``count`` different ones at random; none only when nothing is left."""
+
+    def nearest(self, wanted: Configuration, rng: "np.random.Generator") -> Configuration | None:
         """``wanted`` itself when it may be visited, else one close to it; None when nothing is left."""
 
-    def pool(self, best: Sequence[Configuration], rng: np.random.Generator) -> "Candidates":
+    def pool(self, best: Sequence[Configuration], rng: "np.random.Generator") -> "Candidates":
         """Candidates for a model: all that is left when that is little, else a random part and what differs little
         from ``best``."""
 
@@ -72,18 +75,23 @@ class Listed:
         if configuration in self._index:
             self._left[self._index[configuration]] = False
 
-    def random(self, rng: np.random.Generator) -> Configuration | None:
+    def random(self, rng: "np.random.Generator") -> Configuration | None:
         left = np.flatnonzero(self._left)
         return self.all[int(rng.choice(left))] if len(left) else None
 
-    def nearest(self, wanted: Configuration, rng: np.random.Generator) -> Configuration | None:
+    def some(self, count: int, rng: "np.random.Generator") -> Candidates:
+        left = np.flatnonzero(self._left)
+        drawn = rng.choice(left, min(count, len(left)), replace=False) if len(left) else left
+        return Candidates([self.all[i] for i in drawn], self._codes[drawn], len(left) <= count)
+
+    def nearest(self, wanted: Configuration, rng: "np.random.Generator") -> Configuration | None:
         left = np.flatnonzero(self._left)
         if not len(left):
             return None
         away = self._distance(wanted, left)
         return self.all[int(rng.choice(left[away <= away.min() + 1e-6]))]
 
-    def pool(self, best: Sequence[Configuration], rng: np.random.Generator) -> Candidates:
+    def pool(self, best: Sequence[Configuration], rng: "np.random.Generator") -> Candidates:
         left = np.flatnonzero(self._left)
         are_all = len(left) <= POOL
         if not are_all:
@@ -122,13 +130,20 @@ class Unlisted:
     def take(self, configuration: Configuration) -> None:
         self._taken.add(configuration)
 
-    def random(self, rng: np.random.Generator) -> Configuration | None:
+    def random(self, rng: "np.random.Generator") -> Configuration | None:
         for found in self._completions.draw(_DRAWS, rng):
             if found not in self._taken:
                 return found
         return next((found for found in self._completions.walk(rng) if found not in self._taken), None)
 
-    def nearest(self, wanted: Configuration, rng: np.random.Generator) -> Configuration | None:
+    def some(self, count: int, rng: "np.random.Generator") -> Candidates:
+        drawn = [found for found in self._completions.draw(count, rng) if found not in self._taken]
+        if not drawn and (one := self.random(rng)) is not None:
+            drawn = [one]
+        free = list(dict.fromkeys(drawn))
+        return Candidates(free, encode(self.policies, free), are_all=False)
+
+    def nearest(self, wanted: Configuration, rng: "np.random.Generator") -> Configuration | None:
         if wanted in self and wanted not in self._taken:
             return wanted
         near = [*self._changed(wanted), *self._completions.draw(_DRAWS, rng, wanted)]
@@ -138,7 +153,7 @@ class Unlisted:
         away = [sum(found[name] != wanted[name] for name in found) for found in free]
         return free[int(rng.choice(np.flatnonzero(np.array(away) == min(away))))]
 
-    def pool(self, best: Sequence[Configuration], rng: np.random.Generator) -> Candidates:
+    def pool(self, best: Sequence[Configuration], rng: "np.random.Generator") -> Candidates:
         found: dict[Configuration, None] = {}
         for configuration in best:
             found.update(dict.fromkeys(self._changed(configuration)))
@@ -186,11 +201,11 @@ def encode(policies: Sequence[Policy], configurations: Sequence[Configuration]) 
     apart their values are, 0..1 each (see the module): one column a word, and one a step between numbers."""
     blocks = []
     for policy in policies:
-        table = _table(policy)
-        blocks.append([table[configuration[policy.name]] for configuration in configurations])
-    if not configurations:
-        return np.zeros((0, sum(len(_table(p)[p.values[0]]) for p in policies)))
-    return np.hstack([np.array(block, dtype=float).reshape(len(configurations), -1) for block in blocks])
+        table, name = _table(policy), policy.name
+        place = {value: i for i, value in enumerate(table)}
+        places = np.fromiter((place[c[name]] for c in configurations), np.intp, len(configurations))
+        blocks.append(np.array(list(table.values()), dtype=float)[places])
+    return np.hstack(blocks) if blocks else np.zeros((len(configurations), 0))
 
 
 def columns(policies: Sequence[Policy]) -> NDArray[np.intp]:

@@ -18,8 +18,6 @@ from autotune.device.backend import (
     Placed,
 )
 from autotune.device.clocks import POWER_OR_HEAT, Watch, watch
-from autotune.device.cpu.backend import CpuBackend
-from autotune.device.cpu.native import Launch, runtime
 from autotune.device.execution import Execution
 from autotune.device.foreign import View
 from autotune.device.open import device_names, has_driver, open_backend
@@ -30,6 +28,8 @@ from autotune.device.resident import Resident, can_be_staged, compiled_module, r
 from autotune.device.transform import Mover, alignment, is_as_stored, lie_merged, raw, refusal, staged
 
 if TYPE_CHECKING:
+    from autotune.device.cpu.backend import CpuBackend
+    from autotune.device.cpu.native import Launch, runtime
     from autotune.device.cpu.trace import (
         OTHER,
         Accesses,
@@ -97,6 +97,8 @@ __all__ = [
 ]
 
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
+    "cpu.backend": "CpuBackend",
+    "cpu.native": "Launch runtime",
     "cpu.trace": "OTHER Accesses EnoughTraced Range Trace TracingBackend traced_toolchain",
     "cuda.backend": "CudaBackend",
     "cuda.driver": "devices",

@@ -4,7 +4,6 @@ import ctypes
 import warnings
 
 from autotune.device.backend import Backend
-from autotune.device.cpu.backend import CpuBackend
 from autotune.errors import DeviceError, UnknownName, UsageError
 
 
@@ -13,7 +12,7 @@ def open_backend(name: str = "auto") -> Backend:
     it. Raises DeviceError when a GPU was asked for and is not there, UnknownName for anything else."""
     kind, number = _parts(name, ("auto", "cpu", "cuda", "cuda:N"))
     if kind == "cpu":
-        return CpuBackend()
+        return _cpu()
     try:
         from autotune.device.cuda.backend import CudaBackend
 
@@ -23,7 +22,13 @@ def open_backend(name: str = "auto") -> Backend:
             raise
         reason = problem if has_driver() else "no GPU found"
         warnings.warn(f"running on the cpu: {reason}", stacklevel=5)  # at the line that calls autotune.load
-        return CpuBackend()
+        return _cpu()
+
+
+def _cpu() -> Backend:
+    from autotune.device.cpu.backend import CpuBackend  # a GPU needs none of it
+
+    return CpuBackend()
 
 
 def _parts(name: str, allowed: tuple[str, ...]) -> tuple[str, str]:

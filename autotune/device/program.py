@@ -23,7 +23,8 @@ class Room(Closing):
 
     def __init__(self, backend: Backend, nbytes: int, content: Bytes | None = None) -> None:
         units = -(-nbytes // _UNIT)
-        stored = Stored(content, units * _UNIT, _UNIT, "global", (units,), (1,), 0)
+        # Without extents, whose 32 bits would end at 64 GiB: no kernel sees it as an array.
+        stored = Stored(content, units * _UNIT, _UNIT, "global", (), (), 0)
         self._backend = backend
         try:
             with backend.current():

@@ -33,7 +33,6 @@ from autotune.policy.neighbours import (
     nearest,
     slowdown,
 )
-from autotune.policy.refined import Refined, write_refined
 from autotune.policy.selection import (
     Candidate,
     Policies,
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     from autotune.policy.coverage import MOST_NUMBERS, Point, Range, next_point, promised
     from autotune.policy.merge import covering, locked, merged, new_entries, put, update
     from autotune.policy.prediction import Taught
+    from autotune.policy.refined import Refined, write_refined
     from autotune.policy.renewal import contradictions, figures, needed, renewable, renewed
 
 __all__ = [
@@ -121,6 +121,7 @@ _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "coverage": "MOST_NUMBERS Point Range next_point promised",
     "merge": "covering locked merged new_entries put update",
     "prediction": "Taught",
+    "refined": "Refined write_refined",
     "renewal": "contradictions figures needed renewable renewed",
 }
 

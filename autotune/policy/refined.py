@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from autotune import __version__
@@ -17,7 +16,6 @@ from autotune.hardware import Device
 from autotune.layout import layouts_digest
 from autotune.policy.device_crossover import operations
 from autotune.policy.file import Entry, PolicyFile, read_policy_file, write
-from autotune.policy.merge import locked
 from autotune.record import accuracy_class
 
 _log = logging.getLogger("autotune")
@@ -47,6 +45,8 @@ class Refined:
         read = {name for expression in family.features.values() for name in expression.names}
         features = {n: v for n, v in sorted({**self.sizes, **self.scalars}.items()) if n in read}
         name = "-".join(f"{value:g}" for value in features.values())
+        from statistics import median  # with fractions and decimals
+
         took = median(self.times[1:] or self.times)
         spread = (max(self.times) - min(self.times)) / 2 / took
         return Entry(
@@ -74,6 +74,8 @@ def write_refined(found: Refined) -> None:
     path = refined_path(own_policies(), found.family.name, found.device)
     entry = found.entry
     try:
+        from autotune.policy.merge import locked  # who only reads needs none of what a sweep writes
+
         with _ONE_AT_A_TIME, locked(path) as real:
             before = _read(real)
             made = PolicyFile(

@@ -3,45 +3,31 @@
 from typing import TYPE_CHECKING
 
 from autotune import lazy
-from autotune.record.baseline import Baseline
-from autotune.record.decision import (
-    MOST,
-    OBJECTIVES,
-    TIE,
-    BreakEven,
-    Decision,
-    Margin,
-    Minimax,
-    accuracy_class,
-    break_even,
-    cheapest,
-    close_to_winner,
-    cost_ms,
-    decide,
-    decide_classes,
-    fastest_first,
-    margin,
-    minimax,
-    noise,
-    objective_ms,
-    once_ms,
-    ranked,
-    time_ms,
-)
-from autotune.record.provenance import Provenance
-from autotune.record.remarks import (
-    coverage,
-    failures,
-    margin_text,
-    moved,
-    reasons,
-    states_text,
-    unbeaten,
-)
-from autotune.record.study import Study, latest, newest, newest_of_each, times_of
-from autotune.record.trial import FAILED, STATES, Measurement, State, Trial
+from autotune.record.objective import OBJECTIVES, accuracy_class, objective_ms
 
 if TYPE_CHECKING:
+    from autotune.record.baseline import Baseline
+    from autotune.record.decision import (
+        MOST,
+        TIE,
+        BreakEven,
+        Decision,
+        Margin,
+        Minimax,
+        break_even,
+        cheapest,
+        close_to_winner,
+        cost_ms,
+        decide,
+        decide_classes,
+        fastest_first,
+        margin,
+        minimax,
+        noise,
+        once_ms,
+        ranked,
+        time_ms,
+    )
     from autotune.record.effects import (
         Importance,
         Pairing,
@@ -58,12 +44,24 @@ if TYPE_CHECKING:
     from autotune.record.identity import header
     from autotune.record.kernel_tuner import ERRORS, write_cache
     from autotune.record.optuna_log import quiet_optuna
+    from autotune.record.provenance import Provenance
     from autotune.record.ranking_csv import RANKING, first_guesses, write_ranking
     from autotune.record.readers import holds_store, import_files, read_ceilings, read_record
     from autotune.record.regret import Regrets, read_regrets, write_matrix
+    from autotune.record.remarks import (
+        coverage,
+        failures,
+        margin_text,
+        moved,
+        reasons,
+        states_text,
+        unbeaten,
+    )
     from autotune.record.results_csv import read_results, results_frame, write_results
     from autotune.record.store import Store, StudyStore
+    from autotune.record.study import Study, latest, newest, newest_of_each, times_of
     from autotune.record.t4 import metadata_t4, results_t4, write_t4
+    from autotune.record.trial import FAILED, STATES, Measurement, State, Trial
 
 __all__ = [
     "ERRORS",
@@ -143,6 +141,13 @@ __all__ = [
 ]
 
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
+    "baseline": "Baseline",
+    "decision": "MOST TIE BreakEven Decision Margin Minimax break_even cheapest close_to_winner cost_ms "
+    "decide decide_classes fastest_first margin minimax noise once_ms ranked time_ms",
+    "provenance": "Provenance",
+    "remarks": "coverage failures margin_text moved reasons states_text unbeaten",
+    "study": "Study latest newest newest_of_each times_of",
+    "trial": "FAILED STATES Measurement State Trial",
     "effects": "Importance Pairing Timed contributions effects_frame every_effect importance pairs "
     "policy_values settings summarised",
     "identity": "header",

@@ -13,11 +13,8 @@ from functools import partial
 from statistics import median
 
 from autotune.declaration import Configuration
-from autotune.errors import UnknownName
+from autotune.record.objective import accuracy_class, objective_ms
 from autotune.record.trial import Trial
-
-OBJECTIVES = ("kernel", "with-transfer", "with-transform")
-
 
 TIE = (
     0.01  # two medians closer than this are a tie even when their intervals are narrower (as cuda-bench does)
@@ -211,12 +208,6 @@ def close_to_winner(trials: Sequence[Trial], decision: Decision) -> int:
     return close if width > WIDE and 2 * close > len(behind) else 0
 
 
-def accuracy_class(configuration: Mapping[str, object], names: Sequence[str]) -> str:
-    """The accuracy class of ``configuration`` when the policies ``names`` decide how exact a result is: their values
-    as in a configuration's id, empty for a family that declares none."""
-    return ",".join(f"{name}={configuration[name]}" for name in sorted(names))
-
-
 def decide_classes(
     trials: Sequence[Trial],
     control: Configuration,
@@ -261,14 +252,6 @@ def cost_ms(trial: Trial, objective: str = "kernel") -> float:
         return math.inf
     measured = trial.measurement
     return objective_ms(objective, measured.time_ms, measured.transfer_ms, measured.transform_ms)
-
-
-def objective_ms(objective: str, kernel_ms: float, transfer_ms: float, transform_ms: float) -> float:
-    """As ``cost_ms``, of its parts. Raises UnknownName."""
-    if objective not in OBJECTIVES:
-        raise UnknownName("objective", objective, OBJECTIVES)
-    with_transfer = kernel_ms if objective == "kernel" else kernel_ms + transfer_ms
-    return with_transfer + transform_ms if objective == "with-transform" else with_transfer
 
 
 def fastest_first(trials: Iterable[Trial], objective: str = "kernel") -> list[Trial]:

@@ -1,6 +1,7 @@
 """References and reads as codes (A, C, G, T = 0..3, anything else 4), from FASTA and FASTQ, plain, gzip or xz."""
 
 import itertools
+import os
 import sys
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
@@ -21,6 +22,7 @@ __all__ = [
     "ReadBlock",
     "Reference",
     "followed",
+    "host_memory",
     "read_blocks",
     "read_reference",
     "reverse_complement",
@@ -28,8 +30,8 @@ __all__ = [
 
 MAX_READ_LENGTH = 2**16 - 1
 
-# Suffixes are sorted by signed numbers of 32 bits.
-_MOST_REFERENCE_BASES = 2**31 - 1
+# Of the host's memory for a base of a reference while it is read: its parts, these put together, and with separators.
+_BYTES_PER_BASE = 3
 
 # A reference of more records is put together without a loop over them.
 _FEW_RECORDS = 1 << 12
@@ -90,14 +92,20 @@ def _separated(codes: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[
 
 
 def _bounded(path: Path) -> Iterator[ReadBlock]:
-    bases = 0
+    bases, memory = 0, host_memory()
     for block in records(path, sys.maxsize):
         bases += len(block.codes)
-        if bases > _MOST_REFERENCE_BASES:
+        if bases * _BYTES_PER_BASE > memory:
             raise WorkloadError(
-                f"{path} has more than {_MOST_REFERENCE_BASES} bases, the most that a position can name. Split it."
+                f"{path} has more than {memory // _BYTES_PER_BASE:,} bases, and to read one takes {_BYTES_PER_BASE} "
+                f"bytes of this host's {memory / 1e9:.1f} GB. Split it, or take a host with more memory."
             )
         yield block
+
+
+def host_memory() -> int:
+    """In bytes, whoever uses it."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def read_blocks(

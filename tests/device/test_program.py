@@ -1,6 +1,7 @@
 """A family's own kernels on a device, beside those that are tuned."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from autotune.compile import Cache
 from autotune.device import CpuBackend, DeviceProgram, LaunchError
 from autotune.errors import CompilerError, FamilyError
+from autotune.layout import Stored
 
 SOURCE = """\
 #include "autotune/device.cuh"
@@ -73,6 +75,17 @@ def test_more_than_there_is(source: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(made._backend, "place", place)
     with pytest.raises(MemoryError, match=r": cannot place 64 bytes: out of memory"):
         made.room(64)
+
+
+def test_memory_beyond_what_an_array_can_have(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = program(source)
+
+    def place(stored: Stored) -> object:
+        return SimpleNamespace(argument=stored.argument(4096), free=lambda: None)
+
+    monkeypatch.setattr(made._backend, "place", place)
+    with made.room(100 << 30) as room:
+        assert (room.address, room.nbytes) == (4096, 100 << 30)
 
 
 def test_sources_that_cannot_be_used(source: Path) -> None:

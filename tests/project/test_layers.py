@@ -152,18 +152,27 @@ INSIDE = {
         "run load_family typer": "a plain run is read before what it takes is imported, and needs no options of others",
         "clean read_limits share si spread write_text": "",
     },
-    "compile": {"find_nvcc": "a host library without CUDA asks for no nvcc"},
+    "compile": {
+        "find_nvcc": "a host library without CUDA asks for no nvcc",
+        "Child program": "multiprocessing, 10 ms, for a variant that is in the cache",
+    },
     "declaration": {
         "kernel_of": "what names no T1 file, as a dispatcher, does without",
         "own_folder": "only where other processes measure",
     },
     "device": {"CpuBackend CudaBackend": "the device that is opened needs nothing of the other"},
-    "dispatch": {"cpu_model": "a dispatcher on a GPU reads nothing of the processor"},
+    "dispatch": {
+        "cpu_model": "a dispatcher on a GPU reads nothing of the processor",
+        "median": "statistics, with fractions and decimals, for calls that are timed",
+    },
     "files": {"metadata unquote urlsplit": "30 ms for a message"},
     "measure": {
         "CpuBackend HostCxx find_compiler run_once": "only where the reference is a configuration, or has C++"
     },
-    "policy": {"Device read_policy_file read_record": ""},
+    "policy": {
+        "Device read_policy_file read_record": "",
+        "locked median": "trials and studies, 10 ms, for what only writes",
+    },
     "record": {
         "study_html": "a record knows nothing of reports; a notebook that shows one does",
         "kernel_tuner t4": "only for another tuner's file",

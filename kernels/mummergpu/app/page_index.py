@@ -10,10 +10,10 @@ from autotune.family import TunedKernel
 
 from .. import suffix_tree
 from ..arrays import Progress
-from ..index import Wanted, build_index, device_bytes, wanted_for
+from ..index import Wanted, build_index, device_bytes, most_characters, wanted_for
 from ..tables import table_letters, tables
 
-__all__ = ["PageIndex", "index_bytes", "index_of"]
+__all__ = ["PageIndex", "index_bytes", "index_of", "most_of"]
 
 Codes = NDArray[np.uint8]
 
@@ -65,6 +65,11 @@ def index_bytes(characters: int, min_match_length: int, configuration: Mapping[s
     return device_bytes(characters, wanted_for(configuration, _letters(characters, min_match_length)))
 
 
+def most_of(min_match_length: int, configuration: Mapping[str, Any]) -> int:
+    """The most characters that one index on a GPU can number for a configuration."""
+    return most_characters(wanted_for(configuration, _letters(1, min_match_length)))
+
+
 def _letters(characters: int, min_match_length: int) -> dict[str, int]:
     """Of the words of each table."""
     coarse, fine = table_letters(characters, min_match_length)
@@ -85,5 +90,5 @@ def _on_host(
         if leaves:
             arrays["leaves"] = leaves["leaves"]
     if wanted.tables:
-        arrays |= tables(text, min_match_length)  # both: room for seeds is by the finer one's words
+        arrays |= tables(text, min_match_length)
     return {**arrays, "reference": text}

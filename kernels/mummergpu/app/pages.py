@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from autotune.family import WorkloadError
 
 from ..fastx import OTHER
+from ..index import MOST_POSITIONS
 from ..matches import Mems
-from ..suffix_tree import MAX_CHARACTERS
 
 __all__ = ["Page", "Spill", "merged", "pages"]
 
@@ -56,7 +56,7 @@ class Page:
 
 def pages(codes: NDArray[np.uint8], size: int | None, max_read_length: int) -> list[Page]:
     """The pages of `size` characters of a reference, or one with all of it for None; pages in which nothing but
-    OTHER begins are left out. Raises WorkloadError when a page is more than one tree can hold."""
+    OTHER begins are left out. Raises WorkloadError when a page has more positions than 32 bits can number."""
     whole = len(codes)
     starts = range(0, whole, size) if size is not None else range(1)
     made = []
@@ -64,10 +64,10 @@ def pages(codes: NDArray[np.uint8], size: int | None, max_read_length: int) -> l
         end = min(whole, begin + (whole if size is None else size))
         page = Page(max(0, begin - 1), begin, end, min(whole, end + max_read_length))
         # The last separator may have to be added.
-        if (characters := page.last - page.first) >= MAX_CHARACTERS:
+        if (characters := page.last - page.first) >= MOST_POSITIONS:
             raise WorkloadError(
-                f"a tree of {characters:,} characters: it can have {MAX_CHARACTERS - 1:,}, and a page with the longest "
-                f"read behind it ({max_read_length:,}) must not exceed that; give a smaller page"
+                f"a page of {characters:,} characters: it can have {MOST_POSITIONS - 1:,}, with the longest read "
+                f"behind it ({max_read_length:,}), as positions in it have 32 bits; give a smaller page"
             )
         if int(codes[begin:end].min()) != OTHER:
             made.append(page)

@@ -39,7 +39,7 @@ from .stages import Ahead, Behind, Beside
 __all__ = ["Request", "Tally", "align", "parse", "run"]
 
 PAPER_PAGE = 8_388_608
-_MOST = 2**31 - 1
+_MOST = 2**32 - 1
 # Of reads: enough to fill a device; with more, less of the reading, searching and writing goes on at once.
 _BASES_PER_BLOCK = 1 << 25
 # Of these so many are searched at once: on one device, and on a cpu or where matches wait in a file.

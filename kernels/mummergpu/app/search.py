@@ -1,6 +1,5 @@
 """The matches of reads in one page, by the tuned kernels: the page's index stays on the device, reads come and go."""
 
-import os
 import threading
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
@@ -14,9 +13,10 @@ from autotune.family import Inputs, Prepared, TunedKernel, WorkloadError
 from ..arrays import OFFSET, Progress, bounds_of
 from ..fastx import OTHER
 from ..matches import Mems
+from ..sequences import host_memory
 from ..suffix_tree import MAX_CHARACTERS
 from ..text import cores, packed
-from .page_index import PageIndex, index_bytes, index_of
+from .page_index import PageIndex, index_bytes, index_of, most_of
 from .rooms import Rooms
 
 __all__ = ["Search", "Searcher", "largest_text"]
@@ -244,13 +244,12 @@ def largest_text(kernel: TunedKernel, text: Codes, min_match_length: int) -> int
     """How many characters a page like ``text`` may have here: by the width of positions and, where its index is made,
     the host's memory or the device's."""
     if kernel.kind != "cuda":
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        return min(MAX_CHARACTERS - 1, memory // _HOST_BYTES_PER_CHARACTER)
+        return min(MAX_CHARACTERS - 1, host_memory() // _HOST_BYTES_PER_CHARACTER)
     nothing, some_reads = index_of(kernel, text, min_match_length, None), _Room.of(1 << 20, 1 << 13).arrays()
     chosen = kernel.explain(_inputs(kernel, nothing.arrays, some_reads, min_match_length))[0].configuration
     assert chosen is not None
     room = _DEVICE_SHARE * kernel.memory_bytes
-    least, most = 1, min(len(text), MAX_CHARACTERS - 1)
+    least, most = 1, min(len(text), most_of(min_match_length, chosen) - 1)
     while least < most:
         middle = (least + most + 1) // 2
         fits = index_bytes(middle, min_match_length, chosen) <= room

@@ -12,7 +12,15 @@ from autotune.family import TunedKernel, WorkloadError
 from .builder import DeviceIndex, Progress, Wanted, build
 from .steps import KERNELS, KERNELS_OF_WORDS, SIZES, SOURCE
 
-__all__ = ["Index", "Wanted", "build_index", "device_bytes", "most_characters", "wanted_for"]
+__all__ = [
+    "MOST_POSITIONS",
+    "Index",
+    "Wanted",
+    "build_index",
+    "device_bytes",
+    "most_characters",
+    "wanted_for",
+]
 
 # Of a character of DNA: bytes while suffixes are sorted, where half of them share their first letters with others;
 # bytes while nodes are made, beside them; and nodes.
@@ -22,7 +30,7 @@ _NODES = 1.7
 _NODE, _RANGE, _LEAF, _ENTRY = 48, 8, 8, 4
 
 # Numbers have 32 bits, and one of them stands for none: of positions, of nodes two for each.
-_MOST_POSITIONS, _MOST_WITH_NODES = 2**32 - 2, 2**31 - 2
+MOST_POSITIONS, _MOST_WITH_NODES = 2**32 - 2, 2**31 - 2
 
 _RECORDS = {
     "nodes": ("suffix_link", "edge_start", "edge_length", "parent"),
@@ -113,7 +121,7 @@ def build_index(
 
 def most_characters(wanted: Wanted) -> int:
     """Of one index, the last separator counted."""
-    return _MOST_WITH_NODES if wanted.tree else _MOST_POSITIONS
+    return _MOST_WITH_NODES if wanted.tree else MOST_POSITIONS
 
 
 def device_bytes(characters: int, wanted: Wanted) -> int:

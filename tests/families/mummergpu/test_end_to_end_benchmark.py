@@ -261,6 +261,23 @@ def test_a_row_has_the_median_and_whether_all_runs_agree() -> None:
     assert (row["seconds_median"], row["agrees"], row["problem"]) == (None, "", "exit code 1")
 
 
+def test_what_mummer_found_earlier_of_the_same_reads_is_what_outputs_are_compared_with(
+    tmp_path: Path,
+) -> None:
+    reads = {"workload": "w", "reads": 5, "bases": 60, "length": 10}
+    rows = [{"tool": "MUMmer4", "checksum": "01"}, {"tool": "mummer 3", "checksum": ""}]
+    rows += [
+        {"tool": "mummer 3", "checksum": f"{77:016x}"},
+        {"tool": "mummer 3", "checksum": "02", "reads": 6},
+    ]
+    table = pd.DataFrame([{**reads, "version": "3.23", "matches": 2.0, **row} for row in rows])
+    table.to_csv(tmp_path / "known.csv", index=False)
+    found = benchmark.canonical(tmp_path / "known.csv", reads)
+    assert found == ("mummer 3 3.23, earlier", outputs.Found(2, 77))
+    assert benchmark.canonical(tmp_path / "known.csv", {**reads, "length": 11}) is None
+    assert benchmark.canonical(None, reads) is None
+
+
 @pytest.mark.mummer
 def test_the_whole_on_lambda(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -282,6 +282,27 @@ def test_a_reference_beyond_the_memory_is_cut_by_itself(
     assert mums.parse(tmp_path / "cut") == mums.parse(tmp_path / "whole") != []
 
 
+def test_a_page_is_as_large_as_what_its_configuration_takes_allows() -> None:
+    text, family = np.broadcast_to(np.uint8(0), 2**33), families.load_family("mummergpu")  # takes no memory
+
+    def largest(gigabytes: int, **settings: str) -> int:
+        chosen = family.space.configuration(",".join(f"{name}={value}" for name, value in settings.items()))
+        kernel: Any = SimpleNamespace(
+            kind="cuda", memory_bytes=gigabytes * 10**9, family=family, bind=lambda **_: None,
+            explain=lambda _: (SimpleNamespace(configuration=chosen),),
+        )  # fmt: skip
+        return search.largest_text(kernel, text, 20)
+
+    words = {"search": "fine_table", "emit": "ranges"}
+    assert [largest(150, **of) // 10**8 for of in ({"emit": "walk"}, {"emit": "ranges"}, words)] == [
+        10,
+        8,
+        34,
+    ]
+    assert largest(10**4, emit="walk") == 2**31 - 3
+    assert largest(10**4, **words) == 2**32 - 3
+
+
 def test_a_read_that_is_long_enough_may_come_late(files: Path, tmp_path: Path) -> None:
     reads = [("a", "ACGT"), ("b", "GGGCGGCGACCTCG"), ("c", "AC")]  # b is where lambda begins
     (tmp_path / "reads").write_text(fasta(reads))

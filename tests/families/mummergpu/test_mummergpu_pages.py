@@ -100,10 +100,10 @@ def test_pages_in_which_nothing_can_begin_are_left_out() -> None:
     assert [page.begin for page in pages.pages(codes, 2, 5)] == [2, 4, 8]
 
 
-@pytest.mark.parametrize(("size", "read"), [(None, 1), (2**31 - 10, 9), (10**9, 2**31)])
-def test_a_page_beyond_a_tree_is_refused(size: int | None, read: int) -> None:
-    codes = np.zeros(2**31 + 1, np.uint8)  # never touched, so it takes no memory
-    with pytest.raises(WorkloadError, match="give a smaller page"):
+@pytest.mark.parametrize(("size", "read"), [(None, 1), (2**32 - 10, 9), (10**9, 2**32)])
+def test_a_page_beyond_its_positions_is_refused(size: int | None, read: int) -> None:
+    codes = np.broadcast_to(np.uint8(0), 2**32 + 1)
+    with pytest.raises(WorkloadError, match=r"it can have 4,294,967,293, .* give a smaller page"):
         pages.pages(codes, size, read)
 
 
