@@ -50,7 +50,8 @@ policies:
     {layout: axes, data: [x_turned], values: [same, turned], means: {turned: [column, frame, row]}, default: same}
   x_memory: {layout: memory, data: [x_turned], values: [same, readonly, texture], default: same}
   seen_axes: {layout: axes, data: [seen], values: [same, turned], means: {turned: [row, column, frame]}, default: same}
-  seen_records: {layout: records, data: [seen], values: [same, soa, aosoa4], default: same}
+  seen_records:
+    {layout: records, data: [seen], values: [same, soa, aosoa4, apart], means: {apart: a+b-c}, default: same}
   seen_memory: {layout: memory, data: [seen], values: [global, texture], default: global}
   pairs_records: {layout: records, data: [pairs], values: [aos, soa], default: aos}
   x_storage: {layout: storage, data: [x_turned], values: [same, float16, bfloat16], default: same}
@@ -99,6 +100,7 @@ CHOSEN = (
     "x_axes=turned,x_memory=texture",
     "seen_axes=turned",
     "seen_records=soa",
+    "seen_records=apart,seen_axes=turned",
     "pairs_records=soa",
     "seen_memory=texture",
     "x_storage=float16,x_memory=texture",
