@@ -68,6 +68,11 @@ def check_choice(place: str, data: Data, layout: str, choice: Any) -> None:
 
 def _check_storage(place: str, data: Data, choice: str) -> None:
     """Raise for numbers that cannot be stored like this."""
+    if data.sampling is not None:
+        raise FamilyError(
+            f"{place}: {data.name} is an image, whose numbers a texture reads as they are declared: take image or the "
+            "storage away"
+        )
     types = {field.type for field in data.fields}
     if len(types) > 1 or not types <= {"float32", "float64"}:
         raise FamilyError(

@@ -160,12 +160,6 @@ class Family:
         return [p for p in self.space.order_policies if (p.name, configuration[p.name]) in self.orders]
 
     @property
-    def has_storage(self) -> bool:
-        """Whether numbers of an array are, or can be, stored in fewer bits than a kernel reads."""
-        is_fixed = any("storage" in data.fixed for data in self.data.values())
-        return is_fixed or any(policy.layout == "storage" for policy in self.space.policies)
-
-    @property
     def constants(self) -> frozenset[str]:
         """The extents that are the same for every input: their value reads nothing."""
         return frozenset(
@@ -241,6 +235,11 @@ class Family:
         kinds = {kind for kind, _ in chosen}
         needed = [header for kind, header in HEADERS.items() if kind in kinds]
         return (*needed, *([FIELDS_HEADER] if any(itertools.starmap(_is_grouped, chosen)) else []))
+
+    @cached_property
+    def has_storage(self) -> bool:
+        """Whether numbers of an array are, or can be, stored in fewer bits than a kernel reads."""
+        return HEADERS["storage"] in self.layout_headers
 
     def names_record(self, record: str) -> bool:
         """Whether the source, or a header of its own, has that name: one that is compiled as it stands may know the

@@ -333,6 +333,11 @@ class Layout:
             return None
         return storage.scale_for(max(abs(data.low), abs(data.high))) if storage.is_scaled else None
 
+    @property
+    def fixed_scale(self) -> float:
+        """The scale that is compiled in; 0 where there is none."""
+        return 0.0 if self._fixed_scale is None else float(self._fixed_scale)
+
     def tail(self, texels: int, shape: Sequence[int]) -> tuple[int, int, int]:
         """Where the scales lie behind so many ``texels`` of elements (storage.cuh: scale_behind): (texel at which the
         first begins, how many there are, texels from one to the next)."""
