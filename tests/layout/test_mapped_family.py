@@ -169,6 +169,42 @@ def test_a_shared_tile_keeps_what_is_put_into_it(tmp_path: Path, backend: CpuBac
         np.testing.assert_array_equal(found["y"], x.T, err_msg=variant.configuration.id)
 
 
+AS_IT_STANDS = """
+schema: 1
+family: stands
+source: stands.cu
+choices: macros
+reference: control
+data:
+  x: {role: input, type: float32, shape: [row, column], access: accessor}
+  y: {role: output, type: float32, shape: [row, column]}
+kernels:
+  stands: {arguments: [x, y, row, column], grid: ["ceil_div(column, 32)", row], block: [32]}
+policies:
+  tiles: {layout: tiles, data: [x], values: [none, 4x4], default: none}
+  curve: {layout: curve, data: [x], values: [none, hilbert], default: none}
+"""
+COPIES = """
+__global__ void stands(Policy::x x, float* y, int rows, int columns) {
+  const int row = blockIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
+  if (column < columns && row < rows) y[row * columns + column] = x.load(row, column);
+}
+"""
+
+
+def test_a_kernel_as_it_stands_gets_the_headers_ahead(tmp_path: Path, backend: CpuBackend) -> None:
+    (tmp_path / "family.yaml").write_text(AS_IT_STANDS)
+    (tmp_path / "stands.cu").write_text(COPIES)
+    stands = families.load_family(str(tmp_path))
+    x = np.random.default_rng(6).normal(size=(9, 14)).astype(np.float32)
+    variants = [Variant(stands, c) for c in stands.space.configurations()[::3]]  # neither, and both
+    assert [v.source.headers[1:] for v in variants] == [(), ("autotune/tile.cuh", "autotune/curve.cuh")]
+    for variant, found in results(
+        backend, compiled(backend, variants, 2, optimize="-Og"), bind(stands, {"x": x}, {}, {})
+    ):
+        np.testing.assert_array_equal(found["y"], x, err_msg=variant.configuration.id)
+
+
 def test_show_tells_them(shifted: Family, capsys: pytest.CaptureFixture[str]) -> None:
     told = "tiles=8x8,curve=hilbert4,swizzle=xor4x2"
     assert main(["show", str(shifted.folder), told, "--arch", "sm_90"]) in (0, 3)
