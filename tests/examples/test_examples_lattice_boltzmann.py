@@ -1,6 +1,9 @@
 """The lattice Boltzmann example on the cpu device: mass and momentum, and configurations with every value of every
 policy against a step written another way."""
 
+import csv
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +98,55 @@ def test_ragged_lattices_and_the_workloads_can_be_made() -> None:
     assert np.abs(inputs.arrays["populations"]).max() < 0.125  # half of the range
     with pytest.raises(WorkloadError, match="give rows"):
         MADE.inputs({"rows": 3}, Path())
+
+
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
+ORDERS = ("rows", "morton", "hilbert", "hilbert16")
+BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "scaled_int16": 2}
+
+
+def measured(name: str) -> list[dict[str, str]]:
+    with (RESULTS / name).open(newline="") as file:
+        return [row for row in csv.DictReader(file) if row["state"] == "measured"]
+
+
+def entry(rows: list[dict[str, str]]) -> str:
+    """The shortest time, and how much of the copy's bandwidth 18 numbers a cell are in it."""
+    if not rows:
+        return "-"
+    ceiling = json.loads((RESULTS / "lattice_boltzmann-h200-limits.json").read_text())["ceilings"][
+        "bytes_per_s"
+    ]
+    best = min(rows, key=lambda row: float(row["time_ms"]))
+    moved = 18 * 1024 * 2048 * BYTES[best["storage"]]
+    return f"{float(best['time_ms']) * 1e3:.1f} µs, {moved / float(best['time_ms']) * 1e3 / ceiling:.0%}"
+
+
+def arrangements() -> list[str]:
+    rows = measured("lattice_boltzmann-h200.csv")
+    lines = ["| `tiles` | " + " | ".join(f"`{order}`" for order in ORDERS) + " |", "|---" * 5 + "|"]
+    for tiles in dict.fromkeys(row["tiles"] for row in rows):
+        cells = [
+            entry([row for row in rows if (row["tiles"], row["curve"]) == (tiles, order)]) for order in ORDERS
+        ]
+        lines.append(f"| `{tiles}` | {' | '.join(cells)} |")
+    return lines
+
+
+def storages() -> list[str]:
+    rows = [row for row in measured("lattice_boltzmann-h200-storages.csv") if row["block_x"] == "32"]
+    lines = ["| `storage` | `soa` | `nodes_8x8` | largest error |", "|---" * 4 + "|"]
+    for storage in dict.fromkeys(row["storage"] for row in rows):
+        mine = [row for row in rows if row["storage"] == storage]
+        cells = [entry([row for row in mine if row["tiles"] == tiles]) for tiles in ("soa", "nodes_8x8")]
+        error = max(float(row["error_streamed"]) for row in mine)
+        lines.append(f"| `{storage}` | {' | '.join(cells)} | {error:.1e} |")
+    return lines
+
+
+@pytest.mark.parametrize("table", [arrangements, storages])
+def test_the_readmes_tables_are_those_of_the_csvs(table: Callable[[], list[str]]) -> None:
+    assert "\n".join(table()) in (FAMILY.folder / "README.md").read_text(encoding="utf-8"), "\n".join(table())
 
 
 def test_the_readmes_diff_is_of_the_two_sources() -> None:
