@@ -160,12 +160,6 @@ class Family:
         return [p for p in self.space.order_policies if (p.name, configuration[p.name]) in self.orders]
 
     @property
-    def has_storage(self) -> bool:
-        """Whether numbers of an array are, or can be, stored in fewer bits than a kernel reads."""
-        is_fixed = any("storage" in data.fixed for data in self.data.values())
-        return is_fixed or any(policy.layout == "storage" for policy in self.space.policies)
-
-    @property
     def constants(self) -> frozenset[str]:
         """The extents that are the same for every input: their value reads nothing."""
         return frozenset(
