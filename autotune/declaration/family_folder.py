@@ -234,6 +234,11 @@ class Family:
         needed = [header for kind, header in HEADERS.items() if kind in kinds]
         return (*needed, *([FIELDS_HEADER] if any(itertools.starmap(_is_grouped, chosen)) else []))
 
+    @cached_property
+    def has_storage(self) -> bool:
+        """Whether numbers of an array are, or can be, stored in fewer bits than a kernel reads."""
+        return HEADERS["storage"] in self.layout_headers
+
     def names_record(self, record: str) -> bool:
         """Whether the source, or a header of its own, has that name: one that is compiled as it stands may know the
         elements by another."""
