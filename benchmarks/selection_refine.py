@@ -4,8 +4,8 @@
 
 A policy file is made of the taught sweeps. Each drawn input is prepared and called 30 times with ``refine=True``, once
 what is tried is compiled; a row says what selection took, what stayed and after how many timed calls. A sweep of the
-same inputs says what that is worth. Before each call ``--fill`` MB are filled by torch in the same stream, as another part of a
-program would keep the GPU busy; without, it waits for each call.
+same inputs says what that is worth. Before each call ``--fill`` MB are filled by torch in the same stream, as another
+part of a program would keep the GPU busy; without, it waits for each call.
 """
 
 import argparse
