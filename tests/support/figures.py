@@ -693,6 +693,63 @@ for _text, _name, _scales in (
 
     figure("selection", _text, "selection-rules.csv")(_lost)
 
+for _text, _name, _scales in (
+    ("| prediction | {1.0} % | {2.1} % | {11.8} % | {14} % |", "autotune", (100,) * 4),
+    ("replayed with the recorded times | {0.0} % | {0.8} % | {3.1} % | {12} % |", "refined", (100,) * 4),
+    ("| nearest entry | {1.8} % | {4.8} % | {23} % | {48} % |", "nearest", (100,) * 4),
+    ("(Kernel Launcher's rule) | {2.0} % | {10.6} % | {47} % | {10.7} x |", "volume", (100, 100, 100, 0)),
+    ("(Kernel Tuner's rule) | {2.3} % | {18} % | {2.7} x | {6.5} x |", "vote", (100, 100, 0, 0)),
+    ("(policy files of earlier versions) | {1.2} % | {3.8} % | {15} % | {35} % |", "neighbours", (100,) * 4),
+    ("| the four nearest, by distance | {1.1} % | {2.4} % | {9.5} % | {13} % |", "shepard", (100,) * 4),
+    ("| a straight line alone | {1.2} % | {5.3} % | {21} % | {2.7} x |", "line", (100, 100, 100, 0)),
+):  # fmt: skip
+
+    def _lost_drawn(
+        frame: pd.DataFrame, rule: str = _name, scales: Sequence[int] = _scales
+    ) -> Sequence[float]:  # fmt: skip
+        return _lost(frame, rule, scales)
+
+    figure("selection", _text, "selection-asked-rules.csv")(_lost_drawn)
+
+for _text, _name in (
+    ("| allpairs | {8} | {15} | {1.2} % | {2.9} % | {1.7} % | {8.0} % |", "allpairs"),
+    ("| coulomb | {6} | {13} | {0.0} % | {14} % | {5.4} % | {23} % |", "coulomb"),
+    ("| cyclospectrum | {3} | {8} | {0.6} % | {3.6} % | {1.5} % | {3.6} % |", "cyclospectrum"),
+    ("| ion_placement | {7} | {11} | {0.0} % | {0.0} % | {0.0} % | {0.0} % |", "ion_placement"),
+    ("| lookup | {8} | {8} | {3.1} % | {13} % | {3.3} % | {13} % |", "lookup"),
+    ("| mummergpu | {4} | {8} | {0.7} % | {4.0} % | {0.7} % | {4.0} % |", "mummergpu"),
+    ("| nbody | {8} | {12} | {0.0} % | {13} % | {0.4} % | {5.6} % |", "nbody"),
+    ("| reaction_diffusion | {3} | {10} | {6.8} % | {12} % | {41} % | {48} % |", "reaction_diffusion"),
+    ("| spmv | {8} | {16} | {1.2} % | {3.5} % | {0.7} % | {3.1} % |", "spmv"),
+    ("| stencil | {8} | {10} | {2.0} % | {3.9} % | {8.4} % | {28} % |", "stencil"),
+):  # fmt: skip
+
+    def _lost_by_family(frame: pd.DataFrame, family: str = _name) -> Sequence[float]:
+        mine = frame[frame["family"] == family]
+        found: list[float] = [mine["input"].nunique(), mine["known"].max()]
+        for rule in ("autotune", "nearest"):
+            regret = mine[mine["rule"] == rule]["regret"]
+            found += [100 * regret.median(), 100 * regret.max()]
+        return found
+
+    figure("selection", _text, "selection-asked-rules.csv")(_lost_by_family)
+
+
+@figure(
+    "selection",
+    "lose {0.9}, {6.2}, {31} and {78} % when left out (median, mean, 95 %, worst), with the nearest entry {1.5}, {8.5}, "
+    "{49} and {137} %, with the four nearest {1.0}, {6.7}, {46} and {78} %",
+    "selection-rules-later.csv",
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    rules = ("autotune", "nearest", "shepard")
+    return [value for rule in rules for value in _lost(frame, rule, (100,) * 4)]
+
+
+@figure("selection", "On an H200, {63} inputs that a script drew with a seed", "selection-asked-h200.csv.xz")
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [len(frame.groupby(["family", "input"]))]
+
 
 @figure(
     "selection",
