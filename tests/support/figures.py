@@ -777,6 +777,87 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
     return [100 * value for value in found]
 
 
+# -- static-ranking ----------------------------------------------------------------------------------------
+
+RANKED_ROWS = {
+    (
+        "allpairs",
+        "primer",
+    ): "| allpairs primer | 128 | {117.7} % | {0.0} % | {0.75} | {73.5} %, {73.5} % | {424.0} %, {92.8} % |",
+    (
+        "allpairs",
+        "wide",
+    ): "| allpairs wide | 128 | {0.0} % | {0.0} % | {0.94} | {17.1} %, {0.0} % | {3231.1} %, {690.5} % |",
+    (
+        "allpairs",
+        "hapmap3",
+    ): "| allpairs hapmap3 | 128 | {0.0} % | {0.0} % | {0.88} | {114.6} %, {0.0} % | {2065.3} %, {381.5} % |",
+    (
+        "coulomb",
+        "1a63-slice",
+    ): "| coulomb 1a63-slice | 128 | {169.9} % | {112.8} % | {0.59} | {746.2} %, {746.2} % | {951.4} %, {147.5} % |",
+    (
+        "lookup",
+        "cached",
+    ): "| lookup cached | 126 | {0.1} % | {0.1} % | {0.89} | {0.1} %, {0.1} % | {177.6} %, {50.1} % |",
+    (
+        "lookup",
+        "large",
+    ): "| lookup large | 126 | {16.3} % | {14.1} % | {0.73} | {16.3} %, {0.1} % | {85.6} %, {15.3} % |",
+    (
+        "mummergpu",
+        "ssuis",
+    ): "| mummergpu ssuis | 32 | {1.1} % | {1.1} % | {0.71} | {1.1} %, {0.0} % | {23.4} %, {4.4} % |",
+    (
+        "mummergpu",
+        "lmono",
+    ): "| mummergpu lmono | 32 | {11.4} % | {5.1} % | {0.25} | {0.0} %, {0.0} % | {71.5} %, {6.0} % |",
+    (
+        "mummergpu",
+        "cbrigg",
+    ): "| mummergpu cbrigg | 32 | {5.3} % | {5.3} % | {0.30} | {2.9} %, {0.0} % | {72.2} %, {4.0} % |",
+    (
+        "spmv",
+        "contacts",
+    ): "| spmv contacts | 128 | {18.6} % | {14.4} % | {0.92} | {200.0} %, {18.6} % | {64.1} %, {18.6} % |",
+    (
+        "spmv",
+        "power-law",
+    ): "| spmv power-law | 120 | {0.1} % | {0.1} % | {0.82} | {8.2} %, {8.2} % | {60.3} %, {8.9} % |",
+    (
+        "spmv",
+        "stencil-96",
+    ): "| spmv stencil-96 | 128 | {10.5} % | {10.5} % | {0.90} | {12.7} %, {10.5} % | {48.3} %, {12.7} % |",
+}
+
+for _place, _text in RANKED_ROWS.items():
+
+    def _ranked(frame: pd.DataFrame, place: tuple[str, str] = _place) -> Sequence[float]:
+        mine = frame[(frame["family"] == place[0]) & (frame["workload"] == place[1])].set_index("model")
+        of = {model: mine.loc[model] for model in ("static ranking", "PORPLE", "chance")}
+        own = of["static ranking"]
+        found = [100 * own["first"], 100 * own["best_of_five"], own["correlation"]]
+        rest = [100 * of[m][column] for m in ("PORPLE", "chance") for column in ("first", "best_of_five")]
+        return [*found, *rest]
+
+    figure("static-ranking", _text, "static-ranking.csv")(_ranked)
+
+
+@figure(
+    "static-ranking",
+    "| median of {12} | | {7.9} % | {3.1} % | | {14.5} %, {0.1} % | {78.9} %, {17.0} % |",
+    "static-ranking.csv",
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    middle = frame.groupby("model")[["first", "best_of_five"]].median()
+    found = [
+        100 * middle.loc[m, c]
+        for m in ("static ranking", "PORPLE", "chance")
+        for c in ("first", "best_of_five")
+    ]
+    return [len(frame.groupby(["family", "workload"])), *found]
+
+
 # -- policy-files -----------------------------------------------------------------------------------------
 
 REGRET = "selection-regret.csv"
