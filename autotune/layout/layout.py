@@ -314,12 +314,11 @@ class Layout:
         is_whole = shape[-1] % self.padding == 0 and not self.plus
         return is_whole and (self.lanes <= 1 or math.prod(shape) % self.lanes == 0) and self.keeps_order
 
-    @property
-    def is_dense(self) -> bool:
-        """Whether every byte of the buffer is an element's: no padding, tiles, planes or lanes, and not merged."""
-        is_padded = self.padding > 1 or self.plus > 0 or not self.mapping.is_strided
-        is_whole = not is_padded and self.lanes <= 1 and not self.has_scales and not self.field_groups
-        return not self.is_plane and is_whole and self.group == (1, 0)
+    def is_dense(self, shape: Sequence[int]) -> bool:
+        """Whether every byte of the buffer is an element's, of an array of canonical ``shape``: nothing is padded or
+        merged, and nothing else lies beside them."""
+        texels = math.prod(self.extents(shape)) * self.parts
+        return self.group == (1, 0) and not self.has_scales and self.room(shape).texels == texels
 
     # -- scales of stored numbers -----------------------------------------------------------------------
 

@@ -65,6 +65,12 @@ def stencil(
     result[:] = module.reference({"field": field}, {"centre": centre, "side": side})["result"]
 
 
+def lattice_boltzmann(before: Any, after: Any, rows: int, columns: int, omega: float) -> None:
+    module: Any = families.load_family(str(EXAMPLES / "lattice_boltzmann")).module
+    assert before.shape == (9, rows, columns)
+    after[:] = module.step(before, omega)
+
+
 def forest(
     nodes: Any, roots: Any, trees: int, leaf_values: Any, base: Any, outputs: int, rows: Any, features: int,
     result: Any, count: int,
@@ -98,6 +104,8 @@ def hash_grid(
 
 KERNELS = {
     "nbody": nbody, "spmv": spmv, "lookup": lookup, "stencil": stencil, "forest": forest, "hash_grid": hash_grid,
+    "lattice_boltzmann": lattice_boltzmann,
+    "elementwise": lambda before, rows, columns, omega, after: lattice_boltzmann(before, after, rows, columns, omega),
     "bilateral": bilateral,
     "hold": lambda _nanoseconds: None,
 }  # fmt: skip
@@ -110,6 +118,7 @@ SMALL = {
         (2, 2, 5),
         (32, 8),
     ),
+    "lattice_boltzmann": ("parameters: {rows: 6, columns: 150, seed: 1}", (2, 6), (128,)),
     "bilateral": ("parameters: {height: 9, width: 40, seed: 1}", (2, 2), (32, 8)),
     "hash_grid": ("parameters: {points: 300, levels: 3, log2_entries: 13, seed: 1}", (2,), (256,)),
     "forest": (
@@ -120,6 +129,7 @@ WAYS = {
     "nbody": {"plain.cu", "torch.compile", "numba.cuda"},
     "spmv": {"plain.cu", "cusparseSpMV", "cupy A @ x", "torch A @ x"},
     "lookup": {"plain.cu", "cupy searchsorted, take", "torch searchsorted, index_select"},
+    "lattice_boltzmann": {"plain.cu", "cupy ElementwiseKernel", "torch roll"},
     "stencil": {"plain.cu", "cupyx ndimage.convolve", "torch conv3d"},
     "bilateral": {"plain.cu", "torch", "torch.compile"},
     "hash_grid": {"plain.cu", "torch, float32", "torch, float16"},

@@ -79,10 +79,19 @@ def cupy_of(
 
         return launch
 
+    def elementwise(ins: str, outs: str, operation: str, name: str) -> Callable[..., None]:
+        assert ins and outs and operation
+
+        def launch(*arguments: Any, size: int) -> None:
+            kernels[name](*arguments)
+
+        return launch
+
     properties = {"name": b"No GPU", "l2CacheSize": 4096}
     return SimpleNamespace(
         __version__="1.2.3", asarray=np.asarray, asnumpy=np.array, empty=np.empty, zeros=np.zeros,
         empty_like=np.empty_like, take=np.take, searchsorted=np.searchsorted, RawKernel=raw_kernel,
+        ElementwiseKernel=elementwise,
         cuda=SimpleNamespace(
             Event=lambda: Event(clock),
             Stream=SimpleNamespace(null=SimpleNamespace(synchronize=lambda: None)),
@@ -111,8 +120,8 @@ def _pad(image: Any, around: tuple[int, ...], mode: str) -> Any:
 def torch_like() -> Any:
     return SimpleNamespace(
         __version__="4.5.6", from_numpy=tensor, empty_like=np.empty_like, compile=lambda function: function,
-        rsqrt=lambda array: 1 / np.sqrt(array), uint8=np.uint8, float16=np.float16, float32=np.float32,
-        tensor=lambda values, device: tensor(values), stack=lambda parts, axis: tensor(np.stack(parts, axis)),
+        rsqrt=lambda array: 1 / np.sqrt(array), uint8=np.uint8, float16=np.float16, float32=np.float32, roll=np.roll,
+        tensor=lambda values, device: tensor(values), stack=lambda parts, axis=0: tensor(np.stack(parts, axis)),
         where=lambda which, one, other: tensor(np.where(which, one, other)),
         searchsorted=lambda keys, queries, out_int32: np.searchsorted(keys, queries),
         index_select=lambda array, axis, places: np.take(array, places, axis),
