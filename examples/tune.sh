@@ -8,7 +8,7 @@
 # compared. PYTHON names the interpreter. autotune is the one installed there, else this checkout.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
-usage() { sed -n '3,6s/^# *//p' "$0" >&2; exit 2; }
+usage() { sed -n '3,7s/^# *//p' "$0" >&2; exit 2; }
 [ $# -ge 2 ] || usage
 example="$1" out="$2" python="${PYTHON:-python3}"
 shift 2

@@ -14,12 +14,12 @@ from autotune.declaration.compile_options import MIN_BLOCKS
 from autotune.declaration.expression import Expression
 from autotune.declaration.space import Constraint, Policy, Preset, Space
 from autotune.errors import AutotuneError
-from autotune.layout import IMAGES, Data, packing
+from autotune.layout import CONVERTED_KINDS, IMAGES, MAPPING_KINDS, SAME, Data, packing
 
 _ACCESS_BYTES = 16  # that one access moves at most
 _THREADS = 2048  # of a multiprocessor, where it holds most (Programming Guide, "Technical Specifications")
 _TOGETHER = (  # of arrays in one buffer
-    "memory", "dims", "axes", "packing", "vector", "records", "padding", "tiles", "curve", "swizzle",
+    "memory", "dims", "axes", "packing", "vector", "records", *MAPPING_KINDS,
 )  # fmt: skip
 
 
@@ -74,6 +74,7 @@ def derived_constraints(
         *_planes(declared),
         *_images(declared),
         *_groups(declared),
+        *_converted(declared),
         *_min_blocks(declared, blocks),
     ):
         constraint = Constraint(Expression(found.text, "a constraint of its layouts"), found.reason)
@@ -207,6 +208,20 @@ _USUAL = {
     "memory": "global", "dims": "1d", "vector": 1, "records": "aos", "padding": 1, "tiles": "none", "curve": "none",
     "swizzle": "none",
 }  # fmt: skip
+
+
+def _converted(declared: _Declared) -> Iterator[_Found]:
+    """A converted view that names what its array has is what ``same`` says already."""
+    for name, view in declared.data.items():
+        for kind in CONVERTED_KINDS if view.converted else ():
+            own = declared.choices(kind, name, SAME)
+            usual = {**_USUAL, "axes": [*view.shape], "storage": view.fields[0].type}.get(kind)
+            if all(choice.meaning != SAME for choice in own):
+                continue
+            for mine, its in itertools.product(own, declared.choices(kind, view.of, usual)):
+                is_alike = mine.meaning == its.meaning and (kind != "memory" or its.meaning == "global")
+                if is_alike and (text := _without(mine, its)):
+                    yield _Found(text, f"{name}: its {kind} is what {view.of} has, which {SAME} says already")
 
 
 def _min_blocks(declared: _Declared, blocks: Sequence[str]) -> Iterator[_Found]:

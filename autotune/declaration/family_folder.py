@@ -24,7 +24,7 @@ from autotune.declaration.expression import Expression, Value
 from autotune.declaration.host_code import host_code, is_edited, texts
 from autotune.declaration.orders import ORDERS, DeclaredOrder
 from autotune.declaration.parse import BASELINE, ITSELF, Kernel, Option, Scalar, parse
-from autotune.declaration.source_files import LIBRARY, hashed, reached, sources, together
+from autotune.declaration.source_files import CONVERT, LIBRARY, hashed, reached, sources, together
 from autotune.declaration.space import AS_GIVEN, Policy, PolicyValue, Space
 from autotune.declaration.tolerance import Tolerance, ToleranceRule, tolerances_of
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
@@ -232,6 +232,8 @@ class Family:
         FamilyError."""
         ahead = [include_dir() / LIBRARY] if self.is_plain and self.accessors else []
         ahead += [include_dir() / header for header in self.layout_headers]
+        if any(data.converted for data in self.data.values()):
+            ahead.append(include_dir() / CONVERT)
         if self.reference == BASELINE and self.baseline:
             ahead.append(self.baseline.source)  # decides what is right
         return hashed(sources(self.folder, include_dir(), ahead))

@@ -192,7 +192,7 @@ class Measurer:
 
     def _is_split(self, execution: Execution) -> bool:
         """Whether a plan's time is shared out among its kernels, which takes runs of its own."""
-        return len(self.family.kernels) > 1 or execution.has_own_plan
+        return len(execution.variant.kernels) > 1 or execution.has_own_plan
 
     def _measured(
         self,

@@ -3,6 +3,16 @@
 from autotune.layout import named_orders
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field, canonical, check_links, check_numbers
 from autotune.layout.bit_packing import packing
+from autotune.layout.conversion import (
+    ALIAS,
+    CONVERTED_KINDS,
+    COPIED,
+    SAME,
+    SEEN,
+    converted,
+    relation,
+    tile_edge,
+)
 from autotune.layout.curve import KINDS as CURVES
 from autotune.layout.digest import (
     fields_digest,
@@ -36,6 +46,9 @@ from autotune.layout.view import view_refusal, view_room
 from autotune.layout.window import Window, constant_places, cut, shape_at_once, steps
 
 __all__ = [
+    "ALIAS",
+    "CONVERTED_KINDS",
+    "COPIED",
     "CURVES",
     "ELEMENTS",
     "FIELDS_HEADER",
@@ -44,7 +57,9 @@ __all__ = [
     "IMAGE_HEADER",
     "MAPPING_KINDS",
     "POINTER_BYTES",
+    "SAME",
     "SCALAR_TYPES",
+    "SEEN",
     "STORAGES",
     "Bytes",
     "Data",
@@ -64,6 +79,7 @@ __all__ = [
     "check_numbers",
     "check_value",
     "constant_places",
+    "converted",
     "cut",
     "every_grouping",
     "fields_digest",
@@ -77,6 +93,7 @@ __all__ = [
     "names_of",
     "orders_digest",
     "packing",
+    "relation",
     "reordered",
     "restored",
     "shape_at_once",
@@ -84,6 +101,7 @@ __all__ = [
     "steps",
     "storage_digest",
     "storage_of",
+    "tile_edge",
     "view_refusal",
     "view_room",
 ]

@@ -587,7 +587,7 @@ class Layout:
         index = "" if self.data.index_bits == 32 else "unsigned long long"
         value = f"autotune::Packed<{self.packing.cpp}, {self.vector}>" if self.packing else self._element
         width, rows = (n.bit_length() - 1 for n in self.data.plane)
-        by_rows = bool(self.data.of) and self.memory == "texture" and len(self.data.shape) == 2  # see view
+        by_rows = self.data.is_view and self.memory == "texture" and len(self.data.shape) == 2  # see view
         plane = f"Dims2D<{width}, {rows}>" if self.is_plane else "Dims1D"
         memory = {
             "global": f"Global<{texel}>",

@@ -132,7 +132,7 @@ class Verifier:
     def _run(self, execution: Execution, cold: bool, byte: int, *, is_shuffled: bool) -> float:
         self._byte = byte
         for data in self.family.data.values():
-            if data.role in ("output", "scratch"):
+            if data.role != "input" and execution.has_memory(data.name):
                 self.backend.fill(execution.placed[data.name], byte)
         for item in execution.inputs:
             item.fill_slack(self.backend, byte)
@@ -154,7 +154,7 @@ class Verifier:
         return {
             name: linear(placed)
             for name, placed in execution.placed.items()
-            if not isinstance(placed, Shared) and not self.family.data[name].of
+            if not isinstance(placed, Shared) and execution.has_memory(name)
         }
 
     # -- after it -------------------------------------------------------------------------------------------
