@@ -2088,3 +2088,35 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
         _ours(frame, "pointmajor, a quarter", 2, "aos") * 1e3,
         _ours(frame, "pointmajor, a quarter", 2, "winner") * 1e3,
     )
+
+
+# -- images -----------------------------------------------------------------------------------------------
+
+
+def _fastest_bilateral(frame: pd.DataFrame, staging: str) -> list[float]:
+    """Of plain memory, a linear texture, a texture with rows of its own."""
+    some = frame[(frame["image_staging"] == staging) & (frame["state"] == "measured")]
+    is_texture, is_line = some["image_memory"] == "texture", some["image_dims"] == "1d"
+    return [float(some[which]["median_ms"].min()) for which in (~is_texture, is_texture & is_line, ~is_line)]
+
+
+figure("how-to-images", "Of {226} configurations that were measured on an H200", "bilateral-h200.csv")(
+    lambda frame: [(frame["state"] == "measured").sum()]
+)
+figure(
+    "how-to-images", "| each thread for itself | {0.369} ms | {0.375} ms | {0.482} ms |", "bilateral-h200.csv"
+)(lambda frame: _fastest_bilateral(frame, "none"))
+figure(
+    "how-to-images",
+    "| a block once, into shared memory | {0.275} ms | {0.276} ms | {0.271} ms |",
+    "bilateral-h200.csv",
+)(lambda frame: _fastest_bilateral(frame, "tile"))
+
+
+@figure(
+    "how-to-images", "({0.482} ms with it and {0.482} ms without, where it was tried)", "bilateral-h200.csv"
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    some = frame[(frame["image_dims"] == "image") & (frame["image_staging"] == "none")]
+    times = some.groupby("smooth_dims")["median_ms"].min()
+    return times["image"], times["1d"]
