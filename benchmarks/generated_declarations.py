@@ -329,6 +329,8 @@ def _offers(
         packings = ["int16", "int8", "bits4", *(["bits2", "planes2"] if bits <= 2 else ["planes4"])]
         yield "packing", both, packings, {}, "int32"
         yield "vector", both, [2, 4], {}, 1
+    if made.kind == "tree" and is_input:
+        yield "links", both, ["relative16"], {}, "absolute"
     if made.kind in ("tree", "pair") and is_input:
         means = {
             "drawn": {"order": "random", "seed": 3},

@@ -19,7 +19,7 @@ from autotune.layout import Data, packing
 _ACCESS_BYTES = 16  # that one access moves at most
 _THREADS = 2048  # of a multiprocessor, where it holds most (Programming Guide, "Technical Specifications")
 _TOGETHER = (  # of arrays in one buffer
-    "memory", "dims", "axes", "packing", "vector", "records", "padding", "tiles", "curve", "swizzle",
+    "memory", "dims", "axes", "packing", "vector", "records", "padding", "tiles", "curve", "swizzle", "links",
 )  # fmt: skip
 
 
@@ -73,6 +73,7 @@ def derived_constraints(
         *_accesses(declared),
         *_planes(declared),
         *_groups(declared),
+        *_links(declared),
         *_min_blocks(declared, blocks),
     ):
         constraint = Constraint(Expression(found.text, "a constraint of its layouts"), found.reason)
@@ -167,9 +168,25 @@ def _groups(declared: _Declared) -> Iterator[_Found]:
                         )
 
 
+def _links(declared: _Declared) -> Iterator[_Found]:
+    """Fields lie together where their links are stored otherwise."""
+    for name in declared.data:
+        pairs = itertools.product(
+            declared.choices("links", name, "absolute"), declared.choices("records", name, "aos")
+        )
+        for links, records in pairs:
+            is_plain = links.meaning == "absolute" or records.meaning == "aos"
+            if not is_plain and (text := _without(links, records)):
+                yield _Found(
+                    text,
+                    f"{name}: links are stored as {links.meaning} in records: aos alone",
+                    is_needed=True,
+                )
+
+
 _USUAL = {
     "memory": "global", "dims": "1d", "vector": 1, "records": "aos", "padding": 1, "tiles": "none", "curve": "none",
-    "swizzle": "none",
+    "swizzle": "none", "links": "absolute",
 }  # fmt: skip
 
 

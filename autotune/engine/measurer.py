@@ -30,7 +30,7 @@ from autotune.engine.messages import (
     static_profiles,
     trial_of,
 )
-from autotune.errors import AutotuneError, cause
+from autotune.errors import AutotuneError, LayoutRefusal, cause
 from autotune.measure import (
     AGAIN,
     GUARD_BYTES,
@@ -107,6 +107,8 @@ class Measurer:
             else:
                 with nvtx_range(job.configuration.id, "trial"):
                     state, reason, measurement = self._run(job, placed, seconds, notes, errors)
+        except LayoutRefusal as refusal:
+            state, reason = "excluded", str(refusal)
         except Exception as problem:  # a family's plan may raise anything; it costs one trial
             if isinstance(problem, AutotuneError) and not isinstance(problem, LaunchError):
                 raise
