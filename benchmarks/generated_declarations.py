@@ -33,6 +33,7 @@ from autotune.layout import STORAGES, every_grouping
 
 TOGETHER = 10  # declarations of a family
 MOST = 8  # configurations of a declaration
+_LINKS = 0.5  # of the trees have a choice of links, the others of records
 CONSTANT_BYTES = 6144  # of an array: ten of them fit
 CPP = {
     "float32": "float", "float64": "double", "int32": "int", "uint8": "unsigned char", "int16": "short",
@@ -317,7 +318,9 @@ def _offers(
         orders = [list(order) for order in itertools.permutations(data["shape"])]
         means = {f"p{place}": order for place, order in enumerate(orders)}
         yield "axes", both, [*means][1:], means, "p0"
-    if "record" in data:
+    if made.kind == "tree" and is_input and draw.random() < _LINKS:
+        yield "links", both, ["relative16"], {}, "absolute"  # with which records are aos
+    elif "record" in data:
         sizes = [
             (n, np.dtype(f if isinstance(f, str) else f["type"]).itemsize) for n, f in data["fields"].items()
         ]
@@ -329,8 +332,6 @@ def _offers(
         packings = ["int16", "int8", "bits4", *(["bits2", "planes2"] if bits <= 2 else ["planes4"])]
         yield "packing", both, packings, {}, "int32"
         yield "vector", both, [2, 4], {}, 1
-    if made.kind == "tree" and is_input:
-        yield "links", both, ["relative16"], {}, "absolute"
     if made.kind in ("tree", "pair") and is_input:
         means = {
             "drawn": {"order": "random", "seed": 3},

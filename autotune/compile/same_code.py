@@ -67,7 +67,7 @@ def sameness(variant: Variant, compiled: Compiled, names: Mapping[str, Any]) -> 
     parts, cleared = [code], family.cleared(names)
     for name, layout in variant.layouts.items():
         parts.append(f"{name} {_arrangement(layout)!r} {name in cleared}")
-    for kernel in family.kernels.values():
+    for kernel in variant.kernels.values():
         parts.append(f"{kernel.name} {variant.geometry(kernel, names)}")
     for policy in family.space.policies:
         value = variant.configuration[policy.name]

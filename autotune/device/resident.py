@@ -70,10 +70,10 @@ class Resident:
             windows |= {name: s for name, s in item.stored.items() if s.buffer is not None}
         bound |= {name: self.backend.place(stored, module) for name, stored in windows.items()}
         for name, layout in layouts.items():
-            if name not in bound and not layout.data.of:
+            if name not in bound and (not layout.data.of or name in variant.conversions):
                 bound[name] = self._output(variant, name, layout)
         for name, layout in layouts.items():
-            if layout.data.of:
+            if name not in bound and name not in variant.aliases:
                 bound[name] = self._view(variant, name, bound[layout.data.of])
         names = self.inputs.names(variant.configuration)
         return Execution(
@@ -295,7 +295,10 @@ class Resident:
         layout = variant.layouts[name]
         key = f"{name} {layout!r} {variant.layouts[layout.data.of]!r}"
         if key not in self._views:
-            self._views[key] = self.backend.view(view_room(layout, self.inputs.sizes), of)
+            sizes = self.inputs.sizes
+            is_own = layout.data.converted  # as its array is stored, and not by a shape of its own
+            room = layout.room(layout.data.shape_for(sizes)) if is_own else view_room(layout, sizes)
+            self._views[key] = self.backend.view(room, of)
         return self._views[key]
 
     def close(self) -> None:

@@ -3,6 +3,16 @@
 from autotune.layout import named_orders
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field, canonical, check_links, check_numbers
 from autotune.layout.bit_packing import packing
+from autotune.layout.conversion import (
+    ALIAS,
+    CONVERTED_KINDS,
+    COPIED,
+    SAME,
+    SEEN,
+    converted,
+    relation,
+    tile_edge,
+)
 from autotune.layout.curve import KINDS as CURVES
 from autotune.layout.digest import (
     fields_digest,
@@ -14,6 +24,7 @@ from autotune.layout.digest import (
 )
 from autotune.layout.fields import HEADER as FIELDS_HEADER
 from autotune.layout.fields import check_groups, every_grouping, names_of
+from autotune.layout.image import HEADER as IMAGE_HEADER
 from autotune.layout.image import Raster, Sampling
 from autotune.layout.layout import (
     HEADERS,
@@ -37,14 +48,20 @@ from autotune.layout.view import view_refusal, view_room
 from autotune.layout.window import Window, constant_places, cut, shape_at_once, steps
 
 __all__ = [
+    "ALIAS",
+    "CONVERTED_KINDS",
+    "COPIED",
     "CURVES",
     "ELEMENTS",
     "FIELDS_HEADER",
     "HEADERS",
     "IMAGES",
+    "IMAGE_HEADER",
     "MAPPING_KINDS",
     "POINTER_BYTES",
+    "SAME",
     "SCALAR_TYPES",
+    "SEEN",
     "STORAGES",
     "Bytes",
     "Data",
@@ -65,6 +82,7 @@ __all__ = [
     "check_numbers",
     "check_value",
     "constant_places",
+    "converted",
     "cut",
     "every_grouping",
     "fields_digest",
@@ -80,6 +98,7 @@ __all__ = [
     "names_of",
     "orders_digest",
     "packing",
+    "relation",
     "reordered",
     "restored",
     "shape_at_once",
@@ -87,6 +106,7 @@ __all__ = [
     "steps",
     "storage_digest",
     "storage_of",
+    "tile_edge",
     "view_refusal",
     "view_room",
 ]

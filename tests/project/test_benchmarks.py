@@ -72,6 +72,7 @@ CHECKED = {
     "cyclospectrum_exact": "--sizes 5",
     "cyclospectrum_peers": "--sizes 16",
     "dispatch_overhead": "",
+    "energy": "allpairs --workload ragged",
     "engine_peers": "",
     "eri_libcint": "--workload water2",
     "eri_subclasses": "--workload water2",
