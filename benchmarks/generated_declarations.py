@@ -303,8 +303,8 @@ def _offers(
         made.data[each]["plane"] = {"width": 32, "rows": 4}
     is_plain = "type" in data and "packed" not in data
     if made.kind == "image" and is_input:
-        yield "dims", both, ["image"], {}, "1d"
-        yield "memory", both, ["texture", "readonly"], {}, "global"
+        data["layout"] = {"memory": "texture"}  # in other memory an image is a line
+        yield "dims", both, ["image", "2d", *(["image_pitched"] if rank == 2 else [])], {}, "1d"
     elif is_input:
         memories = ["readonly", "texture", *(["constant"] if "constant_bytes" in data else [])]
         yield "memory", both, memories, {}, "global"
