@@ -1258,6 +1258,38 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
     return [*seconds.loc["lmono"], seconds.loc["ssuis", "max"], *seconds.loc["hsill"], float(stopped)]
 
 
+INDEX = "mummergpu-h200-index.csv"
+_REFERENCES = {
+    "generated 4600000": "| generated, 4.6 Mbp | {14.4} | {14.7} | {11.4} | {297} |",
+    "hs_GRCh37_chr20_60001-16060000.fa.gz": "| 16 Mbp of chr20 (HSILL) | {29.6} | {29.9} | {18.6} | {1,475} |",
+    "generated 48000000": "| generated, 48 Mbp | {78.3} | | | {1,921} |",
+}
+
+for _reference, _text in _REFERENCES.items():
+
+    def _made(frame: pd.DataFrame, reference: str = _reference) -> Sequence[float]:
+        some = frame[frame["reference"] == reference]
+        assert set(some["right"]) == {"yes"}
+        return [*(some["seconds"] * 1e3), some["host_seconds"].iloc[0] * 1e3]
+
+    figure("mummergpu", _text, INDEX)(_made)
+
+
+@figure("mummergpu", "| `search=tree`, `emit=walk` | {109} | {81} |", INDEX)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return _bytes(frame, "tree")
+
+
+@figure("mummergpu", "| `search=tree`, `emit=ranges` | {131} | {102} |", INDEX)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return _bytes(frame, "ranges")
+
+
+def _bytes(frame: pd.DataFrame, kind: str) -> list[float]:
+    row = frame[frame["reference"].str.startswith("hs_") & (frame["kind"] == kind)].iloc[0]
+    return [row["peak"], row["kept"]]
+
+
 BEYOND = "mummergpu-h200-beyond.csv"
 
 
