@@ -64,6 +64,11 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if math.isfinite(value) and abs(value) >= 1000 else bare(value)
 
 
+def error(value: float) -> str:
+    """How far something is off: two significant digits, 3.2e-04."""
+    return f"{value:.1e}" if value else "0"
+
+
 def correlation(value: float) -> str:
     """A number between -1 and 1: 0.81."""
     return f"{value:.2f}".replace("-", "−").replace("−0.00", "0.00") if math.isfinite(value) else "–"

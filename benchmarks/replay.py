@@ -67,7 +67,8 @@ def replay(
             f"{study.family} on {study.workload}: nothing was measured, so there is nothing to find"
         )
     strategy = Strategy(sampler=sampler, trials=trials or len(recorded), seed=seed)
-    over, began = space(study), time.process_time()
+    over = space(study)
+    began = time.process_time()
     search = Search(over, tuple(recorded), strategy, seeds=seeds)
     bound = -math.inf if within is None else optimum * (1 + within)
     visited: list[Trial] = []

@@ -8,6 +8,7 @@ what that is worth.
 """
 
 import argparse
+import json
 import logging
 import os
 import tempfile
@@ -89,6 +90,7 @@ def _row(named: str, path: Path, folder: Path, device: Device, kind: str) -> dic
         "family": Path(named).name, "input": workload.name, "match": taken.match, "taken": taken.configuration.id,
         "stays": Configuration(own.configuration).id if own else "", "calls": own.refined["calls"] if own else 0,
         "tried": len(own.refined["times_ms"]) if own else 0, "seconds": f"{spent:.2f}",
+        "times_ms": json.dumps(own.refined["times_ms"]) if own else "",
     }  # fmt: skip
     print(row, flush=True)
     return row

@@ -11,7 +11,7 @@ time of that configuration over the best one's, minus 1. Beside it, from the sam
     nearest volume   the workload whose extents have the nearest product (Kernel Launcher 0.2, src/wisdom.cpp)
     majority vote    the configuration within 3 % of the best on most workloads, the smaller sum of times where two have
                      as many (Kernel Tuner 1.5.0, integration.py: store_results, _select_best_common_config)
-    nearest entry    selection without a rule
+    nearest entry    selection without a prediction
     neighbours       selection with its neighbours, whatever leaving out says of them
     minimax          the policy file's default for every input
 
@@ -193,10 +193,11 @@ def left_out(studies: Sequence[Study], unseen: Sequence[Study] = ()) -> list[dic
     for asked in unseen or studies:
         others = [s for s in studies if s is not asked]
         file = merged(None, others)
+        plain = replace(file, prediction=None)
         taken = {
             "autotune": ours(family, file, asked),
-            "nearest entry": ours(family, replace(file, neighbours=None), asked),
-            "neighbours": ours(family, with_neighbours(family, file), asked),
+            "nearest entry": ours(family, plain, asked),
+            "neighbours": ours(family, with_neighbours(family, plain), asked),
             "nearest volume": nearest_volume(others, asked),
             "majority vote": majority_vote(others),
             "minimax": [Configuration(file.default)],

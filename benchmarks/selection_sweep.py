@@ -43,12 +43,13 @@ _NEVER = {"cyclospectrum": ("generation=sequential",), "allpairs": ("memory=cons
 
 
 class _Quick(Session):
-    """With fewer samples than where a winner is looked for: it is about what is worth keeping."""
+    """With fewer samples than where a winner is looked for, and more finalists: it is about what is worth keeping, and
+    what a rule takes should be among those that are timed in turns."""
 
     def _sweep(self, workload: Workload, inputs: Inputs, answer: Answer | None) -> Sweep:
         made = super()._sweep(workload, inputs, answer)
         made.protocol = replace(
-            made.protocol, race=2.0, seconds=0.04, abandon=1.6, finalists=10, rounds=5, finalist_seconds=0.5,
+            made.protocol, race=2.0, seconds=0.02, abandon=1.6, finalists=20, rounds=5, finalist_seconds=0.5,
             target_spread=0.004,
         )  # fmt: skip
         return made
@@ -108,6 +109,7 @@ def swept(options: argparse.Namespace) -> Iterator[tuple[Mapping[str, int], Stud
     family = load_family(range_.family)
     even = options.seed is None
     points = spread(range_, options.each) if even else drawn(range_, options.each, options.seed)
+    points = points[options.skip :]
     paths = write(range_, points, options.out / "inputs")
     named = options.pool.read_text(encoding="utf-8").split() if options.pool else []
     known = [family.space.configuration(line) for line in named]
@@ -170,6 +172,7 @@ def main(words: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("family", choices=RANGES)
     parser.add_argument("--each", type=int, default=20, help="inputs")
+    parser.add_argument("--skip", type=int, default=0, help="the first so many of them")
     parser.add_argument("--seed", type=int, help="draw the inputs; without, they are spread evenly")
     parser.add_argument(
         "--whole", type=int, default=5, help="inputs that the first configurations are tried on"

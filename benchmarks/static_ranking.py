@@ -27,7 +27,7 @@ import pandas as pd
 from harness import write_rows
 
 from autotune.compile import KernelProfile, StaticProfile
-from autotune.declaration import Family, load_family
+from autotune.declaration import Configuration, Family, load_family
 from autotune.errors import AutotuneError
 from autotune.files import data_root
 from autotune.measure import Forecast, Requests, by_cycles, static_ranking, unseen_policies
@@ -109,6 +109,11 @@ def correlation(times: Sequence[float], estimates: Sequence[float]) -> float:
     return float(ranks["a"].corr(ranks["b"]))
 
 
+def whole(family: Family, recorded: Configuration) -> Configuration:
+    """With the control's value of each policy that the family has got since."""
+    return Configuration({**family.space.control, **recorded})
+
+
 def rows_of(
     family: Family, name: str, study: Study, table: pd.DataFrame, most: int, data: Path
 ) -> Iterator[Row]:
@@ -117,7 +122,10 @@ def rows_of(
         chosen = np.random.default_rng(0).choice(len(trials), most, replace=False)
         trials = [trials[i] for i in sorted(chosen.tolist())]
     lines = table[table["workload"] == study.workload].set_index("configuration")
-    static = [StaticProfile(ARCH, t.configuration, profiles(lines.loc[t.configuration.id])) for t in trials]
+    static = [
+        StaticProfile(ARCH, whole(family, t.configuration), profiles(lines.loc[t.configuration.id]))
+        for t in trials
+    ]
     began = time.perf_counter()
     found = list(static_ranking(family, study.workload, data, static, 1))
     seconds = time.perf_counter() - began

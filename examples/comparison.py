@@ -92,22 +92,29 @@ def tuned(
     print(f"autotune: {handle.match}: {configuration}")
     (output,) = kernel.family.outputs
     shape = tuple(inputs.sizes[extent] for extent in output.shape)
+    # cupy has no records: their fields, which are of one type, are a last extent
+    plain = (shape, output.dtype)
+    if output.record:
+        plain = ((*shape, len(output.fields)), np.dtype(output.fields[0].type))
 
     def alone() -> Way:
         execution = handle.execution
         return Way(
-            execution.run, lambda: execution.restore(output.name, shape), autotune.__version__, configuration
+            execution.run,
+            lambda: numbers(execution.restore(output.name, shape)),
+            autotune.__version__,
+            configuration,
         )
 
     def whole() -> Way:
-        out = cupy.empty(shape, output.dtype)
+        out = cupy.empty(*plain)
         return Way(lambda: handle(out=out), lambda: cupy.asnumpy(out), autotune.__version__, configuration)
 
     def new() -> Way:
         kept = {name: array for name, array in inputs.arrays.items() if name not in anew}
         partly = opened.enter_context(kernel.prepare(**kept, **inputs.options, **inputs.scalars))
         given = [cupy.asarray(inputs.arrays[name]) for name in anew]
-        out, stream = cupy.empty(shape, output.dtype), cupy.cuda.Stream.null
+        out, stream = cupy.empty(*plain), cupy.cuda.Stream.null
 
         def call() -> None:
             partly(*given, out=out)
@@ -116,6 +123,12 @@ def tuned(
         return Way(call, lambda: cupy.asnumpy(out), autotune.__version__, configuration, waited)
 
     return {TUNED: alone, "autotune, whole call": whole} | ({CALLED: new} if anew else {})
+
+
+def numbers(array: NDArray[Any]) -> NDArray[Any]:
+    """Records, whose fields are of one type, with these as one more extent; any other array as it is."""
+    names = array.dtype.names
+    return array.view(array.dtype[0]).reshape(*array.shape, len(names)) if names else array
 
 
 def difference(result: NDArray[Any], expected: NDArray[Any]) -> float:
@@ -250,7 +263,8 @@ def measured(
     assert family.module is not None and family.operations is not None, (
         "each example has a reference and operations"
     )
-    (expected,) = family.module.reference(inputs.arrays, {**inputs.options, **inputs.scalars}).values()
+    (made,) = family.module.reference(inputs.arrays, {**inputs.options, **inputs.scalars}).values()
+    expected = numbers(made)
     device = import_module("cupy").cuda.runtime.getDeviceProperties(0)["name"].decode()
     about = {
         "example": family.name, "workload": workload.name, "operation": family.operation_unit, "device": device,

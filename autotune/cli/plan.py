@@ -260,7 +260,9 @@ def taught_by(file: PolicyFile, points: Mapping[str, Point]) -> Taught | None:
         for name, entry in file.entries.items()
         if name in points and entry.times_ms
     }
-    return Taught({name: points[name] for name in rows}, rows) if len(rows) > 1 else None
+    winners = {name: Configuration(file.entries[name].configuration) for name in rows}
+    known = Taught({name: points[name] for name in rows}, rows, winners=winners)
+    return known if len(rows) > 1 else None
 
 
 def _promise(plan: Plan, state: _Progress) -> float | None:

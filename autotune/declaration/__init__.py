@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from autotune import lazy
 from autotune.declaration import yamlfile
 from autotune.declaration.access import ACCESSOR, POINTER, SYMBOL, cpp_type
+from autotune.declaration.auto_values import written_out
 from autotune.declaration.compile_options import MIN_BLOCKS
 from autotune.declaration.completions import Completions
 from autotune.declaration.expression import Expression, Value
@@ -136,6 +137,7 @@ __all__ = [
     "together",
     "workloads",
     "write_arrays",
+    "written_out",
     "yamlfile",
 ]
 

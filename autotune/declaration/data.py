@@ -15,8 +15,10 @@ from autotune.layout import (
     Data,
     Field,
     allowed_storages,
+    check_groups,
     check_value,
     mapping_choice,
+    names_of,
     storage_of,
 )
 
@@ -24,6 +26,12 @@ from autotune.layout import (
 def check_choice(place: str, data: Data, layout: str, choice: Any) -> None:
     """Raise when ``choice`` is no value of the layout dimension, or none that ``data`` can take."""
     check_value(layout, choice, place)
+    if layout == "records" and names_of(str(choice)):
+        if not data.record:
+            raise FamilyError(
+                f"{place}: {data.name} has no fields to group: declare record and fields, or take aos"
+            )
+        check_groups(choice, [each.name for each in data.fields], place)
     if layout in MAPPING_KINDS:
         mapping_choice(layout, choice, data.shape, place)
     if layout == "vector" and not (isinstance(choice, int) and choice >= 1):
@@ -64,6 +72,11 @@ def check_choice(place: str, data: Data, layout: str, choice: Any) -> None:
 
 def _check_storage(place: str, data: Data, choice: str) -> None:
     """Raise for numbers that cannot be stored like this."""
+    if data.sampling is not None:
+        raise FamilyError(
+            f"{place}: {data.name} is an image, whose numbers a texture reads as they are declared: take image or the "
+            "storage away"
+        )
     types = {field.type for field in data.fields}
     if len(types) > 1 or not types <= {"float32", "float64"}:
         raise FamilyError(

@@ -18,7 +18,9 @@ from autotune.layout import Data, packing
 
 _ACCESS_BYTES = 16  # that one access moves at most
 _THREADS = 2048  # of a multiprocessor, where it holds most (Programming Guide, "Technical Specifications")
-_TOGETHER = ("memory", "dims", "axes", "packing", "vector", "records", "padding")  # of arrays in one buffer
+_TOGETHER = (  # of arrays in one buffer
+    "memory", "dims", "axes", "packing", "vector", "records", "padding", "tiles", "curve", "swizzle",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ def _planes(declared: _Declared) -> Iterator[_Found]:
         for plane, gap, axes in itertools.product(
             planes, declared.choices("padding", name, 1), declared.choices("axes", name, [*array.shape])
         ):
-            if int(gap.meaning) == width and (text := _without(plane, gap, axes)):
+            if str(gap.meaning) == str(width) and (text := _without(plane, gap, axes)):
                 row = axes.meaning[-1]
                 yield _Found(
                     f"{text} or {row} <= {width}",
@@ -165,7 +167,10 @@ def _groups(declared: _Declared) -> Iterator[_Found]:
                         )
 
 
-_USUAL = {"memory": "global", "dims": "1d", "vector": 1, "records": "aos", "padding": 1}
+_USUAL = {
+    "memory": "global", "dims": "1d", "vector": 1, "records": "aos", "padding": 1, "tiles": "none", "curve": "none",
+    "swizzle": "none",
+}  # fmt: skip
 
 
 def _min_blocks(declared: _Declared, blocks: Sequence[str]) -> Iterator[_Found]:

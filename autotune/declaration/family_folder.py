@@ -6,10 +6,11 @@ misspelt name.
 
 import hashlib
 import importlib.util
+import itertools
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from autotune.declaration import yamlfile
+from autotune.declaration.auto_values import written_out
 from autotune.declaration.baseline import baseline_content
 from autotune.declaration.expression import Expression, Value
 from autotune.declaration.host_code import host_code, is_edited, texts
@@ -29,11 +31,14 @@ from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadErr
 from autotune.files import include_dir
 from autotune.layout import (
     ELEMENTS,
+    FIELDS_HEADER,
     HEADERS,
     IMAGES,
     Data,
+    fields_digest,
     images_digest,
     mappings_digest,
+    names_of,
     orders_digest,
     storage_digest,
 )
@@ -224,10 +229,15 @@ class Family:
     @property
     def layout_headers(self) -> tuple[str, ...]:
         """Those of the layout library that some configuration's accessors need beyond ``array.cuh``."""
-        kinds = {policy.layout for policy in self.space.policies}.union(
-            *(d.fixed for d in self.data.values())
-        )
-        return tuple(header for kind, header in HEADERS.items() if kind in kinds)
+        chosen = [*_layout_choices(self.space, self.means, self.data)]
+        kinds = {kind for kind, _ in chosen}
+        needed = [header for kind, header in HEADERS.items() if kind in kinds]
+        return (*needed, *([FIELDS_HEADER] if any(itertools.starmap(_is_grouped, chosen)) else []))
+
+    @cached_property
+    def has_storage(self) -> bool:
+        """Whether numbers of an array are, or can be, stored in fewer bits than a kernel reads."""
+        return HEADERS["storage"] in self.layout_headers
 
     def names_record(self, record: str) -> bool:
         """Whether the source, or a header of its own, has that name: one that is compiled as it stands may know the
@@ -313,12 +323,13 @@ def read_family(folder: Path, check: bool = True) -> Family:
     if check:
         yamlfile.check(content, "family", file, FamilyError)
     try:
+        content = written_out(content, f"family {content['family']}")
         declared = parse(content, folder.resolve())
         baseline = _baseline(content, folder.resolve(), declared)
     except (AutotuneError, KeyError, TypeError, AttributeError, ValueError):
         yamlfile.check(content, "family", file, FamilyError)
         raise
-    return Family(**declared, space_digest=_space_digest(content), baseline=baseline)
+    return Family(**declared, space_digest=_space_digest(content, declared), baseline=baseline)
 
 
 def _baseline(content: Mapping[str, Any], folder: Path, of: Mapping[str, Any]) -> Family | None:
@@ -329,7 +340,8 @@ def _baseline(content: Mapping[str, Any], folder: Path, of: Mapping[str, Any]) -
     try:
         declared = {**parse(told, folder), "tolerance_rules": of["tolerance_rules"]}
         held = dict(of["space"].control)  # what a tolerance reads
-        return Family(**declared, space_digest=_space_digest(told), has_python=False, held=held)
+        digest = _space_digest(told, declared)
+        return Family(**declared, space_digest=digest, has_python=False, held=held)
     except FamilyError as problem:
         raise FamilyError(
             str(problem).replace(f"family {content['family']}:", f"family {content['family']}: baseline:")
@@ -339,7 +351,7 @@ def _baseline(content: Mapping[str, Any], folder: Path, of: Mapping[str, Any]) -
 _NOT_MEASURED = ("title", "presets", "default_workload", "features", "accuracy", "needs", "baseline")
 
 
-def _space_digest(content: Mapping[str, Any]) -> str:
+def _space_digest(content: Mapping[str, Any], declared: Mapping[str, Any]) -> str:
     """sha256 over what decides a measurement: data, geometry, policies, constraints. Not over what only explains or
     names (docs, titles, presets, the default workload), nor over what only chooses among measurements (features,
     accuracy) or is held against them (needs, the baseline where it is not the reference). What makes an order is host
@@ -357,8 +369,11 @@ def _space_digest(content: Mapping[str, Any]) -> str:
         }
         for name, policy in content["policies"].items()
     }
-    if _is_mapped(content):
+    chosen = [*_layout_choices(declared["space"], declared["means"], declared["data"])]
+    if any(itertools.starmap(_is_mapped, chosen)):
         told["mappings"] = mappings_digest()
+    if any(itertools.starmap(_is_grouped, chosen)):
+        told["fields"] = fields_digest()
     if _names_storage(content):
         told["storage"] = storage_digest()
     if _has_images(content):
@@ -368,15 +383,26 @@ def _space_digest(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(kept(told), sort_keys=True).encode()).hexdigest()
 
 
-def _is_mapped(content: Mapping[str, Any]) -> bool:
-    """Whether an array may have tiles, a curve, a swizzle, or a padding that is more than a multiple."""
-    chosen = [(p["layout"], value) for p in content["policies"].values() if "layout" in p
-              for value in (*p["values"], *p.get("means", {}).values())]  # fmt: skip
-    chosen += [item for data in content["data"].values() for item in data.get("layout", {}).items()]
-    return any(
-        kind in ("tiles", "curve", "swizzle") or (kind == "padding" and isinstance(value, str))
-        for kind, value in chosen
-    )
+def _layout_choices(
+    space: Space, means: Mapping[str, Mapping[str, Any]], data: Mapping[str, Data]
+) -> Iterator[tuple[str, Any]]:
+    """Each layout dimension of arrays that something chooses, with a value that it may have."""
+    for policy in space.policies:
+        if policy.layout:
+            meanings = means.get(policy.name, {})
+            yield from ((policy.layout, meanings.get(str(value), value)) for value in policy.values)
+    for array in data.values():
+        yield from array.fixed.items()
+
+
+def _is_mapped(kind: str, value: Any) -> bool:
+    """Whether it is tiles, a curve, a swizzle, or a padding that is more than a multiple."""
+    return kind in ("tiles", "curve", "swizzle") or (kind == "padding" and isinstance(value, str))
+
+
+def _is_grouped(kind: str, value: Any) -> bool:
+    """Whether it is groups of fields."""
+    return kind == "records" and bool(names_of(str(value)))
 
 
 def _names_storage(content: Mapping[str, Any]) -> bool:

@@ -23,7 +23,7 @@ _DRAWS = 64  # at once, before a method that always ends
 
 
 class Members(Protocol):
-    """What is left of a space. ``random``, ``nearest`` and ``pool`` give only members that were not taken."""
+    """What is left of a space. ``random``, ``some``, ``nearest`` and ``pool`` give only members that were not taken."""
 
     policies: tuple[Policy, ...]
 
@@ -34,6 +34,9 @@ class Members(Protocol):
 
     def random(self, rng: "np.random.Generator") -> Configuration | None:
         """One at random; None when nothing is left."""
+
+    def some(self, count: int, rng: "np.random.Generator") -> "Candidates":
+        """At most ``count`` different ones at random; none only when nothing is left."""
 
     def nearest(self, wanted: Configuration, rng: "np.random.Generator") -> Configuration | None:
         """``wanted`` itself when it may be visited, else one close to it; None when nothing is left."""
@@ -75,6 +78,11 @@ class Listed:
     def random(self, rng: "np.random.Generator") -> Configuration | None:
         left = np.flatnonzero(self._left)
         return self.all[int(rng.choice(left))] if len(left) else None
+
+    def some(self, count: int, rng: "np.random.Generator") -> Candidates:
+        left = np.flatnonzero(self._left)
+        drawn = rng.choice(left, min(count, len(left)), replace=False) if len(left) else left
+        return Candidates([self.all[i] for i in drawn], self._codes[drawn], len(left) <= count)
 
     def nearest(self, wanted: Configuration, rng: "np.random.Generator") -> Configuration | None:
         left = np.flatnonzero(self._left)
@@ -127,6 +135,13 @@ class Unlisted:
             if found not in self._taken:
                 return found
         return next((found for found in self._completions.walk(rng) if found not in self._taken), None)
+
+    def some(self, count: int, rng: "np.random.Generator") -> Candidates:
+        drawn = [found for found in self._completions.draw(count, rng) if found not in self._taken]
+        if not drawn and (one := self.random(rng)) is not None:
+            drawn = [one]
+        free = list(dict.fromkeys(drawn))
+        return Candidates(free, encode(self.policies, free), are_all=False)
 
     def nearest(self, wanted: Configuration, rng: "np.random.Generator") -> Configuration | None:
         if wanted in self and wanted not in self._taken:
@@ -186,11 +201,11 @@ def encode(policies: Sequence[Policy], configurations: Sequence[Configuration]) 
     apart their values are, 0..1 each (see the module): one column a word, and one a step between numbers."""
     blocks = []
     for policy in policies:
-        table = _table(policy)
-        blocks.append([table[configuration[policy.name]] for configuration in configurations])
-    if not configurations:
-        return np.zeros((0, sum(len(_table(p)[p.values[0]]) for p in policies)))
-    return np.hstack([np.array(block, dtype=float).reshape(len(configurations), -1) for block in blocks])
+        table, name = _table(policy), policy.name
+        place = {value: i for i, value in enumerate(table)}
+        places = np.fromiter((place[c[name]] for c in configurations), np.intp, len(configurations))
+        blocks.append(np.array(list(table.values()), dtype=float)[places])
+    return np.hstack(blocks) if blocks else np.zeros((len(configurations), 0))
 
 
 def columns(policies: Sequence[Policy]) -> NDArray[np.intp]:

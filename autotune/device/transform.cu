@@ -26,6 +26,8 @@ struct Move {
   unsigned side[most_axes];         // tiles in a block; 1 where no curve runs
   unsigned curve;                   // 0 none, 1 morton, 2 hilbert
   unsigned groups, width_of_group;  // of the swizzle
+  unsigned fields;                  // 1 where fields lie in groups; then of each part:
+  unsigned char before[32], count[32], within[32];  // parts before its group, in its group, the place in there
 };
 
 namespace autotune {
@@ -73,8 +75,9 @@ AUTOTUNE_DEVICE unsigned long long element_of(const Move& move, const unsigned l
 AUTOTUNE_DEVICE unsigned long long texel_of(const Move& move, unsigned long long element, unsigned part) {
   element = element * move.members + move.member;
   const unsigned long long offset =
-      move.lanes == 0 ? part * move.part_stride + element
-                      : (element / move.lanes * move.parts + part) * move.lanes + element % move.lanes;
+      move.fields       ? move.before[part] * move.part_stride + element * move.count[part] + move.within[part]
+      : move.lanes == 0 ? part * move.part_stride + element
+                        : (element / move.lanes * move.parts + part) * move.lanes + element % move.lanes;
   if (move.width == 0) return offset;
   const unsigned long long y = offset / (move.width * move.rows) * move.rows + offset % move.rows;
   return y * move.width + offset / move.rows % move.width;

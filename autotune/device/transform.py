@@ -9,6 +9,7 @@ import math
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import Batch, Cache, Geometry, VariantSource, compile_one
+from autotune.declaration import hashed, reached, together
 from autotune.device.backend import Backend, Launch, Module, Placed
 from autotune.device.foreign import View
 from autotune.files import include_dir
 from autotune.layout import CURVES, Layout, Stored
 
 KERNEL = "move_texels"
-_SOURCE = VariantSource("autotune-transform-4", "Plain", "struct Plain {};\n", (KERNEL,))
 _MOST_AXES = 6
+_MOST_PARTS = 32  # of a record whose fields lie in groups
 _TEXTURE_ALIGNMENT = 512  # bytes, on every GPU (CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT)
 _BLOCK = 256
 _MOST_BLOCKS = 2**31 - 1
@@ -40,15 +42,19 @@ MOVE = np.dtype(
         ("members", "u4"), ("member", "u4"), ("lanes", "u4"), ("width", "u4"), ("rows", "u4"), ("bits", "u4"),
         ("planar", "u4"), ("joined", "u4"), ("element_bytes", "u4"), ("inward", "u4"), ("codec", "u4"),
         ("tile", "u4", _MOST_AXES), ("side", "u4", _MOST_AXES), ("curve", "u4"), ("groups", "u4"),
-        ("width_of_group", "u4"),
+        ("width_of_group", "u4"), ("fields", "u4"), ("before", "u1", 32), ("count", "u1", 32), ("within", "u1", 32),
     ],
     align=True,
 )  # fmt: skip
 
 
+@cache
 def batch() -> Batch:
-    """The kernel as one compiler request."""
-    return Batch(Path(__file__).with_name("transform.cu"), (include_dir(),), (_SOURCE,))
+    """The kernel as one compiler request; what is kept of it is known by all files that it is made from."""
+    source = Path(__file__).with_name("transform.cu")
+    key = together(hashed(reached([source], source.parent, include_dir())))
+    variant = VariantSource(f"autotune-transform-{key}", "Plain", "struct Plain {};\n", (KERNEL,))
+    return Batch(source, (include_dir(),), (variant,))
 
 
 def is_as_stored(layout: Layout, view: View) -> bool:
@@ -106,6 +112,8 @@ def refusal(layout: Layout, view: View, inward: bool = True) -> str:
         return f"texture memory in {layout.dims} is no linear memory"
     if layout.is_surface and not inward:
         return "what is written through a surface is in no linear memory"
+    if layout.field_groups and layout.parts > _MOST_PARTS:
+        return f"its fields lie in groups and have {layout.parts} parts, and {_MOST_PARTS} are the most"
     if layout.group != (1, 0):
         return "it is merged with other arrays"
     if layout.packing:
@@ -144,6 +152,10 @@ def move(layout: Layout, view: View, inward: bool) -> bytes:
     made["parts"], made["texel_bytes"] = layout.parts, layout.texel_bytes
     made["members"], made["member"] = layout.group
     made["lanes"] = layout.lanes
+    if groups := layout.field_groups:
+        made["fields"] = 1
+        for part in range(layout.parts):
+            made["before"][0, part], made["count"][0, part], made["within"][0, part] = groups.place(part)
     made["width"], made["rows"] = layout.data.plane if layout.is_plane else (0, 0)
     made["element_bytes"], made["inward"] = view.dtype.itemsize, inward
     if layout.storage and view.dtype == layout.data.dtype:

@@ -15,7 +15,7 @@ from autotune.device import Backend, foreign, open_backend
 from autotune.dispatch.target import Target
 from autotune.errors import PolicyFileError
 from autotune.hardware import Device
-from autotune.policy import Policies, PolicyFile, file_name, find, untuned
+from autotune.policy import MaxError, Policies, PolicyFile, file_name, find, untuned
 from autotune.policy import read_policy_file as read
 
 _WORTH_A_WARNING = 10.0  # times slower
@@ -90,7 +90,7 @@ class Placement:
 
     def __init__(
         self, family: Family, device: str | None, folders: Sequence[Path], cache: Cache,
-        accuracy: Mapping[str, Any] | None, objective: str = "kernel", own: PolicyFile | None = None,
+        accuracy: Mapping[str, Any] | MaxError | None, objective: str = "kernel", own: PolicyFile | None = None,
         refine: int | None = None,
     ) -> None:  # fmt: skip
         self._family = family

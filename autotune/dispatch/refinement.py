@@ -67,10 +67,9 @@ class Refinement:
         return not any(self._queued) and self._next() is None
 
     def time(self, at: int) -> float:
-        """The median in ms; the first run, which finds its code in no cache, counts where there is no other."""
-        from statistics import median  # with fractions and decimals
-
-        return median(self.times[at][1:] or self.times[at])
+        """The least in ms: what lies between the marks beside the kernels (the host that is not done launching, code
+        that is in no cache yet) only adds to it."""
+        return min(self.times[at])
 
     def take(self) -> tuple[int, bool]:
         """Which one runs now, and whether it is to be timed (``note``)."""

@@ -18,10 +18,13 @@ from autotune.dispatch.refinement import Chosen, Option, Refinement, Refining
 from autotune.errors import AutotuneError
 from autotune.policy import (
     Candidate,
+    MaxError,
     PolicyFile,
     Refined,
+    admitted,
     candidates,
     choose,
+    fastest_admitted,
     find,
     operations,
     write_refined,
@@ -36,14 +39,15 @@ _PROVED = ("predicted", "neighbours", "nearest")  # what candidates of these rul
 
 
 class Target:
-    """``accuracy`` asks for another accuracy class than the family's own, ``objective`` for what counts beside the
+    """``accuracy`` asks for another accuracy class than the family's own, or for any whose error is small enough,
+    ``objective`` for what counts beside the
     kernels' time (``decision.cost_ms``). ``own`` is a policy file that comes before
     those in ``folders``. ``refine`` is how many calls may try other configurations on inputs that nobody measured; None
     leaves it to the policy file. For any number of threads."""
 
     def __init__(
         self, family: Family, backend: Backend, folders: Sequence[Path], cache: Cache,
-        accuracy: Mapping[str, Any] | None = None, objective: str = "kernel", own: PolicyFile | None = None,
+        accuracy: Mapping[str, Any] | MaxError | None = None, objective: str = "kernel", own: PolicyFile | None = None,
         refine: int | None = None,
     ) -> None:  # fmt: skip
         self.family = family
@@ -53,6 +57,10 @@ class Target:
         self.mover = Mover(backend, cache)
         self.windows = threading.Lock()  # constant memory is one for all variants in a binary
         self._accuracy, self._objective = accuracy, objective
+        if isinstance(accuracy, MaxError):
+            admitted(
+                family, self.policies, accuracy
+            )  # what it admits of nothing is said before the first call
         asked = self.policies.own.refine if self.policies and self.policies.own else 0
         self.refine = asked if refine is None else refine
         self._lock = threading.RLock()
@@ -88,10 +96,20 @@ class Target:
         return operations(self.family, inputs.sizes, inputs.options, inputs.scalars)
 
     def _candidates(self, inputs: Inputs) -> list[Candidate]:
+        more: dict[str, Any] = {"scalars": inputs.scalars, "objective": self._objective}
+        if isinstance(self._accuracy, MaxError):
+            return fastest_admitted(
+                self.family, self.policies, self._accuracy, inputs.sizes, inputs.options, self.kind, **more
+            )
         return candidates(
-            self.family, self.policies, inputs.sizes, inputs.options, self.kind,
-            scalars=inputs.scalars, accuracy=self._accuracy, objective=self._objective,
-        )  # fmt: skip
+            self.family,
+            self.policies,
+            inputs.sizes,
+            inputs.options,
+            self.kind,
+            accuracy=self._accuracy,
+            **more,
+        )
 
     def explain(self, inputs: Inputs) -> tuple[Candidate, list[Candidate]]:
         """The candidate taken for ``inputs`` and those passed over, each with its reason."""

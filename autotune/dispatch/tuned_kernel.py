@@ -27,7 +27,7 @@ from autotune.dispatch.refinement import CALLS
 from autotune.dispatch.target import Target
 from autotune.errors import AutotuneError, CompilerError, DeviceError, UnknownName, UsageError
 from autotune.files import policy_folders
-from autotune.policy import Candidate, PolicyFile
+from autotune.policy import Candidate, MaxError, PolicyFile
 from autotune.record import OBJECTIVES
 
 _open: "weakref.WeakSet[TunedKernel]" = weakref.WeakSet()
@@ -55,6 +55,7 @@ def load(
     accuracy: Mapping[str, Any] | None = None,
     objective: str = "kernel",
     refine: bool | int | None = None,
+    max_error: float | None = None,
 ) -> "TunedKernel":
     """The tuned kernel of a family (a name, a folder with a family.yaml, or an ``autotune.Kernel``), or of what
     ``autotune.sweep`` found: then with its winner, by default on the device that was swept.
@@ -65,7 +66,9 @@ def load(
     for data that stay or many calls; for a single call ``with-transform`` or ``with-transfer`` count what its layout
     costs too, where a sweep chose by that. ``refine`` has the first 20 calls (or so many, from 2) on sizes that nobody
     measured try the best few configurations, and keeps the fastest, in the user's own policy folder too; False forbids
-    what None leaves to the policy file. Raises UnknownName, FamilyError, DeviceError, UsageError.
+    what None leaves to the policy file. ``max_error`` in place of ``accuracy`` takes the fastest of all accuracy
+    classes whose results were measured to be off by no more, relative to the largest magnitude of each output. Raises
+    UnknownName, FamilyError, DeviceError, UsageError.
     """
     kept = Cache(Path(cache) if cache else default_root())
     if isinstance(family, str | PathLike):
@@ -76,7 +79,10 @@ def load(
             family.policy_file,
             device or family.device,
         )
-    return TunedKernel(found, device, policies, kept, accuracy, objective, own, _calls(refine))
+    if max_error is not None and accuracy is not None:
+        raise UsageError("accuracy names one class and max_error admits several: give one of them")
+    asked = accuracy if max_error is None else MaxError(max_error)
+    return TunedKernel(found, device, policies, kept, asked, objective, own, _calls(refine))
 
 
 def _calls(refine: bool | int | None) -> int | None:
@@ -98,7 +104,7 @@ class TunedKernel(Closing):
         device: str | None,
         policies: str | Path | None,
         cache: Cache,
-        accuracy: Mapping[str, Any] | None = None,
+        accuracy: Mapping[str, Any] | MaxError | None = None,
         objective: str = "kernel",
         own: PolicyFile | None = None,
         refine: int | None = None,

@@ -34,6 +34,7 @@ from autotune.errors import AutotuneError, cause
 from autotune.measure import (
     AGAIN,
     GUARD_BYTES,
+    Deviations,
     Protocol,
     Samples,
     Verifier,
@@ -67,6 +68,7 @@ class Measurer:
     _resident: Resident = field(init=False)
     _verifier: Verifier = field(init=False)
     _watch: Watch = field(init=False)
+    _deviations: Deviations | None = field(init=False)
     _ragged: dict[int, tuple[Resident, Verifier]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -74,6 +76,8 @@ class Measurer:
         self._resident = Resident(self.backend, self.inputs, most=most, guard=GUARD_BYTES)
         self._verifier = Verifier(self.backend, self.family, self.expected)
         self._watch = watch(self.backend.device)
+        told = self.family.has_storage and self.expected is not None
+        self._deviations = Deviations(self.expected) if told and self.expected else None
 
     @cached_property
     def _presets(self) -> frozenset[Configuration]:
@@ -96,12 +100,13 @@ class Measurer:
         state: State = "launch_failed"
         measurement, lost = None, False
         notes: list[str] = []
+        errors: dict[str, float] = {}
         try:
             if unfit := [p.kernel for p in static if p.limited_by == "launch"]:
                 reason = f"kernel {unfit[0]}: one block needs more registers or shared memory than a multiprocessor has"
             else:
                 with nvtx_range(job.configuration.id, "trial"):
-                    state, reason, measurement = self._run(job, placed, seconds, notes)
+                    state, reason, measurement = self._run(job, placed, seconds, notes, errors)
         except Exception as problem:  # a family's plan may raise anything; it costs one trial
             if isinstance(problem, AutotuneError) and not isinstance(problem, LaunchError):
                 raise
@@ -112,23 +117,33 @@ class Measurer:
             self.best_ms = min(self.best_ms, measurement.median_ms)
         spent = {name: s * 1e3 for name, s in seconds.items() if name in ("place", "verify", "measure")}
         trial = trial_of(self.workload, self.backend.device, job, state, reason, static, spent, measurement)
-        return Tried(replace(trial, notes=tuple(notes)), seconds, lost)
+        return Tried(replace(trial, notes=tuple(notes), errors=errors), seconds, lost)
 
     def _run(
-        self, job: Job, placed: Callable[[], None], seconds: dict[str, float], notes: list[str]
+        self,
+        job: Job,
+        placed: Callable[[], None],
+        seconds: dict[str, float],
+        notes: list[str],
+        errors: dict[str, float],
     ) -> tuple[State, str, Measurement | None]:
         with _phase(seconds, "place"):
             execution = self._execution(job, self._resident)
         placed()
         try:
-            return self._proved_and_timed(execution, job, seconds, notes)
+            return self._proved_and_timed(execution, job, seconds, notes, errors)
         except Exception:
             with suppress(LaunchError):  # a kernel that failed may have written to its inputs before
                 self._verifier.mend(execution)
             raise
 
     def _proved_and_timed(
-        self, execution: Execution, job: Job, seconds: dict[str, float], notes: list[str]
+        self,
+        execution: Execution,
+        job: Job,
+        seconds: dict[str, float],
+        notes: list[str],
+        errors: dict[str, float],
     ) -> tuple[State, str, Measurement | None]:
         # A preset is there to be compared with, so it is always verified and sampled properly.
         best_ms = math.inf if job.configuration in self._presets else self.best_ms
@@ -136,6 +151,8 @@ class Measurer:
         ran_ms = self._verifier.ran_ms
         with _phase(seconds, "verify"):
             reason, first_ms = self._verifier.run(execution, self.workload.cold, once_above_ms=once_above_ms)
+            if self._deviations:
+                errors |= self._deviations.of(execution)
         seconds["kernels"] = (self._verifier.ran_ms - ran_ms) / 1e3
         if reason:
             return "wrong_result", reason, None

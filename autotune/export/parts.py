@@ -9,11 +9,10 @@ import numpy as np
 
 from autotune.compile import Variant, element_type
 from autotune.declaration import Expression, Family, Tolerance, Value
-from autotune.errors import FamilyError
 from autotune.export.choices import Choices, Winner, identifier
 from autotune.export.cpp_expression import Cpp, Kind, translated
 from autotune.export.orders import order_parts
-from autotune.layout import SCALAR_TYPES, Data, Layout, Sampling
+from autotune.layout import SCALAR_TYPES, Data, Layout, Sampling, Storage
 
 _WIDEST = 118
 
@@ -90,11 +89,6 @@ def _policy(variant: Variant) -> str:
 def members(layout: Layout) -> list[tuple[str, str]]:
     """What ``Layout`` of layout.h has to be told beyond its defaults."""
     data = layout.data
-    if layout.storage:
-        raise FamilyError(
-            f"{data.name} is stored as {layout.storage.name} in a winner, and an export has no such numbers yet: "
-            "narrow the sweep to its declared type, or export another objective"
-        )
     axes = ", ".join(str(axis) for axis in layout.axes)
     told: list[tuple[str, str, bool]] = [
         ("name", f'"{data.name}"', True),
@@ -107,6 +101,7 @@ def members(layout: Layout) -> list[tuple[str, str]]:
         ("plus", str(layout.plus), layout.plus != 0),
         ("tiles", f"{{{', '.join(map(str, layout.tiles))}}}", layout.tiles != ()),
         ("lanes", str(layout.lanes), layout.lanes != 1),
+        ("fields", _field_groups(layout), layout.field_groups is not None),
         ("members", str(layout.group[0]), layout.group[0] != 1),
         ("member", str(layout.group[1]), layout.group[1] != 0),
         ("plane_width", str(data.plane[0]), layout.is_plane),
@@ -129,6 +124,8 @@ def members(layout: Layout) -> list[tuple[str, str]]:
         ]
     if layout.is_image:
         told += _image_members(layout)
+    if layout.storage:
+        told += _storage_members(layout, layout.storage)
     if layout.packing:
         is_signed = np.dtype(data.fields[0].type).kind == "i"
         told += [
@@ -141,9 +138,24 @@ def members(layout: Layout) -> list[tuple[str, str]]:
     return [(name, value) for name, value, is_needed in told if is_needed]
 
 
+def _field_groups(layout: Layout) -> str:
+    groups = layout.field_groups.groups if layout.field_groups else ()
+    return "{" + ", ".join("{" + ", ".join(map(str, group)) + "}" for group in groups) + "}"
+
+
 _DIMS = {
     "1d": "line", "2d": "plane", "2d_pitched": "pitched_plane", "image": "image", "image_pitched": "pitched_image",
 }  # fmt: skip
+
+
+def _storage_members(layout: Layout, storage: Storage) -> list[tuple[str, str, bool]]:
+    number, scale = np.dtype(layout.data.fields[0].type).itemsize, layout.fixed_scale
+    return [
+        ("storage", f"Storage::{storage.name.removesuffix('_by_row')}", True),
+        ("number_bytes", str(number), number != 4),
+        ("scale", f"{scale!r}f", scale != 0),
+        ("by_row", "true", storage.by_row),
+    ]
 
 
 def _image_members(layout: Layout) -> list[tuple[str, str, bool]]:

@@ -21,7 +21,15 @@ from rich.console import Console
 from autotune import __version__
 from autotune import files as paths
 from autotune.compile import default_root
-from autotune.declaration import EDITORS_HEADER, SUFFIXES, Family, Inputs, included_names, prepare, reached
+from autotune.declaration import (
+    EDITORS_HEADER,
+    SUFFIXES,
+    Family,
+    Inputs,
+    included_names,
+    prepare,
+    reached,
+)
 from autotune.declaration import load_workload as load
 from autotune.errors import FamilyError, PolicyFileError, StoreError, UnknownName, WorkloadError
 from autotune.export.choices import chosen

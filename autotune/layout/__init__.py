@@ -4,7 +4,15 @@ from autotune.layout import named_orders
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field, canonical, check_links, check_numbers
 from autotune.layout.bit_packing import packing
 from autotune.layout.curve import KINDS as CURVES
-from autotune.layout.digest import images_digest, layouts_digest, mappings_digest, storage_digest
+from autotune.layout.digest import (
+    fields_digest,
+    images_digest,
+    layouts_digest,
+    mappings_digest,
+    storage_digest,
+)
+from autotune.layout.fields import HEADER as FIELDS_HEADER
+from autotune.layout.fields import check_groups, every_grouping, names_of
 from autotune.layout.image import Raster, Sampling
 from autotune.layout.layout import (
     HEADERS,
@@ -29,6 +37,7 @@ from autotune.layout.window import Window, constant_places, cut, shape_at_once, 
 __all__ = [
     "CURVES",
     "ELEMENTS",
+    "FIELDS_HEADER",
     "HEADERS",
     "IMAGES",
     "MAPPING_KINDS",
@@ -48,11 +57,14 @@ __all__ = [
     "Window",
     "allowed_storages",
     "canonical",
+    "check_groups",
     "check_links",
     "check_numbers",
     "check_value",
     "constant_places",
     "cut",
+    "every_grouping",
+    "fields_digest",
     "handle",
     "images_digest",
     "layouts_digest",
@@ -60,6 +72,7 @@ __all__ = [
     "mappings_digest",
     "merged",
     "named_orders",
+    "names_of",
     "orders_digest",
     "packing",
     "reordered",

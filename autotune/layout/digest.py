@@ -72,6 +72,16 @@ def mappings_digest() -> str:
     return _digest(_mapped())
 
 
+@cache
+def fields_digest() -> str:
+    """The same of groups of fields."""
+    groups = ("x+y-next", "next+x-y", "x-y-next")
+    layouts = (
+        Layout(data=_RECORD, records=each, padding=2, dims=dims) for each in groups for dims in ("1d", "2d")
+    )
+    return _digest((layout.cpp, layout.apply(_array(_RECORD))) for layout in layouts)
+
+
 def _digest(probes: Iterable[tuple[str, Stored]]) -> str:
     digest = hashlib.sha256()
     for cpp, stored in probes:

@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 
 from autotune.errors import UnknownName
 from autotune.hardware import Limits
+from autotune.layout import fields
 from autotune.layout.arrays import SCALAR_TYPES, Data
 from autotune.layout.bit_packing import PACKINGS, Packing
 from autotune.layout.curve import Curve
+from autotune.layout.fields import FieldGroups
 from autotune.layout.image import Raster, Sampling, raster_refusal
 from autotune.layout.mapping import HEADERS as MAPPING_HEADERS
 from autotune.layout.mapping import Grid, Mapping
@@ -125,19 +127,22 @@ def check_value(kind: str, value: Any, where: str) -> None:
     allowed = _VALUES.get(kind)
     if allowed and value not in allowed:
         raise UnknownName(f"{kind} layout", value, allowed, where)
-    if kind == "records" and not re.fullmatch(r"aos|soa|aosoa[1-9][0-9]*", str(value)):
-        raise UnknownName("records layout", value, ("aos", "soa", "aosoa<lanes>"), where)
+    is_known = re.fullmatch(r"aos|soa|aosoa[1-9][0-9]*", str(value)) or fields.names_of(str(value))
+    if kind == "records" and not is_known:
+        known = ("aos", "soa", "aosoa<lanes>", "<field>+<field>-<field>")
+        raise UnknownName("records layout", value, known, where)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
     """Every layout choice for one declared array.
 
-    ``axes`` lists the axes of ``data.shape`` by position, from slowest to contiguous. ``records`` is ``aos``,
-    ``soa`` or ``aosoa<lanes>``. ``group`` is (members, member) when merged with others over the same index space.
-    ``padding`` rounds the contiguous extent up to a multiple, and ``plus`` elements follow each row. ``tiles`` has a
-    size for each extent, or none; ``curve`` and ``swizzle`` are as in ``mapping``. ``storage`` is how each number is
-    held, None for as it is declared. Orders are applied to the arrays before they come here (see ``order.reordered``).
+    ``axes`` lists the axes of ``data.shape`` by position, from slowest to contiguous. ``records`` is ``aos``, ``soa``,
+    ``aosoa<lanes>`` or groups of fields, ``x+y-z``. ``group`` is (members, member) when merged with others over the
+    same index space. ``padding`` rounds the contiguous extent up to a multiple, and ``plus`` elements follow each row.
+    ``tiles`` has a size for each extent, or none; ``curve`` and ``swizzle`` are as in ``mapping``. ``storage`` is how
+    each number is held, None for as it is declared. Orders are applied to the arrays before they come here (see
+    ``order.reordered``).
     """
 
     data: Data
@@ -159,6 +164,9 @@ class Layout:
     def __post_init__(self) -> None:
         for kind in ("memory", "dims", "records"):
             check_value(kind, getattr(self, kind), f"data {self.data.name}")
+        if fields.names_of(self.records):
+            where = f"data {self.data.name}"
+            fields.check_groups(self.records, [f.name for f in self.data.fields], where)
         if not self.axes:
             object.__setattr__(self, "axes", tuple(range(len(self.data.shape))))
 
@@ -171,10 +179,19 @@ class Layout:
 
     @property
     def lanes(self) -> int:
-        """1 for aos, 0 for soa, the run length for aosoa."""
-        if self.records == "soa":
+        """1 for aos, 0 for soa and for groups of fields, the run length for aosoa."""
+        if self.records == "soa" or self.field_groups:
             return 0
         return 1 if self.records == "aos" else int(self.records.removeprefix("aosoa"))
+
+    @cached_property
+    def field_groups(self) -> FieldGroups | None:
+        """The groups of fields that ``records`` names."""
+        names = fields.names_of(self.records)
+        sizes = [self.storage.bytes if self.storage else np.dtype(f.type).itemsize for f in self.data.fields]
+        return (
+            FieldGroups.of(names, [*zip(self.data.dtype.names or (), sizes, strict=True)]) if names else None
+        )
 
     @property
     def value_bytes(self) -> int:
@@ -185,6 +202,8 @@ class Layout:
     @property
     def texel_bytes(self) -> int:
         """The widest access that divides a value; a field's size when the fields lie apart."""
+        if self.field_groups:
+            return self.field_groups.texel_bytes
         if self.lanes == 1 or not self.data.record:
             return math.gcd(self.value_bytes, 16)
         return self.storage.bytes if self.storage else np.dtype(self.data.fields[0].type).itemsize
@@ -296,7 +315,7 @@ class Layout:
     def is_dense(self) -> bool:
         """Whether every byte of the buffer is an element's: no padding, tiles, planes or lanes, and not merged."""
         is_padded = self.padding > 1 or self.plus > 0 or not self.mapping.is_strided
-        is_whole = not is_padded and self.lanes <= 1 and not self.has_scales
+        is_whole = not is_padded and self.lanes <= 1 and not self.has_scales and not self.field_groups
         return not self.is_plane and is_whole and self.group == (1, 0)
 
     # -- scales of stored numbers -----------------------------------------------------------------------
@@ -313,6 +332,11 @@ class Layout:
         if storage is None or storage.by_row or data.low is None or data.high is None:
             return None
         return storage.scale_for(max(abs(data.low), abs(data.high))) if storage.is_scaled else None
+
+    @property
+    def fixed_scale(self) -> float:
+        """The scale that is compiled in; 0 where there is none."""
+        return 0.0 if self._fixed_scale is None else float(self._fixed_scale)
 
     def tail(self, texels: int, shape: Sequence[int]) -> tuple[int, int, int]:
         """Where the scales lie behind so many ``texels`` of elements (storage.cuh: scale_behind): (texel at which the
@@ -343,7 +367,9 @@ class Layout:
         """Texel address of ``part`` of linear ``element``; works on integers and on arrays (records.cuh, dims.cuh)."""
         members, member = self.group
         element = element * members + member
-        if self.lanes == 0:
+        if self.field_groups:
+            offset = self.field_groups.offset(element, part, part_stride)
+        elif self.lanes == 0:
             offset = part * part_stride + element
         else:
             offset = ((element // self.lanes) * self.parts + part) * self.lanes + element % self.lanes
@@ -355,13 +381,18 @@ class Layout:
 
     def _texels(self, shape: Sequence[int]) -> int:
         """Of the elements of each member of the group, in a line."""
-        total = self.grid(self.extents(shape)).elements * self.group[0]
+        total = self._part_stride(self.grid(self.extents(shape)).elements)
         run = max(self.lanes, 1)
         return -(-total // run) * run * self.parts
 
+    def _part_stride(self, elements: int) -> int:
+        """Texels of one part of so many elements of each member of the group, where parts lie apart."""
+        total = elements * self.group[0]
+        return self.field_groups.part_stride(total) if self.field_groups else total
+
     def _room(self, shape: Sequence[int], elements: int) -> tuple[int, int, tuple[int, int] | None]:
         """(texels in the buffer, part stride, plane) for ``elements`` of each member of the group."""
-        part_stride = elements * self.group[0]
+        part_stride = self._part_stride(elements)
         texels = self._texels(shape)
         if self.has_scales:
             begin, count, unit = self.tail(texels, shape)
@@ -457,6 +488,10 @@ class Layout:
         for part in range(self.parts):
             if self.lanes == 1:
                 places: Any = slice(member * self.parts + part, None, members * self.parts)
+            elif self.field_groups:
+                before, count, within = self.field_groups.place(part)
+                begin = before * part_stride
+                places = slice(begin + member * count + within, begin + count * part_stride, members * count)
             elif self.lanes == 0:
                 places = slice(part * part_stride + member, (part + 1) * part_stride, members)
             else:
@@ -563,7 +598,7 @@ class Layout:
             f"autotune::{memory}",
             f"autotune::Coordinates<{index}>" if by_rows else self.mapping.cpp(index),
             f"autotune::{'DimsRows' if by_rows else plane}",
-            "autotune::" + {0: "Soa", 1: "Aos"}.get(self.lanes, f"Aosoa<{self.lanes}>"),
+            f"autotune::{self._records_cpp}",
             f"autotune::Merged<{self.group[0]}, {self.group[1]}>",
         ]
         if self.storage:
@@ -571,9 +606,16 @@ class Layout:
         return f"autotune::Array<{', '.join(parts)}>"
 
     @property
+    def _records_cpp(self) -> str:
+        if self.field_groups:
+            return self.field_groups.cpp
+        return {0: "Soa", 1: "Aos"}.get(self.lanes, f"Aosoa<{self.lanes}>")
+
+    @property
     def headers(self) -> tuple[str, ...]:
         """Those of the layout library that the type needs beyond ``array.cuh``."""
-        return (*self.mapping.headers, *([STORAGE_HEADER] if self.storage else []))
+        more = ((STORAGE_HEADER, self.storage), (fields.HEADER, self.field_groups))
+        return (*self.mapping.headers, *(header for header, needed in more if needed))
 
     def _narrow_cpp(self, storage: Storage, value: str, parts: list[str]) -> str:
         """Of an accessor that converts (storage.cuh), over that of the codes: an Array of these ``parts``."""

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from autotune import lazy
+from autotune.measure.deviation import Deviations
 from autotune.measure.profiler_range import nvtx_range
 from autotune.measure.reference import Swept, expected_outputs
 from autotune.measure.sampling import (
@@ -38,6 +39,7 @@ __all__ = [
     "PARTS",
     "PROOF_VERSION",
     "Answer",
+    "Deviations",
     "Forecast",
     "Launched",
     "Protocol",

@@ -12,6 +12,7 @@ from autotune.policy.acceptance import (
     other_accuracy,
     stale,
 )
+from autotune.policy.admission import MaxError, admitted, fastest_admitted
 from autotune.policy.device_crossover import crossover, operations, volume
 from autotune.policy.file import (
     Crossover,
@@ -60,6 +61,7 @@ __all__ = [
     "Crossover",
     "Entry",
     "Features",
+    "MaxError",
     "Neighbours",
     "Point",
     "Policies",
@@ -69,6 +71,7 @@ __all__ = [
     "Regrets",
     "Taught",
     "accuracy_asked",
+    "admitted",
     "among_neighbours",
     "basis",
     "candidates",
@@ -80,6 +83,7 @@ __all__ = [
     "crossover",
     "device_told",
     "entry_refusal",
+    "fastest_admitted",
     "feature_values",
     "figures",
     "file_name",

@@ -56,7 +56,8 @@ class Entry:
     is proved for the workload's own only. ``searched`` is how
     much of the space was ``tried``, ``of`` how many configurations, ``by`` which search and with which ``budget``.
     ``sanitizer`` names those of compute-sanitizer's tools that found nothing in the winner. ``refined`` tells that the
-    entry was found by a program's own calls, not by a sweep: how many, among which configurations."""
+    entry was found by a program's own calls, not by a sweep: how many, among which configurations. ``errors`` is how
+    far its outputs are off, where that was measured (``Trial.errors``)."""
 
     name: str
     workload: str
@@ -87,6 +88,7 @@ class Entry:
     times_ms: Mapping[str, float] = field(default_factory=dict)
     blocks: Mapping[str, int] = field(default_factory=dict)
     refined: Mapping[str, Any] = field(default_factory=dict)
+    errors: Mapping[str, float] = field(default_factory=dict)
     source_digest: str = ""
     layouts_digest: str = ""
     space_digest: str = ""

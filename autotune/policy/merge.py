@@ -174,6 +174,7 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
         median_ms=round(measurement.time_ms, 7),
         spread=round(measurement.spread, 5),
         samples=measurement.samples,
+        errors=dict(decision.winner.errors),
         tie_set=[t.configuration.id for t in decision.tie_set],
         runner_up=decision.runner_up.configuration.id if decision.runner_up else "",
         runner_up_ms=round(cost_ms(decision.runner_up, decision.objective), 7) if decision.runner_up else 0.0,

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.declaration import Configuration
-from autotune.policy.neighbours import Features, distance
+from autotune.policy.neighbours import Features, distance, nearest
+from autotune.record import TIE
 
 Floats = NDArray[np.float64]
 Rows = Mapping[str, Mapping[Configuration, float]]
@@ -58,7 +59,7 @@ class Taught:
     of the configurations on them; a configuration need not have been measured on every entry. ``blocks`` are of the
     grids there: a device of so many ``multiprocessors`` runs them in turns, so that a time steps where the most loaded
     one gets one more. Either may be unknown. ``reach`` is how far entries know of one another, ``load_counts`` how much
-    the blocks of a multiprocessor count beside a feature."""
+    the blocks of a multiprocessor count beside a feature. ``winners`` are the entries' own, as far as known."""
 
     features: Mapping[str, Features]
     rows: Rows
@@ -66,12 +67,14 @@ class Taught:
     multiprocessors: int = 0
     reach: float = REACH
     load_counts: float = 0.0
+    winners: Mapping[str, Configuration] = field(default_factory=dict)
 
     def predicted(
         self, asked: Features, blocks: Mapping[Configuration, int] | None = None
     ) -> list[Predicted]:
         """What each configuration should take on an input of the features ``asked``, with so many ``blocks`` there, the
-        fastest first; empty where a feature is missing, or is not above 0."""
+        fastest first; but of those that are less than 1 % behind (``record.TIE``) first what won on the nearest entry.
+        Empty where a feature is missing, or is not above 0."""
         names = sorted(next(iter(self.features.values()), {}))
         if not names or any(asked.get(name, 0.0) <= 0 for name in names):
             return []
@@ -87,7 +90,21 @@ class Taught:
             Predicted(c, math.exp(min(level[0] + ratio, 700.0)), spread)
             for c, ratio, spread in zip(configurations, ratios, spreads, strict=True)
         ]
-        return sorted(found, key=lambda p: (p.ms, p.configuration.id))
+        return self._settled(found, asked)
+
+    def _settled(self, found: Sequence[Predicted], asked: Features) -> list[Predicted]:
+        ranks: dict[Configuration, int] = {}
+        for rank, entry in enumerate(nearest(self.features, asked)):
+            if entry in self.winners:
+                ranks.setdefault(self.winners[entry], rank)
+        ahead = min((one.ms for one in found), default=0.0) * (1 + TIE)
+
+        def key(one: Predicted) -> tuple[bool, int, float, str]:
+            is_behind = one.ms > ahead
+            rank = 0 if is_behind else ranks.get(one.configuration, len(self.features))
+            return is_behind, rank, one.ms, one.configuration.id
+
+        return sorted(found, key=key)
 
     def _loads(
         self, configurations: Sequence[Configuration], blocks: Mapping[Configuration, int]
@@ -121,6 +138,7 @@ class Taught:
             self,
             features={name: f for name, f in self.features.items() if name != entry},
             rows={name: row for name, row in self.rows.items() if name != entry},
+            winners={name: c for name, c in self.winners.items() if name != entry},
         )
 
 
@@ -195,6 +213,16 @@ def cover(
     return tuple(chosen), _at_worst(times, chosen)
 
 
+def with_winners(
+    chosen: Sequence[Configuration], winners: Sequence[Configuration], most: int = MOST_KEPT
+) -> tuple[Configuration, ...]:
+    """``chosen`` and the ``winners`` of entries, those of most entries first, until there are ``most``: noise decides
+    which of several alike configurations is the fastest on one entry, and a sweep's winner is the one that it settled
+    on."""
+    often = sorted(set(winners), key=lambda c: (-winners.count(c), c.id))
+    return tuple(dict.fromkeys([*chosen, *often]))[: max(most, len(chosen))]
+
+
 def _at_worst(times: Sequence[Mapping[Configuration, float]], chosen: Sequence[Configuration]) -> float:
     return max(
         (min(row.get(c, math.inf) for c in chosen) / min(row.values()) - 1 for row in times), default=0.0
@@ -224,13 +252,12 @@ def predictions_left_out(taught: Taught, rows: Rows) -> list[float]:
     return lost
 
 
-def nearest_left_out(taught: Taught, rows: Rows, winners: Mapping[str, Configuration]) -> list[float]:
+def nearest_left_out(taught: Taught, rows: Rows) -> list[float]:
     """What each entry loses with the winner of the nearest of the others."""
     lost = []
     for entry, row in rows.items():
-        others, asked = taught.without(entry).features, taught.features[entry]
-        near = sorted(others, key=lambda name: (distance(others[name], asked), name))
-        lost.append(_lost(row, [winners[name] for name in near]))
+        near = nearest(taught.without(entry).features, taught.features[entry])
+        lost.append(_lost(row, [taught.winners[name] for name in near]))
     return lost
 
 

@@ -304,6 +304,7 @@ def basis(family: Family, file: PolicyFile, options: Mapping[str, Any], wanted: 
     features: dict[str, Features] = {}
     rows: dict[str, dict[Configuration, float]] = {}
     blocks: dict[str, dict[Configuration, int]] = {}
+    winners: dict[str, Configuration] = {}
     kept = {
         name: found
         for name, one in rule.kept.items()
@@ -317,11 +318,11 @@ def basis(family: Family, file: PolicyFile, options: Mapping[str, Any], wanted: 
         if row and is_alike and is_whole and not stale(family, item):
             features[name], rows[name] = known, row
             blocks[name] = {kept[at]: count for at, count in item.blocks.items() if at in kept}
-    return (
-        Taught(features, rows, blocks, rule.multiprocessors, rule.reach, rule.load_counts)
-        if len(rows) > 1
-        else None
-    )
+            won = known_configuration(family, item.configuration)[0]
+            winners |= {name: won} if won else {}
+    if len(rows) < 2:
+        return None
+    return Taught(features, rows, blocks, rule.multiprocessors, rule.reach, rule.load_counts, winners)
 
 
 def _blocks(

@@ -8,7 +8,14 @@ from autotune.declaration import Configuration, Expression
 from autotune.policy.file import Entry
 from autotune.policy.kept import Kept, Prediction
 from autotune.policy.neighbours import feature_values, mean_regret
-from autotune.policy.prediction import Taught, cover, nearest_left_out, predictions_left_out, shaped
+from autotune.policy.prediction import (
+    Taught,
+    cover,
+    nearest_left_out,
+    predictions_left_out,
+    shaped,
+    with_winners,
+)
 from autotune.record import Study, Trial
 
 _FEWEST = 6  # entries; of fewer nobody can say what they foretell
@@ -40,7 +47,9 @@ def taught(
     if len(group) < 2 or not compared:
         return {name: replace(item, times_ms={}, blocks={}) for name, item in entries.items()}, None
     known = _known(group, studies, before)
-    chosen, regret = cover(known.rows, sorted(known.needs, key=lambda c: c.id))
+    winners = [Configuration(item.configuration) for item in group.values()]
+    fewest, regret = cover(known.rows, sorted(known.needs, key=lambda c: c.id))
+    chosen = with_winners(fewest, winners)
     names = _names(chosen, before)
     told = dict(entries)
     for name, item in entries.items():
@@ -166,9 +175,9 @@ def _compared(
     worth = {*chosen, *winners.values()}
     rows = {name: {c: ms for c, ms in row.items() if c in worth} for name, row in known.rows.items()}
     kept = {name: {c: ms for c, ms in row.items() if c in chosen} for name, row in rows.items()}
-    basis = shaped(Taught(features, kept, known.blocks, rule.multiprocessors), rows)
+    basis = shaped(Taught(features, kept, known.blocks, rule.multiprocessors, winners=winners), rows)
     lost = {
-        "nearest": nearest_left_out(basis, rows, winners),
+        "nearest": nearest_left_out(basis, rows),
         "prediction": predictions_left_out(basis, rows),
     }
     return replace(

@@ -41,6 +41,8 @@ COLUMNS: Mapping[str, str] = MappingProxyType(
         "samples": "timings taken",
         "retimed_ms": "median when re-timed in turn with the other finalists; blank when it was not one",
         "abandoned": "True when the first samples were so slow that sampling stopped",
+        "error_<output>": "largest difference of that output, or field of one, from the reference over the reference's "
+        "largest magnitude, where numbers can be stored in fewer bits",
         "operations_per_s": "the workload's declared operations over time_ms",
         "bytes_per_s": "the workload's declared bytes over time_ms",
         "<unit>_per_s": "the least that a call needs of that unit, as the family declares, over time_ms",
@@ -77,6 +79,7 @@ COLUMNS: Mapping[str, str] = MappingProxyType(
 
 
 COUNTER = "counter_"
+ERROR = "error_"
 RATE = "_per_s"
 PHASES = ("compile", "place", "verify", "measure")
 _KERNEL = "_<kernel>"
@@ -127,7 +130,8 @@ def results_frame(studies: Iterable[Study]) -> pd.DataFrame:
     counters = dict.fromkeys(name for row in rows for name in row if name.startswith(COUNTER))
     rates = dict.fromkeys(f"{unit}{RATE}" for study in studies for unit in study.about.needs)
     head = [*_HEAD, *policies.values(), *_MIDDLE]
-    order = list(dict.fromkeys([*head, *rates, *_per_kernel(kernels), *counters, *_TAIL]))
+    errors = dict.fromkeys(name for row in rows for name in row if name.startswith(ERROR))
+    order = list(dict.fromkeys([*head, *errors, *rates, *_per_kernel(kernels), *counters, *_TAIL]))
     frame = pd.DataFrame(rows, columns=order)
     counts = ["rank", "samples", "transfer_bytes", "footprint_bytes"]
     counts += [f"{name}_{kernel}" for name in _COUNTS for kernel in kernels]
@@ -182,6 +186,7 @@ def _row(
         row[policies[name]] = clean(value) if isinstance(value, str) else value
     if trial.measurement:
         row |= _times(study, trial.measurement)
+    row |= {f"{ERROR}{clean(name)}": value for name, value in trial.errors.items()}
     for profile in trial.profiles:
         row |= _profile(profile)
     for kernel, counters in study.about.counters.get(trial.configuration.id, {}).items():
@@ -336,7 +341,14 @@ def _trial(
         phases_ms={p: float(row[f"{p}_ms"]) for p in PHASES if row.get(f"{p}_ms")},
         notes=tuple(filter(None, notes)),
         same_as=same_as,
+        errors={name.removeprefix(ERROR): float(row[name]) for name in _error_columns(row) if row[name]},
     )  # fmt: skip
+
+
+def _error_columns(header: Iterable[str]) -> list[str]:
+    """Those behind the state: a policy may have such a name."""
+    names = list(header)
+    return [name for name in names[names.index("state") :] if name.startswith(ERROR)]
 
 
 def _profile_read(row: Row, kernel: str) -> KernelProfile:

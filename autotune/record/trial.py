@@ -62,7 +62,8 @@ class Trial:
     ``proof`` is the version of the verification that its verdict rests on (``verify.PROOF_VERSION``; 0 where it was not
     kept), ``proved`` the ragged sizes, by extent, that it gave right results for as well. ``begun_s`` is when placing
     its data began, in seconds since 1970, and ``worker`` the process that did it, as host:number; 0 and empty where
-    none did, or nobody kept it."""
+    none did, or nobody kept it. ``errors`` is how far each floating point output was off, relative to the reference's
+    largest magnitude (``measure.deviation``); nothing where no number can be stored in fewer bits."""
 
     family: str
     workload: str
@@ -79,6 +80,7 @@ class Trial:
     proved: tuple[Mapping[str, int], ...] = ()
     begun_s: float = 0.0
     worker: str = ""
+    errors: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -89,6 +91,11 @@ class Trial:
     def kernel_ms(self) -> Mapping[str, float]:
         """The time of each kernel; empty where none was told."""
         return self.measurement.kernel_ms if self.measurement else {}
+
+    @property
+    def error(self) -> float | None:
+        """The largest of ``errors``; None where none is known."""
+        return max(self.errors.values(), default=None)
 
     @property
     def registers(self) -> int | None:

@@ -12,7 +12,7 @@ from autotune.report.charts import Chart
 
 Kind = Literal[
     "text", "configuration", "count", "time", "spread", "percent", "change", "points", "share", "ratio", "rate",
-    "regret", "correlation", "bytes", "number", "seconds",
+    "regret", "correlation", "bytes", "number", "seconds", "error",
 ]  # fmt: skip
 
 _SHOW: Mapping[str, Callable[[float], str]] = MappingProxyType(
@@ -21,7 +21,7 @@ _SHOW: Mapping[str, Callable[[float], str]] = MappingProxyType(
         "share": units.share, "ratio": units.ratio, "rate": units.si, "regret": units.ratio,
         "change": units.percent, "points": units.points, "correlation": units.correlation, "bytes": units.size,
         "number": units.number,
-        "seconds": units.seconds,
+        "seconds": units.seconds, "error": units.error,
     }
 )  # fmt: skip
 
@@ -108,5 +108,6 @@ class Block:
 TIME = Column("time_ms", "time", "time")
 SPREAD = Column("spread_relative", "±", "spread")
 OVER_WINNER = Column("time_over_winner", "× winner", "ratio")
+ERROR = Column("error_relative", "error", "error")
 OCCUPANCY = Column("occupancy", "occupancy", "share")
 CONFIGURATION = Column("configuration", "configuration", "configuration")

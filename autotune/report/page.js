@@ -32,6 +32,7 @@ const percent = (value) => ((value > 0 ? "+" : "") + value.toFixed(1) + " %").re
 const show = {
   time, bytes: size, count: (v) => v.toLocaleString("en"), share: (v) => Math.round(100 * v) + " %",
   spread: (v) => (v === 1 ? "one sample" : "±" + (100 * v).toFixed(1) + " %"),
+  error: (v) => (v ? v.toExponential(1) : "0"),
 };
 
 // ---- a row of the table of trials

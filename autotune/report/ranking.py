@@ -7,6 +7,7 @@ from autotune.declaration import Configuration, PolicyValue
 from autotune.record import Decision, Study, ranked, time_ms
 from autotune.report.blocks import (
     CONFIGURATION,
+    ERROR,
     OCCUPANCY,
     OVER_WINNER,
     SPREAD,
@@ -35,6 +36,7 @@ def configurations(study: Study, decision: Decision, roles: Roles) -> tuple[Tabl
         again,
         SPREAD,
         OVER_WINNER,
+        ERROR,
         registers,
         OCCUPANCY,
         Column("role", "role"),
@@ -55,6 +57,7 @@ def configurations(study: Study, decision: Decision, roles: Roles) -> tuple[Tabl
             "yes" if is_again and is_mixed else None,
             spread,
             ms / best,
+            trial.error,
             trial.registers,
             trial.occupancy,
         )

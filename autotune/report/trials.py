@@ -74,11 +74,12 @@ def every_trial(
 
 
 def _times(trials: Sequence[Trial]) -> list[dict[str, Any]]:
-    measured = [trial.measurement for trial in trials]
+    measured, errors = [trial.measurement for trial in trials], [trial.error for trial in trials]
     return [
         _numbers("rank", "rank", "count", (i + 1 if one else None for i, one in enumerate(measured))),
         _numbers("time_ms", "time", "time", (one.time_ms if one else None for one in measured)),
         _numbers("spread_relative", "±", "spread", (one.spread if one else None for one in measured)),
+        *([_numbers("error", "error", "error", errors)] if any(e is not None for e in errors) else []),
         _names("state", "state", (trial.state for trial in trials)),
     ]
 

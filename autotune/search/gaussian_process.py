@@ -1,9 +1,11 @@
 """A Gaussian process over encoded configurations that says at once what to expect of every candidate.
 
 Two configurations are alike by exp(-sum of relevance x difference over groups of columns). The relevances are those
-that explain the times best (marginal likelihood). An observation that is added costs one pass over the candidates,
-because the factor of the covariance and its product with the candidates' covariances are kept and grow by a row
-(Cholesky's, one row at a time); only ``fit`` works them out anew.
+that explain the times best (marginal likelihood), and what they are expected to be shrinks with their number: else no
+two configurations of many policies would be alike before much is known (Hvarfner, Hellsten and Nardi, Vanilla Bayesian
+optimization performs great in high dimensions, ICML 2024). An observation that is added costs one pass over the
+candidates, because the factor of the covariance and its product with the candidates' covariances are kept and grow by
+a row (Cholesky's, one row at a time); only ``fit`` works them out anew.
 """
 
 import math
@@ -14,7 +16,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Rows = NDArray[np.float32]
 _NOISE = 1e-2  # variance of a time, beside the spread of all times, that configurations do not explain
-_MIDDLE, _WIDTH = math.log(0.5), 1.5  # relevances: where their logarithms are expected, and how loosely
+_TOTAL, _MOST = 2.0, 0.5  # relevances: what all of them together are expected to be, and one at most,
+_WIDTH = 1.5  # and how loosely, of the logarithm
 _STEPS = (1 / 3, 3.0)
 _LEAST, _LARGEST = 0.003, 10.0  # relevance
 _FITTED = 250  # observations that relevances are fitted to; the work grows with their cube
@@ -25,13 +28,16 @@ class GaussianProcess:
     """``groups`` has the number of the group behind each column of the rows."""
 
     def __init__(self, groups: NDArray[np.intp]) -> None:
+        count = int(groups.max(initial=-1)) + 1
         self._groups = groups
-        self._relevance = np.full(int(groups.max(initial=-1)) + 1, math.exp(_MIDDLE))
+        self._relevance = np.full(count, min(_MOST, _TOTAL / max(1, count)))
+        self._middle = math.log(self._relevance[0]) if count else 0.0
 
     def fit(self, known: Rows, times: Array, candidates: Rows) -> None:
         """Relevances by the ``times`` (mean 0) of the rows ``known``; then all that ``expect`` needs of the
         ``candidates``."""
-        self._relevance = _relevances(known[-_FITTED:], times[-_FITTED:], self._groups, self._relevance)
+        known_last, times_last = known[-_FITTED:], times[-_FITTED:]
+        self._relevance = _relevances(known_last, times_last, self._groups, self._relevance, self._middle)
         count, room = len(known), len(known) + ROOM
         self._scaled = self._scale(candidates)
         self._scaled_squares = (self._scaled**2).sum(axis=1)
@@ -87,7 +93,9 @@ def _alike(rows: Rows, others: Rows, squares: Rows) -> Rows:
     return np.asarray(np.exp(apart, out=apart), dtype=np.float32)
 
 
-def _relevances(known: Rows, times: Array, groups: NDArray[np.intp], first: Array) -> Array:
+def _relevances(
+    known: Rows, times: Array, groups: NDArray[np.intp], first: Array, middle: float
+) -> Array:  # fmt: skip
     """Two rounds of three times more or less relevance, group by group, keeping what explains more."""
     apart = []
     for group in range(len(first)):
@@ -95,23 +103,23 @@ def _relevances(known: Rows, times: Array, groups: NDArray[np.intp], first: Arra
         squares = (columns**2).sum(axis=1)
         apart.append(np.maximum(squares[:, None] + squares - 2 * columns @ columns.T, 0))
     found, total = first, sum(r * a for r, a in zip(first, apart, strict=True))
-    best = _likelihood(np.asarray(total), times, found)
+    best = _likelihood(np.asarray(total), times, found, middle)
     for group in [*range(len(first))] * 2:
         for step in _STEPS:
             tried = found.copy()
             tried[group] = np.clip(tried[group] * step, _LEAST, _LARGEST)
             distance = total + (tried[group] - found[group]) * apart[group]
-            if (likelihood := _likelihood(distance, times, tried)) > best:
+            if (likelihood := _likelihood(distance, times, tried, middle)) > best:
                 best, found, total = likelihood, tried, distance
     return found
 
 
-def _likelihood(distance: Array, times: Array, relevance: Array) -> float:
-    """The logarithm of it, but for a constant."""
+def _likelihood(distance: Array, times: Array, relevance: Array, middle: float) -> float:
+    """The logarithm of it, but for a constant; with that of what is expected of relevances."""
     covariance = np.exp(-np.maximum(distance, 0))
     covariance[np.diag_indices_from(covariance)] += _NOISE
     factor = np.linalg.cholesky(covariance)
     white = np.linalg.solve(factor, times)
     fit = -0.5 * len(times) * math.log(max(float(white @ white) / len(times), 1e-12))
-    prior = -0.5 * float(((np.log(relevance) - _MIDDLE) ** 2).sum()) / _WIDTH**2
+    prior = -0.5 * float(((np.log(relevance) - middle) ** 2).sum()) / _WIDTH**2
     return fit - float(np.log(np.diag(factor)).sum()) + prior

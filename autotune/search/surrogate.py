@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from autotune.declaration import Configuration, Members, Policy, columns, encode
 from autotune.search.gaussian_process import ROOM, Array, GaussianProcess, Rows
 
-STARTS = 6  # visited before the model has a say, presets among them
-APART_STARTS = 3  # of them far from each other at least
+STARTS = 4  # visited before the model has a say, presets among them
+APART_STARTS = 2  # of them far from each other at least
 _TRIED_STARTS = 64  # members at random, of which a start is the one farthest from what was visited
 _LEARNT = 400  # what the model learns from at most; the work grows with its cube
 _GROWTH = 1.2  # of what was told, until the model is fitted again
@@ -66,14 +66,13 @@ class Surrogate:
     def _start(self) -> Configuration | None:
         """Of some at random, the one farthest from all that was visited."""
         self._starts += 1
-        found = self._members.pool([], self._rng)
+        found = self._members.some(_TRIED_STARTS, self._rng)
         visited = [*self._told, *self._open]
         if not found.configurations or not visited:
             return self._members.random(self._rng)
-        some = self._rng.permutation(len(found.configurations))[:_TRIED_STARTS]
-        tried, seen = found.rows[some], encode(self._members.policies, visited)
+        tried, seen = found.rows, encode(self._members.policies, visited)
         apart = (tried**2).sum(axis=1)[:, None] + (seen**2).sum(axis=1) - 2 * tried @ seen.T
-        return found.configurations[int(some[apart.min(axis=1).argmax()])]
+        return found.configurations[int(apart.min(axis=1).argmax())]
 
     # -- the best of the rest -----------------------------------------------------------------------------
 

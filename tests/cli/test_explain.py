@@ -1,6 +1,8 @@
 """autotune explain: the whole chain, each candidate with its verdict."""
 
 import copy
+import math
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,8 @@ import yaml
 from fakes import sweep
 
 from autotune.cli.commands import main
+from autotune.files import bundled
+from autotune.policy import file_name, read_policy_file
 from autotune.policy.merge import update
 
 
@@ -75,6 +79,45 @@ def test_other_rows_show_what_their_configuration_took_on_this_input(
     assert told["exact"][-4:-2] == ["1.00", "ms"]
     assert told["large"][4:6] == ["1.25", "ms"]
     assert told["huge"][4:] == ["block_size=256,", "memory=texture"]  # nobody timed it here
+
+
+def explained(capsys: pytest.CaptureFixture[str], instances: int, attributes: int) -> list[str]:
+    words = ["explain", "allpairs", "-w", "primer", "--device", "nvidia-h200", "--policies", str(bundled("policies")),
+             "--size", f"instances={instances}", "--size", f"attributes={attributes}"]  # fmt: skip
+    assert main(words) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_what_is_predicted_and_how_far_it_is_from_what_was_measured(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    file = read_policy_file(bundled("policies") / file_name("allpairs", "nvidia-h200"))
+    rule = file.prediction
+    assert rule is not None
+    known = [e.features for e in file.entries.values() if e.times_ms]
+    said = explained(capsys, 700, 3000)
+    predicted = [line for line in said if re.match(r"(taken|next) +predicted", line)]
+    assert predicted[0].startswith("taken")
+    assert len(predicted) == len(rule.kept)
+    times = [re.search(r"([\d.]+) µs ± ([\d.]+) %", line) for line in predicted]
+    assert all(time is not None and float(time[2]) > 0 for time in times)
+    away = min(math.hypot(math.log(700 / f["instances"]), math.log(3000 / f["attributes"])) for f in known)
+    lost, nearest = (f"{100 * rule.left_out[name]:.1f} %" for name in ("prediction", "nearest"))
+    regrets = f"the mean regret is {lost}, with the nearest entry {nearest};"
+    (line,) = (line for line in said if line.startswith("predicted from"))
+    assert line.startswith(f"predicted from {len(known)} entries: each left out in turn, {regrets}")
+    assert line.endswith(f"is a factor of {math.exp(away):.3g} away")
+    assert not any("lies outside" in line for line in said)
+
+
+def test_an_input_outside_of_what_was_measured_is_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    said = explained(capsys, 100_000, 3000)
+    (line,) = (line for line in said if "lies outside" in line)
+    assert line.startswith("instances 100000 lies outside of what was measured, 32 to ")
 
 
 def test_on_the_cpu_of_this_machine(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
-"""Kernels that read and write numbers held in fewer bits, on the cpu device: the host's rounding, nothing else."""
+"""Kernels that read and write numbers held in fewer bits, on the cpu device and on a GPU: the host's rounding, nothing
+else."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ from fakes import write_family
 
 from autotune.compile import Cache, default_root
 from autotune.declaration import Family, Inputs, load_family
-from autotune.device import CpuBackend, run_each
+from autotune.device import CpuBackend, open_backend, run_each
 from autotune.layout import STORAGES, Data, Field, Layout
 
 STORED = """\
@@ -26,6 +28,7 @@ kernels:
 policies:
   x_storage: {layout: storage, data: [x], default: float32, values: STORAGES}
   pair_storage: {layout: storage, data: [pairs], values: [float32, float16, scaled_int16], default: float32}
+  memory: {layout: memory, data: [x, pairs], values: [global, readonly, texture], default: global}
   records: {layout: records, data: [pairs], values: [aos, soa], default: aos}
   y_storage: {layout: storage, data: [y], values: [float32, float16, bfloat16, scaled_int8], default: float32}
 tolerance: {y: {absolute: 1}}
@@ -57,15 +60,14 @@ def family(tmp_path_factory: pytest.TempPathFactory) -> Family:
     return load_family(write_family(tmp_path_factory.mktemp("stored") / "doubler", STORED, SOURCE))
 
 
-@pytest.fixture(scope="module")
-def backend() -> Iterator[CpuBackend]:
-    made = CpuBackend(1)
-    yield made
-    made.close()
+@pytest.fixture(scope="module", params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def backend(request: pytest.FixtureRequest) -> Iterator[Any]:
+    with closing(CpuBackend(1) if request.param == "cpu" else open_backend("cuda")) as made:
+        yield made
 
 
 def test_every_storage_of_inputs_and_outputs(
-    family: Family, backend: CpuBackend, compile_cache: str, monkeypatch: pytest.MonkeyPatch
+    family: Family, backend: Any, compile_cache: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AUTOTUNE_CACHE", compile_cache)
     random = np.random.default_rng(1)
@@ -76,6 +78,11 @@ def test_every_storage_of_inputs_and_outputs(
     inputs = Inputs.of(family, {"x": x, "pairs": records}, {}, {})
     asked = [
         *(f"x_storage={name}" for name in STORAGES),
+        *(
+            f"x_storage={name},memory={memory}"
+            for name in ("float8_e4m3", "scaled_int8_by_row", "scaled_int16")
+            for memory in ("readonly", "texture")
+        ),
         *(
             f"pair_storage={name},records={way}"
             for name in ("float16", "scaled_int16")
@@ -91,4 +98,10 @@ def test_every_storage_of_inputs_and_outputs(
         exact = one * two[:, 0] + two[:, 1]
         expected = stored(exact, str(configuration["y_storage"]), low=-40.0, high=40.0)
         assert outputs["y"].dtype == np.float32
-        np.testing.assert_array_equal(outputs["y"], expected, err_msg=configuration.id)
+        # A GPU makes one rounding of a product and a sum, which is another number half of the time.
+        if backend.device.kind == "cpu":
+            np.testing.assert_array_equal(outputs["y"], expected, err_msg=configuration.id)
+        else:
+            step = {"float32": 1e-6, "float16": 2e-2, "bfloat16": 0.13, "scaled_int8": 0.32}
+            atol = step[str(configuration["y_storage"])]
+            np.testing.assert_allclose(outputs["y"], expected, atol=atol, rtol=0, err_msg=configuration.id)

@@ -58,6 +58,15 @@ def test_a_difference_that_is_noise_changes_nothing() -> None:
     assert plan.best == 0
 
 
+def test_what_is_added_to_a_time_between_the_marks_does_not_count() -> None:
+    plan = Refinement(foretold(1.0, 1.0))
+    for added in (3.0, 0.5, 0.0, 0.9, 0.1, 0.8):
+        for at, ms in enumerate((1.0, 0.9)):
+            plan.note(at, ms + (added if at else 0.0))
+    assert plan.time(1) == 0.9
+    assert plan.best == 1
+
+
 def test_what_could_lose_too_much_is_not_run() -> None:
     plan = Refinement(foretold(1.0, 1.05, 5.0, 1.1, spread=0.2))
     assert 2 not in ran(plan, [1.0] * 4)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layouts import AXES as ALL_AXES
-from layouts import data, layouts
+from layouts import data, layouts, stored_layouts
 from numpy.typing import NDArray
 
 from autotune.export.orders import moves_of
@@ -24,6 +24,7 @@ from autotune.layout.arrays import Data, Field
 from autotune.layout.bit_packing import packing
 from autotune.layout.layout import Layout
 from autotune.layout.order import Order, reordered
+from autotune.layout.storage import STORAGES
 
 CPP = Path(__file__).parents[2] / "autotune" / "export" / "cpp"
 AXES = ALL_AXES[:3]
@@ -31,24 +32,36 @@ AXES = ALL_AXES[:3]
 MEMBERS = (
     "memory", "dims", "element_bytes", "texel_bytes", "padding", "lanes", "members", "member", "plane_width",
     "plane_rows", "index_bits", "constant_bytes", "constant_offset", "packed_axis", "is_signed", "bits", "is_planar",
-    "vector", "plus", "curve", "side", "groups", "group_width",
+    "vector", "plus", "curve", "side", "groups", "group_width", "storage", "number_bytes", "scale", "by_row",
 )  # fmt: skip
 WORDS = {
     "Memory::readonly": 1, "Memory::texture": 2, "Memory::constant": 3, "Dims::plane": 1, "Dims::pitched_plane": 2,
     "true": 1, "false": 0, "Curve::morton": 1, "Curve::hilbert": 2,
+    **{f"Storage::{name}": 1 + place for place, name in enumerate(n for n in STORAGES if not n.endswith("by_row"))},
 }  # fmt: skip
 PROGRAM = """
 #include "tuned/order.h"
 
 using namespace tuned;
 
-// `axes` are the axes, the sizes of a tile (zeros: none), how many axes a curve runs along, and these.
+static float float_of(std::int64_t bits) {
+  const std::int32_t narrow = static_cast<std::int32_t>(bits);
+  float number;
+  std::memcpy(&number, &narrow, sizeof number);
+  return number;
+}
+
+// `axes` are the axes, the sizes of a tile (zeros: none), how many axes a curve runs along, and these; how many groups
+// of fields there are, and of each how many parts it has, and these.
 static Layout layout_of(const std::int64_t* given, const std::int64_t* axes, int rank) {
   Layout layout;
   layout.name = "a";
   layout.axes.assign(axes, axes + rank);
   if (axes[rank]) layout.tiles.assign(axes + rank, axes + 2 * rank);
   layout.along.assign(axes + 2 * rank + 1, axes + 2 * rank + 1 + axes[2 * rank]);
+  const std::int64_t* rest = axes + 2 * rank + 1 + axes[2 * rank];
+  for (std::int64_t group = *rest++; group > 0; --group, rest += 1 + *rest)
+    layout.fields.emplace_back(rest + 1, rest + 1 + *rest);
   %s
   return layout;
 }
@@ -107,13 +120,17 @@ Call = Callable[..., int]
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     folder = tmp_path_factory.mktemp("layout")
     shutil.copytree(CPP, folder / "tuned")
-    kinds = {"memory": "Memory", "dims": "Dims", "curve": "Curve", "is_signed": "bool", "is_planar": "bool"}
+    kinds = {
+        "memory": "Memory", "dims": "Dims", "curve": "Curve", "is_signed": "bool", "is_planar": "bool",
+        "storage": "Storage", "scale": "float", "by_row": "bool",
+    }  # fmt: skip
     numbers = ("plane_width", "plane_rows", "constant_bytes", "constant_offset")
     told = "\n  ".join(
         f"if (given[{i}] != -9) layout.{name} = "
         f"static_cast<{kinds.get(name, 'std::int64_t' if name in numbers else 'int')}>(given[{i}]);"
         for i, name in enumerate(MEMBERS)
     )
+    told = told.replace("static_cast<float>(", "float_of(")
     (folder / "layout.cpp").write_text(PROGRAM % told)
     command = ["g++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsanitize=undefined",
                "-fno-sanitize-recover", "-shared", "-fPIC", "-I.", "-o", "layout.so", "layout.cpp"]  # fmt: skip
@@ -132,9 +149,17 @@ def arguments(layout: Layout, shape: tuple[int, ...]) -> list[Any]:
 
     axes = numbers("axes", "{0}")
     tiles, along = numbers("tiles", "") or [0] * len(axes), numbers("along", "")
-    lists = [*axes, *tiles, len(along), *along]
+    groups = [
+        [int(part) for part in group.split(",")]
+        for group in told.pop("fields", "{{}}")[2:-2].split("}, {")
+        if group
+    ]
+    lists = [*axes, *tiles, len(along), *along, len(groups)]
+    lists += [number for group in groups for number in (len(group), *group)]
     del told["name"]
     assert told.keys() <= set(MEMBERS)
+    if "scale" in told:  # its bits, as a whole number
+        told["scale"] = str(int(np.float32(told["scale"].removesuffix("f")).view(np.int32)))
     values = [int(WORDS.get(text, text)) for text in (told.get(name, "-9") for name in MEMBERS)]
     return [
         (ctypes.c_int64 * len(values))(*values),
@@ -146,6 +171,22 @@ def arguments(layout: Layout, shape: tuple[int, ...]) -> list[Any]:
 
 def pointer(array: NDArray[Any]) -> Any:
     return array.ctypes.data_as(ctypes.c_void_p)
+
+
+@settings(max_examples=150, deadline=None)
+@given(drawn=stored_layouts())
+def test_cpp_stores_the_same_codes(library: ctypes.CDLL, drawn: tuple[Layout, NDArray[Any]]) -> None:
+    layout, array = drawn
+    expected = layout.apply(array)
+    assert expected.buffer is not None
+    told = arguments(layout, array.shape)
+    assert library.bytes_of(*told) == expected.nbytes
+    found = np.full(expected.nbytes, 0xA5, np.uint8)
+    assert library.store(*told, pointer(np.ascontiguousarray(array)), pointer(found)) == 0
+    assert found.tobytes() == expected.buffer.tobytes()
+    back = np.empty_like(array)
+    library.read_back(*told, pointer(found), found.size, pointer(back))
+    np.testing.assert_array_equal(back, layout.restore(expected, array.shape))
 
 
 @settings(max_examples=150, deadline=None)

@@ -111,7 +111,7 @@ def test_the_widest_access_that_divides_a_record(fields: list[str], texel_bytes:
 @pytest.mark.parametrize("records", ["oas", "aosoa", "aosoa0", "aosoa-1", "aosoax"])
 def test_unknown_records(records: str) -> None:
     with pytest.raises(
-        UnknownName, match=r"unknown records layout .* in data a.*\(allowed: aos, soa, aosoa<lanes>\)"
+        UnknownName, match=r"unknown records layout .* in data a.*\(allowed: aos, soa, aosoa<lanes>, <field>"
     ):
         Layout(data=data(), records=records)
 

@@ -90,6 +90,32 @@ def _mapped() -> list[Case]:
     return cases
 
 
+def _grouped() -> list[Case]:
+    """Fields in groups, narrow and wide ones, beside what other choices there are."""
+    wide, mixed = ("float32",) * 5, ("float64", "float32", "int16", "int16", "float64")
+    choices: list[tuple[tuple[str, ...], str, dict[str, Any]]] = [
+        (wide, "f0+f1+f2+f3-f4", {}),
+        (wide, "f4+f0-f1+f2+f3", {"axes": (1, 0), "padding": 4, "group": (2, 1)}),
+        (wide, "f0+f1-f2+f3-f4", {"memory": "texture", "dims": "2d"}),
+        (wide, "f3-f0+f1+f2+f4", {"memory": "texture", "tiles": (2, 3)}),
+        (wide, "f0+f1+f2+f3-f4", {"memory": "constant", "constant_offset": 512}),
+        (wide, "f0+f1+f2+f3-f4", {"memory": "readonly", "curve": Curve("hilbert", (0, 1))}),
+        (mixed, "f0+f4-f1+f2+f3", {"swizzle": Swizzle(4, 2)}),
+        (mixed, "f1-f0+f2+f3+f4", {"dims": "2d"}),
+        (mixed, "f0-f1-f2-f3-f4", {"memory": "readonly"}),
+        (mixed, "aos", {"memory": "texture"}),
+        (mixed, "aosoa4", {"memory": "readonly", "dims": "2d"}),
+        (wide[:4], "aos", {"memory": "texture"}),
+        (wide[:4], "aos", {}),
+        (wide, "soa", {"group": (3, 2)}),
+    ]  # fmt: skip
+    cases = []
+    for number, (types, records, more) in enumerate(choices):
+        declared = record(*types, rank=2, plane=(32, 4), index_bits=64 if number % 2 else 32)
+        cases.append(Case(Layout(data=declared, records=records, **more), (5, 7)))
+    return cases
+
+
 def _stored(name: str, **choice: Any) -> Case:
     """Two numbers a record, in one of the storages."""
     declared = record("float32", "float32", rank=2, plane=(32, 4))
@@ -101,9 +127,11 @@ def _packed(name: str, vector: int, **choice: Any) -> Case:
     return Case(Layout(data=declared, packing=packing(name), vector=vector, **choice), (5, 150))
 
 
+GROUPED = _grouped()
 CASES = [
     *_structs(),
     *_mapped(),
+    *GROUPED,
     Case(Layout(data=data("int8")), (5,)),
     Case(Layout(data=data("uint16")), (5,)),
     Case(Layout(data=data("float64", rank=3), axes=(1, 2, 0), padding=4), (2, 3, 5)),
@@ -134,7 +162,7 @@ CASES += [
     *[
         _stored(name, records=records, **choice)
         for name in STORAGES
-        for records in ("aos", "soa", "aosoa4")
+        for records in ("aos", "soa", "aosoa4", "f1-f0")
         for choice in ({"memory": "readonly"}, {"memory": "texture", "dims": "2d", "axes": (1, 0)})
     ],
     _stored("float16", records="soa", dims="2d"),
@@ -142,6 +170,7 @@ CASES += [
     _stored("scaled_int16", memory="constant", records="aosoa4"),
 ]
 NUMBERS = range(len(CASES))
+FIELDS = [number for number in NUMBERS if CASES[number] in GROUPED]
 WRITABLE = [n for n in NUMBERS if CASES[n].layout.memory == "global" and not CASES[n].layout.has_scales]
 ADDED = next(n for n in NUMBERS if CASES[n].layout.data.dtype == np.int32 and CASES[n].layout.packing is None)
 
@@ -161,6 +190,9 @@ def _source() -> str:
         lines.append(f"CASE({number}, {len(layout.room(case.shape).argument(0))}, {layout.cpp})")
     lines += [f"WRITABLE({number})" for number in WRITABLE]
     lines.append(f"ADDABLE({ADDED})")
+    for number in FIELDS:
+        kinds = ("FIELD", "WRITABLE_FIELD") if number in WRITABLE else ("FIELD",)
+        lines += [f"{kind}({number}, {f.name})" for f in CASES[number].layout.data.fields for kind in kinds]
     lines += [f"PACKING({name}, {one.cpp})" for name, one in PACKINGS.items()]
     return "\n".join(lines) + "\n"
 
@@ -282,6 +314,25 @@ def test_a_store_rounds_as_the_host_does(number: int, library: ctypes.CDLL) -> N
     np.testing.assert_array_equal(read, expected)
 
 
+@pytest.mark.parametrize("number", FIELDS)
+def test_one_field_alone(number: int, library: ctypes.CDLL) -> None:
+    case = CASES[number]
+    placed = place(case.layout.apply(case.array), library)
+    room = case.layout.room(case.shape)
+    buffer = aligned(room.nbytes)
+    for field in case.layout.data.fields:
+        expected = case.array[field.name].tobytes()
+        read = np.zeros(len(expected), np.uint8)
+        getattr(library, f"load_{number}_{field.name}")(placed.argument, pointer(read))
+        assert read.tobytes() == expected, field.name
+        if number in WRITABLE:
+            getattr(library, f"store_{number}_{field.name}")(room.argument(buffer.ctypes.data), expected)
+    assert not library.misused()
+    if number in WRITABLE:
+        restored = case.layout.restore(replace(room, buffer=buffer), case.shape)
+        assert restored.tobytes() == case.array.tobytes()
+
+
 def test_add(library: ctypes.CDLL) -> None:
     layout, shape = CASES[ADDED].layout, CASES[ADDED].shape
     stored = layout.apply(np.full(shape, 1000, np.int32))
@@ -333,4 +384,4 @@ def test_every_kind_is_tried() -> None:
     assert {case.layout.dims for case in CASES} == {"1d", "2d", "2d_pitched"}
     assert {case.layout.texel_bytes for case in CASES} == {1, 2, 4, 8, 16}
     assert {len(declared.shape) for declared in tried} == {1, 2, 3}
-    assert max(case.layout.parts for case in CASES) == 4
+    assert max(case.layout.parts for case in CASES) == 12

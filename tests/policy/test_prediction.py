@@ -18,6 +18,7 @@ from autotune.policy.prediction import (
     nearest_left_out,
     predictions_left_out,
     shaped,
+    with_winners,
 )
 
 A, B, C = (Configuration({"p": value}) for value in "abc")
@@ -90,8 +91,28 @@ def test_each_entry_is_left_out_in_turn() -> None:
     taught = crossing(1, 2, 4, 8, 16, 32, 64)
     winners = {name: min(row, key=lambda c: row[c]) for name, row in taught.rows.items()}
     assert predictions_left_out(taught, taught.rows) == [0.0] * 7
-    lost = nearest_left_out(taught, taught.rows, winners)
+    lost = nearest_left_out(replace(taught, winners=winners), taught.rows)
     assert lost[3] == pytest.approx(10 / 8 - 1)  # 4 and 16 are as far, and 16 has another winner
+
+
+def test_of_those_less_than_one_percent_behind_the_nearest_winner_is_first() -> None:
+    rows = {f"n{n}": {A: 1.0 * n, B: 1.004 * n, C: 1.1 * n} for n in (1, 2, 4, 8)}
+    known = Taught({f"n{n}": {"n": n} for n in (1, 2, 4, 8)}, rows)
+
+    def order(**winners: Configuration) -> list[Configuration]:
+        return [p.configuration for p in replace(known, winners=winners).predicted({"n": 5})]
+
+    assert order() == [A, B, C]
+    assert order(n4=B, n8=A) == [B, A, C]
+    assert order(n4=C, n8=B, n1=A) == [B, A, C]  # C is farther behind than noise goes
+    left_out = replace(known, winners={"n4": B}).without("n4")
+    assert left_out.predicted({"n": 5})[0].configuration == A
+
+
+def test_winners_are_kept_beside_what_suffices() -> None:
+    assert with_winners((A,), [B, C, C, A]) == (A, C, B)
+    assert with_winners((A,), [B, C, C], most=2) == (A, C)
+    assert with_winners((A, B), [C], most=1) == (A, B)
 
 
 def test_times_that_step_with_the_load_of_a_multiprocessor() -> None:

@@ -59,6 +59,7 @@ T atomicAdd(T* address, T value) {
 
 #include "autotune/array.cuh"
 #include "autotune/curve.cuh"
+#include "autotune/field_access.cuh"
 #include "autotune/storage.cuh"
 #include "autotune/swizzle.cuh"
 
@@ -147,6 +148,28 @@ void fill(unsigned value, unsigned* out) {
   for (int k = 0; k < Packing::elements; ++k) *out++ = Packing::element(word, k);
 }
 
+// The field FIELD of every element, by itself.
+template <class Array, auto FIELD>
+void load_fields(const unsigned char* argument, unsigned char* values) {
+  const auto array = accessor<Array>(argument);
+  for_each_index(array, [&](auto... index) {
+    const auto value = autotune::load_field<FIELD>(array, index...);
+    memcpy(values, &value, sizeof value);
+    values += sizeof value;
+  });
+}
+
+template <class Array, auto FIELD>
+void store_fields(const unsigned char* argument, const unsigned char* values) {
+  const auto array = accessor<Array>(argument);
+  for_each_index(array, [&](auto... index) {
+    typename autotune::FieldOf<FIELD>::type value;
+    memcpy(&value, values, sizeof value);
+    values += sizeof value;
+    autotune::store_field<FIELD>(array, value, index...);
+  });
+}
+
 using Bytes = const unsigned char*;
 
 #define CASE(NUMBER, BYTES, ...)                                                                             \
@@ -156,6 +179,16 @@ using Bytes = const unsigned char*;
 
 #define WRITABLE(NUMBER) \
   extern "C" void store_##NUMBER(Bytes argument, Bytes values) { store_all<Case##NUMBER>(argument, values); }
+
+#define FIELD(NUMBER, NAME)                                                       \
+  extern "C" void load_##NUMBER##_##NAME(Bytes argument, unsigned char* values) { \
+    load_fields<Case##NUMBER, &Case##NUMBER::value_type::NAME>(argument, values); \
+  }
+
+#define WRITABLE_FIELD(NUMBER, NAME)                                               \
+  extern "C" void store_##NUMBER##_##NAME(Bytes argument, Bytes values) {          \
+    store_fields<Case##NUMBER, &Case##NUMBER::value_type::NAME>(argument, values); \
+  }
 
 #define ADDABLE(NUMBER) \
   extern "C" void add_##NUMBER(Bytes argument, Bytes values) { add_all<Case##NUMBER>(argument, values); }

@@ -41,6 +41,18 @@ class Tensor(np.ndarray):
     def numpy(self) -> np.ndarray:
         return np.asarray(self)
 
+    def to(self, kind: Any) -> "Tensor":
+        return self.astype(kind)
+
+    def long(self) -> "Tensor":
+        return self.astype(np.int64)
+
+    def float(self) -> "Tensor":
+        return self.astype(np.float32)
+
+    def floor(self) -> "Tensor":
+        return tensor(np.floor(self))
+
 
 def tensor(array: Any) -> Tensor:
     return np.asarray(array).view(Tensor)
@@ -86,7 +98,9 @@ def _conv3d(field: Any, filters: Any, padding: int) -> Any:
 def torch_like() -> Any:
     return SimpleNamespace(
         __version__="4.5.6", from_numpy=tensor, empty_like=np.empty_like, compile=lambda function: function,
-        rsqrt=lambda array: 1 / np.sqrt(array),
+        rsqrt=lambda array: 1 / np.sqrt(array), float16=np.float16, float32=np.float32,
+        tensor=lambda values, device: tensor(values), stack=lambda parts, axis: tensor(np.stack(parts, axis)),
+        where=lambda which, one, other: tensor(np.where(which, one, other)),
         searchsorted=lambda keys, queries, out_int32: np.searchsorted(keys, queries),
         index_select=lambda array, axis, places: np.take(array, places, axis),
         sparse_csr_tensor=lambda offsets, columns, values, size: Product(

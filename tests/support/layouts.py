@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field
 from autotune.layout.bit_packing import PACKINGS, packing
 from autotune.layout.curve import KINDS, Curve
+from autotune.layout.fields import every_grouping
 from autotune.layout.layout import DIMS, Layout
+from autotune.layout.storage import STORAGES
 from autotune.layout.swizzle import Swizzle
 
 AXES = ("i", "j", "k", "l", "m", "n")
@@ -80,15 +82,43 @@ def layouts(draw: st.DrawFn) -> tuple[Layout, NDArray[Any]]:
         shape = tuple(longer if name == axis else n for name, n in zip(AXES, shape, strict=False))
         declared = data("int32", packed=axis, **common)
     members = draw(st.integers(1, 3))
+    groupings = (
+        [*every_grouping([(f.name, 1) for f in declared.fields], "a")[1:-1]] if declared.record else []
+    )
     layout = Layout(
         data=declared,
         **draw(mappings(rank)),
         axes=tuple(draw(st.permutations(range(rank)))),
         padding=draw(st.integers(1, 5)),
         plus=draw(st.integers(0, 2)),
-        records=draw(st.sampled_from(["aos", "soa", "aosoa2", "aosoa3", "aosoa4"])),
+        records=draw(st.sampled_from(["aos", "soa", "aosoa2", "aosoa3", "aosoa4", *groupings])),
         dims=draw(st.sampled_from(DIMS)),
         group=(members, draw(st.integers(0, members - 1))),
         **chosen,
     )
     return layout, random_array(declared, shape, top, draw(st.integers(0, 2**32)))
+
+
+@st.composite
+def stored_layouts(draw: st.DrawFn) -> tuple[Layout, NDArray[Any]]:
+    """Any storage with any other choice for plain numbers and records, and finite numbers of many sizes to store."""
+    shape = tuple(draw(st.lists(st.integers(1, 6), min_size=1, max_size=3)))
+    storage = STORAGES[draw(st.sampled_from(list(STORAGES)))]
+    kind = "float64" if storage.name == "float32" else draw(st.sampled_from(["float32", "float64"]))
+    bounds = draw(st.sampled_from([{}, {"low": -3.0, "high": 100.0}]))
+    common: dict[str, Any] = {"rank": len(shape), "plane": (32, draw(st.sampled_from([1, 4]))), **bounds}
+    fields = draw(st.integers(1, 5))
+    declared = data(kind, **common) if fields == 1 else record(*[kind] * fields, **common)
+    layout = Layout(
+        data=declared,
+        storage=storage,
+        axes=tuple(draw(st.permutations(range(len(shape))))),
+        padding=draw(st.integers(1, 5)),
+        records=draw(st.sampled_from(["aos", "soa", "aosoa3", "aosoa4"])),
+        dims=draw(st.sampled_from(["1d", "2d"])),
+    )
+    generator = np.random.default_rng(draw(st.integers(0, 2**32)))
+    numbers = generator.normal(0, 1, (*shape, fields)) * np.exp2(
+        generator.integers(-12, 12, (*shape, fields))
+    )
+    return layout, numbers.astype(kind).view(declared.dtype).reshape(shape)

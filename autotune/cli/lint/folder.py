@@ -18,7 +18,7 @@ from autotune.cli.lint.images import check_images
 from autotune.cli.lint.sources import check_sources
 from autotune.cli.lint.workloads import check_workloads
 from autotune.compile import default_header
-from autotune.declaration import Family, families, load_family, yamlfile
+from autotune.declaration import Family, families, load_family, written_out, yamlfile
 from autotune.errors import AutotuneError, FamilyError, UnknownName
 
 _PLACES = {"kernel": "kernels", "policy": "policies", "extent": "extents", "option": "options", "scalar": "scalars",
@@ -76,6 +76,11 @@ def _mistakes(folder: Path) -> Iterator[Finding]:
     malformed = list(_schema(content, file, lines))
     yield from malformed
     if malformed:
+        return
+    try:
+        content = written_out(content, f"family {content['family']}")
+    except FamilyError as problem:
+        yield Finding("declaration", file, lines.get(_place(str(problem)), 1), str(problem))
         return
     declared = Declared(folder, content, lines)
     try:

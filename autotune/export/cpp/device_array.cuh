@@ -211,10 +211,21 @@ class DeviceArray {
   cudaSurfaceObject_t surface_ = 0;
 };
 
+// The Array of an accessor: that of the codes where it converts (autotune::Narrow), else itself.
+template <class Accessor>
+auto array_of(Accessor& made, int) -> decltype((made.codes)) {
+  return made.codes;
+}
+template <class Accessor>
+Accessor& array_of(Accessor& made, long) {
+  return made;
+}
+
 // The kernel's view of an array (autotune::Array), by its handle, extents and strides.
 template <class Accessor>
 Accessor accessor(const Room& room, unsigned long long handle) {
-  Accessor made{};
+  Accessor whole{};
+  auto& made = array_of(whole, 0);
   static_assert(sizeof made.memory == sizeof handle, "a memory is one handle");
   std::memcpy(&made.memory, &handle, sizeof handle);
   for (std::size_t axis = 0; axis < room.extents.size(); ++axis) {
@@ -222,7 +233,7 @@ Accessor accessor(const Room& room, unsigned long long handle) {
     made.mapping.strides[axis] = static_cast<decltype(made.part_stride)>(room.strides[axis]);
   }
   made.part_stride = static_cast<decltype(made.part_stride)>(room.part_stride);
-  return made;
+  return whole;
 }
 
 }  // namespace tuned

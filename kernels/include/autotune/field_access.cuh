@@ -1,0 +1,79 @@
+// One field of a record alone, in any layout and any memory: load_field<&Particle::mass>(particles, i) moves that
+// field's bytes and no others, but for a texture, which is read by whole texels.
+#pragma once
+#include "autotune/element.cuh"
+#include "autotune/fields.cuh"
+
+namespace autotune {
+
+// How a field is moved: pieces of one size, each of them within a texel.
+template <class Type, class Texel>
+struct Pieces {
+  static constexpr int bytes = alignof(Type) < sizeof(Texel) ? alignof(Type) : sizeof(Texel);
+  static constexpr int count = sizeof(Type) / bytes, in_texel = sizeof(Texel) / bytes;
+  using Piece = autotune::Texel<bytes>;
+  Piece piece[count];
+};
+
+template <auto FIELD, class Value>
+AUTOTUNE_DEVICE unsigned first_byte() {  // of the field; a record at an address that is aligned for any
+  return static_cast<unsigned>(reinterpret_cast<unsigned long long>(&(reinterpret_cast<Value*>(4096)->*FIELD)) - 4096);
+}
+
+template <auto FIELD, class Value, class Memory, class Mapping, class Dims, class Records, class Grouping,
+          class... Indices>
+AUTOTUNE_DEVICE auto load_field(const Array<Value, Memory, Mapping, Dims, Records, Grouping>& array,
+                                Indices... indices) {
+  using Accessor = Array<Value, Memory, Mapping, Dims, Records, Grouping>;
+  using Texel = typename Accessor::Texel;
+  using Type = typename FieldOf<FIELD>::type;
+  using Read = Pieces<Type, Texel>;
+  using Offset = typename Accessor::Offset;
+  const Offset element = Grouping::element(array.mapping.offset(indices...));
+  const unsigned begin = first_byte<FIELD, Value>();
+  Read read;
+#pragma unroll
+  for (int p = 0; p < Read::count; ++p) {
+    const unsigned byte = begin + p * Read::bytes, inside = byte % sizeof(Texel) / Read::bytes;
+    const Offset place = Records::template offset<Accessor::parts>(element, static_cast<Offset>(byte / sizeof(Texel)),
+                                                                   static_cast<Offset>(array.part_stride));
+    if constexpr (Rebound<Memory, typename Read::Piece>::is_possible) {
+      const auto memory = bit_cast<typename Rebound<Memory, typename Read::Piece>::type>(array.memory);
+      read.piece[p] = memory.template load<Dims1D>(Dims::linear(place) * Read::in_texel + inside);
+    } else {
+      struct Whole {
+        typename Read::Piece piece[Read::in_texel];
+      };
+      const Whole whole = bit_cast<Whole>(array.memory.template load<Dims>(place));
+#pragma unroll
+      for (int k = 0; k < Read::in_texel; ++k)
+        if (k == static_cast<int>(inside)) read.piece[p] = whole.piece[k];
+    }
+  }
+  return bit_cast<Type>(read);
+}
+
+// In global memory only, as every store.
+template <auto FIELD, class Value, class Memory, class Mapping, class Dims, class Records, class Grouping,
+          class... Indices>
+AUTOTUNE_DEVICE void store_field(const Array<Value, Memory, Mapping, Dims, Records, Grouping>& array,
+                                 const typename FieldOf<FIELD>::type& value, Indices... indices) {
+  using Accessor = Array<Value, Memory, Mapping, Dims, Records, Grouping>;
+  using Texel = typename Accessor::Texel;
+  using Written = Pieces<typename FieldOf<FIELD>::type, Texel>;
+  using Offset = typename Accessor::Offset;
+  const Offset element = Grouping::element(array.mapping.offset(indices...));
+  const unsigned begin = first_byte<FIELD, Value>();
+  const auto memory = bit_cast<typename Rebound<Memory, typename Written::Piece>::type>(array.memory);
+  const Written written = bit_cast<Written>(value);
+#pragma unroll
+  for (int p = 0; p < Written::count; ++p) {
+    const unsigned byte = begin + p * Written::bytes;
+    const Offset place = Records::template offset<Accessor::parts>(element, static_cast<Offset>(byte / sizeof(Texel)),
+                                                                   static_cast<Offset>(array.part_stride));
+    memory.template store<Dims1D>(Dims::linear(place) * Written::in_texel + byte % sizeof(Texel) / Written::bytes,
+                                  written.piece[p]);
+  }
+}
+
+}  // namespace autotune
