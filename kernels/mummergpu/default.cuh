@@ -25,7 +25,7 @@ struct Default {
   using group_sums = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using mems = autotune::Array<Mem, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
 };
-template __global__ void match<Default>(Default::nodes, Default::children, Default::leaves, Default::coarse_table, Default::fine_table, Default::reference, Default::queries, Default::offsets, Default::matches, Default::seeds, Default::tile_queries, unsigned int);
+template __global__ void match<Default>(Default::nodes, Default::children, Default::coarse_table, Default::fine_table, Default::reference, Default::queries, Default::offsets, Default::matches, Default::seeds, Default::tile_queries, unsigned int);
 template __global__ void print_count<Default>(Default::nodes, Default::children, Default::tails, Default::ranges, Default::leaves, Default::coarse_table, Default::fine_table, Default::reference, Default::queries, Default::offsets, Default::matches, Default::seeds, Default::tile_queries, Default::counts, Default::tile_sums, unsigned int, unsigned int);
 template __global__ void scan_tiles<Default>(Default::coarse_table, Default::fine_table, Default::offsets, Default::tile_sums, Default::group_sums, unsigned int, unsigned int);
 template __global__ void scan_groups<Default>(Default::coarse_table, Default::fine_table, Default::offsets, Default::group_sums, Default::mems, unsigned int, unsigned int);

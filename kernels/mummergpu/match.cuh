@@ -95,14 +95,12 @@ AUTOTUNE_DEVICE void walk(const typename Policy::nodes& nodes, const typename Po
 
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
-    match(typename Policy::nodes nodes, typename Policy::children children, typename Policy::leaves leaves,
-          typename Policy::coarse_table coarse_table, typename Policy::fine_table fine_table,
-          typename Policy::reference reference, typename Policy::queries queries, typename Policy::offsets offsets,
-          typename Policy::matches matches, typename Policy::seeds seeds, typename Policy::tile_queries tile_queries,
-          unsigned min_match_length) {
+    match(typename Policy::nodes nodes, typename Policy::children children, typename Policy::coarse_table coarse_table,
+          typename Policy::fine_table fine_table, typename Policy::reference reference,
+          typename Policy::queries queries, typename Policy::offsets offsets, typename Policy::matches matches,
+          typename Policy::seeds seeds, typename Policy::tile_queries tile_queries, unsigned min_match_length) {
   if constexpr (Policy::search == Search::tree)
     walk<Policy>(nodes, children, reference, queries, offsets, matches, tile_queries, min_match_length);
   else
-    look_up<Policy>(leaves, coarse_table, fine_table, reference, queries, offsets, seeds, tile_queries,
-                    min_match_length);
+    look_up<Policy>(coarse_table, fine_table, queries, offsets, seeds, tile_queries, min_match_length);
 }

@@ -64,14 +64,10 @@ AUTOTUNE_DEVICE void for_mems(const typename Policy::nodes& nodes, const typenam
   }
 }
 
-// Of blocks that share leaves as many as a multiprocessor has threads for: they wait for memory most of the time.
-template <class Policy>
-constexpr int least_blocks = Policy::emit == Emit::ranges ? 2048 / Policy::block_size : 1;
-
 // counts[slot] MEMs begin where the slot's match does, or have their seed there; tile_sums has their sum over each
 // block.
 template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size, least_blocks<Policy>)
+__global__ void __launch_bounds__(Policy::block_size)
     print_count(typename Policy::nodes nodes, typename Policy::children children, typename Policy::tails tails,
                 typename Policy::ranges ranges, typename Policy::leaves leaves,
                 typename Policy::coarse_table coarse_table, typename Policy::fine_table fine_table,
@@ -83,8 +79,8 @@ __global__ void __launch_bounds__(Policy::block_size, least_blocks<Policy>)
   unsigned count = 0;
   if constexpr (Policy::emit == Emit::ranges) {
     const unsigned all = counted<Policy>(coarse_table, fine_table, offsets, slots, min_match_length);
-    const Origin own = own_origin<Policy>(nodes, tails, ranges, coarse_table, fine_table, offsets, matches, seeds,
-                                          tile_queries, all, min_match_length);
+    const Origin own = own_origin<Policy>(nodes, tails, ranges, coarse_table, fine_table, queries, offsets, matches,
+                                          seeds, tile_queries, all, min_match_length);
     count = count_leaves<Policy>(leaves, reference, queries, own,
                                  step_of<Policy>(coarse_table, fine_table, min_match_length), min_match_length);
     if (slot < all) counts.store(count, slot);
@@ -105,7 +101,7 @@ __global__ void __launch_bounds__(Policy::block_size, least_blocks<Policy>)
 // The MEMs themselves, by read, start in the read, and order of the tree: those from number first_mem on for which
 // there is room.
 template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size, least_blocks<Policy>)
+__global__ void __launch_bounds__(Policy::block_size)
     print_emit(typename Policy::nodes nodes, typename Policy::children children, typename Policy::tails tails,
                typename Policy::ranges ranges, typename Policy::leaves leaves,
                typename Policy::coarse_table coarse_table, typename Policy::fine_table fine_table,
@@ -126,8 +122,8 @@ __global__ void __launch_bounds__(Policy::block_size, least_blocks<Policy>)
     if (number + total <= first_mem || (number >= first_mem && number - first_mem >= room)) return;
     Origin own = {};
     if (count)
-      own = own_origin<Policy>(nodes, tails, ranges, coarse_table, fine_table, offsets, matches, seeds, tile_queries,
-                               all, min_match_length);
+      own = own_origin<Policy>(nodes, tails, ranges, coarse_table, fine_table, queries, offsets, matches, seeds,
+                               tile_queries, all, min_match_length);
     emit_leaves<Policy>(leaves, reference, queries, mems, own, count, before, number, first_mem,
                         step_of<Policy>(coarse_table, fine_table, min_match_length), min_match_length);
   } else {

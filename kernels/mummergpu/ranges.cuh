@@ -1,7 +1,192 @@
-// MEMs from ranges of leaves: the threads of a block share all leaves of its slots or seeds. Leaves say what precedes
-// them; how long a match is the letters tell.
+// MEMs from ranges of leaves: the threads of a block share all leaves of its slots or seeds, so that a word with many
+// occurrences is not one thread's alone. Leaves lie one behind the other, and say what precedes them; how long a match
+// is the letters tell.
 #pragma once
-#include "leaves.cuh"
+#include "scan.cuh"
+
+// Where a slot's match begins: the read, the start in it, and that base among all of them.
+struct Place {
+  unsigned query, start, base;
+};
+
+// The reads of a tile are few, and most often the one its first slot is in.
+template <class Policy>
+AUTOTUNE_DEVICE Place place_of(const typename Policy::offsets& offsets,
+                               const typename Policy::tile_queries& tile_queries, unsigned slot) {
+  unsigned query = tile_queries.load(slot / Policy::block_size);
+  Offset own = offsets.load(query);
+  for (Offset next = offsets.load(query + 1); next.slot <= slot; next = offsets.load(query + 1)) {
+    own = next;
+    ++query;
+  }
+  const unsigned start = slot - own.slot;
+  return {query, start, own.base + start};
+}
+
+// What a slot or seed has: leaves at which a match may be.
+struct Origin {
+  Range leaves;
+  unsigned query, base, back;  // the base that the leaves stand at, and how many the read has before it
+  unsigned known, most;        // a match has at least so many letters from there on, and at most
+};
+
+// All leaves that share `minimum` letters with the read.
+template <class Policy>
+AUTOTUNE_DEVICE Origin origin_of(const typename Policy::nodes& nodes, const typename Policy::tails& tails,
+                                 const typename Policy::ranges& ranges, const typename Policy::offsets& offsets,
+                                 const typename Policy::tile_queries& tile_queries, const Match& match, unsigned slot,
+                                 unsigned minimum) {
+  unsigned top = match.node, depth = tails.load(top).depth;
+  for (Node node = nodes.load(top); depth - node.edge_length >= minimum; node = nodes.load(top)) {
+    depth -= node.edge_length;
+    top = node.parent;
+  }
+  const Place place = place_of<Policy>(offsets, tile_queries, slot);
+  // Occurrences that share less than the whole match with the read are found from higher up.
+  return {ranges.load(top), place.query, place.base, place.start, top == match.node ? match.length : minimum,
+          match.length};
+}
+
+// The leaves of a seed's word.
+template <class Policy, class Table>
+AUTOTUNE_DEVICE Origin origin_of(const Table& table, const typename Policy::queries& queries,
+                                 const typename Policy::offsets& offsets,
+                                 const typename Policy::tile_queries& tile_queries, const Range& leaves, unsigned seed,
+                                 unsigned seeds, unsigned minimum) {
+  const Spacing spacing = spacing_of(table, minimum);
+  const unsigned base = seed * spacing.step;
+  const bool is_last = (blockIdx.x + 1) * Policy::block_size >= seeds;
+  const unsigned first = tile_queries.load(blockIdx.x);
+  const unsigned last = is_last ? offsets.extent(0) - 2 : tile_queries.load(blockIdx.x + 1);
+  const unsigned query = query_of(offsets, base, first, last);
+  // What ends within a word follows that word if only T is missing.
+  const bool is_sure = letter(queries, base + spacing.letters - 1) != 3;
+  return {leaves,
+          query,
+          base,
+          base - offsets.load(query).base,
+          is_sure ? spacing.letters : 0,
+          offsets.load(query + 1).base - base};
+}
+
+// What this thread's slot or seed has; no leaves where it is none or has no match.
+template <class Policy>
+AUTOTUNE_DEVICE Origin own_origin(const typename Policy::nodes& nodes, const typename Policy::tails& tails,
+                                  const typename Policy::ranges& ranges, const typename Policy::coarse_table& coarse,
+                                  const typename Policy::fine_table& fine, const typename Policy::queries& queries,
+                                  const typename Policy::offsets& offsets, const typename Policy::matches& matches,
+                                  const typename Policy::seeds& seeds,
+                                  const typename Policy::tile_queries& tile_queries, unsigned count, unsigned minimum) {
+  const unsigned own = blockIdx.x * Policy::block_size + threadIdx.x;
+  Origin origin = {};
+  if (own < count) {
+    if constexpr (Policy::search == Search::tree) {
+      const Match match = matches.load(own / 4).at(own % 4);
+      if (match.node != root)
+        origin = origin_of<Policy>(nodes, tails, ranges, offsets, tile_queries, match, own, minimum);
+    } else {
+      const Range leaves = seeds.load(own);
+      if (leaves.count)
+        origin = origin_of<Policy>(table_of<Policy>(coarse, fine), queries, offsets, tile_queries, leaves, own, count,
+                                   minimum);
+    }
+  }
+  return origin;
+}
+
+// The letters that a read has equal to the reference from a base on, of which `known` are known to be and `most` asked
+// for; and those before it.
+template <class Policy>
+AUTOTUNE_DEVICE unsigned equal_from(const typename Policy::reference& reference,
+                                    const typename Policy::queries& queries, unsigned position, unsigned base,
+                                    unsigned known, unsigned most) {
+  while (known < most) {
+    const unsigned equal = equal_letters(letters(queries, base + known), letters(reference, position + known));
+    known += equal;
+    if (equal < letters_at_once) break;
+  }
+  return min(known, most);
+}
+
+template <class Policy>
+AUTOTUNE_DEVICE unsigned equal_before(const typename Policy::reference& reference,
+                                      const typename Policy::queries& queries, unsigned position, unsigned base,
+                                      unsigned known, unsigned most) {
+  while (known < most) {
+    const unsigned equal =
+        equal_letters_back(letters_before(queries, base - known), letters_before(reference, position - known));
+    known += equal;
+    if (equal < letters_at_once) break;
+  }
+  return min(known, most);
+}
+
+// A match of a leaf: its letters before the base, and all of them; none is no match.
+struct Extent {
+  unsigned left, length;
+};
+
+// The leaves of a block, numbered from its first slot's or seed's on.
+template <class Policy>
+class Leaves {
+ public:
+  // In shared memory.
+  struct Origins {
+    unsigned long long behind[Policy::block_size];  // leaves up to the origin's last
+    Origin origin[Policy::block_size];
+    unsigned before[Policy::block_size];  // the letter before the base; other: none
+  };
+
+  // All threads; `step` bases lie between origins.
+  AUTOTUNE_DEVICE Leaves(Origins& origins, const typename Policy::queries& queries, const Origin& own, unsigned step)
+      : origins_(origins), step_(step) {
+    const unsigned long long before =
+        exclusive_sum<Policy::block_size>(static_cast<unsigned long long>(own.leaves.count), total_);
+    origins.behind[threadIdx.x] = before + own.leaves.count;
+    origins.origin[threadIdx.x] = own;
+    origins.before[threadIdx.x] = own.leaves.count && own.back ? letter(queries, own.base - 1) : other;
+    __syncthreads();
+  }
+
+  AUTOTUNE_DEVICE unsigned long long total() const { return total_; }
+  AUTOTUNE_DEVICE unsigned long long begin(unsigned owner) const { return owner ? origins_.behind[owner - 1] : 0; }
+  AUTOTUNE_DEVICE const Origin& origin(unsigned owner) const { return origins_.origin[owner]; }
+
+  // The thread whose origin a leaf is, which may be that of another leaf before it.
+  AUTOTUNE_DEVICE unsigned owner(unsigned long long number, unsigned earlier) const {
+    if (number < origins_.behind[earlier]) return earlier;
+    unsigned owner = 0;
+    for (unsigned half = Policy::block_size / 2; half; half /= 2)
+      if (origins_.behind[owner + half - 1] <= number) owner += half;
+    return owner;
+  }
+
+  // The leaf's match of at least `minimum` letters; how long it is if it IS_WANTED.
+  template <bool IS_WANTED>
+  AUTOTUNE_DEVICE Extent match(const typename Policy::leaves& leaves, const typename Policy::reference& reference,
+                               const typename Policy::queries& queries, unsigned long long number, unsigned owner,
+                               unsigned minimum, Leaf& leaf) const {
+    const Origin& origin = origins_.origin[owner];
+    const unsigned before = origins_.before[owner];
+    leaf = leaves.load(origin.leaves.first + static_cast<unsigned>(number - begin(owner)));
+    unsigned left = 0;
+    if (before != other && leaf.preceding == before) {
+      if (step_ == 1) return {0, 0};
+      left = equal_before<Policy>(reference, queries, leaf.position, origin.base, 1,
+                                  min(step_, min(origin.back, leaf.position)));
+      if (left == step_) return {0, 0};  // found from the origin before
+    }
+    unsigned length = left + origin.known;
+    if (IS_WANTED || length < minimum)
+      length = left + equal_from<Policy>(reference, queries, leaf.position, origin.base, origin.known, origin.most);
+    return {left, length < minimum ? 0 : length};
+  }
+
+ private:
+  Origins& origins_;
+  unsigned step_;
+  unsigned long long total_;
+};
 
 // How far apart the starts of matches that are found from one leaf may be, and one.
 template <class Policy>
@@ -19,114 +204,65 @@ AUTOTUNE_DEVICE unsigned count_leaves(const typename Policy::leaves& leaves,
                                       const typename Policy::reference& reference,
                                       const typename Policy::queries& queries, const Origin& own, unsigned step,
                                       unsigned minimum) {
-  using All = Leaves<Policy>;
-  __shared__ typename All::Shared shared;
-  __shared__ unsigned counts[Policy::block_size];  // by rank
+  __shared__ typename Leaves<Policy>::Origins origins;
+  __shared__ unsigned counts[Policy::block_size];
   counts[threadIdx.x] = 0;
-  All all(shared, queries, own, step, step != 1);
+  const Leaves<Policy> all(origins, queries, own, step);
   const unsigned lane = threadIdx.x % 32;
-  for (unsigned long long first = 0; first < all.total(); first += All::window) {
-    all.open(first, all.total());
-    bool is_match[All::rows];
-#pragma unroll
-    for (unsigned row = 0; row < All::rows; ++row) {
-      is_match[row] = false;
-      if (!all.has_row(row)) continue;
-      const unsigned rank = all.rank_of(row);
+  unsigned owner = 0;
+  for (unsigned long long first = 0; first < all.total(); first += Policy::block_size) {
+    const unsigned long long number = first + threadIdx.x;
+    bool is_match = false;
+    if (number < all.total()) {
       Leaf leaf;
-      if (all.has(row)) {
-        if (step == 1)
-          all.load(leaves, row, rank, is_match[row]);
-        else
-          is_match[row] = all.template match<false>(leaves, reference, queries, row, rank, minimum, leaf).length != 0;
-      }
+      owner = all.owner(number, owner);
+      is_match = all.template match<false>(leaves, reference, queries, number, owner, minimum, leaf).length != 0;
     }
-#pragma unroll
-    for (unsigned row = 0; row < All::rows; ++row) {
-      if (!all.has_row(row)) continue;
-      // Of neighbours with one origin the first adds for all.
-      const unsigned found = __ballot_sync(0xffffffffu, is_match[row]), begins = all.begins_of(row) | 1;
-      const unsigned rank = all.rank_of(row), later = begins & (0xfffffffeu << lane);
-      const unsigned end = later ? __ffs(static_cast<int>(later)) - 1 : 32;
-      const unsigned of_origin = found & (0xffffffffu << lane) & (0xffffffffu >> (32 - end));
-      if ((begins >> lane & 1) && of_origin) atomicAdd(&counts[rank], static_cast<unsigned>(__popc(of_origin)));
-    }
+    // Of neighbours with one owner the first adds for all.
+    const unsigned found = __ballot_sync(0xffffffffu, is_match);
+    const unsigned before = __shfl_up_sync(0xffffffffu, owner, 1);
+    const bool is_first = lane == 0 || before != owner;
+    const unsigned later = __ballot_sync(0xffffffffu, is_first) & (0xfffffffeu << lane);
+    const unsigned end = later ? __ffs(static_cast<int>(later)) - 1 : 32;
+    const unsigned of_owner = (0xffffffffu << lane) & (0xffffffffu >> (32 - end));
+    if (is_first && (found & of_owner)) atomicAdd(&counts[owner], static_cast<unsigned>(__popc(found & of_owner)));
   }
   __syncthreads();
-  return own.leaves.count ? counts[all.rank()] : 0;
+  return counts[threadIdx.x];
 }
 
-// Calls visit(index, rank, position) for all matches where origins are at every base, each of which has its known
-// letters at all its leaves: what precedes a leaf decides. index counts from 0. All threads.
+// Calls visit(index, owner, leaf, match) for the matches of leaves `first` to `last`, with `wanted` letters before the
+// base or, if that is step, any number of them; index counts from 0. All threads; returns how many there are.
 template <class Policy, class Visit>
-AUTOTUNE_DEVICE void for_leaves(Leaves<Policy>& all, const typename Policy::leaves& leaves, Visit visit) {
-  using All = Leaves<Policy>;
-  __shared__ unsigned matches[All::words];  // bits
-  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  unsigned index = 0;
-  for (unsigned long long first = 0; first < all.total(); first += All::window) {
-    all.open(first, all.total());
-    unsigned position[All::rows];
-#pragma unroll
-    for (unsigned row = 0; row < All::rows; ++row) {
-      unsigned found = 0;
-      if (all.has_row(row)) {
-        const unsigned rank = all.rank_of(row);
-        bool is_match = false;
-        if (all.has(row)) position[row] = all.load(leaves, row, rank, is_match).position;
-        found = __ballot_sync(0xffffffffu, is_match);
-      }
-      if (lane == 0) matches[row * All::warps + warp] = found;
-    }
-    __syncthreads();
-    const unsigned own = lane < All::words ? matches[lane] : 0, count = static_cast<unsigned>(__popc(own));
-    const unsigned before = index + sum_before(count);
-#pragma unroll
-    for (unsigned row = 0; row < All::rows; ++row) {
-      if (!all.has_row(row)) continue;
-      const int word = static_cast<int>(row * All::warps + warp);
-      const unsigned found = __shfl_sync(0xffffffffu, own, word), earlier = __shfl_sync(0xffffffffu, before, word);
-      const unsigned rank = all.rank_of(row);
-      if (found >> lane & 1) visit(earlier + __popc(found & ((1u << lane) - 1)), rank, position[row]);
-    }
-    index = __shfl_sync(0xffffffffu, before + count, 31);
-  }
-}
-
-// Calls visit(index, rank, leaf, match) for the matches of the origins of ranks `from` to `to`, with `wanted` letters
-// before the base or, if that is step, any number of them; index counts from 0. All threads; returns how many there
-// are.
-template <class Policy, class Visit>
-AUTOTUNE_DEVICE unsigned for_matches(Leaves<Policy>& all, const typename Policy::leaves& leaves,
+AUTOTUNE_DEVICE unsigned for_matches(const Leaves<Policy>& all, const typename Policy::leaves& leaves,
                                      const typename Policy::reference& reference,
-                                     const typename Policy::queries& queries, unsigned from, unsigned to,
-                                     unsigned wanted, unsigned step, unsigned minimum, Visit visit) {
-  using All = Leaves<Policy>;
-  __shared__ unsigned sums[2][All::warps];  // in turn, so that one barrier each is enough
+                                     const typename Policy::queries& queries, unsigned long long first,
+                                     unsigned long long last, unsigned wanted, unsigned step, unsigned minimum,
+                                     Visit visit) {
+  constexpr unsigned warps = Policy::block_size / 32;
+  __shared__ unsigned sums[2][warps];  // in turn, so that one barrier each is enough
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const unsigned long long last = all.begin(to);
-  unsigned index = 0, turn = 0;
-  all.go(from);
-  for (unsigned long long first = all.begin(from); first < last; first += All::window) {
-    all.open(first, last);
-    for (unsigned row = 0; row < All::rows && all.has_row(row); ++row) {
-      const unsigned of = all.rank_of(row);
-      Leaf leaf = {};
-      Extent match = {};
-      if (all.has(row)) match = all.template match<true>(leaves, reference, queries, row, of, minimum, leaf);
-      const bool is_match = match.length && (wanted == step || match.left == wanted);
-      const unsigned found = __ballot_sync(0xffffffffu, is_match);
-      if (lane == 0) sums[turn][warp] = __popc(found);
-      __syncthreads();
-      unsigned before = 0, sum = 0;
-      for (unsigned w = 0; w < All::warps; ++w) {
-        if (w < warp) before += sums[turn][w];
-        sum += sums[turn][w];
-      }
-      if (is_match) visit(index + before + __popc(found & ((1u << lane) - 1)), of, leaf, match);
-      index += sum;
-      turn ^= 1;
+  unsigned index = 0, turn = 0, owner = 0;
+  for (; first < last; first += Policy::block_size) {
+    const unsigned long long number = first + threadIdx.x;
+    Leaf leaf = {};
+    Extent match = {};
+    if (number < last) {
+      owner = all.owner(number, owner);
+      match = all.template match<true>(leaves, reference, queries, number, owner, minimum, leaf);
     }
+    const bool is_match = match.length && (wanted == step || match.left == wanted);
+    const unsigned found = __ballot_sync(0xffffffffu, is_match);
+    if (lane == 0) sums[turn][warp] = __popc(found);
+    __syncthreads();
+    unsigned before = 0, sum = 0;
+    for (unsigned w = 0; w < warps; ++w) {
+      if (w < warp) before += sums[turn][w];
+      sum += sums[turn][w];
+    }
+    if (is_match) visit(index + before + __popc(found & ((1u << lane) - 1)), owner, leaf, match);
+    index += sum;
+    turn ^= 1;
   }
   __syncthreads();  // before the next call writes sums
   return index;
@@ -155,73 +291,66 @@ AUTOTUNE_DEVICE void emit_leaves(const typename Policy::leaves& leaves, const ty
                                  const typename Policy::queries& queries, const typename Policy::mems& mems, Origin own,
                                  unsigned count, unsigned before, unsigned number, unsigned first_mem, unsigned step,
                                  unsigned minimum) {
-  using All = Leaves<Policy>;
-  __shared__ typename All::Shared shared;
+  struct Found {
+    unsigned owner, left, position, length;
+  };
+  constexpr unsigned most = Policy::search == Search::tree ? 1 : 2 * Policy::block_size;
+  __shared__ typename Leaves<Policy>::Origins origins;
+  __shared__ unsigned behind[Policy::block_size];  // MEMs up to the origin's last
+  __shared__ Found gathered[most];
+  __shared__ unsigned has_many[Policy::block_size / 32];
+  behind[threadIdx.x] = before + count;
+  const unsigned many = __ballot_sync(0xffffffffu, count > min(most, steps_of_a_leaf * (step - 1)));
+  if (threadIdx.x % 32 == 0) has_many[threadIdx.x / 32] = many;
   if (count == 0) own.leaves.count = 0;
-  All all(shared, queries, own, step, true);
+  const Leaves<Policy> all(origins, queries, own, step);
   const unsigned room = mems.extent(0);
-  const auto put = [&](unsigned mine, const Origin& origin, unsigned left, unsigned position, unsigned length) {
+  const auto put = [&](unsigned mine, unsigned owner, unsigned left, unsigned position, unsigned length) {
+    const Origin& origin = all.origin(owner);
     if (mine >= first_mem && mine - first_mem < room)
       mems.store(Mem{origin.query, position - left, origin.back - left, length}, mine - first_mem);
   };
+  const auto stream = [&](unsigned long long first, unsigned long long last, unsigned wanted, unsigned from) {
+    return for_matches<Policy>(all, leaves, reference, queries, first, last, wanted, step, minimum,
+                               [&](unsigned index, unsigned owner, const Leaf& leaf, const Extent& match) {
+                                 put(from + index, owner, match.left, leaf.position, match.length);
+                               });
+  };
   if (step == 1) {
-    for_leaves<Policy>(all, leaves, [&](unsigned index, unsigned rank, unsigned position) {
-      put(number + index, all.origin(rank), 0, position, all.length(reference, queries, rank, position));
-    });
+    stream(0, all.total(), step, number);
     return;
   }
-  if constexpr (Policy::search != Search::tree) {
-    struct Found {
-      unsigned rank, left, position, length;
-    };
-    constexpr unsigned most = 2 * Policy::block_size;
-    __shared__ unsigned behind[Policy::block_size];  // MEMs up to the origin's last, by rank
-    __shared__ Found gathered[most];
-    __shared__ unsigned has_many[Policy::block_size / 32];
-    if (threadIdx.x < Policy::block_size / 32) has_many[threadIdx.x] = 0;
-    __syncthreads();
-    if (count) {
-      behind[all.rank()] = before + count;
-      if (count > min(most, steps_of_a_leaf * (step - 1))) atomicOr(&has_many[all.rank() / 32], 1u << all.rank() % 32);
+  for (unsigned owner = 0; owner < Policy::block_size;) {
+    const unsigned done = owner ? behind[owner - 1] : 0;
+    unsigned end = owner, beyond = next_set<Policy::block_size>(has_many, owner) + 1;  // the last end that fits
+    while (end + 1 < beyond) {
+      const unsigned middle = end + (beyond - end) / 2;
+      if (behind[middle - 1] - done <= most)
+        end = middle;
+      else
+        beyond = middle;
+    }
+    if (end == owner) {
+      unsigned from = number + done;
+      for (unsigned left = step; left-- > 0;) from += stream(all.begin(owner), all.begin(owner + 1), left, from);
+      ++owner;
+      continue;
+    }
+    for_matches<Policy>(all, leaves, reference, queries, all.begin(owner), all.begin(end), step, step, minimum,
+                        [&](unsigned index, unsigned of, const Leaf& leaf, const Extent& match) {
+                          gathered[index] = {of, match.left, leaf.position, match.length};
+                        });
+    for (unsigned i = threadIdx.x; i < behind[end - 1] - done; i += Policy::block_size) {
+      const Found mine = gathered[i];
+      const unsigned first = (mine.owner ? behind[mine.owner - 1] : 0) - done, last = behind[mine.owner] - done;
+      unsigned rank = first;
+      for (unsigned j = first; j < last; ++j) {
+        const unsigned left = gathered[j].left;
+        rank += left > mine.left || (left == mine.left && j < i);
+      }
+      put(number + done + rank, mine.owner, mine.left, mine.position, mine.length);
     }
     __syncthreads();
-    for (unsigned rank = 0; rank < all.ranks();) {
-      const unsigned done = rank ? behind[rank - 1] : 0;
-      // The last end up to which all fits.
-      unsigned end = rank, beyond = min(next_set<Policy::block_size>(has_many, rank), all.ranks()) + 1;
-      while (end + 1 < beyond) {
-        const unsigned middle = end + (beyond - end) / 2;
-        if (behind[middle - 1] - done <= most)
-          end = middle;
-        else
-          beyond = middle;
-      }
-      if (end == rank) {
-        unsigned from = number + done;
-        for (unsigned left = step; left-- > 0;)
-          from += for_matches<Policy>(all, leaves, reference, queries, rank, rank + 1, left, step, minimum,
-                                      [&](unsigned index, unsigned of, const Leaf& leaf, const Extent& match) {
-                                        put(from + index, all.origin(of), match.left, leaf.position, match.length);
-                                      });
-        ++rank;
-        continue;
-      }
-      for_matches<Policy>(all, leaves, reference, queries, rank, end, step, step, minimum,
-                          [&](unsigned index, unsigned of, const Leaf& leaf, const Extent& match) {
-                            gathered[index] = {of, match.left, leaf.position, match.length};
-                          });
-      for (unsigned i = threadIdx.x; i < behind[end - 1] - done; i += Policy::block_size) {
-        const Found mine = gathered[i];
-        const unsigned first = (mine.rank ? behind[mine.rank - 1] : 0) - done, last = behind[mine.rank] - done;
-        unsigned place = first;
-        for (unsigned j = first; j < last; ++j) {
-          const unsigned left = gathered[j].left;
-          place += left > mine.left || (left == mine.left && j < i);
-        }
-        put(number + done + place, all.origin(mine.rank), mine.left, mine.position, mine.length);
-      }
-      __syncthreads();
-      rank = end;
-    }
+    owner = end;
   }
 }

@@ -24,16 +24,6 @@ AUTOTUNE_DEVICE Number exclusive_sum(Number value, Number& total) {
   return sum;
 }
 
-// The sum over the lanes before this one.
-AUTOTUNE_DEVICE unsigned sum_before(unsigned value) {
-  unsigned sum = value;
-  for (unsigned step = 1; step < 32; step *= 2) {
-    const unsigned added = __shfl_up_sync(0xffffffffu, sum, step);
-    if (threadIdx.x % 32 >= step) sum += added;
-  }
-  return sum - value;
-}
-
 // Sums of counts are added up with 64 bits and end at this, which says: this many or more.
 constexpr unsigned too_many = 0xFFFFFFFFu;
 AUTOTUNE_DEVICE unsigned limited(unsigned long long sum) {

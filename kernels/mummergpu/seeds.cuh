@@ -2,7 +2,7 @@
 // all of them, at which a word is looked up; a match is as long as one word and all places to the next, so it has a
 // seed.
 #pragma once
-#include "letters.cuh"
+#include "tree.cuh"
 
 template <class Policy>
 AUTOTUNE_DEVICE const auto& table_of(const typename Policy::coarse_table& coarse,
@@ -82,32 +82,9 @@ AUTOTUNE_DEVICE unsigned word_at(const Text& text, unsigned base, unsigned lette
   return all & other ? no_word : word;
 }
 
-// How many of the leaves that a table has for a word ending with T begin with it: what ends within the word stands
-// behind them.
-template <class Policy>
-AUTOTUNE_DEVICE unsigned with_word(const Range& found, const typename Policy::leaves& leaves,
-                                   const typename Policy::reference& reference, const typename Policy::queries& queries,
-                                   unsigned base, unsigned letters_of_word) {
-  const auto has_word = [&](unsigned leaf) {
-    const unsigned position = leaves.load(found.first + leaf).position;
-    return equal_from<Policy>(reference, queries, position, base, 0, letters_of_word) == letters_of_word;
-  };
-  if (found.count == 0 || has_word(found.count - 1)) return found.count;
-  unsigned with = 0, without = found.count - 1;
-  while (with < without) {
-    const unsigned middle = with + (without - with) / 2;
-    if (has_word(middle))
-      with = middle + 1;
-    else
-      without = middle;
-  }
-  return with;
-}
-
 // The leaves of every seed's word; none where the read ends within it.
 template <class Policy>
-AUTOTUNE_DEVICE void look_up(const typename Policy::leaves& leaves, const typename Policy::coarse_table& coarse,
-                             const typename Policy::fine_table& fine, const typename Policy::reference& reference,
+AUTOTUNE_DEVICE void look_up(const typename Policy::coarse_table& coarse, const typename Policy::fine_table& fine,
                              const typename Policy::queries& queries, const typename Policy::offsets& offsets,
                              const typename Policy::seeds& seeds, const typename Policy::tile_queries& tile_queries,
                              unsigned minimum) {
@@ -133,7 +110,6 @@ AUTOTUNE_DEVICE void look_up(const typename Policy::leaves& leaves, const typena
     if (word != no_word) {
       found.first = table.load(word);
       found.count = table.load(word + 1) - found.first;
-      if ((word & 3) == 3) found.count = with_word<Policy>(found, leaves, reference, queries, base, spacing.letters);
     }
   }
   seeds.store(found, seed);

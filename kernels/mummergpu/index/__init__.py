@@ -144,6 +144,8 @@ def _arrays(made: DeviceIndex, wanted: Wanted) -> dict[str, Any]:
     if wanted.tree and not wanted.ranges:
         # As many as there are nodes, which nothing reads: where the tails are, to take no memory.
         arrays["ranges"] = DeviceArray(made.rooms["tails"].address, made.nodes, _ELEMENTS["ranges"])
+    if "coarse_table" in made.rooms and "fine_table" not in made.rooms:
+        arrays["fine_table"] = arrays["coarse_table"]  # room for seeds is by its words, which are no fewer
     if wanted.tree and wanted.merged:
         node = _ELEMENTS["nodes"]
         for member, name in enumerate(("nodes", "children")):

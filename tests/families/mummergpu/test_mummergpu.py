@@ -218,18 +218,6 @@ def test_matches_of_one_word_begin_at_many_starts(backend: CpuBackend, pieces: i
         assert run(backend, given_, search) == expected
 
 
-def test_there_is_room_for_the_seeds_of_a_table_without_the_other(backend: CpuBackend) -> None:
-    generator = np.random.default_rng(8)
-    codes = np.append(generator.integers(0, 4, 400), OTHER)
-    both = inputs_of(codes, [codes[at : at + 30] for at in range(0, 300, 10)], 12)
-    expected = run(backend, both, RANGES[1])
-    for unused, search in (("fine_table", RANGES[1]), ("coarse_table", RANGES[2])):
-        arrays = {**both.arrays, unused: np.zeros(1, np.uint32)}
-        one = bind(FAMILY, arrays, {}, both.scalars)
-        assert one.sizes["seed"] == one.sizes[search.split(",")[0][7:].replace("table", "seed")]
-        assert run(backend, one, search) == expected != []
-
-
 # ---- inputs
 
 
@@ -326,8 +314,6 @@ def test_all_searches_compile_for_hopper_with_hardly_a_spill() -> None:
         assert not profile.message, profile.message
         assert [kernel.kernel for kernel in profile.kernels] == list(FAMILY.kernels)
         for kernel in profile.kernels:
-            # With 32 registers the compiler keeps every warp and may put two values aside; blocks that share leaves
-            # are held to that, and what puts MEMs of one word in order is rare enough to put more.
-            aside = 56 if kernel.kernel == "print_emit" and profile.configuration["emit"] == "ranges" else 8
-            assert kernel.local_bytes <= (aside if kernel.registers <= 32 else 0)
+            # With 32 registers the compiler keeps every warp and may put two values aside.
+            assert kernel.local_bytes <= (8 if kernel.registers <= 32 else 0)
             assert kernel.registers <= 64
