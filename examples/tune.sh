@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Tunes an example on this machine's GPU, then times the result beside its plain.cu and the libraries.
 #   examples/tune.sh EXAMPLE DIR [WORKLOAD...] [-- OPTION...]
-# EXAMPLE is forest, hash_grid, nbody, spmv, lookup or stencil. DIR gets results.csv, report.html, policies/ and compare-EXAMPLE.csv.
+# EXAMPLE is a folder beside this file. DIR gets results.csv, report.html, policies/ and compare-EXAMPLE.csv.
 # Without WORKLOAD all of examples/EXAMPLE/workloads are taken. OPTIONs go to `autotune sweep`, such as
 # --search auto --time 60, or --set memory=global.
 # Needs autotune with its extra [cuda], cupy, and scipy for spmv; torch, numba and nvForest where they are to be
 # compared. PYTHON names the interpreter. autotune is the one installed there, else this checkout.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
-usage() { sed -n '3,6s/^# *//p' "$0" >&2; exit 2; }
+usage() { sed -n '3,7s/^# *//p' "$0" >&2; exit 2; }
 [ $# -ge 2 ] || usage
 example="$1" out="$2" python="${PYTHON:-python3}"
 shift 2

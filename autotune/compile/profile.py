@@ -56,7 +56,7 @@ def profiles(
     """One profile per kernel. On a cpu there are no registers to count and the figures are zero. What reads a name that
     is not in ``names``, as a static pass without sizes has it, is left at zero, and occupancy with it."""
     found = []
-    for kernel in variant.family.kernels.values():
+    for kernel in variant.kernels.values():
         figures: dict[str, Any] = dict(compiled.figures.get(kernel.name, {}))
         if not kernel.block_names <= names.keys():
             threads = _threads(kernel, names)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from autotune.compile.conversion import Conversion, in_turn
 from autotune.compile.plain_source import (
     argument_type,
     enumeration,
@@ -31,12 +32,18 @@ from autotune.declaration import (
 from autotune.files import include_dir
 from autotune.hardware import Limits
 from autotune.layout import (
+    ALIAS,
+    COPIED,
     MAPPING_KINDS,
+    SAME,
     Data,
     Layout,
     constant_places,
+    converted,
+    links_of,
     mapping_choice,
     packing,
+    relation,
     shape_at_once,
     storage_of,
     view_refusal,
@@ -116,11 +123,49 @@ class Variant:
         layouts = {
             name: _layout(data, choices[name], groups.get(name, ()))
             for name, data in self.family.data.items()
+            if not data.converted
         }
-        for name, (offset, part) in constant_places(layouts, self.family.fixed_sizes).items():
+        for name, (offset, part) in constant_places(
+            layouts, self.family.known_sizes(dict(self.options))
+        ).items():
             data = replace(layouts[name].data, constant_bytes=part)
             layouts[name] = replace(layouts[name], data=data, constant_offset=offset)
-        return layouts
+        views = {name: data for name, data in self.family.data.items() if data.converted}
+        made = {
+            name: _converted(data, layouts[data.of], choices[name], choices[data.of])
+            for name, data in views.items()
+        }
+        return {name: made.get(name) or layouts[name] for name in self.family.data}
+
+    @cached_property
+    def aliases(self) -> Mapping[str, str]:
+        """The converted views that are their array itself in this configuration, with the array's name."""
+        return {name: layout.data.of for name, layout in self._converted(ALIAS)}
+
+    @cached_property
+    def conversions(self) -> Mapping[str, Conversion]:
+        """What makes the converted views that are copies, by view."""
+        return {
+            name: Conversion(self.layouts[layout.data.of], layout) for name, layout in self._converted(COPIED)
+        }
+
+    def _converted(self, how: str) -> list[tuple[str, Layout]]:
+        return [
+            (name, layout)
+            for name, layout in self.layouts.items()
+            if layout.data.converted and relation(layout, self.layouts[layout.data.of]) == how
+        ]
+
+    @cached_property
+    def kernels(self) -> Mapping[str, Kernel]:
+        """The family's kernels and those that make copies, each where it comes first in the default plan."""
+        own = {conversion.name: conversion.kernel for conversion in self.conversions.values()}
+        return {name: own.get(name) or self.family.kernels[name] for name in self.turns}
+
+    @cached_property
+    def turns(self) -> tuple[str, ...]:
+        """The kernels that the default plan launches, in order."""
+        return tuple(in_turn(self.family.kernels, self.conversions))
 
     @cached_property
     def groups(self) -> tuple[tuple[str, ...], ...]:
@@ -138,6 +183,7 @@ class Variant:
         """The policy struct's members as C++ text."""
         lines = [_constant(name, value) for name, value in self._choices.items()]
         lines += [f"  using {data.name} = {self.layouts[data.name].cpp};" for data in self.family.accessors]
+        lines += [conversion.member for conversion in self.conversions.values()]
         return "\n".join(lines)
 
     @property
@@ -172,7 +218,8 @@ class Variant:
             )
         symbols = tuple(self.family.symbols.values())
         checks = _includes(self.headers) + _record_checks(self.family.data.values()) + symbol_checks(symbols)
-        kernels = tuple(self.family.kernels)
+        checks += "".join(conversion.text for conversion in self.conversions.values())
+        kernels = tuple(self.kernels)
         content = "\0".join(
             [
                 self.members,
@@ -236,13 +283,15 @@ class Variant:
         for name, layout in self.layouts.items():
             if reason := self._array_refusal(name, layout, names, limits):
                 return reason
-        for kernel in self.family.kernels.values():
+        for kernel in self.kernels.values():
             if reason := self.geometry(kernel, names).refusal(limits):
                 return f"kernel {kernel.name}: {reason}"
         return ""
 
     def _array_refusal(self, name: str, layout: Layout, names: Mapping[str, Any], limits: Limits) -> str:
-        if layout.data.of:
+        if name in self.aliases:
+            return ""
+        if layout.data.is_view:
             owner = self.layouts[layout.data.of]
             whole = owner.room(owner.data.shape_for(names))
             return view_refusal(layout, view_room(layout, names), whole, limits)
@@ -272,7 +321,7 @@ def _layout(data: Data, choice: Mapping[str, Any], group: tuple[str, ...]) -> La
     named = {
         key: value
         for key, value in choice.items()
-        if key not in ("packing", "axes", "vector", "storage", *MAPPING_KINDS)
+        if key not in ("packing", "axes", "vector", "storage", "links", *MAPPING_KINDS)
     }
     layout = Layout(
         data=data,
@@ -280,6 +329,7 @@ def _layout(data: Data, choice: Mapping[str, Any], group: tuple[str, ...]) -> La
         packing=packing(choice["packing"]) if "packing" in choice else None,
         vector=int(choice.get("vector", 1)),
         storage=storage_of(choice["storage"], data.fields[0].type) if "storage" in choice else None,
+        links=links_of(choice["links"], data, f"data {data.name}") if "links" in choice else None,
         group=(len(group), group.index(data.name)) if group else (1, 0),
         **mapped,
         **named,
@@ -288,6 +338,14 @@ def _layout(data: Data, choice: Mapping[str, Any], group: tuple[str, ...]) -> La
         return layout
     multiple, plus = padding.elements(layout.row_bytes)  # which the other choices decide
     return replace(layout, padding=multiple, plus=plus)
+
+
+def _converted(data: Data, of: Layout, chosen: Mapping[str, Any], of_array: Mapping[str, Any]) -> Layout:
+    """The layout of a converted view, whose array is stored as ``of`` by what is chosen for it."""
+    own = {kind: value for kind, value in chosen.items() if value != SAME}
+    memory = own.pop("memory", "")
+    alike = _layout(data, {**of_array, **own, "memory": of.memory}, ())
+    return converted(of, alike, memory)
 
 
 def _includes(headers: Iterable[str]) -> str:

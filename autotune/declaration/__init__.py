@@ -25,6 +25,7 @@ from autotune.declaration.members import (
 from autotune.declaration.orders import ORDERS, DeclaredOrder
 from autotune.declaration.parse import BASELINE, ITSELF, Kernel
 from autotune.declaration.source_files import (
+    CONVERT,
     EDITORS_HEADER,
     LIBRARY,
     SUFFIXES,
@@ -75,6 +76,7 @@ __all__ = [
     "AS_GIVEN",
     "BASELINE",
     "BLOCK_NAMES",
+    "CONVERT",
     "EDITORS_HEADER",
     "FOR_FLOATS",
     "IGNORE",

@@ -1,7 +1,8 @@
 """The arrays that a family declares: their elements and shape, the layouts they can take, views of scratch arrays,
 windows; each read from its part of ``family.yaml`` and held against the rules."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,16 @@ from autotune.declaration.images import check_dims, sampling_of
 from autotune.declaration.space import Policy
 from autotune.errors import FamilyError, UnknownName
 from autotune.layout import (
+    CONVERTED_KINDS,
     ELEMENTS,
     MAPPING_KINDS,
+    SAME,
     Data,
     Field,
     allowed_storages,
     check_groups,
     check_value,
+    links_of,
     mapping_choice,
     names_of,
     storage_of,
@@ -25,26 +29,13 @@ from autotune.layout import (
 
 def check_choice(place: str, data: Data, layout: str, choice: Any) -> None:
     """Raise when ``choice`` is no value of the layout dimension, or none that ``data`` can take."""
+    if data.of and _is_settled(place, data, layout, choice):
+        return
     check_value(layout, choice, place)
-    if layout == "records" and names_of(str(choice)):
-        if not data.record:
-            raise FamilyError(
-                f"{place}: {data.name} has no fields to group: declare record and fields, or take aos"
-            )
-        check_groups(choice, [each.name for each in data.fields], place)
     if layout in MAPPING_KINDS:
         mapping_choice(layout, choice, data.shape, place)
     if layout == "vector" and not (isinstance(choice, int) and choice >= 1):
         raise FamilyError(f"{place}: {layout} {choice!r} is not a whole number of at least 1")
-    if data.of and (layout != "memory" or choice == "constant"):
-        raise FamilyError(
-            f"{place}: {data.name} is a view of {data.of}, whose elements stay where they are: only its memory can be "
-            "chosen, global, readonly or texture"
-        )
-    if data.of and choice == "texture" and len(data.shape) > 2:
-        raise FamilyError(
-            f"{place}: {data.name} has {len(data.shape)} extents, and the texture of a view has one or two"
-        )
     if layout == "memory" and choice != "global" and data.role not in ("input", "view"):
         raise FamilyError(
             f"{place}: {choice} memory cannot be written, and {data.name} has role {data.role}; only global can"
@@ -66,6 +57,19 @@ def check_choice(place: str, data: Data, layout: str, choice: Any) -> None:
             raise FamilyError(
                 f"{place}: data {data.name} holds {data.dtype}, and only whole numbers can be packed"
             )
+    _check_content(place, data, layout, choice)
+
+
+def _check_content(place: str, data: Data, layout: str, choice: Any) -> None:
+    """Raise for fields, numbers or links that cannot be stored like this."""
+    if layout == "records" and names_of(str(choice)):
+        if not data.record:
+            raise FamilyError(
+                f"{place}: {data.name} has no fields to group: declare record and fields, or take aos"
+            )
+        check_groups(choice, [each.name for each in data.fields], place)
+    if layout == "links":
+        links_of(choice, data, place)
     if layout == "storage":
         _check_storage(place, data, choice)
 
@@ -96,14 +100,43 @@ def _check_storage(place: str, data: Data, choice: str) -> None:
         )
 
 
+def _is_settled(place: str, data: Data, layout: str, choice: Any) -> bool:
+    """Whether the choice leaves a view as its array is. Raises FamilyError for one that it cannot make."""
+    if data.converted:
+        if layout not in CONVERTED_KINDS or choice == "constant":
+            raise FamilyError(
+                f"{place}: {data.name} is a converted view of {data.of}, which chooses its "
+                f"{', '.join(CONVERTED_KINDS)} (not constant), each also same; anything else is as its array has it"
+            )
+        return bool(choice == SAME)
+    check_value(layout, choice, place)
+    if layout != "memory" or choice == "constant":
+        raise FamilyError(
+            f"{place}: {data.name} is a view of {data.of}, whose elements stay where they are: only its memory can be "
+            "chosen, global, readonly or texture"
+        )
+    if choice == "texture" and len(data.shape) > 2:
+        raise FamilyError(
+            f"{place}: {data.name} has {len(data.shape)} extents, and the texture of a view has one or two"
+        )
+    return False
+
+
 def check_views(data: Mapping[str, Data], policies: tuple[Policy, ...], where: str) -> None:
     """Raise for a view of what is no scratch array, or of one whose elements a layout moves: a view finds them by its
-    own shape, in canonical order."""
+    own shape, in canonical order. A converted one finds them in any layout but a surface's."""
     scratch = [array.name for array in data.values() if array.role == "scratch"]
     for array in data.values():
-        if not array.of:
-            continue
         place = f"{where}: data {array.name}"
+        if array.converted and data[array.of].role == "scratch":
+            dims = [p.name for p in policies if p.layout == "dims" and array.of in p.data]
+            if dims or "dims" in data[array.of].fixed:
+                raise FamilyError(
+                    f"{place}: {array.of} may be a surface ({', '.join(dims) or 'its own dims'}), which cannot be "
+                    "converted: take its dims away"
+                )
+        if not array.is_view:
+            continue
         if array.of not in scratch:
             raise UnknownName("scratch array", array.of, scratch, f"{place}: of")
         drivers = [f"its own layout ({name})" for name in data[array.of].fixed if name != "memory"]
@@ -113,6 +146,53 @@ def check_views(data: Mapping[str, Data], policies: tuple[Policy, ...], where: s
                 f"{place}: {drivers[0]} moves the elements of {array.of}, and a view has to find them in order; take "
                 "it away"
             )
+
+
+def with_converted(
+    data: Mapping[str, Data],
+    accesses: Mapping[str, str],
+    kernels: Collection[str],
+    is_plain: bool,
+    where: str,
+) -> dict[str, Data]:
+    """``data`` with each converted view as its array is declared. Raises FamilyError for a view whose elements or shape
+    are others, or of what cannot be converted: an output, an array that is cut into windows, one without accessor."""
+    found = dict(data)
+    for name, view in data.items():
+        if not view.converted:
+            continue
+        place = f"{where}: data {name}"
+        if is_plain:
+            raise FamilyError(
+                f"{place}: a source with choices: macros is compiled as it stands, and converts nothing"
+            )
+        known = [d.name for d in data.values() if d.role in ("input", "scratch")]
+        if view.of not in known:
+            raise UnknownName("input or scratch array", view.of, known, f"{place}: of")
+        array = data[view.of]
+        if array.sampling:
+            raise FamilyError(
+                f"{place}: {view.of} is an image, which is read by its own rules and not converted"
+            )
+        elements = (view.shape, view.record, view.dtype, view.element)
+        if elements != (array.shape, array.record, array.dtype, array.element):
+            raise FamilyError(
+                f"{place}: a converted view has the elements and the shape of its array: {view.of} has "
+                f"{array.record or array.dtype} of [{', '.join(array.shape)}]"
+            )
+        if view.of in accesses:
+            raise FamilyError(
+                f"{place}: {view.of} has access {accesses[view.of]}, and only what kernels read by accessors has a "
+                "layout to convert"
+            )
+        if (kernel := f"convert_{name}") in kernels:
+            raise FamilyError(
+                f"{place}: the kernel that converts it is called {kernel}: rename the family's own"
+            )
+        found[name] = replace(
+            array, name=name, role="view", of=view.of, converted=True, fixed=view.fixed, doc=view.doc
+        )
+    return found
 
 
 def one_choice_each(data: Mapping[str, Data], policies: tuple[Policy, ...], where: str) -> None:
@@ -173,6 +253,8 @@ def data_of(name: str, value: Mapping[str, Any], where: str) -> Data:
         sampling=sampling_of(value, place),
         doc=value.get("doc", ""),
     )
+    if data.of and "converted" in value:
+        data = replace(data, converted=True)
     if data.record and np.dtype([(f.name, f.type) for f in fields], align=True) != data.dtype:
         raise FamilyError(
             f"{place}: a C++ compiler would pad this record; order its fields by size and fill it up"
@@ -200,6 +282,7 @@ def _field(name: str, value: Mapping[str, Any], place: str) -> Field:
 
 _NOT_OF_A_VIEW = (
     "record",
+    "image",
     "range",
     "packed",
     "link",
@@ -211,6 +294,10 @@ _NOT_OF_A_VIEW = (
     "windowed",
 )
 
+_NOT_OF_A_CONVERTED_VIEW = (
+    *(key for key in _NOT_OF_A_VIEW if key != "record"), "pitch", "access", "index_bits", "begins_as",
+)  # fmt: skip
+
 
 def _check_view(value: Mapping[str, Any], place: str) -> None:
     """Raise FamilyError when what makes a view is there without the rest of it."""
@@ -218,7 +305,10 @@ def _check_view(value: Mapping[str, Any], place: str) -> None:
         raise FamilyError(f"{place}: role view and of go together: of names the scratch array that is viewed")
     if "pitch" in value and not ("of" in value and len(value["shape"]) > 1):
         raise FamilyError(f"{place}: pitch says how far apart the rows of a view of two or more extents lie")
-    if "of" in value and (wrong := [key for key in _NOT_OF_A_VIEW if key in value]):
+    if "converted" in value and "of" not in value:
+        raise FamilyError(f"{place}: converted is for views: of names the array that is converted")
+    never = _NOT_OF_A_CONVERTED_VIEW if "converted" in value else _NOT_OF_A_VIEW
+    if "of" in value and (wrong := [key for key in never if key in value]):
         raise FamilyError(f"{place}: {wrong[0]} is not for views, which have no content of their own")
 
 
@@ -231,6 +321,15 @@ def windowed_of(data: Mapping[str, Any], policies: tuple[Policy, ...], where: st
             raise UnknownName("extent", extent, data[name]["shape"], f"{place}: windowed")
         if data[name]["role"] != "input":
             raise FamilyError(f"{place}: windowed is for inputs, and this one has role {data[name]['role']}")
+        if views := [key for key, value in data.items() if value.get("of") == name]:
+            raise FamilyError(f"{place}: it is windowed, and {views[0]} is a converted view of all of it")
+    for name in found:
+        is_linked = any(policy.layout == "links" and name in policy.data for policy in policies)
+        if is_linked or "links" in data[name].get("layout", {}):
+            raise FamilyError(
+                f"{where}: data {name} is windowed, and links that are stored otherwise count from an element's "
+                "place in all of the array"
+            )
     for policy in policies:
         for name in found.keys() & set(policy.data) if policy.layout == "grouping" else ():
             raise FamilyError(

@@ -14,12 +14,12 @@ from autotune.declaration.compile_options import MIN_BLOCKS
 from autotune.declaration.expression import Expression
 from autotune.declaration.space import Constraint, Policy, Preset, Space
 from autotune.errors import AutotuneError
-from autotune.layout import Data, packing
+from autotune.layout import CONVERTED_KINDS, IMAGES, MAPPING_KINDS, SAME, Data, packing
 
 _ACCESS_BYTES = 16  # that one access moves at most
 _THREADS = 2048  # of a multiprocessor, where it holds most (Programming Guide, "Technical Specifications")
 _TOGETHER = (  # of arrays in one buffer
-    "memory", "dims", "axes", "packing", "vector", "records", "padding", "tiles", "curve", "swizzle",
+    "memory", "dims", "axes", "packing", "vector", "records", *MAPPING_KINDS, "links",
 )  # fmt: skip
 
 
@@ -72,7 +72,10 @@ def derived_constraints(
     for found in (
         *_accesses(declared),
         *_planes(declared),
+        *_images(declared),
         *_groups(declared),
+        *_links(declared),
+        *_converted(declared),
         *_min_blocks(declared, blocks),
     ):
         constraint = Constraint(Expression(found.text, "a constraint of its layouts"), found.reason)
@@ -146,6 +149,41 @@ def _planes(declared: _Declared) -> Iterator[_Found]:
                 )
 
 
+def _images(declared: _Declared) -> Iterator[_Found]:
+    """An input differs from a line by rows of its own in a texture alone; and whatever moves elements apart leaves no
+    rows that a texture or a surface could have."""
+    for name, array in declared.data.items():
+        is_input, memories = array.role == "input", declared.choices("memory", name, "global")
+        for image in (c for c in declared.choices("dims", name, "1d") if c.meaning in IMAGES):
+            for memory in memories if is_input and any(c.meaning == "texture" for c in memories) else ():
+                if memory.meaning != "texture" and (text := _without(image, memory)):
+                    yield _Found(text, f"{name}: in {memory.meaning} memory an {image.meaning} is a line")
+            for memory, (kind, usual) in itertools.product(memories, _OF_ROWS.items()):
+                if is_input and memory.meaning != "texture":
+                    continue
+                for other in declared.choices(kind, name, usual):
+                    if not _keeps_rows(array, kind, other.meaning) and (
+                        text := _without(image, memory, other)
+                    ):
+                        yield _Found(
+                            text,
+                            f"{name}: {kind}: {other.meaning} leaves no rows that an {image.meaning} could have",
+                            is_needed=True,
+                        )
+
+
+_OF_ROWS = {"records": "aos", "padding": 1, "packing": None, "grouping": "split", "storage": None}
+
+
+def _keeps_rows(array: Data, kind: str, meaning: Any) -> bool:
+    """Whether an element is one texel still, with its neighbours beside it."""
+    if kind == "records":
+        return meaning == "aos" or len(array.fields) == 1
+    if kind == "storage":
+        return meaning in (None, array.fields[0].type)
+    return bool(meaning == _OF_ROWS[kind])
+
+
 def _groups(declared: _Declared) -> Iterator[_Found]:
     """Arrays in one buffer are stored alike."""
     for policy in declared.policies:
@@ -167,10 +205,40 @@ def _groups(declared: _Declared) -> Iterator[_Found]:
                         )
 
 
+def _links(declared: _Declared) -> Iterator[_Found]:
+    """Fields lie together where their links are stored otherwise."""
+    for name in declared.data:
+        pairs = itertools.product(
+            declared.choices("links", name, "absolute"), declared.choices("records", name, "aos")
+        )
+        for links, records in pairs:
+            is_plain = links.meaning == "absolute" or records.meaning == "aos"
+            if not is_plain and (text := _without(links, records)):
+                yield _Found(
+                    text,
+                    f"{name}: links are stored as {links.meaning} in records: aos alone",
+                    is_needed=True,
+                )
+
+
 _USUAL = {
     "memory": "global", "dims": "1d", "vector": 1, "records": "aos", "padding": 1, "tiles": "none", "curve": "none",
-    "swizzle": "none",
+    "swizzle": "none", "links": "absolute",
 }  # fmt: skip
+
+
+def _converted(declared: _Declared) -> Iterator[_Found]:
+    """A converted view that names what its array has is what ``same`` says already."""
+    for name, view in declared.data.items():
+        for kind in CONVERTED_KINDS if view.converted else ():
+            own = declared.choices(kind, name, SAME)
+            usual = {**_USUAL, "axes": [*view.shape], "storage": view.fields[0].type}.get(kind)
+            if all(choice.meaning != SAME for choice in own):
+                continue
+            for mine, its in itertools.product(own, declared.choices(kind, view.of, usual)):
+                is_alike = mine.meaning == its.meaning and (kind != "memory" or its.meaning == "global")
+                if is_alike and (text := _without(mine, its)):
+                    yield _Found(text, f"{name}: its {kind} is what {view.of} has, which {SAME} says already")
 
 
 def _min_blocks(declared: _Declared, blocks: Sequence[str]) -> Iterator[_Found]:

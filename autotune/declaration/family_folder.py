@@ -10,7 +10,7 @@ import itertools
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,7 @@ from autotune.declaration.expression import Expression, Value
 from autotune.declaration.host_code import host_code, is_edited, texts
 from autotune.declaration.orders import ORDERS, DeclaredOrder
 from autotune.declaration.parse import BASELINE, ITSELF, Kernel, Option, Scalar, parse
-from autotune.declaration.source_files import LIBRARY, hashed, reached, sources, together
+from autotune.declaration.source_files import CONVERT, LIBRARY, hashed, reached, sources, together
 from autotune.declaration.space import AS_GIVEN, Policy, PolicyValue, Space
 from autotune.declaration.tolerance import Tolerance, ToleranceRule, tolerances_of
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
@@ -33,10 +33,12 @@ from autotune.layout import (
     ELEMENTS,
     FIELDS_HEADER,
     HEADERS,
+    IMAGE_HEADER,
     IMAGES,
     Data,
     fields_digest,
     images_digest,
+    links_digest,
     mappings_digest,
     names_of,
     orders_digest,
@@ -176,6 +178,15 @@ class Family:
         """The sizes of ``constants``."""
         return {name: value.integer({}) for name, value in self.extents.items() if value and not value.names}
 
+    def known_sizes(self, chosen: Mapping[str, Value]) -> dict[str, int]:
+        """The extents that what is ``chosen`` (options) gives, whatever the input: those of ``constants``, and those
+        that are computed from options and from one another."""
+        found: dict[str, int] = {}
+        for name, value in self.extents.items():
+            if value is not None and value.names <= {*chosen, *found}:
+                found[name] = value.integer({**chosen, **found})
+        return found
+
     def tolerances(self, names: Mapping[str, Any]) -> dict[str, Tolerance]:
         """How far each output may be off, each field of a record by itself (``hits.score``); ``names`` binds options,
         policies, extents and scalars. Raises FamilyError."""
@@ -222,6 +233,8 @@ class Family:
         FamilyError."""
         ahead = [include_dir() / LIBRARY] if self.is_plain and self.accessors else []
         ahead += [include_dir() / header for header in self.layout_headers]
+        if any(data.converted for data in self.data.values()):
+            ahead.append(include_dir() / CONVERT)
         if self.reference == BASELINE and self.baseline:
             ahead.append(self.baseline.source)  # decides what is right
         return hashed(sources(self.folder, include_dir(), ahead))
@@ -232,7 +245,8 @@ class Family:
         chosen = [*_layout_choices(self.space, self.means, self.data)]
         kinds = {kind for kind, _ in chosen}
         needed = [header for kind, header in HEADERS.items() if kind in kinds]
-        return (*needed, *([FIELDS_HEADER] if any(itertools.starmap(_is_grouped, chosen)) else []))
+        needed += [FIELDS_HEADER] if any(itertools.starmap(_is_grouped, chosen)) else []
+        return (*needed, *([IMAGE_HEADER] if _has_images(chosen, self.data) else []))
 
     @cached_property
     def has_storage(self) -> bool:
@@ -374,9 +388,11 @@ def _space_digest(content: Mapping[str, Any], declared: Mapping[str, Any]) -> st
         told["mappings"] = mappings_digest()
     if any(itertools.starmap(_is_grouped, chosen)):
         told["fields"] = fields_digest()
+    if any(kind == "links" for kind, _ in chosen):
+        told["links"] = links_digest()
     if _names_storage(content):
         told["storage"] = storage_digest()
-    if _has_images(content):
+    if _has_images(chosen, declared["data"]):
         told["images"] = images_digest()
     if content.get("reference") == BASELINE:
         told["baseline"] = content["baseline"]
@@ -405,17 +421,15 @@ def _is_grouped(kind: str, value: Any) -> bool:
     return kind == "records" and bool(names_of(str(value)))
 
 
+def _has_images(chosen: Iterable[tuple[str, Any]], data: Mapping[str, Data]) -> bool:
+    """Whether an array is an image, or may be one by its layout."""
+    return any(kind == "dims" and value in IMAGES for kind, value in chosen) or any(
+        array.sampling for array in data.values()
+    )
+
+
 def _names_storage(content: Mapping[str, Any]) -> bool:
     """Whether an array is stored otherwise than declared, or can be, or has elements of fewer bits than a float."""
     by_policy = any(policy.get("layout") == "storage" for policy in content["policies"].values())
     data = content["data"].values()
     return by_policy or any("storage" in d.get("layout", {}) or d.get("type") in ELEMENTS for d in data)
-
-
-def _has_images(content: Mapping[str, Any]) -> bool:
-    """Whether an array is one, or may be one by its layout."""
-    dims = [(policy["values"], policy.get("means", {}).values()) for policy in content["policies"].values()
-            if policy.get("layout") == "dims"]  # fmt: skip
-    fixed = [array.get("layout", {}).get("dims") for array in content["data"].values()]
-    named = {*fixed, *(value for values, meant in dims for value in (*values, *meant))}
-    return bool(named & {*IMAGES}) or any("image" in array for array in content["data"].values())

@@ -22,7 +22,14 @@ from autotune.declaration.compile_options import (
     chosen_by,
     compile_options,
 )
-from autotune.declaration.data import check_choice, check_views, data_of, one_choice_each, windowed_of
+from autotune.declaration.data import (
+    check_choice,
+    check_views,
+    data_of,
+    one_choice_each,
+    windowed_of,
+    with_converted,
+)
 from autotune.declaration.derived import derived_constraints
 from autotune.declaration.expression import Expression
 from autotune.declaration.orders import DeclaredOrder, declared_orders
@@ -87,6 +94,8 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     check_together({p.name: p.compile for p in policies if p.compile}, where)
     one_choice_each(data, policies, where)
     found = accesses(content, where)
+    is_plain = content.get("choices") == "macros"
+    data = with_converted(data, found, content["kernels"], is_plain, where)
     check_policies(found, policies, where)
     check_views(data, policies, where)
     options = {key: _option(key, value, where) for key, value in content.get("options", {}).items()}

@@ -17,6 +17,7 @@ from autotune.errors import FamilyError
 SUFFIXES = frozenset({".cu", ".cuh", ".h"})  # of a folder's files that count whether they are included or not
 EDITORS_HEADER = "default.cuh"  # made by `autotune show … --header`; no compiler reads it (AUTOTUNE_VARIANTS)
 LIBRARY = "autotune/array.cuh"  # in the library: what stands ahead of a source that is compiled as it stands
+CONVERT = "autotune/convert.cuh"  # in the library: what makes copies of arrays in another layout
 _SHIM = ".hpp"  # in the library: the cpu device's stand-in for CUDA, part of its toolchain's identity
 _DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)\b[ \t]*(.*)$", re.MULTILINE)
 _NAMED = re.compile(r'"([^"\n]+)"|<([^>\n]+)>')

@@ -24,10 +24,18 @@ from autotune.device.open import device_names, has_driver, open_backend
 from autotune.device.orders import Ordering
 from autotune.device.placed import PlacedInput, Shared, linear
 from autotune.device.program import DeviceProgram, Room
-from autotune.device.resident import Resident, can_be_staged, compiled_module, run_each, run_once
+from autotune.device.resident import (
+    Resident,
+    can_be_staged,
+    compiled_module,
+    content_refusal,
+    run_each,
+    run_once,
+)
 from autotune.device.transform import Mover, alignment, is_as_stored, lie_merged, raw, refusal, staged
 
 if TYPE_CHECKING:
+    from autotune.device.clock_holder import checked_clocks, locked_clocks
     from autotune.device.cpu.backend import CpuBackend
     from autotune.device.cpu.native import Launch, runtime
     from autotune.device.cpu.trace import (
@@ -41,6 +49,7 @@ if TYPE_CHECKING:
     )
     from autotune.device.cuda.backend import CudaBackend
     from autotune.device.cuda.driver import devices
+    from autotune.device.energy import Counter, Reading, energy_counter, watts
 
 __all__ = [
     "OTHER",
@@ -52,6 +61,7 @@ __all__ = [
     "Closing",
     "Constant",
     "Copy",
+    "Counter",
     "CpuBackend",
     "CudaBackend",
     "DeviceProgram",
@@ -67,6 +77,7 @@ __all__ = [
     "Placed",
     "PlacedInput",
     "Range",
+    "Reading",
     "Resident",
     "Room",
     "Shared",
@@ -76,15 +87,19 @@ __all__ = [
     "Watch",
     "alignment",
     "can_be_staged",
+    "checked_clocks",
     "compiled_module",
+    "content_refusal",
     "device_names",
     "devices",
     "elements",
+    "energy_counter",
     "foreign",
     "has_driver",
     "is_as_stored",
     "lie_merged",
     "linear",
+    "locked_clocks",
     "open_backend",
     "raw",
     "refusal",
@@ -94,14 +109,17 @@ __all__ = [
     "staged",
     "traced_toolchain",
     "watch",
+    "watts",
 ]
 
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
+    "clock_holder": "checked_clocks locked_clocks",
     "cpu.backend": "CpuBackend",
     "cpu.native": "Launch runtime",
     "cpu.trace": "OTHER Accesses EnoughTraced Range Trace TracingBackend traced_toolchain",
     "cuda.backend": "CudaBackend",
     "cuda.driver": "devices",
+    "energy": "Counter Reading energy_counter watts",
 }
 
 

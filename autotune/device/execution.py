@@ -41,11 +41,16 @@ class Execution:
     _graphs: dict[str, tuple[tuple[bytes, ...], Callable[[], None]]] = field(default_factory=dict)
     _bound: dict[tuple[Any, ...], tuple[Geometry, dict[str, bytes]]] = field(default_factory=dict)
     _made: dict[str, Any] = field(default_factory=dict)
+    _writers: dict[str, bytes] = field(default_factory=dict)  # by kernel: what a copy is written through
     _sent_bytes: int = 0  # by the latest run's plan
 
     def __post_init__(self) -> None:
         family = self.variant.family
         self._zeroed = family.cleared(self.names)
+        for name, conversion in self.variant.conversions.items():
+            placed = self.placed[name]
+            linear_part = replace(placed.stored, memory="global")
+            self._writers[conversion.name] = self.backend.view(linear_part, placed).argument
         self._set_launches()
         self._plan = getattr(family.module, "plan", None)
         self._windowed = {name: p for name, p in self.placed.items() if isinstance(p, Windowed)}
@@ -55,21 +60,27 @@ class Execution:
         """The default plan's, with the arrays where they are now."""
         self._launches = [
             (
-                kernel.name,
-                self.variant.geometry(kernel, self.names),
-                self._arguments(kernel.arguments, self.names),
+                name,
+                self.variant.geometry(self.variant.kernels[name], self.names),
+                self._arguments(name, self.names),
             )
-            for kernel in self.variant.family.kernels.values()
+            for name in self.variant.turns
         ]
 
-    def _arguments(self, arguments: tuple[str, ...], names: Mapping[str, Any]) -> list[bytes]:
+    def _arguments(self, kernel: str, names: Mapping[str, Any]) -> list[bytes]:
         number_type = self.variant.family.number_type
         return [
-            scalar_bytes(kind, names[name]) if (kind := number_type(name)) else self._argument(name)
-            for name in arguments
+            scalar_bytes(kind, names[name]) if (kind := number_type(name)) else self._accessor(kernel, name)
+            for name in self.variant.kernels[kernel].arguments
         ]
 
+    def _accessor(self, kernel: str, name: str) -> bytes:
+        """What the kernel gets for the array."""
+        is_written = kernel in self._writers and name in self.variant.conversions
+        return self._writers[kernel] if is_written else self._argument(name)
+
     def _argument(self, name: str) -> bytes:
+        name = self._array(name)
         placed = self.placed[name]
         if isinstance(placed, Windowed) and placed.extent in self._at:
             return placed.windows[self._at[placed.extent]].stored.argument(0)
@@ -77,10 +88,18 @@ class Execution:
             return placed.argument[:POINTER_BYTES]
         return placed.argument
 
+    def _array(self, name: str) -> str:
+        """The array that has the name, where that is a view's which is the array itself."""
+        return self.variant.aliases.get(name, name)
+
+    def has_memory(self, name: str) -> bool:
+        """Whether the array has memory of its own, and is no view of another's."""
+        return not self.variant.family.data[name].of or name in self.variant.conversions
+
     def _refuse_partial(self, kernel: str) -> None:
         """Raise FamilyError for a launch that would see one of several windows and take it for the whole."""
         for name, placed in self._windowed.items():
-            takes = name in self.variant.family.kernels[kernel].arguments
+            takes = name in self.variant.kernels[kernel].arguments
             if takes and len(placed.windows) > 1 and placed.extent not in self._at:
                 raise FamilyError(
                     f"family {self.variant.family.name}: kernel {kernel} is launched with {name}, which is in "
@@ -153,7 +172,10 @@ class Execution:
                 kernel,
                 geometry,
                 tuple(arguments),
-                tuple("" if name in unnamed else name for name in family.kernels[kernel].arguments),
+                tuple(
+                    "" if name in unnamed else name
+                    for name in map(self._array, self.variant.kernels[kernel].arguments)
+                ),
             )
             for kernel, geometry, arguments in self._launches
         ]
@@ -161,11 +183,10 @@ class Execution:
     @property
     def footprint_bytes(self) -> int:
         """Device memory the call's arrays take."""
-        family = self.variant.family
         return sum(
             p.stored.nbytes
             for name, p in self.placed.items()
-            if not isinstance(p, Shared) and not family.data[name].of
+            if not isinstance(p, Shared) and self.has_memory(name)
         )
 
     @property
@@ -176,9 +197,9 @@ class Execution:
     def restore(self, name: str, shape: Sequence[int]) -> NDArray[Any]:
         """The canonical content of one array as the device has it now: layout and order undone. Not of an input in a
         texture's plane or in several windows. Raises FamilyError for a view."""
+        if not self.has_memory(name):
+            raise FamilyError(f"{name} is a view of {self.variant.family.data[name].of}: restore that")
         placed = self.placed[name]
-        if of := self.variant.family.data[name].of:
-            raise FamilyError(f"{name} is a view of {of}: restore that")
         owner = placed.owner if isinstance(placed, Shared) else linear(placed)
         stored = replace(self._stored(placed), buffer=self.backend.download(owner))
         array = self.variant.layouts[name].restore(stored, shape)
@@ -247,6 +268,15 @@ class Execution:
         self._refuse_partial(kernel)
         self.backend.launch(self.module, kernel, *self.bound(kernel, **scalars))
 
+    def convert(self, view: str) -> None:
+        """For a family's own plan: make a converted view what its array is now, in the layout that was chosen for it;
+        nothing where that is the array's own. Raises UnknownName for what is no converted view."""
+        views = [name for name, data in self.variant.family.data.items() if data.converted]
+        if view not in views:
+            raise UnknownName("converted view", view, views, f"family {self.variant.family.name}")
+        if view in self.variant.conversions:
+            self.launch(self.variant.conversions[view].name)
+
     def launch_cooperative(self, kernel: str, **scalars: Any) -> None:
         """For a family's own plan: one launch whose blocks all run at the same time, so that they may wait for each
         other (on the cpu device, one block). The kernel's declared grid, in x alone, is the most blocks there will
@@ -258,7 +288,7 @@ class Execution:
         """A launch's geometry and arguments. What the scalars decide is worked out once, since a plan may launch many
         thousand times; the arrays may be others at each launch."""
         key = kernel, *scalars.items()
-        declared = self.variant.family.kernels[kernel]
+        declared = self.variant.kernels[kernel]
         if key not in self._bound:
             names = {**self.names, **scalars}
             number_type = self.variant.family.number_type
@@ -270,7 +300,7 @@ class Execution:
             self._bound[key] = self.variant.geometry(declared, names), given
         geometry, given = self._bound[key]
         return geometry, [
-            given[name] if name in given else self._argument(name) for name in declared.arguments
+            given[name] if name in given else self._accessor(kernel, name) for name in declared.arguments
         ]
 
     def graph(self, name: str, steps: Callable[[], None]) -> None:

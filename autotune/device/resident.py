@@ -21,7 +21,7 @@ from autotune.device.foreign import View
 from autotune.device.orders import Ordering, order_key
 from autotune.device.placed import PlacedInput, Shared, Windowed, linear
 from autotune.device.transform import Mover, is_as_stored, raw, refusal, staged
-from autotune.errors import DeviceError
+from autotune.errors import DeviceError, LayoutRefusal
 from autotune.layout import Bytes, Layout, Order, Stored, Window, cut, handle, merged, slack, steps, view_room
 
 _MEMORY_SHARE = 0.5  # of the device's memory, for inputs in layouts that are not in use
@@ -70,10 +70,10 @@ class Resident:
             windows |= {name: s for name, s in item.stored.items() if s.buffer is not None}
         bound |= {name: self.backend.place(stored, module) for name, stored in windows.items()}
         for name, layout in layouts.items():
-            if name not in bound and not layout.data.of:
+            if name not in bound and (not layout.data.of or name in variant.conversions):
                 bound[name] = self._output(variant, name, layout)
         for name, layout in layouts.items():
-            if layout.data.of:
+            if name not in bound and name not in variant.aliases:
                 bound[name] = self._view(variant, name, bound[layout.data.of])
         names = self.inputs.names(variant.configuration)
         return Execution(
@@ -295,7 +295,10 @@ class Resident:
         layout = variant.layouts[name]
         key = f"{name} {layout!r} {variant.layouts[layout.data.of]!r}"
         if key not in self._views:
-            self._views[key] = self.backend.view(view_room(layout, self.inputs.sizes), of)
+            sizes = self.inputs.sizes
+            is_own = layout.data.converted  # as its array is stored, and not by a shape of its own
+            room = layout.room(layout.data.shape_for(sizes)) if is_own else view_room(layout, sizes)
+            self._views[key] = self.backend.view(room, of)
         return self._views[key]
 
     def close(self) -> None:
@@ -354,6 +357,18 @@ def can_be_staged(variant: Variant, name: str, array: NDArray[Any]) -> bool:
     ):
         return False
     return not refusal(layout, staged(array))
+
+
+def content_refusal(variant: Variant, arrays: Mapping[str, Any]) -> str:
+    """Why what is in ``arrays`` of the host does not allow the variant's layouts; empty when it does, and for arrays
+    that an order moves first, of which placing them tells."""
+    try:
+        for name, layout in variant.layouts.items():
+            if layout.links and isinstance(arrays.get(name), np.ndarray) and not variant.is_reordered(name):
+                layout.links.narrow(layout.data, arrays[name])
+    except LayoutRefusal as refusal:
+        return str(refusal)
+    return ""
 
 
 def _bytes(stored: Stored) -> Bytes:

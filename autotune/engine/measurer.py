@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 
 from autotune.compile import Variant
 from autotune.declaration import Configuration, Family, Inputs, Workload, single_presets
-from autotune.device import Backend, Execution, LaunchError, Resident, Watch, watch
+from autotune.device import (
+    Backend,
+    Counter,
+    Execution,
+    LaunchError,
+    Resident,
+    Watch,
+    energy_counter,
+    watch,
+)
 from autotune.engine.messages import (
     Compare,
     Compared,
@@ -29,8 +38,9 @@ from autotune.engine.messages import (
     Tried,
     static_profiles,
     trial_of,
+    with_energy,
 )
-from autotune.errors import AutotuneError, cause
+from autotune.errors import AutotuneError, LayoutRefusal, cause
 from autotune.measure import (
     AGAIN,
     GUARD_BYTES,
@@ -38,8 +48,11 @@ from autotune.measure import (
     Protocol,
     Samples,
     Verifier,
+    call_energies,
+    call_energy,
     floors,
     hopeless_ms,
+    idle_watts,
     interleave,
     measure,
     median,
@@ -56,7 +69,8 @@ _SPLIT_RUNS = 5  # runs that share out a plan's time among its kernels
 
 @dataclass
 class Measurer:
-    """One study on one device. ``tried`` never raises LaunchError. ``close`` frees what it holds there."""
+    """One study on one device. ``tried`` never raises LaunchError. ``close`` frees what it holds there. Raises
+    DeviceError where the protocol wants energy, and nothing tells that of the device."""
 
     backend: Backend
     family: Family
@@ -68,6 +82,7 @@ class Measurer:
     _resident: Resident = field(init=False)
     _verifier: Verifier = field(init=False)
     _watch: Watch = field(init=False)
+    _energy: Counter | None = field(init=False)
     _deviations: Deviations | None = field(init=False)
     _ragged: dict[int, tuple[Resident, Verifier]] = field(default_factory=dict)
 
@@ -76,6 +91,7 @@ class Measurer:
         self._resident = Resident(self.backend, self.inputs, most=most, guard=GUARD_BYTES)
         self._verifier = Verifier(self.backend, self.family, self.expected)
         self._watch = watch(self.backend.device)
+        self._energy = energy_counter(self.backend.device) if self.protocol.energy_seconds else None
         told = self.family.has_storage and self.expected is not None
         self._deviations = Deviations(self.expected) if told and self.expected else None
 
@@ -107,6 +123,8 @@ class Measurer:
             else:
                 with nvtx_range(job.configuration.id, "trial"):
                     state, reason, measurement = self._run(job, placed, seconds, notes, errors)
+        except LayoutRefusal as refusal:
+            state, reason = "excluded", str(refusal)
         except Exception as problem:  # a family's plan may raise anything; it costs one trial
             if isinstance(problem, AutotuneError) and not isinstance(problem, LaunchError):
                 raise
@@ -161,6 +179,7 @@ class Measurer:
         with _phase(seconds, "measure"):
             samples = self._samples(execution, first_ms, best_ms)
             measurement = self._measured(execution, samples, first_ms, seconds, notes)
+            measurement = self._with_energy(measurement, execution)
         with _phase(seconds, "verify"):
             reason = self._verifier.left(execution) if samples.ran or self._is_split(execution) else ""
         if reason:
@@ -175,7 +194,7 @@ class Measurer:
 
     def _is_split(self, execution: Execution) -> bool:
         """Whether a plan's time is shared out among its kernels, which takes runs of its own."""
-        return len(self.family.kernels) > 1 or execution.has_own_plan
+        return len(execution.variant.kernels) > 1 or execution.has_own_plan
 
     def _measured(
         self,
@@ -205,6 +224,14 @@ class Measurer:
             abandoned=samples.abandoned,
             times_ms=tuple(samples.times_ms),
         )
+
+    def _with_energy(self, measurement: Measurement, execution: Execution) -> Measurement:
+        """With the energy of a call, where that is wanted and it is not out of the race."""
+        if self._energy is None or measurement.abandoned:
+            return measurement
+        seconds = self.protocol.energy_seconds
+        found = call_energy(self.backend, execution, self._energy, seconds, measurement.median_ms)
+        return with_energy(measurement, found)
 
     def _kernel_ms(
         self, execution: Execution, samples: Samples, seconds: dict[str, float]
@@ -241,11 +268,16 @@ class Measurer:
                 few=request.few,
                 watch=self._watch,
             )
+        energy = {}
+        if self._energy is not None:
+            times = {configuration: one.median_ms for configuration, one in samples.items()}
+            seconds = self.protocol.energy_seconds
+            energy = call_energies(self.backend, executions, self._energy, seconds, times)
         # Who wrote to an input while all took turns cannot be said; who does so again is found.
         for execution in executions.values():
             self._verifier.mend(execution)
         wrong = {c: self._verifier.run(executions[c], self.workload.cold, AGAIN)[0] for c in samples}
-        return Retimed(samples, {**wrong, **checks.wrong})
+        return Retimed(samples, {**wrong, **checks.wrong}, energy)
 
     def compared(self, request: Compare) -> Compared:
         """The baseline, which is proved as any configuration is, in turn with others. Raises LaunchError."""
@@ -300,6 +332,8 @@ class Measurer:
         with suppress(LaunchError):
             about |= self.backend.describe()
             about |= floors(self.backend)
+            if self._energy is not None:
+                about["idle_w"] = idle_watts(self._energy)
         return about
 
     def close(self) -> None:

@@ -162,6 +162,11 @@ def _needs_no_python(family: Family) -> None:
         )
     _is_made_of_templates(family)
     for data in family.data.values():
+        if data.converted:
+            raise FamilyError(
+                f"family {family.name} cannot be exported: {data.name} is a converted view of {data.of}, whose copy a "
+                "kernel makes between two others, and an export launches the family's own alone"
+            )
         if data.of:
             raise FamilyError(
                 f"family {family.name} cannot be exported: {data.name} is a view of {data.of}, and an export gives "

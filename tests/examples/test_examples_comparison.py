@@ -65,6 +65,37 @@ def stencil(
     result[:] = module.reference({"field": field}, {"centre": centre, "side": side})["result"]
 
 
+def lattice_boltzmann(before: Any, after: Any, rows: int, columns: int, omega: float) -> None:
+    module: Any = families.load_family(str(EXAMPLES / "lattice_boltzmann")).module
+    assert before.shape == (9, rows, columns)
+    after[:] = module.step(before, omega)
+
+
+def _smoothed(lines: Any, result: Any, axis: int, smooth: float, passes: int) -> None:
+    module: Any = families.load_family(str(EXAMPLES / "recursive_filter")).module
+    along = np.moveaxis(lines.astype(np.float64), axis, 0)
+    result[:] = np.moveaxis(module.smoothed(along, float(smooth), int(passes)), 0, axis)
+
+
+def smooth_columns(
+    image: Any, down: Any, frames: int, rows: int, columns: int, smooth: float, passes: int
+) -> None:
+    assert image.shape == (frames, rows, columns)
+    _smoothed(image, down, 1, smooth, passes)
+
+
+def smooth_rows(
+    down: Any, across: Any, _frames: int, _rows: int, _columns: int, smooth: float, passes: int
+) -> None:
+    _smoothed(down, across, 2, smooth, passes)
+
+
+def sharpen(image: Any, smooth: Any, sharp: Any, rows: int, columns: int, amount: float, reach: int) -> None:
+    module: Any = families.load_family(str(EXAMPLES / "recursive_filter")).module
+    assert image.shape[1:] == (rows, columns)
+    sharp[:] = image + amount * (image - module.averaged(smooth.astype(np.float64), int(reach)))
+
+
 def forest(
     nodes: Any, roots: Any, trees: int, leaf_values: Any, base: Any, outputs: int, rows: Any, features: int,
     result: Any, count: int,
@@ -74,6 +105,12 @@ def forest(
     assert (trees, outputs, (count, features)) == (roots.size, base.size, rows.shape)
     arrays = {"nodes": nodes.view(family.data["nodes"].dtype).reshape(-1), "roots": roots, "rows": rows}
     result[:] = module.reference({**arrays, "leaf_values": leaf_values, "base": base}, {})["result"]
+
+
+def bilateral(image: Any, space: Any, likeness: Any, smooth: Any, height: int, width: int) -> None:
+    module: Any = families.load_family(str(EXAMPLES / "bilateral")).module
+    assert image.shape == (height, width)
+    smooth[:] = module.reference({"image": image, "space": space, "range": likeness}, {})["smooth"]
 
 
 def hash_grid(
@@ -92,6 +129,10 @@ def hash_grid(
 
 KERNELS = {
     "nbody": nbody, "spmv": spmv, "lookup": lookup, "stencil": stencil, "forest": forest, "hash_grid": hash_grid,
+    "lattice_boltzmann": lattice_boltzmann,
+    "elementwise": lambda before, rows, columns, omega, after: lattice_boltzmann(before, after, rows, columns, omega),
+    "bilateral": bilateral,
+    "smooth_columns": smooth_columns, "smooth_rows": smooth_rows, "sharpen": sharpen,
     "hold": lambda _nanoseconds: None,
 }  # fmt: skip
 SMALL = {
@@ -103,6 +144,13 @@ SMALL = {
         (2, 2, 5),
         (32, 8),
     ),
+    "lattice_boltzmann": ("parameters: {rows: 6, columns: 150, seed: 1}", (2, 6), (128,)),
+    "bilateral": ("parameters: {height: 9, width: 40, seed: 1}", (2, 2), (32, 8)),
+    "recursive_filter": (
+        "arrays:\n  image: {random: uniform, shape: [3, 9, 33], seed: 3}\nscalars: {smooth: 0.3, passes: 2, reach: 1}",
+        (1,),
+        (128,),
+    ),
     "hash_grid": ("parameters: {points: 300, levels: 3, log2_entries: 13, seed: 1}", (2,), (256,)),
     "forest": (
         "parameters: {forest: wine-few, rows: 300, seed: 1}\ncache: warm", (2,), (256,),
@@ -112,8 +160,17 @@ WAYS = {
     "nbody": {"plain.cu", "torch.compile", "numba.cuda"},
     "spmv": {"plain.cu", "cusparseSpMV", "cupy A @ x", "torch A @ x"},
     "lookup": {"plain.cu", "cupy searchsorted, take", "torch searchsorted, index_select"},
+    "lattice_boltzmann": {"plain.cu", "cupy ElementwiseKernel", "torch roll"},
     "stencil": {"plain.cu", "cupyx ndimage.convolve", "torch conv3d"},
-    "hash_grid": {"plain.cu", "torch, float32", "torch, float16"},
+    "hash_grid": {
+        "autotune, error up to 0.001",
+        "autotune, error up to 0.01",
+        "plain.cu",
+        "torch, float32",
+        "torch, float16",
+    },
+    "bilateral": {"plain.cu", "torch", "torch.compile"},
+    "recursive_filter": {"plain.cu", "torch matmul"},
     "forest": {
         "autotune, new inputs, waited for",
         "plain.cu",
@@ -134,7 +191,9 @@ def test_every_way_of_an_example_is_right_and_gets_its_row(
     gpu_libraries.install(monkeypatch, gpu_libraries.cupy_of(KERNELS, launched))
     monkeypatch.setitem(sys.modules, "comparison", comparison)
     real = comparison.autotune.load
-    monkeypatch.setattr(comparison.autotune, "load", lambda f, device, policies: real(f, "cpu", policies))
+    monkeypatch.setattr(
+        comparison.autotune, "load", lambda f, device, policies, **more: real(f, "cpu", policies, **more)
+    )
     monkeypatch.setattr(sys, "path", [*sys.path])  # the script adds to it
     out = tmp_path / "found.csv"
     summary = tmp_path / "summary.csv"
@@ -155,7 +214,7 @@ def test_every_way_of_an_example_is_right_and_gets_its_row(
     with out.open(newline="") as file:
         found = {row["what"]: row for row in csv.DictReader(file)}
     assert found.keys() == {"autotune", "autotune, whole call"} | WAYS[name]
-    assert (name, grid, block) in launched
+    assert ("smooth_columns" if name == "recursive_filter" else name, grid, block) in launched
     for what, row in found.items():
         assert tuple(row) == comparison.COLUMNS
         assert 0 < float(row["lowest_ms"]) <= float(row["median_ms"]) <= float(row["highest_ms"]), what
