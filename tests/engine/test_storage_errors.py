@@ -20,6 +20,7 @@ from autotune.measure.sampling import Protocol
 from autotune.policy.merge import update
 from autotune.record.results_csv import read_results, write_results
 from autotune.record.store import Store
+from autotune.report.ranking import configurations
 
 QUICK = Protocol(least=2, most=2, seconds=0.01, finalists=2, rounds=1, round_samples=1)
 STORED = FAMILY.replace(
@@ -56,6 +57,13 @@ def test_errors_are_told_kept_and_asked_for(
     assert {str(t.configuration["storage"]): t.errors for t in read.trials} == {
         name: trial.errors for name, trial in found.items()
     }
+
+    assert study.decision is not None
+    shown, _ = configurations(study, study.decision, {})
+    (place,) = (i for i, column in enumerate(shown.columns) if column.label == "error")
+    assert sorted(row[place] for row in shown.rows) == sorted(
+        trial.error for trial in study.trials if trial.measurement
+    )
 
     folder = update(tmp_path / "policies", [study]).parents[1]
     for bound, storages in ((1e-3, {"float32", "float16"}), (1e-6, {"float32"})):
