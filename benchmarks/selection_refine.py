@@ -5,7 +5,8 @@
 A policy file is made of the taught sweeps. Each drawn input is prepared and called 30 times with ``refine=True``, once
 what is tried is compiled; a row says what selection took, what stayed and after how many timed calls. A sweep of the
 same inputs says what that is worth. Before each call ``--fill`` MB are filled by torch in the same stream, as another
-part of a program would keep the GPU busy; without, it waits for each call.
+part of a program would keep the GPU busy; without, it waits for each call. With ``--swept``, what
+``selection_record.py`` wrote of the same inputs, the regrets of both are in the row.
 """
 
 import argparse
@@ -15,10 +16,11 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import selection_record
 from harness import is_there, write_rows
 from selection_inputs import RANGES, drawn, write
 from selection_sweep import read
@@ -43,6 +45,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--each", type=int, default=6)
     parser.add_argument("--seed", type=int, default=60)
     parser.add_argument("--fill", type=int, default=0, help="MB that torch fills before each call")
+    parser.add_argument("--swept", type=Path)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--out", type=Path, default=Path("selection-refined.csv"))
     parser.add_argument("--check", action="store_true", help="all that needs no GPU, then stop")
@@ -70,7 +73,23 @@ def main(words: Sequence[str] | None = None) -> None:
             _row(range_.family, each, Path(folder), file.device, options.device, fill, stream)
             for each in paths
         ]
+    if options.swept:
+        times = {
+            study.workload: study.times for _, study in selection_record.read(options.swept)[range_.name]
+        }
+        rows = [{**row, **_regrets(row, times[str(row["input"])])} for row in rows]
     write_rows(options.out, rows)
+
+
+def _regrets(row: Mapping[str, object], times: Mapping[Configuration, float]) -> dict[str, object]:
+    """Of what was taken, and of what stayed: the same one where nothing was learnt."""
+    swept = {configuration.id: ms for configuration, ms in times.items()}
+    best = min(swept.values())
+    taken, stays = str(row["taken"]), str(row["stays"] or row["taken"])
+    return {
+        f"{name}_regret": f"{swept[each] / best - 1:.6f}" if each in swept else ""
+        for name, each in (("taken", taken), ("stays", stays))
+    }
 
 
 def _filler(megabytes: int) -> tuple[Callable[[], object], Any]:

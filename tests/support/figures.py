@@ -737,6 +737,33 @@ for _text, _name in (
 
 @figure(
     "selection",
+    "{32} of the drawn inputs (allpairs, nbody, lookup, stencil; kernels of 5 to 90 us), with other work queued before "
+    "each call: what was taken first loses {1.2} % in the median, {2.4} % in the mean and {13} % at worst, what stays {0.8}, "
+    "{1.1} and {9.2} %",
+    "selection-refined-h200.csv",
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    busy = frame[frame["gpu"] == "busy"]
+    found: list[float] = [len(busy)]
+    for column in ("taken_regret", "stays_regret"):
+        found += [100 * busy[column].median(), 100 * busy[column].mean(), 100 * busy[column].max()]
+    return found
+
+
+@figure(
+    "selection",
+    "{4} of 32 inputs got nothing and what stayed of the others was worse than what was taken: {2.5} % in the median and "
+    "{30} % at worst",
+    "selection-refined-h200.csv",
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    before = frame[frame["gpu"] == "idle before"]
+    stays = before["stays_regret"]
+    return (before["calls"] == 0).sum(), 100 * stays.median(), 100 * stays.max()
+
+
+@figure(
+    "selection",
     "lose {0.9}, {6.2}, {31} and {78} % when left out (median, mean, 95 %, worst), with the nearest entry {1.5}, {8.5}, "
     "{49} and {137} %, with the four nearest {1.0}, {6.7}, {46} and {78} %",
     "selection-rules-later.csv",
@@ -817,6 +844,10 @@ RANKED_ROWS = {
         "cbrigg",
     ): "| mummergpu cbrigg | 32 | {5.3} % | {5.3} % | {0.30} | {2.9} %, {0.0} % | {72.2} %, {4.0} % |",
     (
+        "mummergpu",
+        "hsill",
+    ): "| mummergpu hsill | 32 | {27.8} % | {0.0} % | {0.48} | {0.0} %, {0.0} % | {31.9} %, {3.1} % |",
+    (
         "spmv",
         "contacts",
     ): "| spmv contacts | 128 | {18.6} % | {14.4} % | {0.92} | {200.0} %, {18.6} % | {64.1} %, {18.6} % |",
@@ -845,7 +876,7 @@ for _place, _text in RANKED_ROWS.items():
 
 @figure(
     "static-ranking",
-    "| median of {12} | | {7.9} % | {3.1} % | | {14.5} %, {0.1} % | {78.9} %, {17.0} % |",
+    "| median of {13} | | {10.5} % | {1.1} % | | {12.7} %, {0.1} % | {72.2} %, {15.3} % |",
     "static-ranking.csv",
 )
 def _(frame: pd.DataFrame) -> Sequence[float]:
@@ -1383,14 +1414,18 @@ WHOLE = "mummergpu-h200-end-to-end.csv"
 
 # whole commands
 _COMMANDS = {
-    "lmono": "| LMONO | {2.18} |  |  | {3.85} | **{1.34}** ({1.20} to {1.48}) | {1.6} x | {0.02} |",
-    "ssuis": "| SSUIS | {2.98} |  |  | {4.75} | **{2.29}** ({2.21} to {2.44}) | {1.3} x | {0.83} |",
-    "celeg": "| C. elegans, 1,000,000 x 150, l = 50 | {5.00} | {2.77} |  | {3.97} | **{1.55}** ({1.48} to {1.58}) | {1.8} x | {0.02} |",
+    "lmono": "| LMONO | {2.10} |  | {5.17} | {3.46} | **{0.73}** ({0.67} to {0.73}) | {2.9} x | {0.02} |",
+    "ssuis": "| SSUIS | {3.03} |  |  | {3.70} | **{1.30}** ({1.26} to {1.34}) | {2.3} x | {0.78} |",
+    "hsill": "| HSILL | {4.41} |  |  | {3.00} | **{1.20}** ({1.12} to {1.21}) | {3.7} x | {0.54} |",
+    "cbrigg": "| CBRIGG | {8.81} | {3.02} | {5.54} | {3.93} | **{0.87}** ({0.81} to {0.91}) | {3.5} x | {0.01} |",
+    "celeg": "| C. elegans, 1,000,000 x 150, l = 50 | {4.75} | {3.23} | {3.76} | {3.06} | **{0.75}** ({0.74} to {0.85}) | {4.3} x | {0.02} |",
 }
 _PARTS = {
-    "lmono": "| LMONO | {0.84} | {0.14} | {0.16} | {0.06} | {0.05} | {0.01} | {1.26} | {1.34} |",
-    "ssuis": "| SSUIS | {0.87} | {0.12} | {0.06} | {0.10} | {1.01} | {0.01} | {2.17} | {2.29} |",
-    "celeg": "| C. elegans | {1.09} | {0.18} | {0.09} | {0.05} | {0.05} | {0.01} | {1.47} | {1.55} |",
+    "lmono": "| LMONO | {0.40} | {0.04} | {0.08} | {0.06} | {0.02} | {0.00} | {0.61} | {0.73} |",
+    "ssuis": "| SSUIS | {0.42} | {0.05} | {0.09} | {0.10} | {0.53} | {0.00} | {1.18} | {1.30} |",
+    "hsill": "| HSILL | {0.42} | {0.09} | {0.08} | {0.14} | {0.37} | {0.01} | {1.10} | {1.20} |",
+    "cbrigg": "| CBRIGG | {0.45} | {0.09} | {0.10} | {0.11} | {0.01} | {0.00} | {0.76} | {0.87} |",
+    "celeg": "| C. elegans | {0.41} | {0.07} | {0.07} | {0.07} | {0.02} | {0.00} | {0.65} | {0.75} |",
 }
 # end of whole commands
 
@@ -1398,14 +1433,14 @@ _OURS = "autotune, warm cache"
 
 
 def _of(frame: pd.DataFrame, workload: str, tool: str, column: str = "seconds_median") -> float:
-    some = frame[(frame["run"] == 7) & (frame["workload"] == workload) & (frame["tool"] == tool)]
+    some = frame[(frame["run"] == 8) & (frame["workload"] == workload) & (frame["tool"] == tool)]
     return float(some[column].iloc[0])
 
 
 for _workload, _text in _COMMANDS.items():
 
     def _whole(frame: pd.DataFrame, workload: str = _workload) -> Sequence[float]:
-        some = frame[(frame["run"] == 7) & (frame["workload"] == workload) & frame["seconds_median"].notna()]
+        some = frame[(frame["run"] == 8) & (frame["workload"] == workload) & frame["seconds_median"].notna()]
         peers = [tool for tool in ("MUMmer4", "copMEM2", "E-MEM") if tool in set(some["tool"])]
         theirs = [_of(frame, workload, tool) for tool in peers]
         ours = [_of(frame, workload, _OURS, f"seconds_{which}") for which in ("median", "min", "max")]
@@ -1417,11 +1452,21 @@ for _workload, _text in _COMMANDS.items():
 for _workload, _text in _PARTS.items():
 
     def _seconds(frame: pd.DataFrame, workload: str = _workload) -> Sequence[float]:
-        of_run = frame[(frame["run"] == 7) & (frame["workload"] == workload) & (frame["tool"] == _OURS)]
+        of_run = frame[(frame["run"] == 8) & (frame["workload"] == workload) & (frame["tool"] == _OURS)]
         parts = [float(part.split()[1]) for part in of_run["phases"].iloc[0].partition(";")[0].split(", ")]
         return [*parts, sum(parts), _of(frame, workload, _OURS)]
 
     figure("mummergpu", _text, WHOLE)(_seconds)
+
+
+@figure("mummergpu", "So sixteen cores take {2.3} to {4.3} times as long as the command on the GPU", WHOLE)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    times = []
+    for workload in _COMMANDS:
+        some = frame[(frame["run"] == 8) & (frame["workload"] == workload) & (frame["threads"] == 16)]
+        theirs = some[some["tool"].isin(["MUMmer4", "copMEM2", "E-MEM"])]["seconds_median"].min()
+        times.append(theirs / _of(frame, workload, _OURS))
+    return min(times), max(times)
 
 
 @figure("mummergpu", "but that of MUMmer {4.0}.1 on HSILL, which has as many and not all the same", WHOLE)
@@ -1447,6 +1492,38 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
     seconds = alone.groupby("workload")["seconds_median"].agg(["min", "max"])
     stopped = alone[alone["workload"] == "cbrigg"]["problem"].str.extract(r"not done in (\d+) s")[0].iloc[0]
     return [*seconds.loc["lmono"], seconds.loc["ssuis", "max"], *seconds.loc["hsill"], float(stopped)]
+
+
+INDEX = "mummergpu-h200-index.csv"
+_REFERENCES = {
+    "generated 4600000": "| generated, 4.6 Mbp | {14.4} | {14.7} | {11.4} | {297} |",
+    "hs_GRCh37_chr20_60001-16060000.fa.gz": "| 16 Mbp of chr20 (HSILL) | {29.6} | {29.9} | {18.6} | {1,475} |",
+    "generated 48000000": "| generated, 48 Mbp | {78.3} | | | {1,921} |",
+}
+
+for _reference, _text in _REFERENCES.items():
+
+    def _made(frame: pd.DataFrame, reference: str = _reference) -> Sequence[float]:
+        some = frame[frame["reference"] == reference]
+        assert set(some["right"]) == {"yes"}
+        return [*(some["seconds"] * 1e3), some["host_seconds"].iloc[0] * 1e3]
+
+    figure("mummergpu", _text, INDEX)(_made)
+
+
+@figure("mummergpu", "| `search=tree`, `emit=walk` | {109} | {81} |", INDEX)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return _bytes(frame, "tree")
+
+
+@figure("mummergpu", "| `search=tree`, `emit=ranges` | {131} | {102} |", INDEX)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return _bytes(frame, "ranges")
+
+
+def _bytes(frame: pd.DataFrame, kind: str) -> list[float]:
+    row = frame[frame["reference"].str.startswith("hs_") & (frame["kind"] == kind)].iloc[0]
+    return [row["peak"], row["kept"]]
 
 
 BEYOND = "mummergpu-h200-beyond.csv"
