@@ -1,5 +1,6 @@
 """Orders that a family declares in ``means``: what they are made from, what is refused, and that the links follow."""
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.cli.lint import lint
-from autotune.declaration import DeclaredOrder, Family, load_family
+from autotune.compile import Variant
+from autotune.declaration import DeclaredOrder, Family, bind, load_family
+from autotune.device import Ordering
 from autotune.errors import AutotuneError
 from autotune.layout import Order, reordered, restored
 
@@ -215,3 +218,27 @@ def test_the_links_follow_and_the_inverse_gives_the_arrays_back(ordered: list[Fa
             assert (linked == (nodes[name][old] >= 0)).all()
             assert (old[moved[name][linked]] == nodes[name][old][linked]).all()
         assert (restored(family.data["nodes"], moved, order) == nodes).all()
+
+
+def test_an_order_is_of_the_arrays_of_a_call_and_what_it_takes_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    family = family_of(tmp_path, "{order: sorted, key: key}")
+    seconds = itertools.count()
+    monkeypatch.setattr("autotune.device.orders.time.perf_counter", lambda: float(next(seconds)))
+    variant = Variant(family, family.space.configuration("p=other"))
+    for key in ([3, 1, 2, 1, 9, 0, 5], [0, 1, 2, 3, 6, 5, 4]):
+        edges = np.zeros(1, family.data["edges"].dtype)
+        arrays = arrays_of(family, key=np.array(key, np.float32), edges=edges)
+        inputs = bind(family, arrays, {}, {})
+        ordering = Ordering()
+        assert not ordering.has_orders_of(variant)
+        assert (
+            ordering.orders_of(variant, inputs)["node"].old.tolist()
+            == np.argsort(key, kind="stable").tolist()
+        )
+        assert ordering.ordering_ms(variant) == 1000  # of a clock that a second passes on at each look
+        assert ordering.ordering_ms(Variant(family, family.space.control)) == 0
+        moved = ordering.moved(variant, inputs, "key", ordering.orders_of(variant, inputs))
+        assert moved.tolist() == sorted(key)
+        assert ordering.saved_ms(variant, "key") == 1000
