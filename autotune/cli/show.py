@@ -159,6 +159,8 @@ def show(family: Family, configuration: Configuration, arch: str, known: Known, 
             str(layout.texel_bytes), *([layout.storage.name if layout.storage else "-"] if has_storage else []),
         )  # fmt: skip
     out.print(table)
+    for conversion in variant.conversions.values():
+        out.print(str(conversion), markup=False)
     out.print("")
     try:
         (compiled,) = compile_batch(batch(family, (variant,)), static_toolchain(arch), Cache(default_root()))
