@@ -7,10 +7,12 @@ __all__ = [
     "correlation",
     "count",
     "duration",
+    "energy",
     "loss_percent",
     "number",
     "percent",
     "points",
+    "power",
     "ratio",
     "seconds",
     "share",
@@ -21,6 +23,7 @@ __all__ = [
 
 
 _TIMES = ((1e-3, 1e6, "ns"), (1.0, 1e3, "µs"), (1e3, 1.0, "ms"), (math.inf, 1e-3, "s"))
+_ENERGIES = ((1e-3, 1e6, "µJ"), (1.0, 1e3, "mJ"), (1e3, 1.0, "J"), (math.inf, 1e-3, "kJ"))
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 
 
@@ -39,6 +42,20 @@ def duration(ms: float) -> str:
     rounded = float(f"{ms:.3g}")  # 0.9999 ms is 1.00 ms, not 1000 µs
     factor, unit = next((factor, unit) for below, factor, unit in _TIMES if abs(rounded) < below)
     return f"{bare(rounded * factor)} {unit}"
+
+
+def energy(joules: float) -> str:
+    """An energy given in joules, in the unit that reads best."""
+    if not math.isfinite(joules):
+        return "–"
+    rounded = float(f"{joules:.3g}")
+    factor, unit = next((factor, unit) for below, factor, unit in _ENERGIES if abs(rounded) < below)
+    return f"{bare(rounded * factor)} {unit}"
+
+
+def power(watts: float) -> str:
+    """In watts."""
+    return f"{bare(watts)} W" if math.isfinite(watts) else "–"
 
 
 def seconds(value: float) -> str:

@@ -37,10 +37,12 @@ __all__ = [
     "Failure",
     "Warned",
     "attended",
+    "beside",
     "death",
     "exchange",
     "own_folder",
     "program",
+    "python",
     "reporting",
     "warn",
 ]
@@ -191,6 +193,15 @@ exit $status
 _NOT_RUN = (126, 127)  # a shell's statuses for a command that it cannot start
 
 
+def python(module: str, *arguments: str) -> list[str]:
+    """The command line that calls ``module``'s ``main`` with ``arguments`` in a Python that imports from where this one
+    does, whether PYTHONPATH, a module system or a program itself put that there; the exit code is what it returns."""
+    begin = (
+        f"import sys; sys.path[:] = {sys.path!a}; from {module} import main; sys.exit(main(*sys.argv[1:]))"
+    )
+    return [sys.executable, "-c", begin, *arguments]
+
+
 def program(
     command: Sequence[str],
     *,
@@ -228,6 +239,30 @@ def program(
 def exchange(command: Sequence[str], given: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
     """What a program says to ``given``, in bytes. Ctrl-C ends both. Raises OSError for a command that cannot be run."""
     return subprocess.run(command, input=given, capture_output=True, check=False)
+
+
+@contextmanager
+def beside(command: Sequence[str], lost: str) -> Iterator[str]:
+    """A process beside the block, whose value is the first line that it says, or its last complaint. It is in a session
+    of its own, so that no signal to this one's group reaches it, and is told to end by the end of its input: with the
+    block, or with this process, however that ends. ``lost`` is warned of where it did not come to its own end."""
+    running = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    with running:
+        assert running.stdin and running.stdout and running.stderr
+        try:
+            said = running.stdout.readline().strip()
+            yield said or (running.stderr.read().strip().splitlines() or ["it ended without a word"])[-1]
+        finally:
+            running.stdin.close()
+            try:
+                running.wait(_END_SECONDS)
+            except subprocess.TimeoutExpired:
+                running.kill()
+            if running.wait() < 0:
+                warn(lost)
 
 
 def attended(command: Sequence[str]) -> tuple[int, bool]:

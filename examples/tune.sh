@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Tunes an example on this machine's GPU, then times the result beside its plain.cu and the libraries.
 #   examples/tune.sh EXAMPLE DIR [WORKLOAD...] [-- OPTION...]
-# EXAMPLE is forest, hash_grid, nbody, spmv, lookup, stencil or recursive_filter. DIR gets results.csv, report.html,
-# policies/ and compare-EXAMPLE.csv.
+# EXAMPLE is a folder beside this file. DIR gets results.csv, report.html, policies/ and compare-EXAMPLE.csv.
 # Without WORKLOAD all of examples/EXAMPLE/workloads are taken. OPTIONs go to `autotune sweep`, such as
 # --search auto --time 60, or --set memory=global.
 # Needs autotune with its extra [cuda], cupy, and scipy for spmv; torch, numba and nvForest where they are to be

@@ -16,6 +16,7 @@ from autotune import __version__
 from autotune.cli.answers import answered
 from autotune.cli.options import (
     Allocation,
+    Clocks,
     Data,
     DeviceOption,
     Devices,
@@ -174,6 +175,7 @@ def sweep_command(
     samples: Samples = 0,
     race: Race = 0,
     objective: Objective = "kernel",
+    clocks: Clocks = "",
     search: Search = "exhaustive",
     trials: Trials = None,
     seconds: Seconds = None,
@@ -220,6 +222,7 @@ def sweep_command(
         samples=samples,
         race=race,
         objective=objective,
+        clocks=clocks,
         strategy=Strategy(sampler=search, trials=trials, seconds=seconds, seed=seed),
         sanitize=sanitize,
         again=again,

@@ -16,7 +16,7 @@ from autotune.declaration import Configuration, Family, Inputs, prepare
 from autotune.declaration import load_workload as load
 from autotune.device import open_backend
 from autotune.errors import AutotuneError, UnknownName
-from autotune.figures import duration
+from autotune.figures import duration, energy
 from autotune.figures import loss_percent as percent
 from autotune.hardware import Device
 from autotune.policy import (
@@ -31,6 +31,7 @@ from autotune.policy import (
     find,
 )
 from autotune.policy import read_policy_file as read
+from autotune.record import ENERGY, cost_text
 
 _HERE = ("auto", "cpu", "cuda")  # devices that are no policy file's name
 
@@ -39,7 +40,7 @@ def explain(
     family: Family, workload: str, device: str, policies: Path | None, data: Path | None, out: Console,
     objective: str = "kernel", resized: Mapping[str, int] | None = None,
 ) -> None:  # fmt: skip
-    """Print the chain for a workload of ``family``, by ``objective`` (see ``decision.cost_ms``). ``device`` is cpu,
+    """Print the chain for a workload of ``family``, by ``objective`` (see ``costs.cost``). ``device`` is cpu,
     cuda, cuda:N, auto, or the name of a policy file (nvidia-h200) for a device that is not here; ``resized`` are
     extents that are other than the workload's. Raises what reading the workload and opening the device raise."""
     asked = load(family, workload)
@@ -185,11 +186,21 @@ def _recorded(
     return {**found, Configuration(own.configuration): own.median_ms}
 
 
+def _figures(item: Entry) -> str:
+    """What its objective counts; of energy also the power, the time, and the spread of both."""
+    if item.objective != ENERGY:
+        return cost_text(item.cost, item.objective)
+    return (
+        f"{energy(item.energy_j)} ± {item.energy_spread:.1%} a call at {item.power_w:.0f} W, in "
+        f"{duration(item.median_ms)} ± {item.spread:.1%}"
+    )
+
+
 def _say_objective(item: Entry, objective: str, out: Console) -> None:
     """What the entry that is taken is best in, and from how many launches on that matters."""
     other = f"; none is tuned for {objective}" if item.objective != objective else ""
     if other or objective != "kernel":
-        out.print(f"tuned for {item.objective}: {duration(item.cost_ms)}{other}", markup=False)
+        out.print(f"tuned for {item.objective}: {_figures(item)}{other}", markup=False)
     if item.break_even:
         own = Configuration(item.configuration).id
         is_lasting = item.objective == "kernel"

@@ -77,8 +77,18 @@ Objective = Annotated[
     str,
     typer.Option(
         "--objective",
-        metavar="kernel|with-transfer|with-transform",
-        help="What is to be fast: the kernels, with the copy to the device, or with the layout's transform too.",
+        metavar="kernel|with-transfer|with-transform|energy",
+        help="What is to be small: the kernels' time, with the copy to the device, with the layout's transform too, or "
+        "a call's energy.",
+    ),
+]
+
+Clocks = Annotated[
+    str,
+    typer.Option(
+        "--clocks",
+        metavar="MHZ|base|max",
+        help="Hold the GPU's clock there meanwhile, where you may; it is given back however the sweep ends.",
     ),
 ]
 

@@ -230,7 +230,7 @@ def _words(request: SweepRequest) -> list[str]:
         "device": request.device, "preset": request.preset, "compiler": request.compiler,
         "processes": request.processes, "trial-seconds": request.trial_seconds, "samples": request.samples,
         "race": request.race or None,
-        "objective": request.objective, "search": strategy.sampler, "trials": strategy.trials,
+        "objective": request.objective, "clocks": request.clocks, "search": strategy.sampler, "trials": strategy.trials,
         "time": strategy.seconds, "seed": strategy.seed, "data": "data" if request.data else "",
     }  # fmt: skip
     words += [

@@ -8,18 +8,21 @@ from rich.table import Table
 from autotune.figures import duration
 from autotune.hardware import Device
 from autotune.record import (
+    ENERGY,
     Baseline,
     Decision,
     Study,
     Trial,
     close_to_winner,
-    cost_ms,
+    cost,
+    cost_text,
     coverage,
     failures,
     margin,
     margin_text,
     moved,
     states_text,
+    time_ms,
     unbeaten,
 )
 
@@ -28,7 +31,7 @@ def print_study(
     study: Study, wall_s: float, spent_s: Mapping[str, float], before: int, device: Device, out: Console,
     objective: str = "kernel",
 ) -> None:  # fmt: skip
-    """How much was tried and what failed; the winner by ``objective`` (see ``decision.cost_ms``), what it is compared
+    """How much was tried and what failed; the winner by ``objective`` (see ``costs.cost``), what it is compared
     with, how sure that is, and the break-even. ``wall_s`` and ``spent_s`` (by phase) are the seconds of this run alone,
     ``before`` is how many trials the record had."""
     about = study.about
@@ -53,7 +56,7 @@ def print_study(
         out.print(f"warning: {about.warning}", markup=False)
     if decision := study.decided(objective):
         out.print(_ladder(study, decision))
-        for line in (*_how_sure(study, decision), *_break_even(study, decision)):
+        for line in (*_power(study, decision), *_how_sure(study, decision), *_break_even(study, decision)):
             out.print(line, markup=False)
 
 
@@ -91,6 +94,14 @@ def _break_even(study: Study, decision: Decision) -> Iterable[str]:
         yield f"break-even   {pays(lasting, pair.launches, single)}"
 
 
+def _power(study: Study, decision: Decision) -> Iterable[str]:
+    """Of the energy objective: in which power it was used, and what is used for nothing."""
+    measured = decision.winner.measurement
+    if decision.objective == ENERGY and measured:
+        idle = f"; {study.about.idle_w:.0f} W with nothing to do" if study.about.idle_w else ""
+        yield f"power        the winner's {measured.power_w:.0f} W{idle}"
+
+
 def _how_sure(study: Study, decision: Decision) -> Iterable[str]:
     if told := unbeaten(decision):
         yield told
@@ -114,15 +125,22 @@ def pays(lasting: str, launches: int, single: str) -> str:
 
 def _ladder(study: Study, decision: Decision) -> Table:
     """The configurations that have a name, as far as they were measured."""
+    is_energy = decision.objective == ENERGY
     time = "time" if decision.objective == "kernel" else f"time {decision.objective}"
-    table = Table("", time, "", box=None, pad_edge=False)
+    heads = ("energy", "", "time") if is_energy else (time, "")
+    table = Table("", *heads, box=None, pad_edge=False)
     table.add_column("differs from control in", overflow="fold")
     measured = {t.configuration: t for t in study.trials if t.measurement}
     for role, configuration in study.roles(decision).items():
         if trial := measured.get(configuration):
-            ms = duration(cost_ms(trial, decision.objective))
+            told = cost_text(cost(trial, decision.objective), decision.objective)
+            beside = (duration(time_ms(trial)),) if is_energy else ()
             table.add_row(
-                role, ms, _beside_winner(role, trial, decision), configuration.changes(study.control)
+                role,
+                told,
+                _beside_winner(role, trial, decision),
+                *beside,
+                configuration.changes(study.control),
             )
     baseline = Baseline.of(study.about.baseline)
     if baseline and baseline.median_ms and decision.objective == "kernel":
@@ -135,7 +153,9 @@ def _ladder(study: Study, decision: Decision) -> Table:
 
 def _beside_winner(role: str, trial: Trial, decision: Decision) -> str:
     if role == "winner" and trial.measurement:
-        return f"± {trial.measurement.spread:.1%}, {len(decision.tie_set)} in the tie set"
+        measured = trial.measurement
+        spread = measured.energy_spread if decision.objective == ENERGY else measured.spread
+        return f"± {spread:.1%}, {len(decision.tie_set)} in the tie set"
     if trial is decision.winner:
         return "the winner"
     tied = "tied, " if role == "runner-up" and trial in decision.tie_set else ""

@@ -124,7 +124,9 @@ class Variant:
             for name, data in self.family.data.items()
             if not data.converted
         }
-        for name, (offset, part) in constant_places(layouts, self.family.fixed_sizes).items():
+        for name, (offset, part) in constant_places(
+            layouts, self.family.known_sizes(dict(self.options))
+        ).items():
             data = replace(layouts[name].data, constant_bytes=part)
             layouts[name] = replace(layouts[name], data=data, constant_offset=offset)
         views = {name: data for name, data in self.family.data.items() if data.converted}

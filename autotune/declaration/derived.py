@@ -14,7 +14,7 @@ from autotune.declaration.compile_options import MIN_BLOCKS
 from autotune.declaration.expression import Expression
 from autotune.declaration.space import Constraint, Policy, Preset, Space
 from autotune.errors import AutotuneError
-from autotune.layout import CONVERTED_KINDS, MAPPING_KINDS, SAME, Data, packing
+from autotune.layout import CONVERTED_KINDS, IMAGES, MAPPING_KINDS, SAME, Data, packing
 
 _ACCESS_BYTES = 16  # that one access moves at most
 _THREADS = 2048  # of a multiprocessor, where it holds most (Programming Guide, "Technical Specifications")
@@ -72,6 +72,7 @@ def derived_constraints(
     for found in (
         *_accesses(declared),
         *_planes(declared),
+        *_images(declared),
         *_groups(declared),
         *_converted(declared),
         *_min_blocks(declared, blocks),
@@ -145,6 +146,41 @@ def _planes(declared: _Declared) -> Iterator[_Found]:
                     f"{text} or {row} <= {width}",
                     f"{name}: a row of {row} elements takes more than a row of the plane, which has {width} texels",
                 )
+
+
+def _images(declared: _Declared) -> Iterator[_Found]:
+    """An input differs from a line by rows of its own in a texture alone; and whatever moves elements apart leaves no
+    rows that a texture or a surface could have."""
+    for name, array in declared.data.items():
+        is_input, memories = array.role == "input", declared.choices("memory", name, "global")
+        for image in (c for c in declared.choices("dims", name, "1d") if c.meaning in IMAGES):
+            for memory in memories if is_input and any(c.meaning == "texture" for c in memories) else ():
+                if memory.meaning != "texture" and (text := _without(image, memory)):
+                    yield _Found(text, f"{name}: in {memory.meaning} memory an {image.meaning} is a line")
+            for memory, (kind, usual) in itertools.product(memories, _OF_ROWS.items()):
+                if is_input and memory.meaning != "texture":
+                    continue
+                for other in declared.choices(kind, name, usual):
+                    if not _keeps_rows(array, kind, other.meaning) and (
+                        text := _without(image, memory, other)
+                    ):
+                        yield _Found(
+                            text,
+                            f"{name}: {kind}: {other.meaning} leaves no rows that an {image.meaning} could have",
+                            is_needed=True,
+                        )
+
+
+_OF_ROWS = {"records": "aos", "padding": 1, "packing": None, "grouping": "split", "storage": None}
+
+
+def _keeps_rows(array: Data, kind: str, meaning: Any) -> bool:
+    """Whether an element is one texel still, with its neighbours beside it."""
+    if kind == "records":
+        return meaning == "aos" or len(array.fields) == 1
+    if kind == "storage":
+        return meaning in (None, array.fields[0].type)
+    return bool(meaning == _OF_ROWS[kind])
 
 
 def _groups(declared: _Declared) -> Iterator[_Found]:

@@ -10,7 +10,7 @@ import itertools
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -33,6 +33,7 @@ from autotune.layout import (
     ELEMENTS,
     FIELDS_HEADER,
     HEADERS,
+    IMAGE_HEADER,
     IMAGES,
     Data,
     fields_digest,
@@ -176,6 +177,15 @@ class Family:
         """The sizes of ``constants``."""
         return {name: value.integer({}) for name, value in self.extents.items() if value and not value.names}
 
+    def known_sizes(self, chosen: Mapping[str, Value]) -> dict[str, int]:
+        """The extents that what is ``chosen`` (options) gives, whatever the input: those of ``constants``, and those
+        that are computed from options and from one another."""
+        found: dict[str, int] = {}
+        for name, value in self.extents.items():
+            if value is not None and value.names <= {*chosen, *found}:
+                found[name] = value.integer({**chosen, **found})
+        return found
+
     def tolerances(self, names: Mapping[str, Any]) -> dict[str, Tolerance]:
         """How far each output may be off, each field of a record by itself (``hits.score``); ``names`` binds options,
         policies, extents and scalars. Raises FamilyError."""
@@ -234,7 +244,8 @@ class Family:
         chosen = [*_layout_choices(self.space, self.means, self.data)]
         kinds = {kind for kind, _ in chosen}
         needed = [header for kind, header in HEADERS.items() if kind in kinds]
-        return (*needed, *([FIELDS_HEADER] if any(itertools.starmap(_is_grouped, chosen)) else []))
+        needed += [FIELDS_HEADER] if any(itertools.starmap(_is_grouped, chosen)) else []
+        return (*needed, *([IMAGE_HEADER] if _has_images(chosen, self.data) else []))
 
     @cached_property
     def has_storage(self) -> bool:
@@ -378,7 +389,7 @@ def _space_digest(content: Mapping[str, Any], declared: Mapping[str, Any]) -> st
         told["fields"] = fields_digest()
     if _names_storage(content):
         told["storage"] = storage_digest()
-    if _has_images(content):
+    if _has_images(chosen, declared["data"]):
         told["images"] = images_digest()
     if content.get("reference") == BASELINE:
         told["baseline"] = content["baseline"]
@@ -407,17 +418,15 @@ def _is_grouped(kind: str, value: Any) -> bool:
     return kind == "records" and bool(names_of(str(value)))
 
 
+def _has_images(chosen: Iterable[tuple[str, Any]], data: Mapping[str, Data]) -> bool:
+    """Whether an array is an image, or may be one by its layout."""
+    return any(kind == "dims" and value in IMAGES for kind, value in chosen) or any(
+        array.sampling for array in data.values()
+    )
+
+
 def _names_storage(content: Mapping[str, Any]) -> bool:
     """Whether an array is stored otherwise than declared, or can be, or has elements of fewer bits than a float."""
     by_policy = any(policy.get("layout") == "storage" for policy in content["policies"].values())
     data = content["data"].values()
     return by_policy or any("storage" in d.get("layout", {}) or d.get("type") in ELEMENTS for d in data)
-
-
-def _has_images(content: Mapping[str, Any]) -> bool:
-    """Whether an array is one, or may be one by its layout."""
-    dims = [(policy["values"], policy.get("means", {}).values()) for policy in content["policies"].values()
-            if policy.get("layout") == "dims"]  # fmt: skip
-    fixed = [array.get("layout", {}).get("dims") for array in content["data"].values()]
-    named = {*fixed, *(value for values, meant in dims for value in (*values, *meant))}
-    return bool(named & {*IMAGES}) or any("image" in array for array in content["data"].values())

@@ -28,6 +28,7 @@ from autotune.device.resident import Resident, can_be_staged, compiled_module, r
 from autotune.device.transform import Mover, alignment, is_as_stored, lie_merged, raw, refusal, staged
 
 if TYPE_CHECKING:
+    from autotune.device.clock_holder import checked_clocks, locked_clocks
     from autotune.device.cpu.backend import CpuBackend
     from autotune.device.cpu.native import Launch, runtime
     from autotune.device.cpu.trace import (
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     )
     from autotune.device.cuda.backend import CudaBackend
     from autotune.device.cuda.driver import devices
+    from autotune.device.energy import Counter, Reading, energy_counter, watts
 
 __all__ = [
     "OTHER",
@@ -52,6 +54,7 @@ __all__ = [
     "Closing",
     "Constant",
     "Copy",
+    "Counter",
     "CpuBackend",
     "CudaBackend",
     "DeviceProgram",
@@ -67,6 +70,7 @@ __all__ = [
     "Placed",
     "PlacedInput",
     "Range",
+    "Reading",
     "Resident",
     "Room",
     "Shared",
@@ -76,15 +80,18 @@ __all__ = [
     "Watch",
     "alignment",
     "can_be_staged",
+    "checked_clocks",
     "compiled_module",
     "device_names",
     "devices",
     "elements",
+    "energy_counter",
     "foreign",
     "has_driver",
     "is_as_stored",
     "lie_merged",
     "linear",
+    "locked_clocks",
     "open_backend",
     "raw",
     "refusal",
@@ -94,14 +101,17 @@ __all__ = [
     "staged",
     "traced_toolchain",
     "watch",
+    "watts",
 ]
 
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
+    "clock_holder": "checked_clocks locked_clocks",
     "cpu.backend": "CpuBackend",
     "cpu.native": "Launch runtime",
     "cpu.trace": "OTHER Accesses EnoughTraced Range Trace TracingBackend traced_toolchain",
     "cuda.backend": "CudaBackend",
     "cuda.driver": "devices",
+    "energy": "Counter Reading energy_counter watts",
 }
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from autotune.device.nvml import bus_id, handle
 from autotune.hardware import Device
 
 # Bits of NVML's clock event reasons that make a kernel slower than it would be. An idle GPU, clocks that a user
@@ -32,11 +33,7 @@ class Watch:
             self.problem = "no GPU to watch"
             return
         try:
-            import pynvml
-
-            pynvml.nvmlInit()
-            self._handle = pynvml.nvmlDeviceGetHandleByPciBusId(pci_bus_id)
-            self._nvml = pynvml
+            self._nvml, self._handle = handle(pci_bus_id)
         except Exception as problem:  # noqa: BLE001 - a courtesy: any failure only leaves its figures out
             self.problem = f"not available: {type(problem).__name__}: {problem}"
 
@@ -88,9 +85,7 @@ def watch(device: Device) -> Watch:
     if device.kind != "cuda":
         return Watch()
     try:
-        from pycuda import driver  # knows which GPU the ordinal is, whatever CUDA_VISIBLE_DEVICES says
-
-        return Watch(driver.Device(device.ordinal).pci_bus_id())
+        return Watch(bus_id(device.ordinal))
     except Exception as problem:  # noqa: BLE001 - as in Watch
         idle = Watch()
         idle.problem = f"not available: {type(problem).__name__}: {problem}"

@@ -41,7 +41,7 @@ _PROVED = ("predicted", "neighbours", "nearest")  # what candidates of these rul
 class Target:
     """``accuracy`` asks for another accuracy class than the family's own, or for any whose error is small enough,
     ``objective`` for what counts beside the
-    kernels' time (``decision.cost_ms``). ``own`` is a policy file that comes before
+    kernels' time (``costs.cost``). ``own`` is a policy file that comes before
     those in ``folders``. ``refine`` is how many calls may try other configurations on inputs that nobody measured; None
     leaves it to the policy file. For any number of threads."""
 

@@ -25,10 +25,10 @@ from autotune.dispatch.placement import Placement
 from autotune.dispatch.prepared import Prepared
 from autotune.dispatch.refinement import CALLS
 from autotune.dispatch.target import Target
-from autotune.errors import AutotuneError, CompilerError, DeviceError, UnknownName, UsageError
+from autotune.errors import AutotuneError, CompilerError, DeviceError, UsageError
 from autotune.files import policy_folders
 from autotune.policy import Candidate, MaxError, PolicyFile
-from autotune.record import OBJECTIVES
+from autotune.record import checked_objective
 
 _open: "weakref.WeakSet[TunedKernel]" = weakref.WeakSet()
 
@@ -109,8 +109,7 @@ class TunedKernel(Closing):
         own: PolicyFile | None = None,
         refine: int | None = None,
     ) -> None:
-        if objective not in OBJECTIVES:
-            raise UnknownName("objective", objective, OBJECTIVES)
+        checked_objective(objective)
         self.family = family
         self._placement = Placement(
             family, device, policy_folders(policies, family.folder), cache, accuracy, objective, own, refine

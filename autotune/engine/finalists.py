@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 
 from autotune.declaration import Configuration
 from autotune.engine.jobs import JobCompiler
-from autotune.engine.messages import Retime, Retimed
+from autotune.engine.messages import Retime, Retimed, with_energy
 from autotune.engine.proof import Prover, failed
 from autotune.engine.trials import first_of
 from autotune.engine.worker import Worker
-from autotune.measure import Protocol, Samples, median
+from autotune.measure import Energy, Protocol, Samples, median
 from autotune.record import OBJECTIVES, Trial, decide_classes
 
 _EXTENSIONS = 3  # how often configurations whose first median beats the best re-timed one are called in
@@ -49,32 +49,32 @@ class Finalists:
 
     def _time(self) -> None:
         firsts = first_of(t for c, t in self._known.items() if c not in self.aside)
-        first_ms = {
-            c: t.measurement.median_ms
+        first = {
+            c: self._first(t)
             for c, t in self._known.items()
             if t.measurement and not t.measurement.abandoned and c not in firsts and c not in self.aside
         }
-        ranked = sorted(first_ms, key=lambda c: first_ms[c])
+        ranked = sorted(first, key=lambda c: first[c])
         self.prover.near = ranked[: self.protocol.finalists]
         chosen = self._right(ranked, self.protocol.finalists, self.protocol.within)
         beside = self._control_beside(chosen, firsts)
-        times: dict[Configuration, float] = {}
+        costs: dict[Configuration, float] = {}
         for _ in range(1 + _EXTENSIONS):
             if len(chosen) + len(beside) < 2:
                 return
             timed = self._timed(chosen, beside)
             self._note_timed(timed, firsts)
-            times |= {
-                c: samples.median_ms
+            costs |= {
+                c: timed.energy[c].median_j if timed.energy else samples.median_ms
                 for c, samples in timed.samples.items()
                 if not timed.wrong[c] and c not in beside
             }
-            if not times:
+            if not costs:
                 return
-            best = min(times, key=lambda c: times[c])
+            best = min(costs, key=lambda c: costs[c])
             ahead = [
                 c for c in ranked
-                if c not in times and self._known[c].measurement and first_ms[c] < times[best]
+                if c not in costs and self._known[c].measurement and first[c] < costs[best]
             ]  # fmt: skip
             called = self._right(ahead, self.protocol.finalists - 1)
             if not called:
@@ -99,7 +99,8 @@ class Finalists:
         for configuration, samples in timed.samples.items():
             reason = timed.wrong[configuration]
             alike = [configuration, *(c for c, first in firsts.items() if first == configuration)]
-            for trial in (_retimed(self._known[c], samples) for c in alike):
+            energy = timed.energy.get(configuration)
+            for trial in (_retimed(self._known[c], samples, energy) for c in alike):
                 told = f"right when first verified, wrong after it was timed: {reason}"
                 self._note(failed(trial, "wrong_result", told) if reason else trial)
 
@@ -112,11 +113,19 @@ class Finalists:
         for configuration in ranked:
             if len(right) >= most:
                 break
-            if right and _first_ms(self._known[configuration]) > _first_ms(self._known[right[0]]) * within:
+            if (
+                right
+                and self._first(self._known[configuration]) > self._first(self._known[right[0]]) * within
+            ):
                 break
             if self._is_right(self._known[configuration]):
                 right.append(configuration)
         return right
+
+    def _first(self, trial: Trial) -> float:
+        """The figure of its first measurement that finalists are chosen by: joules where energy is measured."""
+        assert trial.measurement is not None
+        return trial.measurement.energy_j if self.protocol.energy_seconds else trial.measurement.median_ms
 
     def _is_right(self, trial: Trial) -> bool:
         if self.prover.is_proved(trial):
@@ -153,8 +162,9 @@ def _first_ms(trial: Trial) -> float:
     return trial.measurement.median_ms
 
 
-def _retimed(trial: Trial, samples: Samples) -> Trial:
-    """``trial`` with the figures of the interleaved re-timing in place of the first sampling's spread and count."""
+def _retimed(trial: Trial, samples: Samples, energy: Energy | None) -> Trial:
+    """``trial`` with the figures of the interleaved re-timing in place of the first sampling's spread and count, and of
+    the first energy."""
     assert trial.measurement is not None
     measurement = replace(
         trial.measurement,
@@ -162,6 +172,8 @@ def _retimed(trial: Trial, samples: Samples) -> Trial:
         spread=samples.spread,
         samples=len(samples.times_ms),
     )
+    if energy is not None:
+        measurement = with_energy(measurement, energy)
     return replace(trial, measurement=measurement, notes=tuple(dict.fromkeys((*trial.notes, *samples.notes))))
 
 

@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 
 from autotune.compile import Variant
 from autotune.declaration import Configuration, Family, Inputs, Workload, single_presets
-from autotune.device import Backend, Execution, LaunchError, Resident, Watch, watch
+from autotune.device import (
+    Backend,
+    Counter,
+    Execution,
+    LaunchError,
+    Resident,
+    Watch,
+    energy_counter,
+    watch,
+)
 from autotune.engine.messages import (
     Compare,
     Compared,
@@ -29,6 +38,7 @@ from autotune.engine.messages import (
     Tried,
     static_profiles,
     trial_of,
+    with_energy,
 )
 from autotune.errors import AutotuneError, cause
 from autotune.measure import (
@@ -38,8 +48,11 @@ from autotune.measure import (
     Protocol,
     Samples,
     Verifier,
+    call_energies,
+    call_energy,
     floors,
     hopeless_ms,
+    idle_watts,
     interleave,
     measure,
     median,
@@ -56,7 +69,8 @@ _SPLIT_RUNS = 5  # runs that share out a plan's time among its kernels
 
 @dataclass
 class Measurer:
-    """One study on one device. ``tried`` never raises LaunchError. ``close`` frees what it holds there."""
+    """One study on one device. ``tried`` never raises LaunchError. ``close`` frees what it holds there. Raises
+    DeviceError where the protocol wants energy, and nothing tells that of the device."""
 
     backend: Backend
     family: Family
@@ -68,6 +82,7 @@ class Measurer:
     _resident: Resident = field(init=False)
     _verifier: Verifier = field(init=False)
     _watch: Watch = field(init=False)
+    _energy: Counter | None = field(init=False)
     _deviations: Deviations | None = field(init=False)
     _ragged: dict[int, tuple[Resident, Verifier]] = field(default_factory=dict)
 
@@ -76,6 +91,7 @@ class Measurer:
         self._resident = Resident(self.backend, self.inputs, most=most, guard=GUARD_BYTES)
         self._verifier = Verifier(self.backend, self.family, self.expected)
         self._watch = watch(self.backend.device)
+        self._energy = energy_counter(self.backend.device) if self.protocol.energy_seconds else None
         told = self.family.has_storage and self.expected is not None
         self._deviations = Deviations(self.expected) if told and self.expected else None
 
@@ -161,6 +177,7 @@ class Measurer:
         with _phase(seconds, "measure"):
             samples = self._samples(execution, first_ms, best_ms)
             measurement = self._measured(execution, samples, first_ms, seconds, notes)
+            measurement = self._with_energy(measurement, execution)
         with _phase(seconds, "verify"):
             reason = self._verifier.left(execution) if samples.ran or self._is_split(execution) else ""
         if reason:
@@ -206,6 +223,14 @@ class Measurer:
             times_ms=tuple(samples.times_ms),
         )
 
+    def _with_energy(self, measurement: Measurement, execution: Execution) -> Measurement:
+        """With the energy of a call, where that is wanted and it is not out of the race."""
+        if self._energy is None or measurement.abandoned:
+            return measurement
+        seconds = self.protocol.energy_seconds
+        found = call_energy(self.backend, execution, self._energy, seconds, measurement.median_ms)
+        return with_energy(measurement, found)
+
     def _kernel_ms(
         self, execution: Execution, samples: Samples, seconds: dict[str, float]
     ) -> dict[str, float]:
@@ -241,11 +266,16 @@ class Measurer:
                 few=request.few,
                 watch=self._watch,
             )
+        energy = {}
+        if self._energy is not None:
+            times = {configuration: one.median_ms for configuration, one in samples.items()}
+            seconds = self.protocol.energy_seconds
+            energy = call_energies(self.backend, executions, self._energy, seconds, times)
         # Who wrote to an input while all took turns cannot be said; who does so again is found.
         for execution in executions.values():
             self._verifier.mend(execution)
         wrong = {c: self._verifier.run(executions[c], self.workload.cold, AGAIN)[0] for c in samples}
-        return Retimed(samples, {**wrong, **checks.wrong})
+        return Retimed(samples, {**wrong, **checks.wrong}, energy)
 
     def compared(self, request: Compare) -> Compared:
         """The baseline, which is proved as any configuration is, in turn with others. Raises LaunchError."""
@@ -300,6 +330,8 @@ class Measurer:
         with suppress(LaunchError):
             about |= self.backend.describe()
             about |= floors(self.backend)
+            if self._energy is not None:
+                about["idle_w"] = idle_watts(self._energy)
         return about
 
     def close(self) -> None:

@@ -6,7 +6,6 @@ nothing in.
 """
 
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,6 +18,7 @@ from autotune.engine.proof import failed
 from autotune.engine.trials import first_of
 from autotune.errors import DeviceError
 from autotune.measure import Task, watched
+from autotune.processes import python
 from autotune.record import Study, decide_classes
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def command(program: str, tool: str, log: Path, task: Path) -> list[str]:
     """The command line. Errors of driver calls are left out: some are how autotune asks whether something is there."""
     return [
         program, "--tool", tool, "--report-api-errors", "no", "--log-file", str(log),
-        sys.executable, "-m", "autotune.measure.watched_process", str(task),
+        *python("autotune.measure.watched_process", str(task)),
     ]  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
@@ -28,13 +28,13 @@ from autotune.declaration import (
     prepare,
     workloads,
 )
-from autotune.device import device_names
+from autotune.device import checked_clocks, device_names, locked_clocks
 from autotune.engine.process_worker import TRIAL_SECONDS
 from autotune.engine.runner import launched, opened
-from autotune.errors import DeviceError, NothingMeasured, UnknownName, UsageError
+from autotune.errors import DeviceError, NothingMeasured, UsageError
 from autotune.hardware import Device
-from autotune.measure import CPU, CUDA, Answer, Reference, answered
-from autotune.record import OBJECTIVES, Study, Trial, first_guesses, reasons, states_text
+from autotune.measure import CPU, CUDA, ENERGY_SECONDS, Answer, Reference, answered
+from autotune.record import ENERGY, Study, Trial, checked_objective, first_guesses, reasons, states_text
 from autotune.search import Strategy
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _AT_A_TIME = 4  # variants of templates; fewer are sooner compiled than another 
 _GUESSES = 5  # of a static pass, that a search begins with
 
 # Of a study, which choosing finalists anew does not change.
-ASKED_PLAINLY = ("preset", "compiler", "trial_seconds", "samples", "race", "objective")
+ASKED_PLAINLY = ("preset", "compiler", "trial_seconds", "samples", "race", "objective", "clocks")
 _OF_THE_SEARCH = ("searched", "beside", "visited")
 
 
@@ -65,8 +65,9 @@ class Case:
 @dataclass(frozen=True, kw_only=True)
 class SweepRequest:
     """A sweep as asked for. ``workloads`` are names or files; none stands for the family's own. ``race`` is the
-    protocol's, 0 for none. ``chosen`` stands in for the preset's configurations. One that ``joins`` tries what another
-    sweep in the same record asked for, and leaves the end to that one."""
+    protocol's, 0 for none; ``clocks`` is at what a GPU's are held (``locked_clocks``), empty for as they are.
+    ``chosen`` stands in for the preset's configurations. One that ``joins`` tries what another sweep in the same record
+    asked for, and leaves the end to that one."""
 
     family: Family
     workloads: tuple[str, ...] = ()
@@ -84,6 +85,7 @@ class SweepRequest:
     samples: int = 0
     race: float = 0.0
     objective: str = "kernel"
+    clocks: str = ""
     strategy: Strategy = field(default_factory=Strategy)
     sanitize: bool = False
     again: bool = False
@@ -143,8 +145,8 @@ class SweepRequest:
 
     def check(self) -> None:
         """Names, values, limits and the record's folder, before anything is made. Raises AutotuneError."""
-        if self.objective not in OBJECTIVES:
-            raise UnknownName("objective", self.objective, OBJECTIVES)
+        checked_objective(self.objective)
+        checked_clocks(self.clocks)
         self.family.orders  # noqa: B018 - refuses a value that stands for no order
         if self.race and self.race < 1:
             raise UsageError(
@@ -211,6 +213,7 @@ def sweeping(
     person should know at once. Raises AutotuneError."""
     names = device_names(request.device)
     program = _sanitizer(request, names[0])
+    _require_clocks(request, names[0])
     with (
         launched(names, request.compiler, request.trial_seconds) as workers,
         _compilers(request, names) as started,
@@ -237,6 +240,15 @@ def _sanitizer(request: SweepRequest, device: str) -> str:
     from autotune.engine.sanitizer import find_sanitizer
 
     return find_sanitizer()
+
+
+def _require_clocks(request: SweepRequest, device: str) -> None:
+    """Raises UsageError for clocks of a cpu."""
+    if request.clocks and device == "cpu":
+        raise UsageError(
+            f"--clocks {request.clocks} holds a GPU's clocks, and this is the cpu: leave it out, or name a GPU with "
+            "--device"
+        )
 
 
 @contextmanager
@@ -276,13 +288,22 @@ class Session:
         prepared = [self._prepared(case) for case in self.cases]
         opened(self.workers, self.request.compiler)
         _sanitizer(self.request, self.workers[0].device.kind)
-        for case, inputs, answer in prepared:
-            swept = self.swept(case.workload, inputs, answer)
-            yield swept
-            if swept.is_over:
-                break
+        with self._clocks():
+            for case, inputs, answer in prepared:
+                swept = self.swept(case.workload, inputs, answer)
+                yield swept
+                if swept.is_over:
+                    break
         for worker in self.workers:
             worker.dismiss()
+
+    def _clocks(self) -> AbstractContextManager[str]:
+        """The devices' clocks are held in the block as they are asked for. Raises DeviceError, UsageError."""
+        if not self.request.clocks:
+            return nullcontext("")
+        devices = [worker.device for worker in self.workers]
+        _require_clocks(self.request, devices[0].kind)
+        return locked_clocks(self.request.clocks, [device.ordinal for device in devices])
 
     def _prepared(self, case: Case) -> tuple[Case, Inputs, Answer | None]:
         family = self.request.family
@@ -323,6 +344,10 @@ class Session:
         protocol = CPU if kind == "cpu" else CUDA
         if request.race:
             protocol = replace(protocol, race=request.race)
+        if request.objective == ENERGY:
+            protocol = replace(protocol, energy_seconds=ENERGY_SECONDS)
+        if request.clocks:
+            protocol = replace(protocol, clocks=request.clocks)
         return Sweep(
             workers=self.workers,
             family=request.family,

@@ -40,7 +40,18 @@ from autotune.engine.worker import Made, Worker
 from autotune.errors import StoreError
 from autotune.files import data_root
 from autotune.measure import PROOF_VERSION, Answer, Protocol
-from autotune.record import Baseline, Provenance, Store, Study, StudyStore, Trial, header, time_ms
+from autotune.record import (
+    ENERGY,
+    Baseline,
+    Provenance,
+    Store,
+    Study,
+    StudyStore,
+    Trial,
+    cost,
+    header,
+    time_ms,
+)
 from autotune.search import Search, Strategy
 
 _ASKED = 4  # configurations asked of a search at a time, for each worker
@@ -102,6 +113,11 @@ class Sweep:
     _setting: Setting = field(init=False)
     _wanted: Container[Configuration] = field(init=False)
     _beside: tuple[Configuration, ...] = field(init=False)  # tried with the selection, and no part of it
+
+    @property
+    def _objective(self) -> str:
+        """By what the search learns."""
+        return ENERGY if self.protocol.energy_seconds else "kernel"
 
     @property
     def busy_share(self) -> float:
@@ -231,7 +247,8 @@ class Sweep:
         search = self._search(again, timed)
         size = None if self.strategy.is_foreseen else _ASKED * len(self.workers)
         is_cpu = self.workers[0].device.kind == "cpu"  # where nothing is compiled while something is measured
-        proposals = Proposals(search, size, 1 if is_cpu else 2, [c for c in first if c not in excluded])
+        first = [c for c in first if c not in excluded]
+        proposals = Proposals(search, size, 1 if is_cpu else 2, first, self._objective)
         total = len(self.configurations or ())
         done = (
             sum(c in self._known and c not in again for c in self.configurations or ()) if size is None else 0
@@ -265,7 +282,7 @@ class Sweep:
         )  # fmt: skip
         for configuration, trial in self._known.items():
             if configuration in timed or configuration not in again:
-                search.tell(configuration, time_ms(trial) if trial.measurement else None)
+                search.tell(configuration, cost(trial, self._objective))
         return search
 
     # -- the end: finalists, and what the record says of itself --------------------------------------------

@@ -23,6 +23,7 @@ from autotune.layout.digest import (
 )
 from autotune.layout.fields import HEADER as FIELDS_HEADER
 from autotune.layout.fields import check_groups, every_grouping, names_of
+from autotune.layout.image import HEADER as IMAGE_HEADER
 from autotune.layout.image import Raster, Sampling
 from autotune.layout.layout import (
     HEADERS,
@@ -53,6 +54,7 @@ __all__ = [
     "FIELDS_HEADER",
     "HEADERS",
     "IMAGES",
+    "IMAGE_HEADER",
     "MAPPING_KINDS",
     "POINTER_BYTES",
     "SAME",

@@ -23,6 +23,7 @@ from autotune.layout.arrays import SCALAR_TYPES, Data
 from autotune.layout.bit_packing import PACKINGS, Packing
 from autotune.layout.curve import Curve
 from autotune.layout.fields import FieldGroups
+from autotune.layout.image import HEADER as IMAGE_HEADER
 from autotune.layout.image import Raster, Sampling, raster_refusal
 from autotune.layout.mapping import HEADERS as MAPPING_HEADERS
 from autotune.layout.mapping import Grid, Mapping
@@ -276,6 +277,8 @@ class Layout:
             ("a curve", self.curve is not None),
             ("a swizzle", self.swizzle is not None),
             ("packing", self.packing is not None),
+            (f"records: {self.records}", self.field_groups is not None),
+            ("storage otherwise than declared", self.storage is not None),
             ("image_pitched of three extents", self.dims == "image_pitched" and len(self.axes) > 2),
         )
         return raster_refusal(self.data.name, len(self.axes), (self.value_bytes, self.parts), more)
@@ -311,12 +314,11 @@ class Layout:
         is_whole = shape[-1] % self.padding == 0 and not self.plus
         return is_whole and (self.lanes <= 1 or math.prod(shape) % self.lanes == 0) and self.keeps_order
 
-    @property
-    def is_dense(self) -> bool:
-        """Whether every byte of the buffer is an element's: no padding, tiles, planes or lanes, and not merged."""
-        is_padded = self.padding > 1 or self.plus > 0 or not self.mapping.is_strided
-        is_whole = not is_padded and self.lanes <= 1 and not self.has_scales and not self.field_groups
-        return not self.is_plane and is_whole and self.group == (1, 0)
+    def is_dense(self, shape: Sequence[int]) -> bool:
+        """Whether every byte of the buffer is an element's, of an array of canonical ``shape``: nothing is padded or
+        merged, and nothing else lies beside them."""
+        texels = math.prod(self.extents(shape)) * self.parts
+        return self.group == (1, 0) and not self.has_scales and self.room(shape).texels == texels
 
     # -- scales of stored numbers -----------------------------------------------------------------------
 
@@ -563,7 +565,7 @@ class Layout:
         if self.is_image:
             return self._image_cpp
         if self.data.sampling:
-            return f"autotune::Image<{self._array_cpp}, {self.data.sampling.cpp}>"
+            return f"autotune::Image<{self._array_cpp}, {len(self.axes)}, {self.data.sampling.cpp}>"
         return self._array_cpp
 
     @property
@@ -614,7 +616,8 @@ class Layout:
     @property
     def headers(self) -> tuple[str, ...]:
         """Those of the layout library that the type needs beyond ``array.cuh``."""
-        more = ((STORAGE_HEADER, self.storage), (fields.HEADER, self.field_groups))
+        image = self.is_image or self.data.sampling
+        more = ((STORAGE_HEADER, self.storage), (fields.HEADER, self.field_groups), (IMAGE_HEADER, image))
         return (*self.mapping.headers, *(header for header, needed in more if needed))
 
     def _narrow_cpp(self, storage: Storage, value: str, parts: list[str]) -> str:

@@ -33,7 +33,8 @@ class Window:
 def constant_places(layouts: Mapping[str, Layout], sizes: Mapping[str, int]) -> dict[str, tuple[int, int]]:
     """(where it begins, the most it may take), in bytes, of each array in constant memory. The places are compiled in,
     for every input alike, so what is known counts: each array's ``constant_bytes``, and where these are too much
-    together, its size where ``sizes`` (of the extents that never vary) give it. What is left is divided evenly."""
+    together, its size where ``sizes`` (of the extents that no input changes) give it. Those of which something is known
+    are served first, the smallest ahead; what is left is divided evenly among the others."""
     there = {name: layout for name, layout in layouts.items() if layout.memory == "constant"}
     most = {name: layout.data.constant_bytes for name, layout in there.items()}
     whole = Limits().constant_bytes
@@ -43,8 +44,11 @@ def constant_places(layouts: Mapping[str, Layout], sizes: Mapping[str, int]) -> 
                 size = layout.room(layout.data.shape_for(sizes)).nbytes
                 most[name] = min(most[name], size)
     parts, left = {}, whole
-    for others, name in zip(range(len(most), 0, -1), sorted(most, key=most.__getitem__), strict=True):
-        parts[name] = min(most[name], left // others // _TEXEL * _TEXEL)
+    unknown = sum(size >= whole for size in most.values())
+    for name in sorted(most, key=most.__getitem__):
+        share = left if most[name] < whole else left // unknown // _TEXEL * _TEXEL
+        unknown -= most[name] >= whole
+        parts[name] = min(most[name], share)
         left -= _whole_texels(parts[name])
     places, offset = {}, 0
     for name in there:

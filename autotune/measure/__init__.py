@@ -23,6 +23,7 @@ from autotune.measure.verify import AGAIN, GUARD_BYTES, PROOF_VERSION, Verifier
 if TYPE_CHECKING:
     from autotune.measure.answer import Answer, Reference, answered
     from autotune.measure.ceilings import CEILINGS, measured_ceilings
+    from autotune.measure.energy import ENERGY_SECONDS, Energy, call_energies, call_energy, idle_watts
     from autotune.measure.forecasts import PARTS, Forecast, Launched, by_cycles, forecast, unseen_policies
     from autotune.measure.ncu import COUNTERS, find_ncu, profile
     from autotune.measure.traced_ranking import static_ranking
@@ -35,11 +36,13 @@ __all__ = [
     "COUNTERS",
     "CPU",
     "CUDA",
+    "ENERGY_SECONDS",
     "GUARD_BYTES",
     "PARTS",
     "PROOF_VERSION",
     "Answer",
     "Deviations",
+    "Energy",
     "Forecast",
     "Launched",
     "Protocol",
@@ -52,11 +55,14 @@ __all__ = [
     "Verifier",
     "answered",
     "by_cycles",
+    "call_energies",
+    "call_energy",
     "expected_outputs",
     "find_ncu",
     "floors",
     "forecast",
     "hopeless_ms",
+    "idle_watts",
     "interleave",
     "measure",
     "measured_ceilings",
@@ -73,6 +79,7 @@ __all__ = [
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "answer": "Answer Reference answered",
     "ceilings": "CEILINGS measured_ceilings",
+    "energy": "ENERGY_SECONDS Energy call_energies call_energy idle_watts",
     "forecasts": "PARTS Forecast Launched forecast by_cycles unseen_policies",
     "ncu": "COUNTERS find_ncu profile",
     "warp_requests": "Requests requests",

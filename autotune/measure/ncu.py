@@ -7,7 +7,6 @@ leave the clocks alone, so that nothing of the machine's settings changes.
 import io
 import math
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,7 @@ import pandas as pd
 from autotune.compile import toolkit_program
 from autotune.errors import DeviceError
 from autotune.measure.watched_process import Result, Task, watched
+from autotune.processes import python
 
 _SECTOR_BYTES = 32
 _WARP = 32
@@ -236,5 +236,5 @@ def command(
         "--cache-control", "all" if cold else "none", "--target-processes", "application-only",
         "--kernel-name", f"regex:{'|'.join(map(_last, kernels))}", "--metrics", ",".join(metrics),
         "--log-file", str(log),
-        sys.executable, "-m", "autotune.measure.watched_process", str(task),
+        *python("autotune.measure.watched_process", str(task)),
     ]  # fmt: skip

@@ -1,9 +1,10 @@
 """Named ranges for NVIDIA's profilers: what a sweep does at a moment, beside its kernels in Nsight Systems.
 
-The package nvtx makes them (``pip install 'autotune[nvtx]'``); without it, or without a profiler, they are nothing.
+The package nvtx makes them (``pip install 'autotune[nvtx]'``); without it, with one that was built for another Python,
+or without a profiler, they are nothing.
 """
 
-import importlib.util
+import importlib
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
@@ -19,4 +20,7 @@ def nvtx_range(name: str, category: str) -> AbstractContextManager[Any]:
 
 @cache
 def _nvtx() -> Any:
-    return importlib.import_module("nvtx") if importlib.util.find_spec("nvtx") else None
+    try:
+        return importlib.import_module("nvtx")
+    except ImportError:
+        return None

@@ -28,7 +28,8 @@ class Protocol:
     Samples taken while the device was throttled are retaken up to ``retakes`` times a configuration, after a pause of
     ``pause`` seconds that doubles each time; what is still throttled then is kept, with a note.
     ``finalists`` are re-timed in ``rounds`` interleaved rounds of ``round_samples`` samples each, in fewer (at least
-    3) where that would take more than ``finalist_seconds`` in all."""
+    3) where that would take more than ``finalist_seconds`` in all. With ``energy_seconds`` energy is measured too, in
+    queues of so many seconds, and finalists are chosen by it; ``clocks`` says at what the device's clocks are held."""
 
     target_spread: float = 0.005
     least: int = 10
@@ -44,12 +45,16 @@ class Protocol:
     round_samples: int = 3
     finalist_seconds: float = 3.0
     race: float = math.inf
+    energy_seconds: float = 0.0
+    clocks: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready dict, of a race only where there is one: what was recorded before there were any goes on."""
+        """A JSON-ready dict, of a race, of energy and of held clocks only where there are: what was recorded before
+        there were any goes on."""
         plain = asdict(self)
-        if self.race == math.inf:
-            del plain["race"]
+        for name in ("race", "energy_seconds", "clocks"):
+            if plain[name] in (math.inf, 0.0, ""):
+                del plain[name]
         return plain
 
     def exactly(self, samples: int) -> "Protocol":

@@ -256,7 +256,8 @@ class Verifier:
         """Whether the device can compare the output element by element, within the tolerance. It takes NaN for NaN."""
         layout = execution.variant.layouts[name]
         is_coded = layout.packing or layout.storage
-        if self.family.data[name].dtype not in _NUMBERS or is_coded or not layout.is_dense:
+        shape = layout.data.shape_for(execution.names)
+        if self.family.data[name].dtype not in _NUMBERS or is_coded or not layout.is_dense(shape):
             return False
         return self.family.tolerances(execution.names)[name].nan != WRONG
 
@@ -279,7 +280,7 @@ class Verifier:
         ]
         within = self.family.tolerances(execution.names)
         is_number = self._is_number(execution, name)
-        is_plain = layout.is_dense and not moved
+        is_plain = layout.is_dense(expected.shape) and not moved
         if is_plain and (is_number or _is_exact(expected.dtype)) and (right := self._reference(name, layout)):
             apart = (
                 self._apart(execution, name, right.placed)

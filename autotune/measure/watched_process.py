@@ -150,7 +150,3 @@ def main(path: str) -> int:
         print(f"error: {problem}", file=sys.stderr)
         return problem.exit_code
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))

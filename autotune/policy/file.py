@@ -19,7 +19,7 @@ from autotune.errors import PolicyFileError
 from autotune.files import replaced
 from autotune.hardware import Device
 from autotune.policy.kept import Prediction, prediction_content, prediction_of
-from autotune.record import objective_ms
+from autotune.record import ENERGY, time_of
 
 SCHEMA = 2
 _READ = (1, 2)  # 1 had no features of scalars, no needs, no rule, no crossover
@@ -40,24 +40,23 @@ class Entry:
     ``features`` are those of the input's extents and scalars that the family's ``features`` read; what these make of
     them is what selection compares. Times in milliseconds, ``spread`` is the relative half-width of the median's 95 %
     interval (see ``measure.spread``), ``margin_over_control`` control's time over the winner's (0: control was not
-    measured).
-    ``needs`` is by kernel: threads of a block, registers of a thread, shared bytes of a block. ``binding_resource``
-    limits the occupancy of the kernel that takes the most time (see ``occupancy``). ``operations`` is the family's
-    own count of the work. ``objective`` is what the winner is best in (``decision.cost_ms``): ``tie_set``,
-    ``runner_up`` and the margin are of that. From ``break_even`` launches on the same data the winner for kernels alone
-    is cheaper than the winner for a single call, layout included; ``break_even_with`` is the other of the two (0: one
-    of them always is). ``renewed`` and ``renewed_from`` tell that an entry was timed again, not swept, after its
-    sources changed: when, and the date and digests of the sweep. ``regret_with`` says what this workload loses with the
-    winner of another entry: that one's time over the best, minus 1. ``times_ms`` has what the configurations took here
-    that the file keeps (``kept.Kept``), by their names, ``blocks`` how many their kernel has. The digests say what it
-    was measured with.
-    ``proved`` says for which ``sizes`` beside the workload's own its results were compared with the reference's, and by
-    which ``version`` of the verification, ``against`` which configuration where that is the reference; without sizes it
-    is proved for the workload's own only. ``searched`` is how
-    much of the space was ``tried``, ``of`` how many configurations, ``by`` which search and with which ``budget``.
-    ``sanitizer`` names those of compute-sanitizer's tools that found nothing in the winner. ``refined`` tells that the
-    entry was found by a program's own calls, not by a sweep: how many, among which configurations. ``errors`` is how
-    far its outputs are off, where that was measured (``Trial.errors``)."""
+    measured). ``needs`` is by kernel: threads of a block, registers of a thread, shared bytes of a block.
+    ``binding_resource`` limits the occupancy of the kernel that takes the most time (see ``occupancy``). ``operations``
+    is the family's own count of the work. ``objective`` is what the winner is best in (``costs.cost``):
+    ``tie_set``, ``runner_up`` and the margin are of that. ``energy_j`` are joules of a call of the winner, with their
+    ``energy_spread`` and the ``power_w`` meanwhile, ``runner_up_j`` those of the runner-up; 0 where energy is not the
+    objective. From ``break_even`` launches on the same data the winner for kernels alone is cheaper than the winner for
+    a single call, layout included; ``break_even_with`` is the other of the two (0: one of them always is). ``renewed``
+    and ``renewed_from`` tell that an entry was timed again, not swept, after its sources changed: when, and the date
+    and digests of the sweep. ``regret_with`` says what this workload loses with the winner of another entry: that one's
+    time over the best, minus 1. ``times_ms`` has what the configurations took here that the file keeps (``kept.Kept``),
+    by their names, ``blocks`` how many their kernel has. The digests say what it was measured with. ``proved`` says for
+    which ``sizes`` beside the workload's own its results were compared with the reference's, and by which ``version``
+    of the verification, ``against`` which configuration where that is the reference; without sizes it is proved for the
+    workload's own only. ``searched`` is how much of the space was ``tried``, ``of`` how many configurations, ``by``
+    which search and with which ``budget``. ``sanitizer`` names those of compute-sanitizer's tools that found nothing in
+    the winner. ``refined`` tells that the entry was found by a program's own calls, not by a sweep: how many, among
+    which configurations. ``errors`` is how far its outputs are off, where that was measured (``Trial.errors``)."""
 
     name: str
     workload: str
@@ -78,6 +77,10 @@ class Entry:
     transform_ms: float = 0.0
     transfer_ms: float = 0.0
     objective: str = "kernel"
+    energy_j: float = 0.0
+    energy_spread: float = 0.0
+    power_w: float = 0.0
+    runner_up_j: float = 0.0
     break_even: int = 0
     break_even_with: str = ""
     renewed: str = ""
@@ -102,9 +105,16 @@ class Entry:
     sanitizer: str = ""
 
     @property
-    def cost_ms(self) -> float:
-        """What its objective counts (see ``decision.cost_ms``)."""
-        return objective_ms(self.objective, self.median_ms, self.transfer_ms, self.transform_ms)
+    def cost(self) -> float:
+        """What its objective counts (see ``costs.cost``)."""
+        if self.objective == ENERGY:
+            return self.energy_j
+        return time_of(self.objective, self.median_ms, self.transfer_ms, self.transform_ms)
+
+    @property
+    def cost_spread(self) -> float:
+        """Relative half-width of the 95 % interval of the median that its objective counts."""
+        return self.energy_spread if self.objective == ENERGY else self.spread
 
 
 @dataclass(frozen=True, kw_only=True)

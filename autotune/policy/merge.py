@@ -3,6 +3,7 @@
 A reader never sees half a file, and a measurement is never lost to a worse one.
 """
 
+import math
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,12 +19,14 @@ from autotune.policy.file import Entry, NewerSchema, PolicyFile, device_told, en
 from autotune.policy.file import read_policy_file as read
 from autotune.policy.teaching import of_trial, taught
 from autotune.record import (
+    ENERGY,
     Decision,
+    Measurement,
     Minimax,
     Study,
     Trial,
     accuracy_class,
-    cost_ms,
+    cost,
     decide_classes,
     minimax,
     newest,
@@ -177,7 +180,7 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
         errors=dict(decision.winner.errors),
         tie_set=[t.configuration.id for t in decision.tie_set],
         runner_up=decision.runner_up.configuration.id if decision.runner_up else "",
-        runner_up_ms=round(cost_ms(decision.runner_up, decision.objective), 7) if decision.runner_up else 0.0,
+        **runner_up_figures(decision.runner_up, decision.objective),
         margin_over_control=round(decision.over_control.ratio, 3) if decision.control else 0.0,
         binding_resource=_binding_resource(decision.winner),
         needs=of_trial(decision.winner),
@@ -185,6 +188,7 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
         transform_ms=round(measurement.transform_ms, 4),
         transfer_ms=round(measurement.transfer_ms, 4),
         objective=decision.objective,
+        **_energy(measurement, decision.objective),
         proved=_proved(study, decision.winner),
         searched=_searched(study),
         break_even=decision.break_even.launches if decision.break_even else 0,
@@ -194,6 +198,33 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
         sanitizer=_sanitizer(study, decision.winner),
         **told,
     )
+
+
+def runner_up_figures(runner_up: Trial | None, objective: str) -> dict[str, Any]:
+    """The entry's: what ``objective`` counts, and beside joules the time."""
+    if runner_up is None:
+        return {}
+    if objective == ENERGY:
+        return {
+            "runner_up_ms": round(time_ms(runner_up), 7),
+            "runner_up_j": figure(cost(runner_up, objective)),
+        }
+    return {"runner_up_ms": round(cost(runner_up, objective), 7)}
+
+
+def _energy(measured: Measurement, objective: str) -> dict[str, Any]:
+    if objective != ENERGY:
+        return {}
+    return {
+        "energy_j": figure(measured.energy_j),
+        "energy_spread": round(measured.energy_spread, 5),
+        "power_w": round(measured.power_w, 1),
+    }
+
+
+def figure(value: float) -> float:
+    """Five significant digits: a call may take microjoules."""
+    return float(f"{value:.5g}")
 
 
 def _proved(study: Study, winner: Trial) -> dict[str, Any]:
@@ -250,10 +281,10 @@ def _stays(old: Entry, new: Entry, study: Study) -> bool:
     if any(getattr(old, name) != getattr(new, name) for name in _ALIKE):
         return old.date > new.date
     tried = {t.configuration for t in study.trials if t.measurement}
-    if old.cost_ms < new.cost_ms and Configuration(old.configuration) not in tried:
+    if old.cost < new.cost and Configuration(old.configuration) not in tried:
         return True
-    better_measured = old.samples > new.samples and old.spread < new.spread
-    return better_measured and new.cost_ms > old.cost_ms * (1 - old.spread - new.spread)
+    better_measured = old.samples > new.samples and old.cost_spread < new.cost_spread
+    return better_measured and new.cost > old.cost * (1 - old.cost_spread - new.cost_spread)
 
 
 def _with_regrets(kept: Mapping[str, Entry], studies: Sequence[Study]) -> dict[str, Entry]:
@@ -263,14 +294,15 @@ def _with_regrets(kept: Mapping[str, Entry], studies: Sequence[Study]) -> dict[s
     found: dict[str, Entry] = {}
     for name, item in kept.items():
         trials = measured.get(item.workload, {})
-        row = {configuration: cost_ms(trial, item.objective) for configuration, trial in trials.items()}
+        costs = {configuration: cost(trial, item.objective) for configuration, trial in trials.items()}
+        row = {configuration: value for configuration, value in costs.items() if math.isfinite(value)}
         regrets: dict[str, float] = {}
         for other, theirs in sorted(kept.items()):
             if other == name or (theirs.accuracy, theirs.objective) != (item.accuracy, item.objective):
                 continue
             configuration = Configuration(theirs.configuration)
             if configuration in row:
-                regrets[other] = round(max(0.0, row[configuration] / item.cost_ms - 1), 4)
+                regrets[other] = round(max(0.0, row[configuration] / item.cost - 1), 4)
             elif configuration == Configuration(item.configuration):
                 regrets[other] = 0.0
             elif other in item.regret_with and theirs.workload not in measured:

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 from autotune.declaration import Configuration, Family
 from autotune.errors import AutotuneError
-from autotune.figures import duration
 from autotune.figures import loss_percent as percent
 from autotune.policy.acceptance import changed, known_configuration
 from autotune.policy.file import Entry
-from autotune.policy.merge import new_entries
-from autotune.record import MOST, TIE, BreakEven, Study, Trial, break_even, cost_ms, noise
+from autotune.policy.merge import new_entries, runner_up_figures
+from autotune.record import ENERGY, MOST, TIE, BreakEven, Study, Trial, break_even, cost, cost_text, noise
 
 _DIGESTS = ("source_digest", "layouts_digest", "space_digest")
 
@@ -44,31 +43,34 @@ def contradictions(
     *,
     renewing: bool,
 ) -> list[str]:
-    """What of the entry's claims the new ``trials`` do not bear out: it is right; it takes ``cost_ms``; it is faster
+    """What of the entry's claims the new ``trials`` do not bear out: it is right; it takes ``cost``; it is faster
     than control by ``margin_over_control``; none of the others is faster. Time and margin may be worse by ``tolerance``
     and by what both measurements leave open. ``renewing``, times may have changed, but not the margin, to either side:
     one that moved says that more changed than was timed."""
     now = trials.get(winner)
     if now is None or now.measurement is None:
         return [f"the winner is {now.state}: {now.reason}" if now else "the winner was not tried"]
-    took = cost_ms(now, item.objective)
-    allowed = 1 + tolerance + max(TIE, min(MOST, math.hypot(now.measurement.spread, item.spread)))
+    took, is_energy = cost(now, item.objective), item.objective == ENERGY
+    spread = now.measurement.energy_spread if is_energy else now.measurement.spread
+    allowed = 1 + tolerance + max(TIE, min(MOST, math.hypot(spread, item.cost_spread)))
     found: list[str] = []
-    if took > item.cost_ms * allowed and not renewing:
-        more = percent(took / item.cost_ms - 1)
-        found.append(f"takes {duration(took)}, {more} more than the recorded time")
+    if took > item.cost * allowed and not renewing:
+        more = percent(took / item.cost - 1)
+        what = "energy" if is_energy else "time"
+        found.append(f"takes {cost_text(took, item.objective)}, {more} more than the recorded {what}")
     against = trials.get(control) if item.margin_over_control else None
     if against and against.measurement:
-        found += _margin(item, cost_ms(against, item.objective) / took, allowed, tolerance, renewing)
+        found += _margin(item, cost(against, item.objective) / took, allowed, tolerance, renewing)
     elif item.margin_over_control and renewing:
         found.append(f"control is {against.state}: {against.reason}" if against else "control was not tried")
     others = [t for t in trials.values() if t.measurement and t is not against]
-    best = min(others, key=lambda t: cost_ms(t, item.objective))
-    if took > cost_ms(best, item.objective) * (1 + noise(best, now, item.objective)):
+    best = min(others, key=lambda t: cost(t, item.objective))
+    if took > cost(best, item.objective) * (1 + noise(best, now, item.objective)):
         role = "the runner-up " if best.configuration.id == item.runner_up else ""
+        least = cost_text(cost(best, item.objective), item.objective)
         found.append(
-            f"{role}{best.configuration.id} is now faster than the winner: {duration(cost_ms(best, item.objective))}, "
-            f"winner {duration(took)}"
+            f"{role}{best.configuration.id} is now {'cheaper' if is_energy else 'faster'} than the winner: {least}, "
+            f"winner {cost_text(took, item.objective)}"
         )
     return found
 
@@ -80,6 +82,8 @@ def _margin(item: Entry, margin: float, allowed: float, tolerance: float, renewi
     if margin >= claimed / allowed and not is_lost and not is_better:
         return []
     either = f", and at most {percent(tolerance)} apart is allowed" if renewing else ""
+    if item.objective == ENERGY:
+        return [f"control takes {margin:.3g} x its energy, {claimed:.3g} x is claimed{either}"]
     return [f"is {margin:.3g} x as fast as control, {claimed:.3g} x is claimed{either}"]
 
 
@@ -89,16 +93,17 @@ def figures(
     """The new times beside the recorded ones; empty where the winner has none."""
     if not trials[winner].measurement:
         return ""
-    took = cost_ms(trials[winner], item.objective)
-    told = [f"{duration(took)}, recorded {duration(item.cost_ms)}"]
+    took = cost(trials[winner], item.objective)
+    told = [f"{cost_text(took, item.objective)}, recorded {cost_text(item.cost, item.objective)}"]
     for configuration, trial in trials.items():
-        ratio = cost_ms(trial, item.objective) / took
+        ratio = cost(trial, item.objective) / took
         if configuration == winner or not trial.measurement:
             continue
         if configuration != control:
             told.append(f"runner-up {ratio:.2f} x the winner")
         elif item.margin_over_control:
-            told.append(f"{ratio:.2f} x faster than control, recorded {item.margin_over_control:.2f}")
+            better = "less" if item.objective == ENERGY else "faster"
+            told.append(f"{ratio:.2f} x {better} than control, recorded {item.margin_over_control:.2f}")
     return "; ".join(told)
 
 
@@ -108,19 +113,19 @@ def renewed(item: Entry, study: Study, winner: Configuration) -> Entry:
     trials = {t.configuration: t for t in study.trials if t.measurement}
     own = trials[winner]
     (found,) = new_entries(replace(study, trials=(own,)), item.objective)
-    ties = [t for t in trials.values() if cost_ms(t, item.objective)
-            <= cost_ms(own, item.objective) * (1 + noise(own, t, item.objective))]  # fmt: skip
+    ties = [t for t in trials.values() if cost(t, item.objective)
+            <= cost(own, item.objective) * (1 + noise(own, t, item.objective))]  # fmt: skip
     slower = [t for t in trials.values() if t not in ties and t.configuration != study.control]
-    runner_up = min(slower, key=lambda t: cost_ms(t, item.objective), default=None)
+    runner_up = min(slower, key=lambda t: cost(t, item.objective), default=None)
     control = trials.get(study.control)
-    margin = cost_ms(control, item.objective) / cost_ms(own, item.objective) if control else 0.0
+    margin = cost(control, item.objective) / cost(own, item.objective) if control else 0.0
     pair = _break_even(item, trials, own)
     return replace(
         found,
         name=item.name,
         tie_set=sorted((t.configuration.id for t in ties), key=lambda name: (name != winner.id, name)),
         runner_up=runner_up.configuration.id if runner_up else "",
-        runner_up_ms=round(cost_ms(runner_up, item.objective), 7) if runner_up else 0.0,
+        **{"runner_up_ms": 0.0, "runner_up_j": 0.0, **runner_up_figures(runner_up, item.objective)},
         margin_over_control=round(margin, 3),
         break_even=pair.launches if pair else 0,
         break_even_with=item.break_even_with if pair else "",

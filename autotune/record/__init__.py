@@ -3,10 +3,17 @@
 from typing import TYPE_CHECKING
 
 from autotune import lazy
-from autotune.record.objective import OBJECTIVES, accuracy_class, objective_ms
+from autotune.record.objective import (
+    ENERGY,
+    OBJECTIVES,
+    accuracy_class,
+    checked_objective,
+    time_of,
+)
 
 if TYPE_CHECKING:
     from autotune.record.baseline import Baseline
+    from autotune.record.costs import cost, cost_text, once_ms, time_ms
     from autotune.record.decision import (
         MOST,
         TIE,
@@ -17,16 +24,13 @@ if TYPE_CHECKING:
         break_even,
         cheapest,
         close_to_winner,
-        cost_ms,
         decide,
         decide_classes,
         fastest_first,
         margin,
         minimax,
         noise,
-        once_ms,
         ranked,
-        time_ms,
     )
     from autotune.record.effects import (
         Importance,
@@ -64,6 +68,7 @@ if TYPE_CHECKING:
     from autotune.record.trial import FAILED, STATES, Measurement, State, Trial
 
 __all__ = [
+    "ENERGY",
     "ERRORS",
     "FAILED",
     "MOST",
@@ -90,9 +95,11 @@ __all__ = [
     "accuracy_class",
     "break_even",
     "cheapest",
+    "checked_objective",
     "close_to_winner",
     "contributions",
-    "cost_ms",
+    "cost",
+    "cost_text",
     "coverage",
     "decide",
     "decide_classes",
@@ -114,7 +121,6 @@ __all__ = [
     "newest",
     "newest_of_each",
     "noise",
-    "objective_ms",
     "once_ms",
     "pairs",
     "policy_values",
@@ -131,6 +137,7 @@ __all__ = [
     "states_text",
     "summarised",
     "time_ms",
+    "time_of",
     "times_of",
     "unbeaten",
     "write_cache",
@@ -142,8 +149,9 @@ __all__ = [
 
 _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "baseline": "Baseline",
-    "decision": "MOST TIE BreakEven Decision Margin Minimax break_even cheapest close_to_winner cost_ms "
-    "decide decide_classes fastest_first margin minimax noise once_ms ranked time_ms",
+    "costs": "cost cost_text once_ms time_ms",
+    "decision": "MOST TIE BreakEven Decision Margin Minimax break_even cheapest close_to_winner "
+    "decide decide_classes fastest_first margin minimax noise ranked",
     "provenance": "Provenance",
     "remarks": "coverage failures margin_text moved reasons states_text unbeaten",
     "study": "Study latest newest newest_of_each times_of",

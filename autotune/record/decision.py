@@ -2,9 +2,9 @@
 
 All configurations whose time is within the noise of the best form the tie set, however wide that noise is; the tie is
 broken, among those near the best, by occupancy, then footprint, then closeness to the control (simplicity), then id. An
-objective says what counts beside the kernels' time: what the layout costs once, for a caller that launches once; its
-ties are broken by that time first. A margin is a ratio of two medians, with the interval that theirs make.
-"""
+objective says what counts in place of the kernels' time: what the layout costs once as well, for a caller that launches
+once, or the energy of a call; its ties are broken by that time first. A margin is a ratio of two medians, with the
+interval that theirs make."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,8 @@ from functools import partial
 from statistics import median
 
 from autotune.declaration import Configuration
-from autotune.record.objective import accuracy_class, objective_ms
+from autotune.record.costs import cost, once_ms, time_ms, width
+from autotune.record.objective import ENERGY, accuracy_class
 from autotune.record.trial import Trial
 
 TIE = (
@@ -21,8 +22,9 @@ TIE = (
 )
 
 WIDE = 0.10  # a winner with a wider interval may be one by chance
+_FINAL = ("kernel", ENERGY)  # by which finalists are chosen and measured again
+
 MOST = 0.05  # further from the best than this none wins a tie; and what is laid to noise where no interval is known
-_UNKNOWN = 1.0  # a ``spread`` from here on is none: what ``measure.spread`` says of a single sample
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Decision:
     """The outcome of one study. Margins are ratios of times: control over winner, runner-up over winner; winner,
     control and runner-up are timed again side by side, so the ratios hold. ``runner_up`` is the fastest that is
     slower than all of the tie set, else the fastest other one in it. Times are what ``objective`` counts
-    (``cost_ms``). ``break_even`` compares the winner for kernels alone with the one for a single call."""
+    (``costs.cost``). ``break_even`` compares the winner for kernels alone with the one for a single call."""
 
     winner: Trial
     tie_set: tuple[Trial, ...]
@@ -69,8 +71,7 @@ class Decision:
         if control is None:
             return True
         return any(
-            cost_ms(control, self.objective)
-            > cost_ms(t, self.objective) * (1 + noise(t, control, self.objective))
+            cost(control, self.objective) > cost(t, self.objective) * (1 + noise(t, control, self.objective))
             for t in self.tie_set
         )
 
@@ -87,17 +88,17 @@ class BreakEven:
 
 def decide(trials: Sequence[Trial], control: Configuration, objective: str = "kernel") -> Decision | None:
     """The decision over the measured trials of one study, or None when none was measured. ``objective`` is one of
-    OBJECTIVES (see ``cost_ms``). Raises UnknownName."""
-    cost = partial(cost_ms, objective=objective)
+    OBJECTIVES (see ``costs.cost``). Raises UnknownName."""
+    of = partial(cost, objective=objective)
     finalists, ties = _ties(trials, control, objective)
     if not ties:
         return None
     winner = ties[0]
     ranked = fastest_first(trials, objective)
-    slowest = max(map(cost, ties))  # of one that was not timed again, a shorter time does not compare
-    slower = [t for t in finalists if cost(t) > slowest and t.configuration != control]
-    slower = slower or [t for t in ranked if cost(t) > slowest]
-    runner_up = min(slower or [t for t in ties if t is not winner], key=cost, default=None)
+    slowest = max(map(of, ties))  # of one that was not timed again, a shorter time does not compare
+    slower = [t for t in finalists if of(t) > slowest and t.configuration != control]
+    slower = slower or [t for t in ranked if of(t) > slowest]
+    runner_up = min(slower or [t for t in ties if t is not winner], key=of, default=None)
     measured = next((t for t in ranked if t.configuration == control), None)
     return Decision(
         winner, ties, runner_up, measured, objective, _break_even(trials, control, winner, objective)
@@ -108,23 +109,23 @@ def _ties(
     trials: Sequence[Trial], control: Configuration, objective: str
 ) -> tuple[list[Trial], tuple[Trial, ...]]:
     """The trials that may win, best first, and those of them that noise cannot tell from the best, the winner first."""
-    cost = partial(cost_ms, objective=objective)
+    of = partial(cost, objective=objective)
     every = fastest_first(trials, objective)
     if not every:
         return [], ()
     finalists = ranked = [t for t in every if _may_win(t, objective)] or every
-    if objective == "kernel":  # else what is cheap to lay out need not have been a finalist
+    if objective in _FINAL:  # else what is cheap to lay out need not have been a finalist
         retimed = [t for t in ranked if t.measurement and t.measurement.retimed_ms]
-        fastest = min(ranked, key=lambda t: t.measurement.median_ms if t.measurement else math.inf)
+        fastest = ranked[0] if objective == ENERGY else min(ranked, key=_first_ms)
         finalists = (
             retimed if fastest in retimed else ranked
         )  # a record may hold an older sweep's finalists only
     best = finalists[0]
-    ties = [t for t in finalists if cost(t) <= cost(best) * (1 + noise(best, t, objective))]
+    ties = [t for t in finalists if of(t) <= of(best) * (1 + noise(best, t, objective))]
 
     def key(trial: Trial) -> tuple[bool, float, Preference]:
-        far = cost(trial) > cost(best) * (1 + min(MOST, noise(best, trial, objective)))
-        return far, cost(trial) if far else 0.0, _preference(trial, control, objective)
+        far = of(trial) > of(best) * (1 + min(MOST, noise(best, trial, objective)))
+        return far, of(trial) if far else 0.0, _preference(trial, control, objective)
 
     return finalists, tuple(sorted(ties, key=key))
 
@@ -133,14 +134,17 @@ def _may_win(trial: Trial, objective: str) -> bool:
     """Not by kernels alone, where sampling was stopped because it is behind; and by no figure where the only sample is
     the first run, which is then all that was verified."""
     measured = trial.measurement
-    return not (measured and measured.abandoned and (objective == "kernel" or measured.samples == 1))
+    return not (measured and measured.abandoned and (objective in _FINAL or measured.samples == 1))
 
 
 def _break_even(
     trials: Sequence[Trial], control: Configuration, winner: Trial, objective: str
 ) -> BreakEven | None:
     """Between the winner of ``objective`` and that of the other end: of a single call, or of kernels alone. None where
-    noise may have made the difference, and where it is the control that lasts: nothing has to pay for that."""
+    noise may have made the difference, where it is the control that lasts, as nothing has to pay for that, and of
+    energy, which is no time."""
+    if objective == ENERGY:
+        return None
     other = _ties(trials, control, "with-transform" if objective == "kernel" else "kernel")[1][0]
     lasting, single = (winner, other) if objective == "kernel" else (other, winner)
     is_alike = time_ms(single) <= time_ms(lasting) * (1 + noise(lasting, single))
@@ -197,15 +201,14 @@ def close_to_winner(trials: Sequence[Trial], decision: Decision) -> int:
     """How many of the other measured ``trials`` are behind the winner by no more than the half-width of its own
     interval: a warning that noise may have chosen it. 0 where that is at most WIDE, or they are at most half of
     the others."""
-    best, measurement = cost_ms(decision.winner, decision.objective), decision.winner.measurement
-    width = measurement.spread * time_ms(decision.winner) / best if measurement and best else 0.0
+    best = cost(decision.winner, decision.objective)
+    wide = width(decision.winner, decision.objective)
+    wide = wide if math.isfinite(wide) else 1.0  # of a single sample
     behind = [
-        cost_ms(t, decision.objective) / best - 1
-        for t in trials
-        if t.measurement and t is not decision.winner
+        cost(t, decision.objective) / best - 1 for t in trials if t.measurement and t is not decision.winner
     ]
-    close = sum(lead <= width for lead in behind)
-    return close if width > WIDE and 2 * close > len(behind) else 0
+    close = sum(lead <= wide for lead in behind)
+    return close if wide > WIDE and 2 * close > len(behind) else 0
 
 
 def decide_classes(
@@ -230,41 +233,23 @@ def decide_classes(
 
 def compared(decision: Decision, trials: Iterable[Trial], control: Configuration) -> Decision:
     """``decision`` with the control that is among ``trials``, wherever that was tried."""
-    measured = next((t for t in trials if t.measurement and t.configuration == control), None)
-    return replace(decision, control=measured)
-
-
-def time_ms(trial: Trial) -> float:
-    """The ranking time in milliseconds; infinite when the trial was not measured."""
-    return trial.measurement.time_ms if trial.measurement else math.inf
-
-
-def once_ms(trial: Trial) -> float:
-    """What the layout costs once in milliseconds: transform and transfer."""
-    return trial.measurement.transform_ms + trial.measurement.transfer_ms if trial.measurement else math.inf
-
-
-def cost_ms(trial: Trial, objective: str = "kernel") -> float:
-    """What is to be small, in milliseconds: the kernels' time (``kernel``), with the copy of the inputs to the device
-    (``with-transfer``: data in their layout already), or with the layout's transform too (``with-transform``: a single
-    call that begins with plain arrays). Infinite when the trial was not measured."""
-    if trial.measurement is None:
-        return math.inf
-    measured = trial.measurement
-    return objective_ms(objective, measured.time_ms, measured.transfer_ms, measured.transform_ms)
+    measured = (
+        t for t in trials if t.configuration == control and math.isfinite(cost(t, decision.objective))
+    )
+    return replace(decision, control=next(measured, None))
 
 
 def fastest_first(trials: Iterable[Trial], objective: str = "kernel") -> list[Trial]:
     """Those measured, by what ``objective`` counts; where times of two kinds meet, ``ranked`` is the order."""
-    measured = (t for t in trials if t.measurement)
-    return sorted(measured, key=lambda t: (cost_ms(t, objective), t.configuration.id))
+    measured = (t for t in trials if math.isfinite(cost(t, objective)))
+    return sorted(measured, key=lambda t: (cost(t, objective), t.configuration.id))
 
 
 def noise(faster: Trial, slower: Trial, objective: str = "kernel") -> float:
     """The relative difference up to which the two cannot be told apart: where the interval of their ratio begins at 1
     (see ``Margin``), and at least TIE. A transform and a transfer are timed once, so their part has no interval of its
     own; a single sample has none at all, which counts as MOST."""
-    first, second = (_width(t, objective) for t in (faster, slower))
+    first, second = (width(t, objective) for t in (faster, slower))
     known = math.isfinite(first) and math.isfinite(second)
     widths = (first, second) if known else tuple(w if math.isfinite(w) else MOST for w in (first, second))
     return max(TIE, math.expm1(math.hypot(math.log1p(widths[0]), math.log1p(-widths[1]))))
@@ -272,23 +257,15 @@ def noise(faster: Trial, slower: Trial, objective: str = "kernel") -> float:
 
 def margin(other: Trial | None, winner: Trial, objective: str = "kernel") -> Margin:
     """``other`` over ``winner``, in what ``objective`` counts."""
-    if other is None or not cost_ms(winner, objective) or math.isinf(cost_ms(other, objective)):
+    if other is None or not cost(winner, objective) or math.isinf(cost(other, objective)):
         return Margin(math.nan)
-    ratio = cost_ms(other, objective) / cost_ms(winner, objective)
-    a, b = _width(other, objective), _width(winner, objective)
+    ratio = cost(other, objective) / cost(winner, objective)
+    a, b = width(other, objective), width(winner, objective)
     if not math.isfinite(a) or not math.isfinite(b):
         return Margin(ratio)
     below = math.hypot(math.log1p(-a), math.log1p(b))
     above = math.hypot(math.log1p(a), math.log1p(-b))
     return Margin(ratio, ratio * math.exp(-below), ratio * math.exp(above))
-
-
-def _width(trial: Trial, objective: str) -> float:
-    """Relative half-width of the interval of what ``objective`` counts; NaN where it is not known."""
-    cost, measured = cost_ms(trial, objective), trial.measurement
-    if measured is None or not measured.spread < _UNKNOWN:
-        return math.nan
-    return measured.spread * time_ms(trial) / cost if cost else 0.0
 
 
 def ranked(trials: Sequence[Trial], decision: Decision | None) -> list[Trial]:

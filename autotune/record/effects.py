@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from autotune.declaration import Configuration, PolicyValue
-from autotune.record.decision import time_ms
+from autotune.record.costs import time_ms
 from autotune.record.study import Study
 from autotune.record.trial import Trial
 

@@ -15,7 +15,7 @@ from autotune.errors import StoreError
 from autotune.files import write_text
 from autotune.hardware import Device
 from autotune.measure import median
-from autotune.record.decision import time_ms
+from autotune.record.costs import time_ms
 from autotune.record.exchange import Foreign, added, figures, policy_value
 from autotune.record.provenance import Provenance
 from autotune.record.study import Study

@@ -1,16 +1,22 @@
-"""What is to be small: the kernels' time, or with what a layout costs once."""
+"""What the winner is to be best in: a time, with or without what the layout costs once, or the energy of a call."""
 
 from collections.abc import Mapping, Sequence
 
 from autotune.errors import UnknownName
 
-OBJECTIVES = ("kernel", "with-transfer", "with-transform")
+ENERGY = "energy"
+OBJECTIVES = ("kernel", "with-transfer", "with-transform", ENERGY)
 
 
-def objective_ms(objective: str, kernel_ms: float, transfer_ms: float, transform_ms: float) -> float:
-    """As ``cost_ms``, of its parts. Raises UnknownName."""
+def checked_objective(objective: str) -> str:
+    """``objective`` where it is one. Raises UnknownName."""
     if objective not in OBJECTIVES:
         raise UnknownName("objective", objective, OBJECTIVES)
+    return objective
+
+
+def time_of(objective: str, kernel_ms: float, transfer_ms: float, transform_ms: float) -> float:
+    """What ``objective`` counts, where that is a time, of its parts."""
     with_transfer = kernel_ms if objective == "kernel" else kernel_ms + transfer_ms
     return with_transfer + transform_ms if objective == "with-transform" else with_transfer
 

@@ -40,6 +40,10 @@ COLUMNS: Mapping[str, str] = MappingProxyType(
         "spread_relative": "half-width of the median's 95 % interval over the median",
         "samples": "timings taken",
         "retimed_ms": "median when re-timed in turn with the other finalists; blank when it was not one",
+        "energy_j": "median energy of one call, caches as calls leave them; only where energy was measured",
+        "energy_spread_relative": "half-width of that median's 95 % interval over it",
+        "power_w": "power meanwhile",
+        "idle_w": "power of the device with nothing to do, in that sweep",
         "abandoned": "True when the first samples were so slow that sampling stopped",
         "error_<output>": "largest difference of that output, or field of one, from the reference over the reference's "
         "largest magnitude, where numbers can be stored in fewer bits",
@@ -90,6 +94,7 @@ _COUNTS = [name for name in _PROFILE if name not in ("occupancy", "limited_by")]
 _FIXED = [name for name in COLUMNS if "<" not in name]
 _STATE, _COSTS = _FIXED.index("state"), _FIXED.index("transform_ms")
 _HEAD, _MIDDLE, _TAIL = _FIXED[:_STATE], _FIXED[_STATE:_COSTS], _FIXED[_COSTS:]
+_ENERGY = ("energy_j", "energy_spread_relative", "power_w", "idle_w")
 _STUDY = _FIXED[_FIXED.index("device_name") :]
 
 
@@ -132,6 +137,8 @@ def results_frame(studies: Iterable[Study]) -> pd.DataFrame:
     head = [*_HEAD, *policies.values(), *_MIDDLE]
     errors = dict.fromkeys(name for row in rows for name in row if name.startswith(ERROR))
     order = list(dict.fromkeys([*head, *errors, *rates, *_per_kernel(kernels), *counters, *_TAIL]))
+    if not any(row.get("energy_j") for row in rows):
+        order = [name for name in order if name not in _ENERGY]
     frame = pd.DataFrame(rows, columns=order)
     counts = ["rank", "samples", "transfer_bytes", "footprint_bytes"]
     counts += [f"{name}_{kernel}" for name in _COUNTS for kernel in kernels]
@@ -210,6 +217,13 @@ def _times(study: Study, measured: Measurement) -> dict[str, Any]:
         "transfer_bytes": measured.transfer_bytes or None,
         "footprint_bytes": measured.footprint_bytes,
     }
+    if measured.energy_j:
+        row |= {
+            "energy_j": measured.energy_j,
+            "energy_spread_relative": measured.energy_spread,
+            "power_w": measured.power_w,
+            "idle_w": study.about.idle_w,
+        }
     amounts = {name: amount for name in ("operations", "bytes") if (amount := getattr(study.about, name))}
     if measured.time_ms > 0:
         seconds = measured.time_ms / 1000
@@ -379,6 +393,9 @@ def _measurement(row: Row, timed: Sequence[str]) -> Measurement:
         transfer_bytes=_count(row, "transfer_bytes"),
         footprint_bytes=_count(row, "footprint_bytes"),
         abandoned=row.get("abandoned") == "True",
+        energy_j=figure("energy_j"),
+        energy_spread=figure("energy_spread_relative"),
+        power_w=figure("power_w"),
     )
 
 
@@ -405,6 +422,8 @@ def _about(
     }
     if first.get("clock_mhz"):
         about["clock_mhz"] = int(float(first["clock_mhz"]))
+    if idle := next((row["idle_w"] for row in rows if row.get("idle_w")), ""):
+        about["idle_w"] = float(idle)
     if arch := re.search(r"\bsm_\d+[a-z]?\b", first.get("compiler") or ""):
         about["arch"] = arch[0]
     measured = header[header.index("state") :]

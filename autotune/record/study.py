@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from autotune.declaration import Configuration
-from autotune.record.decision import Decision, compared, decide, time_ms
+from autotune.record.costs import time_ms
+from autotune.record.decision import Decision, compared, decide
 from autotune.record.provenance import Provenance
 from autotune.record.trial import Trial
 
@@ -58,7 +59,7 @@ class Study:
         return self.decided()
 
     def decided(self, objective: str = "kernel") -> Decision | None:
-        """The decision by that objective (see ``decision.cost_ms``) over the selection, with its margin over the
+        """The decision by that objective (see ``costs.cost``) over the selection, with its margin over the
         control; None where nothing of the selection was measured."""
         found = decide(self.selection, self.control, objective)
         return compared(found, self.trials, self.control) if found else None

@@ -17,7 +17,7 @@ from autotune.declaration import Configuration
 from autotune.errors import StoreError
 from autotune.files import write_text
 from autotune.measure import median
-from autotune.record.decision import time_ms
+from autotune.record.costs import time_ms
 from autotune.record.exchange import Foreign, added, figures, policy_value
 from autotune.record.kernel_tuner import ERRORS
 from autotune.record.provenance import Provenance

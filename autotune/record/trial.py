@@ -32,6 +32,8 @@ class Measurement:
     ``transfer_ms`` are what the layout costs once: host transform, and copy to the device. ``transfer_bytes`` are those
     copied to the device for one call: its inputs as they are stored, and what the plan sends. ``abandoned`` tells that
     sampling stopped early because the first samples proved the configuration hopeless.
+    ``energy_j`` is the median energy of a call in joules, ``energy_spread`` the relative half-width of its 95 %
+    interval, ``power_w`` the power meanwhile (see ``measure.energy``); 0 where that was not measured.
     ``times_ms`` are the samples behind ``median_ms`` in the order they were taken, for who is there when they are: they
     are not recorded."""
 
@@ -46,6 +48,9 @@ class Measurement:
     transfer_bytes: int = 0
     footprint_bytes: int = 0
     abandoned: bool = False
+    energy_j: float = 0.0
+    energy_spread: float = 0.0
+    power_w: float = 0.0
     times_ms: tuple[float, ...] = field(default=(), compare=False)
 
     @property
@@ -112,6 +117,9 @@ class Trial:
         plain = asdict(self)
         if plain["measurement"]:
             del plain["measurement"]["times_ms"]
+            if not plain["measurement"]["energy_j"]:  # as records are without it
+                for name in ("energy_j", "energy_spread", "power_w"):
+                    del plain["measurement"][name]
         plain["configuration"] = dict(self.configuration)
         plain["same_as"] = None if self.same_as is None else dict(self.same_as)
         return plain

@@ -12,7 +12,7 @@ from autotune.report.charts import Chart
 
 Kind = Literal[
     "text", "configuration", "count", "time", "spread", "percent", "change", "points", "share", "ratio", "rate",
-    "regret", "correlation", "bytes", "number", "seconds", "error",
+    "regret", "correlation", "bytes", "number", "seconds", "error", "energy", "power",
 ]  # fmt: skip
 
 _SHOW: Mapping[str, Callable[[float], str]] = MappingProxyType(
@@ -21,7 +21,7 @@ _SHOW: Mapping[str, Callable[[float], str]] = MappingProxyType(
         "share": units.share, "ratio": units.ratio, "rate": units.si, "regret": units.ratio,
         "change": units.percent, "points": units.points, "correlation": units.correlation, "bytes": units.size,
         "number": units.number,
-        "seconds": units.seconds, "error": units.error,
+        "seconds": units.seconds, "error": units.error, "energy": units.energy, "power": units.power,
     }
 )  # fmt: skip
 

@@ -309,10 +309,10 @@ class Line:
 
 
 def cloud(name: str, alt: str, spots: Sequence[Point], unit: str, title: str) -> Chart:
-    """Time against a cost of ``unit`` ``bytes`` or ``ms``; the front, which nothing beats in both, is a line."""
+    """Time against a cost of ``unit`` ``bytes``, ``ms`` or ``J``; the front, which nothing beats in both, is a line."""
     axis, factor = time_axis([s.ms for s in spots], "time of one call", from_zero=False)
-    scale = 1 / _MIB if unit == "bytes" else 1.0
-    label = f"{title} ({'MiB' if unit == 'bytes' else 'ms'})"
+    scale, shown = {"bytes": (1 / _MIB, "MiB"), "ms": (1.0, "ms"), "J": (1e3, "mJ")}[unit]
+    label = f"{title} ({shown})"
     low, high = min(s.x for s in spots), max(s.x for s in spots)
     across: dict[str, Any] = {"title": {"text": label}}
     if low > 0 and high / low > 30:

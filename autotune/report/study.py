@@ -20,10 +20,10 @@ from autotune.declaration import (
 from autotune.device import device_names, foreign
 from autotune.engine import TRIAL_SECONDS, Case, SweepRequest, Swept, raise_unless_measured, sweeping
 from autotune.errors import NothingMeasured, UsageError
-from autotune.figures import duration
+from autotune.figures import duration, energy
 from autotune.measure import Reference
 from autotune.policy import PolicyFile, merged, update
-from autotune.record import FAILED, Decision, Trial, cost_ms, latest, read_record
+from autotune.record import ENERGY, FAILED, Decision, Trial, cost, latest, read_record, time_ms
 from autotune.record import Study as Recorded
 from autotune.report.given import given_workload
 from autotune.report.meter import live, watching
@@ -36,13 +36,15 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Best:
     """The winner: its ``ms``, how many times of that the control takes (``speedup``, with the 95 % ``interval``; NaN
-    where the control was not measured), and the ``tie_set``, whose times noise cannot tell from the best one."""
+    where the control was not measured), and the ``tie_set``, whose times noise cannot tell from the best one. Where the
+    objective is energy, ``joules`` of a call, and all but ``ms`` are of those."""
 
     configuration: Configuration
     ms: float
     speedup: float
     interval: tuple[float, float]
     tie_set: tuple[Configuration, ...]
+    joules: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -100,13 +102,15 @@ class Study:
     @property
     def best(self) -> Best:
         decision = self.decision
-        over = decision.over_control
+        over, winner = decision.over_control, decision.winner
+        is_energy = decision.objective == ENERGY
         return Best(
-            decision.winner.configuration,
-            cost_ms(decision.winner, decision.objective),
+            winner.configuration,
+            time_ms(winner) if is_energy else cost(winner, decision.objective),
             over.ratio,
             (over.low, over.high),
             tuple(trial.configuration for trial in decision.tie_set),
+            cost(winner, ENERGY) if is_energy else 0.0,
         )
 
     @cached_property
@@ -149,6 +153,8 @@ class Study:
         best = self.best
         changes = best.configuration.changes(self.record.control)
         told = f"{duration(best.ms)}, {best.speedup:.2f} x faster than control"
+        if best.joules:
+            told = f"{energy(best.joules)} in {duration(best.ms)}, {best.speedup:.2f} x less than control"
         return f"<Study {where}: {len(self.trials)} trials, best {changes}: {told}>"
 
     def _repr_html_(self) -> str:
@@ -181,6 +187,7 @@ def sweep(
     expected: Any = None,
     cold: bool = True,
     objective: str = "kernel",
+    clocks: str | int = "",
     samples: int = 0,
     race: float = 0.0,
     compiler: str = "",
@@ -200,9 +207,9 @@ def sweep(
     Inputs, scalars and options of the family are given by their names (arrays of numpy, torch, cupy and others), or in
     ``inputs`` where a name is taken here; else ``workload`` names a workload of the family, or its file, by default the
     family's own. ``set`` holds policies to values (``{"packing": "u8"}``, ``{"block": [64, 128]}``), ``preset`` names a
-    part of the space. ``search``, ``trials``, ``time``, ``seed``, ``device``, ``objective``, ``samples``, ``race``,
-    ``compiler``, ``processes``, ``trial_seconds``, ``sanitize``, ``out``, ``store`` and ``data`` are the command's
-    options of those names; ``cold`` flushes the last-level cache before each sample of given arrays.
+    part of the space. ``search``, ``trials``, ``time``, ``seed``, ``device``, ``objective``, ``clocks``, ``samples``,
+    ``race``, ``compiler``, ``processes``, ``trial_seconds``, ``sanitize``, ``out``, ``store`` and ``data`` are the
+    command's options of those names; ``cold`` flushes the last-level cache before each sample of given arrays.
 
     What is right is the family's reference, or ``reference(inputs, options)`` of yours, which runs in this process, or
     the ``expected`` outputs themselves (an array, or several by name).
@@ -226,6 +233,7 @@ def sweep(
         samples=samples,
         race=race,
         objective=objective,
+        clocks=str(clocks),
         strategy=Strategy(sampler=search, trials=trials, seconds=time, seed=seed),
         sanitize=sanitize,
         again=again,

@@ -1,11 +1,13 @@
 """A sweep's timeline as a Chrome trace: Perfetto (ui.perfetto.dev) and chrome://tracing open it.
 
 A process of the trace is a host with a study, a thread of it one measuring process. Times are microseconds (Trace Event
-Format, "complete events"), from the first trial on.
+Format, "complete events") from the first trial on, and whole: a trial ends exactly with its last phase, or a viewer
+draws the next one inside of it.
 """
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +66,7 @@ def _of_trial(trial: Trial, at_us: float) -> Iterator[dict[str, Any]]:
         told["reason"] = trial.reason
     whole = {"ph": "X", "cat": "trial", "name": trial.configuration.id, "args": told}
     colour = {"cname": _COLOURS[trial.state]} if trial.state in _COLOURS else {}
-    yield {**whole, **colour, "ts": at_us, "dur": sum(us for _, us in spent)}
-    for name, us in spent:
-        yield {"ph": "X", "cat": "phase", "name": name, "ts": at_us, "dur": us}
-        at_us += us
+    edges = [round(edge) for edge in accumulate((us for _, us in spent), initial=at_us)]
+    yield {**whole, **colour, "ts": edges[0], "dur": edges[-1] - edges[0]}
+    for (name, _), (begin, end) in zip(spent, pairwise(edges), strict=True):
+        yield {"ph": "X", "cat": "phase", "name": name, "ts": begin, "dur": end - begin}

@@ -59,7 +59,12 @@ _ELSEWHERE = (
     "searched",
 )  # or of no use here
 
-_NAMES = {"floor_ms": "empty kernel", "phases_s": "wall time", "features": "workload sizes"}
+_NAMES = {
+    "floor_ms": "empty kernel",
+    "phases_s": "wall time",
+    "features": "workload sizes",
+    "idle_w": "power with nothing to do",
+}
 _NOTES = 6  # kinds of remark shown; the table of trials has them all
 _MOSTLY = 0.8  # of the winner's lead, on a logarithmic scale, is laid to the policies that are named
 _MOST_NAMED = 3
@@ -307,6 +312,8 @@ def _fact(key: str, value: Any) -> object:
         return {phase: f"{units.bare(float(seconds))} s" for phase, seconds in value.items()}
     if key.endswith("_ms"):
         return units.duration(float(value))
+    if key == "idle_w":
+        return units.power(float(value))
     if key.endswith("_share"):
         return units.share(float(value))
     return f"{value} MHz" if key.endswith("_mhz") else value

@@ -85,17 +85,18 @@ class Search:
             return chosen
         return None
 
-    def tell(self, configuration: Configuration, time_ms: float | None, /) -> None:
-        """Its time in milliseconds, None when it failed. What was never asked for may be told too (a resumed record):
-        it is learnt from and not asked for. A second telling changes nothing."""
+    def tell(self, configuration: Configuration, cost: float | None, /) -> None:
+        """What is to be small: its time in milliseconds, or a call's joules; None or infinite when it has none. What
+        was never asked for may be told too (a resumed record): it is learnt from and not asked for. A second telling
+        changes nothing."""
         if configuration in self._told or configuration not in self._members:
             return
         self._told.add(configuration)
         self._members.take(configuration)
-        if time_ms is None or not math.isfinite(time_ms):
+        if cost is None or not math.isfinite(cost):
             self._sampler.learn(configuration, None)
         else:
-            self._sampler.learn(configuration, math.log(max(time_ms, 1e-9)))
+            self._sampler.learn(configuration, math.log(max(cost, 1e-9)))
 
     def _forced(self) -> Configuration | None:
         while self._first:

@@ -21,6 +21,7 @@ from autotune.declaration import space
 from autotune.errors import DeviceError, StoreError, UnknownName, UsageError
 from autotune.measure.ncu import COUNTERS, METRICS, MORE_METRICS, command, find_ncu, profile
 from autotune.measure.watched_process import Result, Task, run
+from autotune.processes import python
 from autotune.record.results_csv import results_frame
 from autotune.record.store import Store
 
@@ -35,7 +36,7 @@ def test_the_command_line_leaves_clocks_alone() -> None:
         assert options["--cache-control"] == caches
         assert options["--kernel-name"] == "regex:match|print"
         assert options["--metrics"].split(",") == list(METRICS)
-        assert words[-4:] == [sys.executable, "-m", "autotune.measure.watched_process", "task"]
+        assert words[-4:] == python("autotune.measure.watched_process", "task")
 
 
 NCU = """#!{python}
@@ -63,7 +64,6 @@ def ncu(tmp_path: Path, begin: str = "") -> str:
     return str(path)
 
 
-@pytest.mark.usefixtures("importable")
 def test_a_profiled_run_from_end_to_end(folder: Path, tmp_path: Path) -> None:
     """The program in between is a stand-in; the process that it watches is the real one, on the cpu. Metrics that it
     does not know are left out the second time."""
@@ -90,7 +90,6 @@ def test_what_ncu_refuses_is_said(begin: str, message: str, folder: Path, tmp_pa
         profile(task(folder, "control"), ("doubler",), ncu(tmp_path, begin), cold=True, seconds=1)
 
 
-@pytest.mark.usefixtures("importable")
 def test_a_family_that_cannot_be_read_there_is_said(tmp_path: Path, folder: Path) -> None:
     with pytest.raises(DeviceError, match=r"exit code 3\): error: nowhere holds no family"):
         profile(replace(task(folder, "control"), family="./nowhere"), ("doubler",), ncu(tmp_path), cold=True)

@@ -198,6 +198,24 @@ def test_constant_memory_is_divided_where_nothing_is_declared(tmp_path: Path) ->
     )
 
 
+def test_constant_memory_is_divided_by_sizes_that_options_give(tmp_path: Path) -> None:
+    """A table that an option sizes takes what it needs, and leaves the rest to others."""
+
+    def fix(content: dict[str, Any]) -> None:
+        content["options"]["radius"] = {"values": [1, 50], "default": 1}
+        content["extents"]["side"] = {"value": "2 * radius + 1"}
+        for name, shape in (("a", ["side", "side"]), ("b", ["n"])):
+            content["data"][name] = {
+                "role": "input", "type": "int32", "shape": shape, "layout": {"memory": "constant"},
+            }  # fmt: skip
+
+    demo = load_demo(tmp_path, fix)
+    for radius, taken in ((1, 48), (50, 40816)):
+        layouts = Variant.of(demo, demo.space.control, demo.chosen_options({"radius": radius})).layouts
+        assert layouts["a"].data.constant_bytes == 4 * (2 * radius + 1) ** 2
+        assert (layouts["b"].constant_offset, layouts["b"].data.constant_bytes) == (taken, 65536 - taken)
+
+
 def test_what_is_declared_of_constant_memory_stands_where_it_fits(tmp_path: Path) -> None:
     def fix(content: dict[str, Any]) -> None:
         content["extents"]["levels"] = {"value": 250}

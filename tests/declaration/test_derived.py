@@ -114,6 +114,41 @@ def test_rows_that_are_wider_than_the_plane(tmp_path: Path) -> None:
     assert "a row of n elements" in excluded(family, **image, x_axes="columns", m=7, n=129)
 
 
+IMAGES = (
+    layout("memory", ["texture", "readonly"]),
+    layout("dims", ["line", "image"], means={"line": "1d"}),
+    layout("padding", [1, 8]),
+    at("policies", "memory", value={"values": [0], "default": 0}),
+)
+
+
+def test_an_image_that_only_a_texture_tells_from_a_line(tmp_path: Path) -> None:
+    family = load(tmp_path, changed(*IMAGES, pictures(128)))
+    assert excluded(family, x_dims="image", x_memory="readonly") == "x: in readonly memory an image is a line"
+    assert not excluded(family, x_dims="image")
+    assert not excluded(family, x_memory="readonly")
+
+
+def test_what_leaves_no_rows_for_an_image(tmp_path: Path) -> None:
+    """Needed: a texture has no padding, so the configuration would be none of those that were asked for."""
+    pixels = at("data", "x", value={"role": "input", "record": "Pixel", "shape": ["n", "m"],
+                                    "fields": {"r": "uint16", "g": "uint16"}})  # fmt: skip
+    family = load(tmp_path, changed(*IMAGES, pixels, layout("records", ["aos", "soa"])))
+    assert excluded(family, x_dims="image", x_padding=8) == (
+        "x: padding: 8 leaves no rows that an image could have"
+    )
+    assert "records: soa leaves no rows" in excluded(family, x_dims="image", x_records="soa")
+    assert not excluded(family, x_dims="image")
+    assert not excluded(family, x_padding=8, x_records="soa")
+    surface = at(
+        "data",
+        "y",
+        value={"role": "output", "type": "float32", "shape": ["n", "m"], "layout": {"padding": 8}},
+    )
+    family = load(tmp_path, changed(surface, layout("dims", ["1d", "image"], ("y",))))
+    assert "y: padding: 8 leaves no rows" in excluded(family, y_dims="image")
+
+
 def test_merged_arrays_that_are_stored_otherwise(tmp_path: Path) -> None:
     second = at("data", "z", value={"role": "input", "type": "int32", "shape": ["n", "m"]})
     merged = layout("grouping", ["split", "merged"], ("x", "z"))

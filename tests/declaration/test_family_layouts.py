@@ -40,7 +40,7 @@ CHOICES: list[tuple[str, Change, str]] = [
     (
         "unknown records",
         policy("records", "tree", "aos", "aosoa0"),
-        "policy p; did you mean 'soa'? (allowed: aos, soa, aosoa<lanes>)",
+        "policy p; did you mean 'soa'? (allowed: aos, soa, aosoa<lanes>, <field>+<field>-<field>)",
     ),
     (
         "unknown grouping",

@@ -24,6 +24,7 @@ from autotune.errors import DeviceError
 from autotune.measure.watched_process import Task
 from autotune.policy.file import content, parsed
 from autotune.policy.merge import merged
+from autotune.processes import python
 from autotune.record.store import Store
 
 MEMCHECK = """\
@@ -95,7 +96,7 @@ def test_the_command_line() -> None:
     options = dict(pairwise(words))
     assert options["--tool"] == "racecheck"
     assert options["--report-api-errors"] == "no"
-    assert words[-4:] == [sys.executable, "-m", "autotune.measure.watched_process", "task"]
+    assert words[-4:] == python("autotune.measure.watched_process", "task")
 
 
 SANITIZER = """#!{python}
@@ -129,7 +130,6 @@ def program(tmp_path: Path, found: Mapping[str, Sequence[str]], begin: str = "")
     return str(path)
 
 
-@pytest.mark.usefixtures("importable")
 def test_what_is_found_is_told_by_configuration(folder: Path, tmp_path: Path) -> None:
     """The program in between is a stand-in; the process that it watches is the real one, on the cpu. Only where
     something is found the configurations run one by one, and those that are wrong already are not run again."""
@@ -147,7 +147,6 @@ def test_what_is_found_is_told_by_configuration(folder: Path, tmp_path: Path) ->
     )
 
 
-@pytest.mark.usefixtures("importable")
 @pytest.mark.parametrize(
     ("begin", "message"),
     [
@@ -160,7 +159,6 @@ def test_a_program_that_fails_is_said(begin: str, message: str, folder: Path, tm
         findings(task(folder, "control"), program(tmp_path, {}, begin), seconds=1)
 
 
-@pytest.mark.usefixtures("importable")
 def test_a_configuration_that_does_not_run_there_is_said(folder: Path, tmp_path: Path) -> None:
     source = folder / "doubler.cu"
     source.write_text(source.read_text().replace("const unsigned i", "__trap(); const unsigned i"))

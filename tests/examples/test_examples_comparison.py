@@ -65,6 +65,12 @@ def stencil(
     result[:] = module.reference({"field": field}, {"centre": centre, "side": side})["result"]
 
 
+def lattice_boltzmann(before: Any, after: Any, rows: int, columns: int, omega: float) -> None:
+    module: Any = families.load_family(str(EXAMPLES / "lattice_boltzmann")).module
+    assert before.shape == (9, rows, columns)
+    after[:] = module.step(before, omega)
+
+
 def _smoothed(lines: Any, result: Any, axis: int, smooth: float, passes: int) -> None:
     module: Any = families.load_family(str(EXAMPLES / "recursive_filter")).module
     along = np.moveaxis(lines.astype(np.float64), axis, 0)
@@ -101,6 +107,12 @@ def forest(
     result[:] = module.reference({**arrays, "leaf_values": leaf_values, "base": base}, {})["result"]
 
 
+def bilateral(image: Any, space: Any, likeness: Any, smooth: Any, height: int, width: int) -> None:
+    module: Any = families.load_family(str(EXAMPLES / "bilateral")).module
+    assert image.shape == (height, width)
+    smooth[:] = module.reference({"image": image, "space": space, "range": likeness}, {})["smooth"]
+
+
 def hash_grid(
     points: Any, table: Any, scale: Any, resolution: Any, count: int, levels: int, entries: int, out: Any
 ) -> None:
@@ -117,6 +129,9 @@ def hash_grid(
 
 KERNELS = {
     "nbody": nbody, "spmv": spmv, "lookup": lookup, "stencil": stencil, "forest": forest, "hash_grid": hash_grid,
+    "lattice_boltzmann": lattice_boltzmann,
+    "elementwise": lambda before, rows, columns, omega, after: lattice_boltzmann(before, after, rows, columns, omega),
+    "bilateral": bilateral,
     "smooth_columns": smooth_columns, "smooth_rows": smooth_rows, "sharpen": sharpen,
     "hold": lambda _nanoseconds: None,
 }  # fmt: skip
@@ -129,6 +144,8 @@ SMALL = {
         (2, 2, 5),
         (32, 8),
     ),
+    "lattice_boltzmann": ("parameters: {rows: 6, columns: 150, seed: 1}", (2, 6), (128,)),
+    "bilateral": ("parameters: {height: 9, width: 40, seed: 1}", (2, 2), (32, 8)),
     "recursive_filter": (
         "arrays:\n  image: {random: uniform, shape: [3, 9, 33], seed: 3}\nscalars: {smooth: 0.3, passes: 2, reach: 1}",
         (1,),
@@ -143,7 +160,9 @@ WAYS = {
     "nbody": {"plain.cu", "torch.compile", "numba.cuda"},
     "spmv": {"plain.cu", "cusparseSpMV", "cupy A @ x", "torch A @ x"},
     "lookup": {"plain.cu", "cupy searchsorted, take", "torch searchsorted, index_select"},
+    "lattice_boltzmann": {"plain.cu", "cupy ElementwiseKernel", "torch roll"},
     "stencil": {"plain.cu", "cupyx ndimage.convolve", "torch conv3d"},
+    "bilateral": {"plain.cu", "torch", "torch.compile"},
     "recursive_filter": {"plain.cu", "torch matmul"},
     "hash_grid": {"plain.cu", "torch, float32", "torch, float16"},
     "forest": {

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from cpu_results import backend, compiled, results
 
+from autotune.cli.commands import main
 from autotune.compile.batches import compile_batch
 from autotune.compile.cache import Cache
 from autotune.compile.nvrtc import Nvrtc
@@ -80,6 +81,20 @@ def test_each_gives_what_numpy_gives(shifted: Family, backend: CpuBackend) -> No
         np.testing.assert_array_equal(found["y"], expected, err_msg=variant.configuration.id)
 
 
+@pytest.mark.gpu
+def test_every_configuration_gives_on_a_gpu_what_numpy_gives(shifted: Family) -> None:
+    from autotune.device.cuda.backend import CudaBackend
+
+    x = np.random.default_rng(4).normal(size=(130, 205)).astype(np.float32)
+    variants = [Variant(shifted, c) for c in shifted.space.configurations()]
+    assert len(variants) == 48
+    with CudaBackend(0) as gpu:
+        binaries = compiled(gpu, variants, 24)
+        for variant, found in results(gpu, binaries, bind(shifted, {"x": x}, {}, {})):
+            expected = 2 * x - np.roll(x, (-1, -3), (0, 1))
+            np.testing.assert_array_equal(found["y"], expected, err_msg=variant.configuration.id)
+
+
 @pytest.mark.nvrtc
 def test_a_gpu_s_compiler_takes_them(shifted: Family, tmp_path: Path) -> None:
     variants = tuple(Variant(shifted, c) for c in shifted.space.configurations()[::7])
@@ -111,3 +126,53 @@ def test_a_library_that_stores_them_otherwise_makes_another_space(
     assert families.load_family(str(shifted.folder)).space_digest == before
     (shifted.folder / "family.yaml").write_text(DECLARATION)
     assert families.load_family(str(shifted.folder)).space_digest != shifted.space_digest
+
+
+TURNED = """
+schema: 1
+family: turned
+source: turned.cu
+reference: control
+data:
+  x: {role: input, type: float32, shape: [row, column]}
+  y: {role: output, type: float32, shape: [column, row]}
+kernels:
+  turned: {arguments: [x, y], grid: ["ceil_div(column, 8)", "ceil_div(row, 8)"], block: [8, 8]}
+policies:
+  groups: {values: [1, 2, 8], default: 1}
+"""
+THROUGH_A_TILE = """
+#include "autotune/array.cuh"
+#include "autotune/swizzle.cuh"
+
+template <class Policy>
+__global__ void turned(typename Policy::x x, typename Policy::y y) {
+  __shared__ autotune::SharedTile<float, 8, 8, autotune::Xor<Policy::groups>> tile;
+  const unsigned column = blockIdx.x * 8 + threadIdx.x, row = blockIdx.y * 8 + threadIdx.y;
+  if (row < x.extent(0) && column < x.extent(1)) tile(threadIdx.y, threadIdx.x) = x.load(row, column);
+  __syncthreads();
+  const unsigned to_row = blockIdx.x * 8 + threadIdx.y, to_column = blockIdx.y * 8 + threadIdx.x;
+  if (to_row < y.extent(0) && to_column < y.extent(1)) y.store(tile(threadIdx.x, threadIdx.y), to_row, to_column);
+}
+"""
+
+
+def test_a_shared_tile_keeps_what_is_put_into_it(tmp_path: Path, backend: CpuBackend) -> None:
+    (tmp_path / "family.yaml").write_text(TURNED)
+    (tmp_path / "turned.cu").write_text(THROUGH_A_TILE)
+    turned = families.load_family(str(tmp_path))
+    x = np.random.default_rng(5).normal(size=(13, 21)).astype(np.float32)
+    binaries = compiled(
+        backend, [Variant(turned, c) for c in turned.space.configurations()], 8, optimize="-Og"
+    )
+    for variant, found in results(backend, binaries, bind(turned, {"x": x}, {}, {})):
+        np.testing.assert_array_equal(found["y"], x.T, err_msg=variant.configuration.id)
+
+
+def test_show_tells_them(shifted: Family, capsys: pytest.CaptureFixture[str]) -> None:
+    told = "tiles=8x8,curve=hilbert4,swizzle=xor4x2"
+    assert main(["show", str(shifted.folder), told, "--arch", "sm_90"]) in (0, 3)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "padding tiles curve swizzle" in shown
+    assert "16+1 8x8 hilbert4 along row, column -" in shown
+    assert "- 8x8 hilbert4 along row, column xor4x2" in shown

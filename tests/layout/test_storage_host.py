@@ -144,7 +144,7 @@ def test_scales_are_no_slack_and_lie_behind_the_elements(made: tuple[Layout, NDA
         sealed[begin:end] = 0xFF
     again = layout.restore(type(stored)(**{**stored.__dict__, "buffer": sealed}), array.shape)
     np.testing.assert_array_equal(again, content)
-    elements = layout.strides(stored.extents)[1]
+    elements = layout.grid(stored.extents).elements
     addresses = [
         layout.address(e, p, stored.part_stride) for e in range(elements) for p in range(layout.parts)
     ]

@@ -1,5 +1,6 @@
 """Ranges for NVIDIA's profilers: one for a trial, with its phases inside."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,3 +38,10 @@ def test_without_the_package_they_are_nothing(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(profiler_range, "_nvtx", lambda: None)
     with nvtx_range("a", "trial"), nvtx_range("b", "phase"):
         pass
+
+
+def test_a_package_for_another_python_costs_no_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "nvtx.py").write_text("from _no_such_library import annotate\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "nvtx", raising=False)
+    assert profiler_range._nvtx.__wrapped__() is None

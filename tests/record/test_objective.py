@@ -22,7 +22,8 @@ from autotune.policy.file import read_policy_file as read
 from autotune.policy.merge import merged, update
 from autotune.policy.merge import new_entries as entries
 from autotune.policy.selection import candidates, find
-from autotune.record.decision import break_even, cost_ms, decide, once_ms, time_ms
+from autotune.record.costs import cost, once_ms, time_ms
+from autotune.record.decision import break_even, decide
 from autotune.record.study import Study
 from autotune.record.trial import Trial
 
@@ -150,7 +151,7 @@ def test_entries_of_two_objectives_stand_beside_each_other(study: Study, tmp_pat
         alone.neighbours,
     )
     item = both.entries["small (with-transform)"]
-    assert (item.objective, item.median_ms, item.cost_ms) == ("with-transform", 3.0, 6.0)
+    assert (item.objective, item.median_ms, item.cost) == ("with-transform", 3.0, 6.0)
     assert item.margin_over_control == pytest.approx(7.5 / 6.0, rel=0.01)
     assert item.runner_up_ms > 6.0
     assert "objective" not in path.read_text().partition("small (with-transform)")[0]
@@ -222,7 +223,7 @@ def test_the_cost_of_an_entry_is_that_of_its_trial(study: Study) -> None:
         item: Entry = entries(study, objective)[0]
         decision = decide(study.trials, study.control, objective)
         assert decision is not None
-        assert item.cost_ms == pytest.approx(cost_ms(decision.winner, objective))
+        assert item.cost == pytest.approx(cost(decision.winner, objective))
 
 
 def test_the_command_refuses_another_word(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -78,6 +78,9 @@ def test_a_policy_named_like_a_column_keeps_both(studies: tuple[Study, Study]) -
     assert set(results_frame(studies)["policy_state"]) == {"plain", 'quoted, "twice"'}
 
 
+ENERGY = {"energy_j", "energy_spread_relative", "power_w", "idle_w"}
+
+
 def test_every_column_is_documented() -> None:
     study = fake_study(kernels=("match", "print"))
     documented = set(COLUMNS) - {"<policy>"}
@@ -85,7 +88,8 @@ def test_every_column_is_documented() -> None:
         "counter_<counter>_<kernel>",
         "<unit>_per_s",
         "error_<output>",
-    }  # where profiled, where a family needs a unit, or has a storage
+        *ENERGY,
+    }  # where profiled, where a family needs a unit or has a storage, where energy was measured
     known = {name.replace("<kernel>", kernel) for name in documented for kernel in ("match", "print")}
     assert set(results_frame([study])) - set(policy_columns([study]).values()) == known
 

@@ -180,6 +180,15 @@ def test_a_program_that_takes_too_long_is_killed_with_what_it_started(tmp_path: 
     assert is_gone(int(pids.read_text()))
 
 
+def test_a_python_imports_from_where_this_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without PYTHONPATH, and from another folder."""
+    (tmp_path / "by_a_module_system.py").write_text("def main(a, b):\n    print(a + b)\n    return 3\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    done = program(processes.python("by_a_module_system", "left ", "right"), folder="/")
+    assert (done.returncode, done.stdout) == (3, "left right\n"), done.stderr
+
+
 def test_nothing_else_starts_or_kills_a_process() -> None:
     starts = re.compile(
         r"subprocess\.(run|Popen|call|check_)|get_context|\bProcess\(|ProcessPool|os\.(fork|system|spawn|killpg|kill)\b"

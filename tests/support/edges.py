@@ -46,7 +46,7 @@ constraints:
 tolerance: {relative: 0.00001, absolute: 0.00001, between: {absolute: 0.012}}
 """
 SOURCE = """\
-#include "autotune/image.cuh"
+#include "autotune/array.cuh"
 
 struct Pair {
   float a;

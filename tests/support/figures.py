@@ -1436,6 +1436,27 @@ def _(*frames: pd.DataFrame) -> Sequence[float]:
     return [*shares, 1e3 * two(frames[2], "auto", "elapsed_s"), two(frames[2], "contiguous", "efficiency")]
 
 
+RANKS = ("achbp-384", "sent-achbp-384", "mache-384")
+
+
+@figure(
+    "several-gpus",
+    "By ranks, two H200s of one host reach {0.986} of twice one on `achbp-384`, a run of {0.37} s (two processes of one "
+    "program: {0.994}), {0.960} where a rank's results are sent as from another host, and {0.935} on `mache-384`, a run of {58} ms",
+    *(f"coulomb-h200-ranks-{name}.csv" for name in RANKS),
+    SPREAD[0],
+)
+def _(*frames: pd.DataFrame) -> Sequence[float]:
+    def two(frame: pd.DataFrame, column: str, allocation: str = "automatic") -> float:
+        return row(frame, column, devices=2, worker="all", allocation=allocation, redone=0)
+
+    near, far, short, processes = frames
+    return [
+        two(near, "efficiency"), two(near, "elapsed_s"), two(processes, "efficiency", "auto"), two(far, "efficiency"),
+        two(short, "efficiency"), 1e3 * two(short, "elapsed_s"),
+    ]  # fmt: skip
+
+
 @figure(
     "run-time",
     "the driver and its context take {223} ms, which any program on the GPU pays once, `load` takes {15} ms and the first call "

@@ -44,6 +44,13 @@ class Tensor(np.ndarray):
     def to(self, kind: Any) -> "Tensor":
         return self.astype(kind)
 
+    def unfold(self, axis: Any, size: Any, step: Any) -> "Tensor":
+        assert step == 1
+        return np.lib.stride_tricks.sliding_window_view(self, size, axis, subok=True)
+
+    def int(self) -> "Tensor":
+        return self.astype(np.int32)
+
     def long(self) -> "Tensor":
         return self.astype(np.int64)
 
@@ -72,10 +79,19 @@ def cupy_of(
 
         return launch
 
+    def elementwise(ins: str, outs: str, operation: str, name: str) -> Callable[..., None]:
+        assert ins and outs and operation
+
+        def launch(*arguments: Any, size: int) -> None:
+            kernels[name](*arguments)
+
+        return launch
+
     properties = {"name": b"No GPU", "l2CacheSize": 4096}
     return SimpleNamespace(
         __version__="1.2.3", asarray=np.asarray, asnumpy=np.array, empty=np.empty, zeros=np.zeros,
         empty_like=np.empty_like, take=np.take, searchsorted=np.searchsorted, RawKernel=raw_kernel,
+        ElementwiseKernel=elementwise,
         cuda=SimpleNamespace(
             Event=lambda: Event(clock),
             Stream=SimpleNamespace(null=SimpleNamespace(synchronize=lambda: None)),
@@ -98,7 +114,7 @@ def _conv3d(field: Any, filters: Any, padding: int) -> Any:
 def _pad(images: Any, around: tuple[int, ...], mode: str) -> Any:
     left, right, above, below = around
     assert mode == "replicate"
-    return np.pad(images, [(0, 0)] * (images.ndim - 2) + [(above, below), (left, right)], mode="edge")
+    return tensor(np.pad(images, [(0, 0)] * (images.ndim - 2) + [(above, below), (left, right)], mode="edge"))
 
 
 def _avg_pool2d(images: Any, side: int, stride: int) -> Any:
@@ -109,10 +125,9 @@ def _avg_pool2d(images: Any, side: int, stride: int) -> Any:
 def torch_like() -> Any:
     return SimpleNamespace(
         __version__="4.5.6", from_numpy=tensor, empty_like=np.empty_like, compile=lambda function: function,
-        matmul=np.matmul,
-        add=lambda one, other, alpha, out: np.add(one, alpha * other, out=out),
-        rsqrt=lambda array: 1 / np.sqrt(array), float16=np.float16, float32=np.float32,
-        tensor=lambda values, device: tensor(values), stack=lambda parts, axis: tensor(np.stack(parts, axis)),
+        matmul=np.matmul, add=lambda one, other, alpha, out: np.add(one, alpha * other, out=out), roll=np.roll,
+        rsqrt=lambda array: 1 / np.sqrt(array), uint8=np.uint8, float16=np.float16, float32=np.float32,
+        tensor=lambda values, device: tensor(values), stack=lambda parts, axis=0: tensor(np.stack(parts, axis)),
         where=lambda which, one, other: tensor(np.where(which, one, other)),
         searchsorted=lambda keys, queries, out_int32: np.searchsorted(keys, queries),
         index_select=lambda array, axis, places: np.take(array, places, axis),

@@ -32,11 +32,6 @@ MISTAKES: list[Mistake] = [
         "missing-enum", True, "walk_by:", ["no source has enum class WalkBy"],
     ),
     (
-        "an image without its header",
-        YAML, POLICIES, "policies:\n  turned: {layout: dims, data: [items], values: [image], default: image}\n",
-        "missing-header", True, "turned:", ["'items' is an image", '`#include "autotune/image.cuh"` in mine.cu'],
-    ),
-    (
         "an output that no kernel takes",
         YAML, "  scores: {role", "  second: {role: output, type: int32, shape: [count]}\n  scores: {role",
         "unused-data", True, "second:", ["no kernel takes the output 'second'", "add it to a kernel's arguments"],

@@ -14,7 +14,6 @@ from rich.console import Console
 from autotune.cli.lint.declaration import check_declaration
 from autotune.cli.lint.equal_values import check_equal_values
 from autotune.cli.lint.findings import Declared, Finding, Lines, lines_of
-from autotune.cli.lint.images import check_images
 from autotune.cli.lint.sources import check_sources
 from autotune.cli.lint.workloads import check_workloads
 from autotune.compile import default_header
@@ -98,7 +97,6 @@ def _mistakes(folder: Path) -> Iterator[Finding]:
         *check_declaration(declared),
         *check_equal_values(declared),
         *check_sources(declared),
-        *check_images(declared),
     ]
     yield from ruled
     try:

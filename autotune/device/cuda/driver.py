@@ -53,13 +53,19 @@ def open_device(driver: Any, ordinal: int) -> tuple[Any, Any]:
 
 
 def call(function: str, *arguments: Any) -> Any:
-    """A driver function through cuda-bindings: its result, or LaunchError with the driver's status."""
+    """A driver function through cuda-bindings: its first result, or LaunchError with the driver's status."""
+    return next(iter(every(function, *arguments)), None)
+
+
+def every(function: str, *arguments: Any) -> list[Any]:
+    """As ``call``, with all results."""
     from cuda.bindings import driver as bindings
 
-    status, *result = getattr(bindings, function)(*arguments)
+    results: list[Any]
+    status, *results = getattr(bindings, function)(*arguments)
     if int(status):
         raise LaunchError(f"{function}: {status}")
-    return result[0] if result else None
+    return results
 
 
 def describe_device(driver: Any, handle: Any, ordinal: int) -> Device:

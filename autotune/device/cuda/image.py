@@ -5,7 +5,7 @@ written through a surface object. Made with NVIDIA's cuda-bindings, as textures 
 from dataclasses import dataclass, field
 from typing import Any
 
-from autotune.device.cuda.driver import call
+from autotune.device.cuda.driver import call, every
 from autotune.layout import Bytes, Raster, Stored
 
 _ADDRESS_MODES = {"wrap": 0, "clamp": 1, "mirror": 2, "border": 3}  # CU_TR_ADDRESS_MODE_…
@@ -43,7 +43,7 @@ class Image:
         made = cls(0, raster.is_surface, width * stored.texel_bytes, (height, depth))
         try:
             if raster.is_pitched:
-                memory, made._pitch = call("cuMemAllocPitch", made._row_bytes, height, _PITCH_UNIT)
+                memory, made._pitch = every("cuMemAllocPitch", made._row_bytes, height, _PITCH_UNIT)
                 made._memory = int(memory)
                 made._owned.append(("cuMemFree", memory))
             else:

@@ -57,7 +57,6 @@ struct Hilbert {
     Index turned[RANK];
 #pragma unroll
     for (int axis = 0; axis < RANK; ++axis) turned[axis] = cell[axis];
-#pragma unroll
     for (Index bit = side >> 1; bit > 1; bit >>= 1) {
       const Index lower = bit - 1;
 #pragma unroll

@@ -83,10 +83,10 @@ struct Linear {
   }
 };
 
-// An array in any layout, read as an image by arithmetic. Base: its accessor without that.
-template <class Base, Edge EDGE, class Read = Elements, class Filter = Nearest>
+// An array of RANK extents in any layout, read as an image by arithmetic. Base: its accessor without that.
+template <class Base, int RANK, Edge EDGE, class Read, class Filter>
 struct Image : Base {
-  static constexpr int rank = sizeof(Base::mapping.extents) / sizeof(unsigned);
+  static constexpr int rank = RANK;
   using Element = typename Base::value_type;
 
   template <class... Indices>
@@ -109,7 +109,7 @@ struct Image : Base {
     bool is_inside = true;
 #pragma unroll
     for (int axis = 0; axis < rank; ++axis) {
-      const int extent = static_cast<int>(this->mapping.extents[axis]);
+      const int extent = static_cast<int>(this->extent(axis));
       place[axis] = inside<EDGE>(index[axis], extent);
       is_inside &= static_cast<unsigned>(place[axis]) < static_cast<unsigned>(extent);
     }

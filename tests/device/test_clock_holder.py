@@ -1,0 +1,116 @@
+"""--clocks: held while a sweep measures, given back however it ends, of an NVML that writes down what it is asked."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from import_path import import_path
+
+from autotune.cli.commands import main
+from autotune.device import checked_clocks, clock_holder, locked_clocks
+from autotune.errors import DeviceError, UsageError
+
+NVML = """
+import os
+NVML_CLOCK_SM, NVML_CLOCK_LIMIT_ID_TDP = 1, 0xFFFFFF01
+def _log(text):
+    with open(os.environ["FAKE_NVML_LOG"], "a") as file:
+        file.write(text + "\\n")
+def nvmlInit(): pass
+def nvmlDeviceGetHandleByPciBusId(bus): return bus
+def nvmlDeviceGetMaxClockInfo(gpu, kind): return 1980
+def nvmlDeviceSetGpuLockedClocks(gpu, low, high):
+    if os.environ.get("FAKE_NVML") == gpu:
+        raise RuntimeError("Insufficient Permissions")
+    _log(f"lock {gpu} {low} {high}")
+def nvmlDeviceResetGpuLockedClocks(gpu): _log(f"reset {gpu}")
+"""
+PYCUDA = """
+def init(): pass
+class Device:
+    def __init__(self, ordinal): self.ordinal = ordinal
+    def pci_bus_id(self): return f"gpu{self.ordinal}"
+"""
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What the processes that hold clocks ask of NVML."""
+    (tmp_path / "site" / "pycuda").mkdir(parents=True)
+    (tmp_path / "site" / "pynvml.py").write_text(NVML)
+    (tmp_path / "site" / "pycuda" / "__init__.py").write_text("")
+    (tmp_path / "site" / "pycuda" / "driver.py").write_text(PYCUDA)
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    monkeypatch.setenv("PYTHONPATH", import_path())
+    monkeypatch.setenv("FAKE_NVML_LOG", str(tmp_path / "log"))
+    return tmp_path / "log"
+
+
+def test_clocks_are_held_in_the_block_and_given_back(log: Path) -> None:
+    with locked_clocks("1500", [0, 1]) as told:
+        assert told == "1500 MHz"
+        assert log.read_text().split("\n")[:2] == ["lock gpu0 1500 1500", "lock gpu1 1500 1500"]
+    assert log.read_text().splitlines()[2:] == ["reset gpu0", "reset gpu1"]
+
+
+def test_what_may_not_be_locked_is_said_and_what_was_is_given_back(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_NVML", "gpu1")
+    with (
+        pytest.raises(DeviceError, match=r"--clocks base: .* Insufficient Permissions.*root"),
+        locked_clocks("base", [0, 1]),
+    ):
+        pass
+    assert log.read_text().splitlines() == [f"lock gpu0 {0xFFFFFF01} {0xFFFFFF01}", "reset gpu0"]
+
+
+HOLDS = """
+import sys, time
+from autotune.device import locked_clocks
+with locked_clocks("max", [int(sys.argv[1])]) as told:
+    print(told, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_they_are_given_back_whatever_ends_the_sweep(log: Path) -> None:
+    ends = (signal.SIGKILL, signal.SIGTERM)
+    sweeps = [
+        subprocess.Popen([sys.executable, "-c", HOLDS, str(n)], stdout=subprocess.PIPE, text=True)
+        for n, _ in enumerate(ends)
+    ]
+    for sweep, number in zip(sweeps, ends, strict=True):
+        with sweep:
+            assert sweep.stdout and sweep.stdout.readline() == "1980 MHz\n"
+            sweep.send_signal(number)
+    until = time.monotonic() + 30
+    while log.read_text().count("reset") < len(ends) and time.monotonic() < until:
+        time.sleep(0.01)
+    for n, _ in enumerate(ends):
+        told = [line for line in log.read_text().splitlines() if f"gpu{n}" in line]
+        assert told == [f"lock gpu{n} 1980 1980", f"reset gpu{n}"]
+
+
+def test_more_than_the_gpu_can_is_refused() -> None:
+    nvml = SimpleNamespace(NVML_CLOCK_SM=1, nvmlDeviceGetMaxClockInfo=lambda gpu, kind: 1980)
+    with pytest.raises(DeviceError, match="--clocks 2000: its SM clock is at most 1980 MHz"):
+        clock_holder._lock(nvml, "gpu0", "2000")
+
+
+@pytest.mark.parametrize("asked", ["fast", "-1", "1.5", "0", "1500 MHz"])
+def test_other_words_are_refused(asked: str) -> None:
+    with pytest.raises(UsageError, match="write base, max, or a whole number of MHz"):
+        checked_clocks(asked)
+
+
+def test_a_cpu_has_no_clocks_to_hold(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["sweep", str(folder), "--device", "cpu", "--clocks", "base", "--out", str(tmp_path / "out")]
+    assert main([*arguments, "--policies", str(tmp_path / "policies")]) == 2
+    assert "--clocks base holds a GPU's clocks, and this is the cpu" in capsys.readouterr().err

@@ -1,0 +1,105 @@
+"""Counters of energy: of a cpu's packages, of a GPU's board, and power from one that moves in steps."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autotune.device import energy
+from autotune.device.energy import Reading, energy_counter, watts
+from autotune.errors import DeviceError
+from autotune.hardware import Device
+
+CPU = Device(kind="cpu", name="Some cpu", arch="x86_64")
+GPU = Device(kind="cuda", name="Some GPU", arch="sm_90")
+
+
+@settings(max_examples=30)
+@given(
+    power=st.floats(1, 1000), step_s=st.floats(0.0001, 0.03), every_s=st.floats(0.0001, 0.03),
+    begin=st.floats(0, 1), offset=st.floats(0, 1e6),
+)  # fmt: skip
+def test_power_is_told_from_a_counter_that_moves_in_steps(
+    power: float, step_s: float, every_s: float, begin: float, offset: float
+) -> None:
+    """Exact but for when a move is seen: one reading later at most, at either end."""
+    times = [begin + i * every_s for i in range(round(1 / every_s))]
+    readings = [Reading(t, offset + power * math.floor(t / step_s) * step_s) for t in times]
+    assert watts(readings) == pytest.approx(power, rel=2 * (step_s + every_s) / 0.9, abs=1e-4)
+
+
+def test_a_counter_that_stands_still_has_no_power() -> None:
+    assert watts([Reading(0.0, 5.0), Reading(1.0, 5.0)]) == 0
+    assert watts([Reading(0.0, 5.0), Reading(1.0, 5.0), Reading(2.0, 7.0)]) == 0  # since when is not known
+    assert watts([Reading(0.0, 5.0), Reading(2.0, 9.0)]) == 2
+
+
+def test_what_came_before_is_left_out() -> None:
+    cold = [Reading(t / 10, 10.0 * t) for t in range(5)]  # 100 W
+    busy = [Reading(0.5 + t / 10, 50 + 30.0 * t) for t in range(5)]  # 300 W
+    assert watts([*cold, *busy], since=0.5) == pytest.approx(300)
+
+
+def zone(folder: Path, name: str, joules: float, whole: float = 1000.0) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, text in (
+        ("name", name),
+        ("energy_uj", int(joules * 1e6)),
+        ("max_energy_range_uj", int(whole * 1e6)),
+    ):
+        (folder / file).write_text(f"{text}\n")
+    return folder / "energy_uj"
+
+
+def test_a_cpu_is_all_its_packages_and_a_counter_may_begin_anew(tmp_path: Path) -> None:
+    first = zone(tmp_path / "intel-rapl:0", "package-0", 990)
+    zone(tmp_path / "intel-rapl:1", "package-1", 100)
+    zone(tmp_path / "intel-rapl:2", "psys", 7)  # the whole machine, and no package
+    zone(tmp_path / "intel-rapl:0:0", "core", 5)  # a part of the first
+    read = energy_counter(CPU, tmp_path)
+    before = read().joules
+    first.write_text(f"{int(15e6)}\n")
+    assert read().joules - before == pytest.approx(25)
+
+
+def test_a_cpu_without_rapl_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(
+        DeviceError, match=r"Some cpu cannot be read: .* has no package of RAPL .* leave --objective"
+    ):
+        energy_counter(CPU, tmp_path)
+    zone(tmp_path / "intel-rapl:0", "package-0", 1)
+
+    def closed(path: Path) -> str:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(energy, "_told", closed)
+    with pytest.raises(DeviceError, match=r"Permission denied\. Reading RAPL takes root"):
+        energy_counter(CPU, tmp_path)
+
+
+def with_nvml(monkeypatch: pytest.MonkeyPatch, read: Callable[[Any], int]) -> None:
+    monkeypatch.setattr(energy, "bus_id", lambda ordinal: f"0000:0{ordinal}:00.0")
+    nvml = SimpleNamespace(nvmlDeviceGetTotalEnergyConsumption=read)
+    monkeypatch.setattr(energy, "handle", lambda bus: (nvml, f"handle {bus}"))
+
+
+def test_a_gpu_is_read_in_millijoules_by_its_bus_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_nvml(monkeypatch, lambda handle: {"handle 0000:03:00.0": 1500}[handle])
+    assert energy_counter(replace(GPU, ordinal=3))().joules == 1.5
+
+
+def test_a_gpu_that_does_not_tell_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(_handle: Any) -> int:
+        raise RuntimeError("Not Supported")
+
+    with_nvml(monkeypatch, refuses)
+    with pytest.raises(
+        DeviceError, match=r"Some GPU cannot be read \(RuntimeError: Not Supported\): it takes NVML"
+    ):
+        energy_counter(GPU)

@@ -1,0 +1,152 @@
+"""--objective energy: joules a call beside milliseconds, on a device whose power is known."""
+
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+from fakes import PROTOCOL, FakeBackend, cost, sweep, write_family
+from rich.console import Console
+
+from autotune.cli.commands import main
+from autotune.cli.terminal import print_study
+from autotune.device.energy import Reading
+from autotune.engine import measurer
+from autotune.errors import DeviceError
+from autotune.hardware import Device
+from autotune.measure.energy import call_energy
+from autotune.policy import contradictions, read_policy_file, update
+from autotune.record import ENERGY, Study, read_results, results_frame, write_results
+
+GPU = Device(kind="cuda", name="Some GPU", arch="sm_90")
+MEASURED = replace(PROTOCOL, energy_seconds=0.02)
+FAST, FRUGAL = "block_size=64,memory=readonly", "block_size=64,memory=texture"
+IDLE_W = 70.0
+
+
+def power(configuration: Mapping[str, Any]) -> float:
+    """Texture takes 2 ms where readonly takes 1 ms, and a third of the power."""
+    return {"global": 400.0, "readonly": 600.0, "texture": 200.0}[configuration["memory"]]
+
+
+class Powered(FakeBackend):
+    """Its clock is that of its kernels; each configuration has a power, and the counter moves every 5 ms of it."""
+
+    joules = 0.0
+
+    def _spend(self, name: str, ms: float) -> None:
+        super()._spend(name, ms)
+        configuration = self.launched[-1]
+        values = dict(pair.split("=") for pair in configuration.split(","))
+        self.joules += power(values) * ms / 1e3
+
+    def counter(self) -> Reading:
+        self.clock_ms += 0.5
+        self.joules += IDLE_W * 0.5e-3
+        return Reading(self.clock_ms / 1e3, self.joules)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
+    place, backend = tmp_path_factory.mktemp("energy"), Powered()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measurer, "energy_counter", lambda device: backend.counter)
+        patch.setattr("autotune.measure.energy._IDLE_S", 0.02)
+        yield sweep(write_family(place / "doubler"), place, backend, protocol=MEASURED).run()
+
+
+def joules(configuration: Mapping[str, Any]) -> float:
+    return power(configuration) * cost(configuration) / 1e3
+
+
+def test_energy_is_measured_beside_the_time_and_has_a_winner_of_its_own(study: Study) -> None:
+    by_time, by_energy = study.decided(), study.decided(ENERGY)
+    assert by_time and by_energy and by_energy.control
+    assert (by_time.winner.configuration.id, by_energy.winner.configuration.id) == (FAST, FRUGAL)
+    measured = by_energy.winner.measurement
+    assert measured is not None
+    # A reading takes time and power of its own on this device, as little as it can.
+    assert measured.energy_j == pytest.approx(joules(by_energy.winner.configuration), rel=0.05)
+    assert measured.power_w == pytest.approx(200, rel=0.05)
+    assert measured.energy_spread < 0.01 and measured.time_ms == pytest.approx(2.0)
+    control = joules(study.control)
+    assert by_energy.over_control.ratio == pytest.approx(
+        control / joules(by_energy.winner.configuration), rel=0.05
+    )
+    assert by_energy.break_even is None
+    assert study.about.idle_w == pytest.approx(IDLE_W)
+
+
+def test_it_is_another_study_than_that_of_times(study: Study, folder: Path, tmp_path: Path) -> None:
+    plain = sweep(folder, tmp_path).run()
+    assert plain.identity != study.identity
+    assert plain.decided(ENERGY) is None
+    assert all("energy_j" not in (trial.to_dict()["measurement"] or {}) for trial in plain.trials)
+    assert not {"energy_j", "idle_w"} & set(results_frame([plain]).columns)
+
+
+def test_the_table_has_it_and_reads_back(study: Study, tmp_path: Path) -> None:
+    assert {"energy_j", "energy_spread_relative", "power_w", "idle_w"} <= set(results_frame([study]).columns)
+    (again,) = read_results([write_results([study], tmp_path / "results.csv")])
+    found, decided = again.decided(ENERGY), study.decided(ENERGY)
+    assert found and decided
+    assert found.winner.configuration.id == FRUGAL
+    assert found.over_control == decided.over_control
+    assert again.about.idle_w == study.about.idle_w
+
+
+def test_the_policy_file_keeps_it_and_explain_says_it(
+    study: Study, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = update(tmp_path / "policies", [study], ENERGY)
+    (item,) = read_policy_file(path).entries.values()
+    assert (item.name, item.objective) == ("small (energy)", "energy")
+    assert (item.cost, item.energy_j, item.power_w) == (
+        item.energy_j,
+        pytest.approx(0.4, rel=0.05),
+        pytest.approx(200, rel=0.05),
+    )
+    assert item.median_ms == pytest.approx(2.0) and item.runner_up_j > item.energy_j
+    written = yaml.safe_load(path.read_text())["entries"]["small (energy)"]
+    assert {"energy_j", "power_w", "runner_up_j", "objective"} <= set(written)
+    update(tmp_path / "policies", [study])
+    arguments = ["explain", str(folder), "--device", "fake-gpu", "--policies", str(tmp_path / "policies")]
+    assert main([*arguments, "--objective", "energy"]) == 0
+    shown = capsys.readouterr().out
+    assert "tuned for energy: 399 mJ ± 0.0% a call at 200 W, in 2.00 ms" in shown
+    assert main(arguments) == 0
+    assert "energy" not in capsys.readouterr().out
+
+
+def test_an_entry_is_held_against_new_energy(study: Study, tmp_path: Path) -> None:
+    (item,) = read_policy_file(update(tmp_path, [study], ENERGY)).entries.values()
+    trials = {trial.configuration: trial for trial in study.trials}
+    decision = study.decided(ENERGY)
+    assert decision
+    winner = decision.winner.configuration
+    assert contradictions(item, trials, winner, study.control, 0.1, renewing=False) == []
+    claimed = replace(item, energy_j=item.energy_j / 2, margin_over_control=2 * item.margin_over_control)
+    said = contradictions(claimed, trials, winner, study.control, 0.1, renewing=False)
+    assert any("more than the recorded energy" in line for line in said)
+    assert any("control takes" in line for line in said)
+
+
+def test_the_terminal_shows_both(study: Study) -> None:
+    out = Console(file=io.StringIO(), width=200)
+    print_study(study, 1.0, {}, 0, GPU, out, ENERGY)
+    shown = out.file.getvalue()  # type: ignore[attr-defined]
+    assert "power        the winner's 200 W; 70 W with nothing to do" in shown
+    assert "mJ" in shown and "2.00 ms" in shown
+
+
+def test_a_counter_that_never_moves_ends_the_measurement() -> None:
+    powered, fixed = Powered(), iter(range(10**9))
+    execution: Any = SimpleNamespace(run=lambda: None, has_own_plan=True)
+    with pytest.raises(
+        DeviceError, match=r"energy counter of Fake GPU stood still while it was busy for 3.2 s"
+    ):
+        call_energy(powered, execution, lambda: Reading(next(fixed) / 1e3, 1.0), 0.2, 1.0)
