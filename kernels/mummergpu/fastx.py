@@ -207,10 +207,12 @@ def _windows(
     path: Path, file: int, begin: int, is_fasta: bool, max_length: int
 ) -> Iterator[tuple[texts.Parsed, int]]:
     """The records of a file from the one at ``begin`` on, each window's with where they end; up to its last ones, which
-    may lack a line end or have empty lines behind them."""
-    done, size, threads = 0, os.fstat(file).st_size, texts.cores()
-    room = np.empty(min(_WINDOW_BYTES, max(0, size - begin)), np.uint8)
-    while (length := min(_WINDOW_BYTES, size - begin - _LEAST_WINDOW)) >= _LEAST_WINDOW:
+    may lack a line end or have empty lines behind them. Windows grow where a record is longer."""
+    done, size, threads, window = 0, os.fstat(file).st_size, texts.cores(), _WINDOW_BYTES
+    room = np.empty(0, np.uint8)
+    while (length := min(window, size - begin - _LEAST_WINDOW)) >= _LEAST_WINDOW:
+        if length > len(room):
+            room = np.empty(length, np.uint8)
         with _told(path):
             text = room[: texts.read_at(file, begin, room[:length], threads)]
         if is_fasta:
@@ -221,7 +223,10 @@ def _windows(
             part = _fastq_part(path, text[:cut], records, done, threads) if cut else None
         if part is None:  # a record that is longer
             _check_size(path, text, len(text), max_length)
-            return
+            if length < window:  # the last
+                return
+            window *= 2
+            continue
         begin += cut
         done += len(part.headers)
         yield part, begin

@@ -303,6 +303,18 @@ def test_a_page_is_as_large_as_what_its_configuration_takes_allows() -> None:
     assert largest(10**4, **words) == 2**32 - 3
 
 
+def test_the_hosts_index_has_room_for_the_seeds_of_either_table() -> None:
+    family = families.load_family("mummergpu")
+    text = np.append(np.random.default_rng(4).integers(0, 4, 500), 4).astype(np.uint8)
+    index_of = importlib.import_module(f"{NAME}.app.page_index").index_of
+    kernel: Any = SimpleNamespace(kind="cpu", family=family)
+    for search_by in ("coarse_table", "fine_table"):
+        chosen = family.space.configuration(f"search={search_by},emit=ranges")
+        arrays = index_of(kernel, text, 12, chosen).arrays
+        # family.yaml: seeds have room by the words of the finer one.
+        assert arrays["fine_table"].size >= arrays["coarse_table"].size > 1
+
+
 def test_a_read_that_is_long_enough_may_come_late(files: Path, tmp_path: Path) -> None:
     reads = [("a", "ACGT"), ("b", "GGGCGGCGACCTCG"), ("c", "AC")]  # b is where lambda begins
     (tmp_path / "reads").write_text(fasta(reads))
