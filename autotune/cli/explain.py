@@ -126,6 +126,8 @@ def print_chain(
         told = item.configuration.changes(family.space.control) if item.configuration else ""
         row("refused" if text else "next", item, text or told)
     out.print(table)
+    for conversion in Variant.of(family, chosen.configuration, inputs.options).conversions.values():
+        out.print(str(conversion), markup=False)
     if chosen.match == "predicted":
         _say_prediction(family, known, values, inputs, out)
     if chosen.entry:

@@ -184,6 +184,8 @@ def show(family: Family, configuration: Configuration, arch: str, known: Known, 
             str(layout.texel_bytes), *(told[name][kind] for kind in rarer),
         )  # fmt: skip
     out.print(table)
+    for conversion in variant.conversions.values():
+        out.print(str(conversion), markup=False)
     out.print("")
     try:
         (compiled,) = compile_batch(batch(family, (variant,)), static_toolchain(arch), Cache(default_root()))

@@ -33,6 +33,9 @@ class Conversion:
         """The kernel's."""
         return conversion_name(self.view.data.name)
 
+    def __str__(self) -> str:
+        return f"{self.view.data.name} is a copy of {self.of.data.name}, made by {self.name}"
+
     @property
     def text(self) -> str:
         """The kernel's definition, a template that stands ahead of the policy structs, once for a batch."""

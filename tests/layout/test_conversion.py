@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from layouts import data, record
 
 import autotune
+from autotune.cli.commands import main
 from autotune.compile.batches import compile_batch, compile_many
 from autotune.compile.cache import Cache, default_root
 from autotune.compile.conversion import Conversion, in_turn
@@ -264,6 +265,20 @@ def test_when_a_view_is_its_array() -> None:
     of = Layout(data=plain, memory="texture", dims="2d", group=(2, 1))
     copy = converted(of, replace(of, group=(1, 0), **turned))
     assert (copy.memory, copy.dims, copy.group, copy.axes) == ("global", "1d", (1, 0), (1, 0))
+
+
+def test_show_and_explain_name_the_copies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    turning(tmp_path)
+    (tmp_path / "workloads").mkdir()
+    made = "schema: 1\nworkload: small\nfamily: turning\narrays: {x: {random: uniform, shape: [2, 3, 4]}}\n"
+    (tmp_path / "workloads" / "small.yaml").write_text(made)
+    told = "seen is a copy of pairs, made by convert_seen\n"
+    assert main(["show", str(tmp_path), "seen_axes=turned"]) == 0
+    assert told in capsys.readouterr().out
+    file = tmp_path / "family.yaml"
+    file.write_text(file.read_text().replace("frame]}, default: same", "frame]}, default: turned"))
+    assert main(["explain", str(tmp_path), "-w", "small", "--device", "cpu", "--policies", "/nowhere"]) == 0
+    assert told in capsys.readouterr().out
 
 
 KEPT = {"role": "scratch", "type": "float32", "shape": ["n", "m"]}
