@@ -58,6 +58,10 @@ class WorkloadError(AutotuneError):
     exit_code = 4
 
 
+class LayoutRefusal(WorkloadError):
+    """An array's content does not allow a layout; another configuration may still be right for it."""
+
+
 class DeviceError(AutotuneError):
     exit_code = 5
 

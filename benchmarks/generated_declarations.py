@@ -33,6 +33,7 @@ from autotune.layout import STORAGES, every_grouping
 
 TOGETHER = 10  # declarations of a family
 MOST = 8  # configurations of a declaration
+_LINKS = 0.5  # of the trees have a choice of links, the others of records
 CONSTANT_BYTES = 6144  # of an array: ten of them fit
 CPP = {
     "float32": "float", "float64": "double", "int32": "int", "uint8": "unsigned char", "int16": "short",
@@ -302,8 +303,8 @@ def _offers(
         made.data[each]["plane"] = {"width": 32, "rows": 4}
     is_plain = "type" in data and "packed" not in data
     if made.kind == "image" and is_input:
-        yield "dims", both, ["image"], {}, "1d"
-        yield "memory", both, ["texture", "readonly"], {}, "global"
+        data["layout"] = {"memory": "texture"}  # in other memory an image is a line
+        yield "dims", both, ["image", "2d", *(["image_pitched"] if rank == 2 else [])], {}, "1d"
     elif is_input:
         memories = ["readonly", "texture", *(["constant"] if "constant_bytes" in data else [])]
         yield "memory", both, memories, {}, "global"
@@ -317,7 +318,9 @@ def _offers(
         orders = [list(order) for order in itertools.permutations(data["shape"])]
         means = {f"p{place}": order for place, order in enumerate(orders)}
         yield "axes", both, [*means][1:], means, "p0"
-    if "record" in data:
+    if made.kind == "tree" and is_input and draw.random() < _LINKS:
+        yield "links", both, ["relative16"], {}, "absolute"  # with which records are aos
+    elif "record" in data:
         sizes = [
             (n, np.dtype(f if isinstance(f, str) else f["type"]).itemsize) for n, f in data["fields"].items()
         ]

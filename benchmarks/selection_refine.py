@@ -2,9 +2,10 @@
 
     python benchmarks/selection_refine.py allpairs --taught taught/allpairs.pickle --each 6 --seed 60 --out refined.csv
 
-A policy file is made of the taught sweeps. Each drawn input is prepared and called 30 times with ``refine=True``; a row
-says what selection took, what stayed and after how many timed calls. A sweep of the same inputs says
-what that is worth.
+A policy file is made of the taught sweeps. Each drawn input is prepared and called 30 times with ``refine=True``, once
+what is tried is compiled; a row says what selection took, what stayed and after how many timed calls. A sweep of the
+same inputs says what that is worth. Before each call ``--fill`` MB are filled by torch in the same stream, as another
+part of a program would keep the GPU busy; without, it waits for each call.
 """
 
 import argparse
@@ -14,8 +15,9 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from harness import is_there, write_rows
 from selection_inputs import RANGES, drawn, write
@@ -40,6 +42,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--taught", type=Path, nargs="+", default=[])
     parser.add_argument("--each", type=int, default=6)
     parser.add_argument("--seed", type=int, default=60)
+    parser.add_argument("--fill", type=int, default=0, help="MB that torch fills before each call")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--out", type=Path, default=Path("selection-refined.csv"))
     parser.add_argument("--check", action="store_true", help="all that needs no GPU, then stop")
@@ -62,11 +65,27 @@ def main(words: Sequence[str] | None = None) -> None:
         path.parent.mkdir(parents=True)
         write_policy(path, file)
         paths = write(range_, drawn(range_, options.each, options.seed), Path(folder) / "inputs")
-        rows = [_row(range_.family, each, Path(folder), file.device, options.device) for each in paths]
+        fill, stream = _filler(options.fill)
+        rows = [
+            _row(range_.family, each, Path(folder), file.device, options.device, fill, stream)
+            for each in paths
+        ]
     write_rows(options.out, rows)
 
 
-def _row(named: str, path: Path, folder: Path, device: Device, kind: str) -> dict[str, object]:
+def _filler(megabytes: int) -> tuple[Callable[[], object], Any]:
+    """Work for the GPU, and the stream that it is queued in."""
+    if not megabytes:
+        return lambda: None, None
+    import torch
+
+    room = torch.empty(megabytes * 2**20, dtype=torch.uint8, device="cuda")
+    return room.zero_, torch.cuda.current_stream()
+
+
+def _row(
+    named: str, path: Path, folder: Path, device: Device, kind: str, fill: Callable[[], object], stream: Any
+) -> dict[str, object]:  # fmt: skip
     family = load_family(named)
     workload = load_workload(family, path)
     inputs = prepare(family, workload, bundled("workloads") / "data")
@@ -74,9 +93,13 @@ def _row(named: str, path: Path, folder: Path, device: Device, kind: str) -> dic
         taken, _ = kernel.explain(inputs)
         began = time.perf_counter()
         with kernel.prepare(inputs) as handle:
+            handle(stream=stream)
+            for thread in threading.enumerate():  # that compile the others
+                if thread is not threading.current_thread() and thread.daemon:
+                    thread.join(5)
             for _ in range(_CALLS):
-                handle()
-                time.sleep(0.02)  # the others are compiled beside the first calls
+                fill()
+                handle(stream=stream)
         spent = time.perf_counter() - began
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:

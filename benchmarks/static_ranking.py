@@ -110,8 +110,10 @@ def correlation(times: Sequence[float], estimates: Sequence[float]) -> float:
 
 
 def whole(family: Family, recorded: Configuration) -> Configuration:
-    """With the control's value of each policy that the family has got since."""
-    return Configuration({**family.space.control, **recorded})
+    """With values as the family declares them (a table has text where some of them are no numbers), and the control's
+    for each policy that the family has got since."""
+    told = {name: family.space.policy(name).value(value) for name, value in recorded.items()}
+    return Configuration({**family.space.control, **told})
 
 
 def rows_of(

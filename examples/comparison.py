@@ -125,6 +125,17 @@ def tuned(
     return {TUNED: alone, "autotune, whole call": whole} | ({CALLED: new} if anew else {})
 
 
+def within(
+    bound: float, kernel: TunedKernel, inputs: Inputs, opened: ExitStack, given: argparse.Namespace
+) -> list[tuple[str, Callable[[], Way]]]:
+    """The configuration for results that may be off by so much, by its name; the kernel alone."""
+    folder = kernel.family.folder
+    other = opened.enter_context(
+        autotune.load(folder, device="cuda", policies=given.policies, max_error=bound)
+    )
+    return [(f"{TUNED}, error up to {bound:g}", tuned(other, inputs, opened)[TUNED])]
+
+
 def numbers(array: NDArray[Any]) -> NDArray[Any]:
     """Records, whose fields are of one type, with these as one more extent; any other array as it is."""
     names = array.dtype.names
@@ -254,6 +265,7 @@ def measured(
     makes: Mapping[str, Make],
     allowed: float,
     anew: Sequence[str],
+    bounds: Sequence[float],
     given: argparse.Namespace,
 ) -> list[dict[str, Any]]:
     """The rows of one workload."""
@@ -275,6 +287,11 @@ def measured(
     with ExitStack() as opened:
         every = {
             **tuned(kernel, inputs, opened, anew),
+            **{
+                name: found
+                for bound in bounds
+                for name, found in within(bound, kernel, inputs, opened, given)
+            },
             **{what: lambda make=make: make(inputs) for what, make in makes.items()},  # type: ignore[misc]
         }
         ways = checked(every, expected, allowed)
@@ -289,11 +306,12 @@ def measured(
 
 
 def compare(
-    doc: str | None, folder: Path, makes: Mapping[str, Make], allowed: float, anew: Sequence[str] = ()
-) -> None:
+    doc: str | None, folder: Path, makes: Mapping[str, Make], allowed: float, anew: Sequence[str] = (),
+    bounds: Sequence[float] = (),
+) -> None:  # fmt: skip
     """What a compare.py runs: ``makes`` are its ways by name, plain.cu among them; ``allowed`` is the largest
-    `difference` from the reference; ``anew`` as `tuned` has it. Raises SystemExit with a word where something is
-    missing."""
+    `difference` from the reference; ``anew`` as `tuned` has it, ``bounds`` as `within` has them. Raises SystemExit with
+    a word where something is missing."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workload", action="append", help="again for more; default: the family's own")
     parser.add_argument("--policies", type=Path, help="folder of the policy files that a sweep wrote")
@@ -309,7 +327,7 @@ def compare(
             found = [
                 row
                 for name in given.workload or [kernel.family.default_workload]
-                for row in measured(kernel, name, makes, allowed, anew, given)
+                for row in measured(kernel, name, makes, allowed, anew, bounds, given)
             ]
     except AutotuneError as problem:  # no GPU, no such workload: its message says what to do
         raise SystemExit(f"compare.py: {problem}") from problem

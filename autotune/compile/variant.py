@@ -40,6 +40,7 @@ from autotune.layout import (
     Layout,
     constant_places,
     converted,
+    links_of,
     mapping_choice,
     packing,
     relation,
@@ -320,7 +321,7 @@ def _layout(data: Data, choice: Mapping[str, Any], group: tuple[str, ...]) -> La
     named = {
         key: value
         for key, value in choice.items()
-        if key not in ("packing", "axes", "vector", "storage", *MAPPING_KINDS)
+        if key not in ("packing", "axes", "vector", "storage", "links", *MAPPING_KINDS)
     }
     layout = Layout(
         data=data,
@@ -328,6 +329,7 @@ def _layout(data: Data, choice: Mapping[str, Any], group: tuple[str, ...]) -> La
         packing=packing(choice["packing"]) if "packing" in choice else None,
         vector=int(choice.get("vector", 1)),
         storage=storage_of(choice["storage"], data.fields[0].type) if "storage" in choice else None,
+        links=links_of(choice["links"], data, f"data {data.name}") if "links" in choice else None,
         group=(len(group), group.index(data.name)) if group else (1, 0),
         **mapped,
         **named,

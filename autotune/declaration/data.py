@@ -20,6 +20,7 @@ from autotune.layout import (
     allowed_storages,
     check_groups,
     check_value,
+    links_of,
     mapping_choice,
     names_of,
     storage_of,
@@ -31,12 +32,6 @@ def check_choice(place: str, data: Data, layout: str, choice: Any) -> None:
     if data.of and _is_settled(place, data, layout, choice):
         return
     check_value(layout, choice, place)
-    if layout == "records" and names_of(str(choice)):
-        if not data.record:
-            raise FamilyError(
-                f"{place}: {data.name} has no fields to group: declare record and fields, or take aos"
-            )
-        check_groups(choice, [each.name for each in data.fields], place)
     if layout in MAPPING_KINDS:
         mapping_choice(layout, choice, data.shape, place)
     if layout == "vector" and not (isinstance(choice, int) and choice >= 1):
@@ -62,6 +57,19 @@ def check_choice(place: str, data: Data, layout: str, choice: Any) -> None:
             raise FamilyError(
                 f"{place}: data {data.name} holds {data.dtype}, and only whole numbers can be packed"
             )
+    _check_content(place, data, layout, choice)
+
+
+def _check_content(place: str, data: Data, layout: str, choice: Any) -> None:
+    """Raise for fields, numbers or links that cannot be stored like this."""
+    if layout == "records" and names_of(str(choice)):
+        if not data.record:
+            raise FamilyError(
+                f"{place}: {data.name} has no fields to group: declare record and fields, or take aos"
+            )
+        check_groups(choice, [each.name for each in data.fields], place)
+    if layout == "links":
+        links_of(choice, data, place)
     if layout == "storage":
         _check_storage(place, data, choice)
 
@@ -315,6 +323,13 @@ def windowed_of(data: Mapping[str, Any], policies: tuple[Policy, ...], where: st
             raise FamilyError(f"{place}: windowed is for inputs, and this one has role {data[name]['role']}")
         if views := [key for key, value in data.items() if value.get("of") == name]:
             raise FamilyError(f"{place}: it is windowed, and {views[0]} is a converted view of all of it")
+    for name in found:
+        is_linked = any(policy.layout == "links" and name in policy.data for policy in policies)
+        if is_linked or "links" in data[name].get("layout", {}):
+            raise FamilyError(
+                f"{where}: data {name} is windowed, and links that are stored otherwise count from an element's "
+                "place in all of the array"
+            )
     for policy in policies:
         for name in found.keys() & set(policy.data) if policy.layout == "grouping" else ():
             raise FamilyError(

@@ -19,7 +19,7 @@ from autotune.layout import CONVERTED_KINDS, IMAGES, MAPPING_KINDS, SAME, Data, 
 _ACCESS_BYTES = 16  # that one access moves at most
 _THREADS = 2048  # of a multiprocessor, where it holds most (Programming Guide, "Technical Specifications")
 _TOGETHER = (  # of arrays in one buffer
-    "memory", "dims", "axes", "packing", "vector", "records", *MAPPING_KINDS,
+    "memory", "dims", "axes", "packing", "vector", "records", *MAPPING_KINDS, "links",
 )  # fmt: skip
 
 
@@ -74,6 +74,7 @@ def derived_constraints(
         *_planes(declared),
         *_images(declared),
         *_groups(declared),
+        *_links(declared),
         *_converted(declared),
         *_min_blocks(declared, blocks),
     ):
@@ -204,9 +205,25 @@ def _groups(declared: _Declared) -> Iterator[_Found]:
                         )
 
 
+def _links(declared: _Declared) -> Iterator[_Found]:
+    """Fields lie together where their links are stored otherwise."""
+    for name in declared.data:
+        pairs = itertools.product(
+            declared.choices("links", name, "absolute"), declared.choices("records", name, "aos")
+        )
+        for links, records in pairs:
+            is_plain = links.meaning == "absolute" or records.meaning == "aos"
+            if not is_plain and (text := _without(links, records)):
+                yield _Found(
+                    text,
+                    f"{name}: links are stored as {links.meaning} in records: aos alone",
+                    is_needed=True,
+                )
+
+
 _USUAL = {
     "memory": "global", "dims": "1d", "vector": 1, "records": "aos", "padding": 1, "tiles": "none", "curve": "none",
-    "swizzle": "none",
+    "swizzle": "none", "links": "absolute",
 }  # fmt: skip
 
 

@@ -38,6 +38,7 @@ from autotune.layout import (
     Data,
     fields_digest,
     images_digest,
+    links_digest,
     mappings_digest,
     names_of,
     orders_digest,
@@ -387,6 +388,8 @@ def _space_digest(content: Mapping[str, Any], declared: Mapping[str, Any]) -> st
         told["mappings"] = mappings_digest()
     if any(itertools.starmap(_is_grouped, chosen)):
         told["fields"] = fields_digest()
+    if any(kind == "links" for kind, _ in chosen):
+        told["links"] = links_digest()
     if _names_storage(content):
         told["storage"] = storage_digest()
     if _has_images(chosen, declared["data"]):

@@ -24,7 +24,14 @@ from autotune.device.open import device_names, has_driver, open_backend
 from autotune.device.orders import Ordering
 from autotune.device.placed import PlacedInput, Shared, linear
 from autotune.device.program import DeviceProgram, Room
-from autotune.device.resident import Resident, can_be_staged, compiled_module, run_each, run_once
+from autotune.device.resident import (
+    Resident,
+    can_be_staged,
+    compiled_module,
+    content_refusal,
+    run_each,
+    run_once,
+)
 from autotune.device.transform import Mover, alignment, is_as_stored, lie_merged, raw, refusal, staged
 
 if TYPE_CHECKING:
@@ -82,6 +89,7 @@ __all__ = [
     "can_be_staged",
     "checked_clocks",
     "compiled_module",
+    "content_refusal",
     "device_names",
     "devices",
     "elements",

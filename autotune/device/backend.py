@@ -235,6 +235,11 @@ class Backend(Protocol):
         """From one mark to a later one; None while the device is not past that. Waits for nothing."""
         ...
 
+    def waited_for_host(self, mark: Any) -> bool:
+        """Whether the device got to ``mark`` before now: what was queued behind it may then have come too late to keep
+        it busy. False for a device that is the host."""
+        ...
+
     def kernel_times(self, plan: Callable[[], None]) -> dict[str, float]:
         """Run ``plan`` once: milliseconds by kernel, a kernel's launches added up."""
         ...

@@ -21,7 +21,7 @@ from autotune.device.foreign import View
 from autotune.device.orders import Ordering, order_key
 from autotune.device.placed import PlacedInput, Shared, Windowed, linear
 from autotune.device.transform import Mover, is_as_stored, raw, refusal, staged
-from autotune.errors import DeviceError
+from autotune.errors import DeviceError, LayoutRefusal
 from autotune.layout import Bytes, Layout, Order, Stored, Window, cut, handle, merged, slack, steps, view_room
 
 _MEMORY_SHARE = 0.5  # of the device's memory, for inputs in layouts that are not in use
@@ -357,6 +357,18 @@ def can_be_staged(variant: Variant, name: str, array: NDArray[Any]) -> bool:
     ):
         return False
     return not refusal(layout, staged(array))
+
+
+def content_refusal(variant: Variant, arrays: Mapping[str, Any]) -> str:
+    """Why what is in ``arrays`` of the host does not allow the variant's layouts; empty when it does, and for arrays
+    that an order moves first, of which placing them tells."""
+    try:
+        for name, layout in variant.layouts.items():
+            if layout.links and isinstance(arrays.get(name), np.ndarray) and not variant.is_reordered(name):
+                layout.links.narrow(layout.data, arrays[name])
+    except LayoutRefusal as refusal:
+        return str(refusal)
+    return ""
 
 
 def _bytes(stored: Stored) -> Bytes:

@@ -112,8 +112,8 @@ def refusal(layout: Layout, view: View, inward: bool = True) -> str:
         return f"texture memory in {layout.dims} is no linear memory"
     if layout.is_surface and not inward:
         return "what is written through a surface is in no linear memory"
-    if layout.field_groups and layout.parts > _MOST_PARTS:
-        return f"its fields lie in groups and have {layout.parts} parts, and {_MOST_PARTS} are the most"
+    if layout.links or (layout.field_groups and layout.parts > _MOST_PARTS):
+        return f"links that are not stored as they are, or more than {_MOST_PARTS} parts of fields in groups"
     if layout.group != (1, 0):
         return "it is merged with other arrays"
     if layout.packing:

@@ -213,12 +213,9 @@ class Prepared(Closing):
         turn: Turn | None,
     ) -> tuple[Any, Launcher, object | None]:  # fmt: skip
         launcher, key = self._launcher_for(asked, views, capture, chosen)
-        backend = self._target.backend
         try:
-            begin = backend.mark() if turn and turn.is_timed else None
-            launcher.run(views)
-            if turn and turn.is_timed:
-                turn.queued(begin, backend.mark())
+            with turn.timed() if turn and turn.is_timed else nullcontext():
+                launcher.run(views)
             made = {
                 r.data.name: r.array if r.view else r.fetched(launcher.fetch(r.data), asked.example)
                 for r in places

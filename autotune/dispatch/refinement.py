@@ -1,14 +1,17 @@
 """The first calls on an input that nobody measured: the few best configurations in turn, until the fastest is known.
 
 Each call is a real one, and its result is the caller's. Times come from marks in the stream that are read when they
-have passed, so that nothing waits. How much may be lost is bounded: see ``Refinement``.
+have passed, so that nothing waits. A time counts only where the device was kept busy: between the marks of a call that
+it waited for lies what the host took to launch. How much may be lost is bounded: see ``Refinement``.
 """
 
 import logging
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
 
 from autotune.compile import Variant
@@ -25,6 +28,7 @@ _DEVIATIONS = 2.0  # of a prediction that count as its upper end
 _NEAR = 1.25  # of the best time: what is slower is not run again,
 _NEAR_ONCE = 2.0  # or after its first run, which finds its code in no cache
 _SAME = 0.01  # a difference that keeps the one that was foretold to be faster
+_WAITED = 0.1  # of a time, at most, that the device may have waited for the host
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,10 @@ class Refinement:
         """What one took that ``take`` gave."""
         self._queued[at] -= 1
         self.times[at].append(ms)
+
+    def forget(self, at: int) -> None:
+        """What ``take`` gave ran, and nobody can say for how long."""
+        self._queued[at] -= 1
 
     def leave_out(self, at: int) -> None:
         """It cannot run."""
@@ -151,9 +159,11 @@ class Turn:
     is_timed: bool
     of: "Refining"
 
-    def queued(self, begin: Any, end: Any) -> None:
-        """The marks before and behind its launches."""
-        self.of.queued(self.at, begin, end)
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """What is queued inside is what the call takes."""
+        with self.of.timed(self.at):
+            yield
 
     def failed(self, problem: Exception) -> bool:
         """Whether another one can stand in for what could not run."""
@@ -171,7 +181,7 @@ class Refining:
         self._backend, self._plan = backend, plan
         self._made, self._is_ready, self._settled = made, is_ready, settled
         self._lock = threading.Lock()
-        self._marks: list[tuple[int, Any, Any]] = []
+        self._marks: list[tuple[int, Any, Any, float]] = []
         self._is_over = False
 
     def turn(self) -> Turn:
@@ -199,10 +209,15 @@ class Refining:
         """The fastest so far."""
         return self._made(self._plan.best)
 
-    def queued(self, at: int, begin: Any, end: Any) -> None:
+    @contextmanager
+    def timed(self, at: int) -> Iterator[None]:
         """Marks around a run, to be read when they have passed."""
+        began, begin = perf_counter(), self._backend.mark()
+        yield
+        end = self._backend.mark()
+        waited_ms = 1e3 * (perf_counter() - began) if self._backend.waited_for_host(begin) else 0.0
         with self._lock:
-            self._marks.append((at, begin, end))
+            self._marks.append((at, begin, end, waited_ms))
 
     def failed(self, at: int, problem: Exception) -> bool:
         """Leave out what could not run; False for the first choice, which has no other to stand in for it."""
@@ -215,10 +230,12 @@ class Refining:
 
     def _read(self) -> None:
         left = []
-        for at, begin, end in self._marks:
+        for at, begin, end, waited_ms in self._marks:
             took = self._backend.between_ms(begin, end)
             if took is None:
-                left.append((at, begin, end))
+                left.append((at, begin, end, waited_ms))
+            elif waited_ms > _WAITED * took:
+                self._plan.forget(at)
             else:
                 self._plan.note(at, took)
         self._marks = left

@@ -13,7 +13,16 @@ import numpy as np
 
 from autotune.compile import Cache, Variant, batch, compile_batch
 from autotune.declaration import Configuration, Family, Inputs
-from autotune.device import Backend, Lender, Module, Mover, View, compiled_module, raw
+from autotune.device import (
+    Backend,
+    Lender,
+    Module,
+    Mover,
+    View,
+    compiled_module,
+    content_refusal,
+    raw,
+)
 from autotune.dispatch.refinement import Chosen, Option, Refinement, Refining
 from autotune.errors import AutotuneError
 from autotune.policy import (
@@ -120,7 +129,7 @@ class Target:
     def _exclusion(self, configuration: Configuration, inputs: Inputs) -> str:
         names = inputs.names(configuration)
         variant = Variant.of(self.family, configuration, inputs.options)
-        return variant.exclusion(names, self.backend.device.limits)
+        return variant.exclusion(names, self.backend.device.limits) or content_refusal(variant, inputs.arrays)
 
     def chosen(self, inputs: Inputs) -> Chosen:
         """What runs for ``inputs``, compiled and loaded; remembered by sizes, options and scalars. Raises

@@ -40,7 +40,7 @@ from autotune.engine.messages import (
     trial_of,
     with_energy,
 )
-from autotune.errors import AutotuneError, cause
+from autotune.errors import AutotuneError, LayoutRefusal, cause
 from autotune.measure import (
     AGAIN,
     GUARD_BYTES,
@@ -123,6 +123,8 @@ class Measurer:
             else:
                 with nvtx_range(job.configuration.id, "trial"):
                     state, reason, measurement = self._run(job, placed, seconds, notes, errors)
+        except LayoutRefusal as refusal:
+            state, reason = "excluded", str(refusal)
         except Exception as problem:  # a family's plan may raise anything; it costs one trial
             if isinstance(problem, AutotuneError) and not isinstance(problem, LaunchError):
                 raise

@@ -9,6 +9,7 @@ import numpy as np
 
 from autotune.compile import Variant, element_type
 from autotune.declaration import Expression, Family, Tolerance, Value
+from autotune.errors import FamilyError
 from autotune.export.choices import Choices, Winner, identifier
 from autotune.export.cpp_expression import Cpp, Kind, translated
 from autotune.export.orders import order_parts
@@ -124,6 +125,11 @@ def members(layout: Layout) -> list[tuple[str, str]]:
         ]
     if layout.is_image:
         told += _image_members(layout)
+    if layout.links:
+        raise FamilyError(
+            f"{layout.data.name}: a winner stores its links otherwise than as they are, and an export has none; "
+            "hold the sweep to links: absolute, or export another objective"
+        )
     if layout.storage:
         told += _storage_members(layout, layout.storage)
     if layout.packing:

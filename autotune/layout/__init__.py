@@ -18,6 +18,7 @@ from autotune.layout.digest import (
     fields_digest,
     images_digest,
     layouts_digest,
+    links_digest,
     mappings_digest,
     storage_digest,
 )
@@ -41,6 +42,7 @@ from autotune.layout.mapping import mapping_choice
 from autotune.layout.named_orders import orders_digest
 from autotune.layout.order import Order, merged, reordered, restored
 from autotune.layout.storage import ELEMENTS, STORAGES, Storage, allowed_storages, storage_of
+from autotune.layout.stored_links import StoredLinks, links_of
 from autotune.layout.trees import Links
 from autotune.layout.view import view_refusal, view_room
 from autotune.layout.window import Window, constant_places, cut, shape_at_once, steps
@@ -71,6 +73,7 @@ __all__ = [
     "Sampling",
     "Storage",
     "Stored",
+    "StoredLinks",
     "Window",
     "allowed_storages",
     "canonical",
@@ -86,6 +89,8 @@ __all__ = [
     "handle",
     "images_digest",
     "layouts_digest",
+    "links_digest",
+    "links_of",
     "mapping_choice",
     "mappings_digest",
     "merged",

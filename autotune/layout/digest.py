@@ -20,6 +20,7 @@ from autotune.layout.image import EDGES, FILTERS, READS, Sampling
 from autotune.layout.layout import IMAGES, MEMORIES, PLANES, Layout, Stored
 from autotune.layout.order import Order, merged, reordered
 from autotune.layout.storage import STORAGES
+from autotune.layout.stored_links import StoredLinks
 from autotune.layout.swizzle import Swizzle
 from autotune.layout.view import view_room
 
@@ -80,6 +81,18 @@ def fields_digest() -> str:
         Layout(data=_RECORD, records=each, padding=2, dims=dims) for each in groups for dims in ("1d", "2d")
     )
     return _digest((layout.cpp, layout.apply(_array(_RECORD))) for layout in layouts)
+
+
+@cache
+def links_digest() -> str:
+    """The same of links that are stored by how far they lead, or not at all."""
+    data = replace(_RECORD, shape=("i",))
+    array = np.zeros(_SHAPE[0], data.dtype)
+    array["x"], array["next"] = np.arange(_SHAPE[0]), np.arange(1, _SHAPE[0] + 1)
+    array["next"][-1] = np.iinfo(np.uint32).max
+    kinds = (StoredLinks((("next", kind),)) for kind in ("relative16", "next"))
+    layouts = [Layout(data=data, links=links) for links in kinds]
+    return _digest((layout.cpp, layout.apply(array)) for layout in layouts)
 
 
 def _digest(probes: Iterable[tuple[str, Stored]]) -> str:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from autotune.errors import UnknownName
 from autotune.hardware import Limits
-from autotune.layout import fields
+from autotune.layout import fields, stored_links
 from autotune.layout.arrays import SCALAR_TYPES, Data
 from autotune.layout.bit_packing import PACKINGS, Packing
 from autotune.layout.curve import Curve
@@ -29,6 +29,7 @@ from autotune.layout.mapping import HEADERS as MAPPING_HEADERS
 from autotune.layout.mapping import Grid, Mapping
 from autotune.layout.storage import AS_DECLARED, STORAGES, Storage
 from autotune.layout.storage import HEADER as STORAGE_HEADER
+from autotune.layout.stored_links import StoredLinks
 from autotune.layout.swizzle import Swizzle
 
 Bytes = NDArray[np.uint8]
@@ -112,7 +113,9 @@ class Stored:
 
 _UNITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 MEMORIES = ("global", "readonly", "texture", "constant")
-HEADERS = MappingProxyType({**MAPPING_HEADERS, "storage": STORAGE_HEADER})  # by the layout that needs one
+HEADERS = MappingProxyType(
+    {**MAPPING_HEADERS, "storage": STORAGE_HEADER, "links": stored_links.HEADER}
+)  # by the layout that needs one
 PLANES = ("2d", "2d_pitched")  # the line, folded
 IMAGES = ("image", "image_pitched")  # the array's own rows
 DIMS = ("1d", *PLANES, *IMAGES)
@@ -142,8 +145,8 @@ class Layout:
     ``aosoa<lanes>`` or groups of fields, ``x+y-z``. ``group`` is (members, member) when merged with others over the
     same index space. ``padding`` rounds the contiguous extent up to a multiple, and ``plus`` elements follow each row.
     ``tiles`` has a size for each extent, or none; ``curve`` and ``swizzle`` are as in ``mapping``. ``storage`` is how
-    each number is held, None for as it is declared. Orders are applied to the arrays before they come here (see
-    ``order.reordered``).
+    each number is held, and ``links`` how each link is, None for as they are declared. Orders are applied to the arrays
+    before they come here (see ``order.reordered``).
     """
 
     data: Data
@@ -161,6 +164,7 @@ class Layout:
     swizzle: Swizzle | None = None
     constant_offset: int = 0
     storage: Storage | None = None
+    links: StoredLinks | None = None
 
     def __post_init__(self) -> None:
         for kind in ("memory", "dims", "records"):
@@ -198,6 +202,8 @@ class Layout:
     def value_bytes(self) -> int:
         if self.storage:
             return self.storage.bytes * len(self.data.fields)
+        if self.links:
+            return self.links.dtype(self.data).itemsize
         return self.packing.word_bytes * self.vector if self.packing else self.data.dtype.itemsize
 
     @property
@@ -294,6 +300,7 @@ class Layout:
             and self.axes == tuple(range(len(self.data.shape)))
             and self.mapping.is_strided
             and self.packing is None
+            and self.links is None
             and not self.has_scales
             and self.group == (1, 0)
             and (self.lanes == 1 or self.parts == 1)
@@ -522,6 +529,8 @@ class Layout:
             words = np.ascontiguousarray(self.packing.pack(moved))
             joined_words = words.reshape(*moved.shape[:-1], extents[axis], -1).view(np.uint8)
             raw = np.moveaxis(joined_words, -2, axis)
+        elif self.links:
+            raw = self.links.narrow(self.data, array)
         elif self.storage:
             codes = np.ascontiguousarray(self.storage.narrow(self._numbers(array), scales))
             raw = codes.view(np.uint8).reshape(*array.shape, self.value_bytes)
@@ -545,6 +554,8 @@ class Layout:
     ) -> NDArray[Any]:
         taken = self.mapping.taken(values.view(self._value)[..., 0], extents)
         raw = np.ascontiguousarray(taken).view(np.uint8).reshape(*extents, self.value_bytes)
+        if self.links:
+            return self.links.widen(self.data, raw)
         if self.storage:
             codes = np.ascontiguousarray(raw).view(self.storage.code)
             numbers = self.storage.widen(codes, scales).astype(self.data.fields[0].type, copy=False)
@@ -605,6 +616,9 @@ class Layout:
         ]
         if self.storage:
             return self._narrow_cpp(self.storage, value, parts)
+        if self.links:
+            stored = ", ".join([f"autotune::StoredBytes<{self.value_bytes}>", *parts[1:]])
+            return self.links.cpp(self.data, f"autotune::Array<{stored}>")
         return f"autotune::Array<{', '.join(parts)}>"
 
     @property
@@ -617,7 +631,10 @@ class Layout:
     def headers(self) -> tuple[str, ...]:
         """Those of the layout library that the type needs beyond ``array.cuh``."""
         image = self.is_image or self.data.sampling
-        more = ((STORAGE_HEADER, self.storage), (fields.HEADER, self.field_groups), (IMAGE_HEADER, image))
+        more = (
+            (STORAGE_HEADER, self.storage), (fields.HEADER, self.field_groups), (stored_links.HEADER, self.links),
+            (IMAGE_HEADER, image),
+        )  # fmt: skip
         return (*self.mapping.headers, *(header for header, needed in more if needed))
 
     def _narrow_cpp(self, storage: Storage, value: str, parts: list[str]) -> str:

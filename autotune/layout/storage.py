@@ -82,8 +82,10 @@ class Storage:
                 return single.astype(self.name).view(self.code)
         if self.name == "bfloat16":
             bits = single.view(np.uint32)
-            rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
-            return np.asarray(np.where(np.isnan(single), bits >> 16 | 0x40, rounded), self.code)
+            rounded = ((bits + (0x7FFF + (bits >> 16 & 1))) >> 16).astype(self.code)
+            if (nans := np.isnan(single)).any():
+                rounded[nans] = bits[nans] >> 16 | 0x40
+            return rounded
         return self._small(single)
 
     def _small(self, single: NDArray[np.float32]) -> NDArray[Any]:

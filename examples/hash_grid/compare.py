@@ -5,7 +5,8 @@
 
 Needs a GPU, PyCUDA and cupy; torch is left out, with a word, where it is not installed. All results are compared with
 family.py's sum in float64 first, and their largest difference is in the table; how the times are taken is said in
-comparison.py. torch gathers the features of all corners of a level and sums them up, in single and in half precision.
+comparison.py. The tuned kernel is there in single precision, and as a program gets it that allows a larger error. torch
+gathers the features of all corners of a level and sums them up, in single and in half precision.
 """
 
 import sys
@@ -80,4 +81,4 @@ def by_torch(half: bool) -> Any:
 
 if __name__ == "__main__":
     ways = {"plain.cu": plain, "torch, float32": by_torch(False), "torch, float16": by_torch(True)}
-    compare(__doc__, FOLDER, ways, allowed=0.02)
+    compare(__doc__, FOLDER, ways, allowed=0.02, bounds=(1e-3, 1e-2))

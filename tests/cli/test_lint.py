@@ -17,6 +17,9 @@ from autotune.declaration.family import families
 PAGE = (Path(__file__).parents[2] / "docs" / "new-family.md").read_text(encoding="utf-8")
 
 
+STORAGE = {"storage-of-atomics", "storage-without-tolerance"}
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return new_family("mine", tmp_path)[0]
@@ -140,6 +143,32 @@ def test_a_family_without_a_workload(folder: Path) -> None:
     (folder / WORKLOAD).unlink()
     rules = [finding.rule for finding in lint(str(folder))]
     assert rules == ["no-workload", "no-workload"]  # there is none, and the default one is not there
+
+
+@pytest.mark.parametrize(
+    ("line", "rule", "said"),
+    [
+        (
+            "scores.add(sum, i);",
+            "storage-of-atomics",
+            "scores can be stored in fewer bits, and mine.cu has `scores.add(`",
+        ),
+        ("autotune::element(scores, i) += sum;", "storage-of-atomics", "has `element(scores`"),
+        ("scores.store(sum, i);", "storage-without-tolerance", "no tolerance is declared"),
+    ],
+)
+def test_a_storage(line: str, rule: str, said: str, folder: Path) -> None:
+    declaration, source = folder / "family.yaml", folder / "mine.cu"
+    narrow = "policies:\n  narrow: {layout: storage, data: [scores], values: [float32, float16], default: float32}\n"
+    text = declaration.read_text().replace("policies:\n", narrow, 1)
+    declaration.write_text(text)
+    assert not [f for f in lint(str(folder)) if f.rule.startswith("storage")]
+    declaration.write_text(text.replace("tolerance: {relative: 0.00001}\n", ""))
+    source.write_text(source.read_text().replace("scores.store(sum, i);", line))
+    found = next(finding for finding in lint(str(folder)) if finding.rule == rule)
+    assert said in found.message
+    assert found.is_error == (rule == "storage-of-atomics")
+    assert "narrow:" in declaration.read_text().splitlines()[found.line - 1]
 
 
 def test_a_layout_policy_of_data_that_no_kernel_takes(folder: Path) -> None:
@@ -293,7 +322,7 @@ def test_every_rule_is_on_the_page() -> None:
         for line in PAGE.split("## What lint tells")[1].splitlines()
         if line.startswith("| `")
     }
-    tested = {mistake[4] for mistake in MISTAKES} | {"reference-is-kernel", "no-features"}
+    tested = {mistake[4] for mistake in MISTAKES} | {"reference-is-kernel", "no-features"} | STORAGE
     assert on_page == tested
     assert all(f'"{rule}"' in code for rule in on_page)
 

@@ -16,6 +16,7 @@ from autotune.compile.toolchain import Batch, Compiled, VariantSource
 from autotune.compile.variant import Variant, batch
 from autotune.declaration import family as families
 from autotune.declaration.space import Configuration, Policy
+from autotune.layout import Data, Field, Layout
 
 KERNEL = """\
 __device__ int first[64] = {1}, second[64] = {2};
@@ -243,3 +244,14 @@ def test_nothing_to_compare_is_no_verdict():
     assert idle_policies([A], known(x1="p", x2="p", y2="q", y3="q")) == ()  # 1 and 3 never met
     assert idle_policies([A, B], known(x1="", y1="", x2="", y2="")) == ()
     assert idle_policies([A, B], {}) == ()
+
+
+def test_an_image_that_no_texture_reads_is_arranged_as_a_line():
+    pixels = Data(name="a", role="input", fields=(Field("", "uint8"),), shape=("i", "j"))
+    line = machine_code._arrangement(Layout(data=pixels))
+    for dims in ("image", "image_pitched"):
+        assert machine_code._arrangement(Layout(data=pixels, memory="readonly", dims=dims)) == line
+        read = machine_code._arrangement(Layout(data=pixels, memory="texture", dims=dims))
+        assert (read.memory, read.dims) == ("texture", dims)
+    written = machine_code._arrangement(Layout(data=replace(pixels, role="output"), dims="image"))
+    assert written.dims == "image"

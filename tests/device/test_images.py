@@ -4,13 +4,13 @@ from pathlib import Path
 
 import edges
 import numpy as np
+from cpu_results import compiled, results
 from edges import arrays, between, seen
 
-from autotune.compile.cache import Cache, default_root
+from autotune.compile.variant import Variant
 from autotune.declaration import family as families
 from autotune.declaration.workload import bind
 from autotune.device.cpu.backend import CpuBackend
-from autotune.device.resident import run_each
 
 TRIED = [
     {},
@@ -26,13 +26,12 @@ TRIED = [
 def test_every_layout_of_an_image_gives_the_same(tmp_path: Path) -> None:
     family = families.load_family(edges.write(tmp_path / "edges"))
     given = arrays()
-    configurations = [
-        family.space.configuration(",".join(f"{k}={v}" for k, v in one.items()) or "control") for one in TRIED
-    ]
-    with CpuBackend(1) as backend:
-        made = list(
-            run_each(family, configurations, bind(family, given, {}, {}), backend, Cache(default_root()))
-        )
+    names = [",".join(f"{k}={v}" for k, v in one.items()) or "control" for one in TRIED]
+    variants = [Variant(family, family.space.configuration(name)) for name in names]
+    with CpuBackend() as backend:
+        binaries = compiled(backend, variants, len(variants), "-O0")
+        made = [outputs for _, outputs in results(backend, binaries, bind(family, given, {}, {}))]
+    assert len(made) == len(TRIED)
     for outputs in made:
         np.testing.assert_array_equal(outputs["seen"], seen(given))
         np.testing.assert_allclose(outputs["between"], between(given), atol=2e-6)

@@ -173,6 +173,25 @@ def test_calls_find_the_fastest_and_the_next_process_knows_it(
         assert (taken.match, taken.configuration) == ("exact", Configuration(entry.configuration))
 
 
+def test_times_that_are_the_host_s_are_not_learnt_from(
+    folder: Path, tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The device waits for each call: nothing is known after all of them, and nothing else is run or written."""
+    monkeypatch.setattr("threading.Thread.is_alive", lambda _self: False)
+    monkeypatch.setattr(world.gpu, "waited_for_host", lambda _mark: True)
+    monkeypatch.setattr(world.gpu, "between_ms", lambda _b, _e: 1e-6)
+    launched = []
+    launch = world.gpu.launch
+    monkeypatch.setattr(world.gpu, "launch", lambda *a: (launched.append(a[0]), launch(*a))[1])
+    with autotune.load(folder, device="cuda", policies=tmp_path / "policies", refine=True) as kernel:
+        for start in range(CALLS + 3):
+            x = np.arange(start, start + 200, dtype=np.float32)
+            np.testing.assert_array_equal(kernel(Array(x)).memory, 2 * x)
+    settle()
+    assert len({id(module) for module in launched}) == 1
+    assert not refined_path(tmp_path / "data" / "autotune" / "policies", "doubler", world.gpu.device).exists()
+
+
 def test_nothing_is_tried_unless_asked(
     folder: Path, tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,7 @@ from autotune.errors import WorkloadError
 FAMILY = families.load_family(str(Path(__file__).parents[2] / "examples" / "bilateral"))
 MADE: Any = FAMILY.module
 ALL = FAMILY.space.configurations()
-CONFIGURATIONS = ALL[::37]
+CONFIGURATIONS = ALL[::106]
 
 # cv2.bilateralFilter(image, 5, 30, 1.5, borderType=cv2.BORDER_REPLICATE) of OpenCV 4.10 for IMAGE.
 IMAGE = (np.arange(45) * 73 % 256).reshape(5, 9).astype(np.uint8)

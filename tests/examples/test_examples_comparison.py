@@ -162,9 +162,15 @@ WAYS = {
     "lookup": {"plain.cu", "cupy searchsorted, take", "torch searchsorted, index_select"},
     "lattice_boltzmann": {"plain.cu", "cupy ElementwiseKernel", "torch roll"},
     "stencil": {"plain.cu", "cupyx ndimage.convolve", "torch conv3d"},
+    "hash_grid": {
+        "autotune, error up to 0.001",
+        "autotune, error up to 0.01",
+        "plain.cu",
+        "torch, float32",
+        "torch, float16",
+    },
     "bilateral": {"plain.cu", "torch", "torch.compile"},
     "recursive_filter": {"plain.cu", "torch matmul"},
-    "hash_grid": {"plain.cu", "torch, float32", "torch, float16"},
     "forest": {
         "autotune, new inputs, waited for",
         "plain.cu",
@@ -185,7 +191,9 @@ def test_every_way_of_an_example_is_right_and_gets_its_row(
     gpu_libraries.install(monkeypatch, gpu_libraries.cupy_of(KERNELS, launched))
     monkeypatch.setitem(sys.modules, "comparison", comparison)
     real = comparison.autotune.load
-    monkeypatch.setattr(comparison.autotune, "load", lambda f, device, policies: real(f, "cpu", policies))
+    monkeypatch.setattr(
+        comparison.autotune, "load", lambda f, device, policies, **more: real(f, "cpu", policies, **more)
+    )
     monkeypatch.setattr(sys, "path", [*sys.path])  # the script adds to it
     out = tmp_path / "found.csv"
     summary = tmp_path / "summary.csv"

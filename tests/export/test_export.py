@@ -41,7 +41,8 @@ def test_the_files_are_these(allpairs: Exported) -> None:
         "allpairs_c.cpp", "allpairs_configurations.h",
         "allpairs_configurations.cpp", "allpairs_policies.cuh", "allpairs_launch.cu", "kernels/allpairs.cu",
         "kernels/default.cuh", *(f"kernels/autotune/{name}.cuh" for name in headers), "tuned/arithmetic.h",
-        "tuned/curve.h", "tuned/layout.h", "tuned/order.h", "tuned/selection.h", "tuned/device_array.cuh",
+        "tuned/curve.h", "tuned/layout.h", "tuned/order.h", "tuned/selection.h", "tuned/storage.h",
+        "tuned/device_array.cuh",
         "example/genotypes.bin", "example/distance.bin",
     }  # fmt: skip
 

@@ -173,7 +173,7 @@ def pointer(array: NDArray[Any]) -> Any:
     return array.ctypes.data_as(ctypes.c_void_p)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(drawn=stored_layouts())
 def test_cpp_stores_the_same_codes(library: ctypes.CDLL, drawn: tuple[Layout, NDArray[Any]]) -> None:
     layout, array = drawn

@@ -166,6 +166,10 @@ CASES += [
         for choice in ({"memory": "readonly"}, {"memory": "texture", "dims": "2d", "axes": (1, 0)})
     ],
     _stored("float16", records="soa", dims="2d"),
+    _stored("float16", records="f1-f0"),
+    _stored("scaled_int16", records="f1-f0", memory="readonly", tiles=(2, 4)),
+    _stored("scaled_int8_by_row", memory="texture", tiles=(3, 2)),
+    Case(Layout(data=record(*["float32"] * 4), storage=STORAGES["bfloat16"], records="f0+f2-f1+f3"), (9,)),
     _stored("scaled_int8_by_row", memory="constant", constant_offset=512),
     _stored("scaled_int16", memory="constant", records="aosoa4"),
 ]

@@ -47,7 +47,7 @@ def test_every_code_stands_for_its_number(name: str) -> None:
     np.testing.assert_array_equal(storage.narrow(wide[finite], ONE), codes[finite])  # -0.0 too
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.sampled_from(SMALL), st.floats(width=32, allow_nan=False))
 def test_the_nearest_code_is_taken_and_of_two_the_even_one(name: str, number: float) -> None:
     storage = STORAGES[name]
@@ -106,7 +106,7 @@ def test_what_has_no_scale_is_refused() -> None:
     assert storage_of("float32", "float32") is None
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(stored_layouts())
 def test_a_layout_stores_codes_as_it_would_store_small_elements(made: tuple[Layout, NDArray[Any]]) -> None:
     layout, array = made
@@ -132,7 +132,7 @@ def test_a_layout_stores_codes_as_it_would_store_small_elements(made: tuple[Layo
         assert (np.abs(wide - right) <= np.abs(right) * share + 2.0**-25).all()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(stored_layouts())
 def test_scales_are_no_slack_and_lie_behind_the_elements(made: tuple[Layout, NDArray[Any]]) -> None:
     layout, array = made

@@ -48,6 +48,8 @@ policies:
   grouping: {layout: grouping, data: [points, offsets], values: [split, merged], default: split}
   point_order: {layout: order, data: [count], values: [given, backwards], default: given}
   table_memory: {layout: memory, data: [table], values: [global, constant], default: global}
+  table_storage: {layout: storage, data: [table], values: [float32, float16, scaled_int8], default: float32}
+  moved_storage: {layout: storage, data: [moved], values: [float32, float16], default: float32}
   shared: {values: ["no", "yes"], default: "no"}
   block_size: {values: [32, 64], default: 32}
 constraints:
@@ -132,6 +134,8 @@ _PLAIN = {
     "records": "aos",
     "point_order": "given",
     "table_memory": "global",
+    "table_storage": "float32",
+    "moved_storage": "float32",
 }
 ENTRIES = {
     "few": {
@@ -139,9 +143,10 @@ ENTRIES = {
         "dims": "2d",
         "grouping": "merged",
         "table_memory": "constant",
+        "table_storage": "float16",
         "shared": "yes",
     },
-    "some": {"memory": "readonly", "records": "soa", "point_order": "backwards"},
+    "some": {"memory": "readonly", "records": "soa", "point_order": "backwards", "moved_storage": "float16"},
     "many": {"memory": "texture", "dims": "2d_pitched", "records": "aosoa4", "block_size": 64},
     "most": {"memory": "texture", "grouping": "merged", "dims": "1d", "records": "soa"},
 }

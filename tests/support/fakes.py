@@ -264,6 +264,9 @@ class FakeBackend:
     def between_ms(self, begin: float, end: float) -> float:
         return end - begin
 
+    def waited_for_host(self, _mark: float) -> bool:
+        return False
+
     def sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]:
         times = []
         for i in range(count):

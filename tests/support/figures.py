@@ -519,48 +519,51 @@ def _found_shares(frame: pd.DataFrame, study: str, **known: object) -> list[floa
 HUB_ROWS = {  # by study: Kernel Tuner's best strategy there, and the row
     "convolution_milo A100": (
         "adaptive_tabu_greywolf",
-        "| convolution A100 | {2.7} % ({6.3} %) | {3.5} % ({7.2} %) | adaptive_tabu_greywolf {4.3} % (-) [20] |",
+        "| convolution A100 | {2.1} % ({8.1} %) | {2.5} % ({4.2} %) | adaptive_tabu_greywolf {4.3} % (-) [20] |",
     ),
     "convolution_milo A4000": (
         "adaptive_tabu_greywolf",
-        "| convolution A4000 | {2.0} % ({8.6} %) | {2.3} % ({4.4} %) | adaptive_tabu_greywolf {3.3} % ({8.7} %) [20] |",
+        "| convolution A4000 | {2.0} % ({6.8} %) | {1.9} % ({8.2} %) | adaptive_tabu_greywolf {3.3} % ({8.7} %) [20] |",
     ),
     "convolution_milo A6000": (
         "adaptive_tabu_greywolf",
-        "| convolution A6000 | {2.7} % ({6.5} %) | {3.2} % ({7.1} %) | adaptive_tabu_greywolf {4.7} % ({8.1} %) [11] |",
+        "| convolution A6000 | {3.3} % ({10.6} %) | {2.1} % ({4.2} %) | adaptive_tabu_greywolf {4.7} % ({8.1} %) [11] |",
     ),
     "convolution_milo MI250X": (
         "adaptive_tabu_greywolf",
-        "| convolution MI250X | {1.8} % ({4.9} %) | {1.5} % ({6.0} %) | adaptive_tabu_greywolf {2.4} % ({7.5} %) [8] |",
+        "| convolution MI250X | {1.5} % ({3.0} %) | {1.4} % ({5.0} %) | adaptive_tabu_greywolf {2.4} % ({7.5} %) [8] |",
     ),
     "convolution_milo W6600": (
         "dual_annealing",
-        "| convolution W6600 | {4.4} % ({9.2} %) | {5.2} % ({7.2} %) | dual_annealing {3.6} % (-) [5] |",
+        "| convolution W6600 | {4.3} % ({6.0} %) | {3.1} % ({7.2} %) | dual_annealing {3.3} % (-) [20] |",
     ),
-    "convolution_milo W7800": ("", "| convolution W7800 | {1.9} % ({6.5} %) | {2.9} % ({6.1} %) | not run |"),
+    "convolution_milo W7800": (
+        "adaptive_tabu_greywolf",
+        "| convolution W7800 | {1.9} % ({3.7} %) | {2.0} % ({6.6} %) | adaptive_tabu_greywolf {2.4} % ({9.0} %) [20] |",
+    ),
     "dedispersion_milo A100": (
-        "pso",
-        "| dedispersion A100 | {0.1} % ({0.2} %) | {0.1} % ({0.2} %) | pso {0.0} % ({0.2} %) [7] |",
+        "adaptive_tabu_greywolf",
+        "| dedispersion A100 | {0.04} % ({0.10} %) | {0.09} % ({0.3} %) | adaptive_tabu_greywolf {0.05} % ({0.2} %) [20] |",
     ),
     "dedispersion_milo A4000": (
         "diff_evo",
-        "| dedispersion A4000 | {0.1} % ({0.2} %) | {0.2} % ({0.4} %) | diff_evo {0.1} % ({0.5} %) [9] |",
+        "| dedispersion A4000 | {0.09} % ({0.1} %) | {0.2} % ({0.3} %) | diff_evo {0.1} % ({0.5} %) [9] |",
     ),
     "dedispersion_milo A6000": (
         "diff_evo",
-        "| dedispersion A6000 | {0.1} % ({0.3} %) | {0.1} % ({0.5} %) | diff_evo {0.1} % ({0.3} %) [9] |",
+        "| dedispersion A6000 | {0.09} % ({0.2} %) | {0.2} % ({0.3} %) | diff_evo {0.1} % ({0.3} %) [9] |",
     ),
     "dedispersion_milo MI250X": (
         "adaptive_tabu_greywolf",
-        "| dedispersion MI250X | {0.4} % ({1.1} %) | {0.3} % ({0.6} %) | adaptive_tabu_greywolf {0.6} % ({1.7} %) [9] |",
+        "| dedispersion MI250X | {0.3} % ({0.9} %) | {0.2} % ({0.6} %) | adaptive_tabu_greywolf {0.6} % ({1.7} %) [9] |",
     ),
     "dedispersion_milo W6600": (
         "diff_evo",
-        "| dedispersion W6600 | {0.2} % ({2.0} %) | {0.4} % ({2.5} %) | diff_evo {8.3} % (-) [6] |",
+        "| dedispersion W6600 | {0.1} % ({2.0} %) | {0.2} % ({2.2} %) | diff_evo {8.3} % (-) [6] |",
     ),
     "dedispersion_milo W7800": (
         "pso",
-        "| dedispersion W7800 | {0.3} % ({0.7} %) | {0.4} % ({1.0} %) | pso {0.8} % ({3.0} %) [20] |",
+        "| dedispersion W7800 | {0.1} % ({0.8} %) | {0.3} % ({0.9} %) | pso {0.8} % ({3.0} %) [20] |",
     ),
 }
 
@@ -570,29 +573,35 @@ for _study, (_best, _text) in HUB_ROWS.items():
         auto: pd.DataFrame, hub: pd.DataFrame, study: str = _study, best: str = _best
     ) -> Sequence[float]:
         ours = [share for ahead in (1, 8) for share in _found_shares(auto, study, ahead=ahead)]
-        return [*ours, *(_found_shares(hub, study, method=best) if best else ())]
+        return [*ours, *_found_shares(hub, study, method=best)]
 
     figure("search", _text, AUTO_REPLAY, HUB_REPLAY)(_searched_hub)
 
 OWN_ROWS = {
-    "allpairs primer": "| allpairs primer | 976 | {2.6} % ({12.8} %) | {20} of 20 | {4.6} % ({7.6} %) | {20} of 20 |",
-    "allpairs hapmap3": "| allpairs hapmap3 | 816 | {4.7} % ({6.1} %) | {20} of 20 | {4.7} % ({8.2} %) | {20} of 20 |",
-    "allpairs wide": "| allpairs wide | 816 | {2.5} % ({4.4} %) | {20} of 20 | {4.0} % ({6.0} %) | {20} of 20 |",
-    "cyclospectrum n16384": "| cyclospectrum n16384 | 64 | {10.9} % ({21.9} %) | {14} of 20 | {18.8} % ({26.6} %) | {8} of 20 |",
-    "cyclospectrum n4096": "| cyclospectrum n4096 | 156 | {9.6} % ({35.9} %) | {12} of 20 | {14.1} % ({28.8} %) | {12} of 20 |",
-    "cyclospectrum n1024": "| cyclospectrum n1024 | 156 | {6.4} % ({9.6} %) | {20} of 20 | {13.5} % ({18.6} %) | {17} of 20 |",
-    "lookup cached": "| lookup cached | 126 | {4.8} % ({12.7} %) | {20} of 20 | {4.8} % ({13.5} %) | {20} of 20 |",
-    "lookup large": "| lookup large | 126 | {7.1} % ({11.9} %) | {20} of 20 | {10.3} % ({13.5} %) | {20} of 20 |",
-    "mummergpu lmono": "| mummergpu lmono | 128 | {7.4} % ({12.5} %) | {20} of 20 | {12.5} % ({18.0} %) | {18} of 20 |",
-    "mummergpu ssuis": "| mummergpu ssuis | 128 | {4.3} % ({9.4} %) | {20} of 20 | {4.3} % ({14.1} %) | {20} of 20 |",
-    "mummergpu hsill": "| mummergpu hsill | 128 | {7.8} % ({11.7} %) | {20} of 20 | {10.9} % ({14.1} %) | {20} of 20 |",
-    "mummergpu cbrigg": "| mummergpu cbrigg | 128 | {12.1} % ({17.2} %) | {19} of 20 | {18.0} % ({29.7} %) | {6} of 20 |",
-    "nbody plummer-2k": "| nbody plummer-2k | 432 | {3.6} % ({4.9} %) | {20} of 20 | {5.6} % ({8.8} %) | {20} of 20 |",
-    "nbody plummer-16k": "| nbody plummer-16k | 432 | {4.6} % ({11.6} %) | {20} of 20 | {6.7} % ({11.3} %) | {20} of 20 |",
-    "nbody plummer-64k": "| nbody plummer-64k | 432 | {3.9} % ({4.6} %) | {20} of 20 | {6.8} % ({13.2} %) | {20} of 20 |",
-    "spmv contacts": "| spmv contacts | 240 | {4.4} % ({6.7} %) | {20} of 20 | {5.8} % ({9.2} %) | {20} of 20 |",
-    "spmv stencil-96": "| spmv stencil-96 | 240 | {5.0} % ({19.2} %) | {19} of 20 | {5.8} % ({6.2} %) | {20} of 20 |",
-    "spmv power-law": "| spmv power-law | 120 | {7.9} % ({14.2} %) | {20} of 20 | {12.1} % ({18.3} %) | {17} of 20 |",
+    "allpairs primer": "| allpairs primer | 976 | {2.5} % ({5.1} %) | {20} of 20 | {4.9} % ({11.5} %) | {20} of 20 |",
+    "allpairs hapmap3": "| allpairs hapmap3 | 816 | {4.0} % ({7.8} %) | {20} of 20 | {3.7} % ({7.6} %) | {20} of 20 |",
+    "allpairs wide": "| allpairs wide | 816 | {2.5} % ({8.5} %) | {20} of 20 | {4.2} % ({5.6} %) | {20} of 20 |",
+    "cyclospectrum n16384": "| cyclospectrum n16384 | 64 | {9.4} % ({25.0} %) | {15} of 20 | {18.8} % ({26.6} %) | {7} of 20 |",
+    "cyclospectrum n4096": "| cyclospectrum n4096 | 156 | {8.3} % ({38.5} %) | {14} of 20 | {12.8} % (-) | {12} of 20 |",
+    "cyclospectrum n1024": "| cyclospectrum n1024 | 156 | {7.1} % ({12.2} %) | {20} of 20 | {13.5} % ({17.9} %) | {13} of 20 |",
+    "ion_placement 1a63-ions": "| ion_placement 1a63-ions | 76 | {36.8} % (-) | {0} of 20 | {36.8} % (-) | {0} of 20 |",
+    "ion_placement mache-ions": "| ion_placement mache-ions | 76 | {17.1} % ({19.7} %) | {8} of 20 | {22.4} % ({30.3} %) | {4} of 20 |",
+    "lookup cached": "| lookup cached | 126 | {12.3} % ({16.7} %) | {19} of 20 | {4.8} % ({16.7} %) | {19} of 20 |",
+    "lookup large": "| lookup large | 126 | {6.3} % ({8.7} %) | {20} of 20 | {11.1} % ({13.5} %) | {20} of 20 |",
+    "mummergpu lmono": "| mummergpu lmono | 128 | {6.6} % ({10.2} %) | {20} of 20 | {10.9} % ({17.2} %) | {17} of 20 |",
+    "mummergpu ssuis": "| mummergpu ssuis | 128 | {3.9} % ({7.8} %) | {20} of 20 | {3.9} % ({7.8} %) | {20} of 20 |",
+    "mummergpu hsill": "| mummergpu hsill | 128 | {8.6} % ({13.3} %) | {20} of 20 | {11.7} % ({19.5} %) | {19} of 20 |",
+    "mummergpu cbrigg": "| mummergpu cbrigg | 128 | {12.1} % ({14.8} %) | {20} of 20 | {18.0} % ({25.0} %) | {7} of 20 |",
+    "nbody plummer-2k": "| nbody plummer-2k | 432 | {3.5} % ({4.6} %) | {20} of 20 | {5.6} % ({7.4} %) | {20} of 20 |",
+    "nbody plummer-16k": "| nbody plummer-16k | 432 | {3.9} % ({10.0} %) | {20} of 20 | {4.9} % ({12.3} %) | {20} of 20 |",
+    "nbody plummer-64k": "| nbody plummer-64k | 432 | {3.9} % ({8.3} %) | {20} of 20 | {4.4} % ({9.3} %) | {20} of 20 |",
+    "reaction_diffusion cell": "| reaction_diffusion cell | 66 | {10.6} % ({13.6} %) | {20} of 20 | {18.9} % (-) | {1} of 20 |",
+    "reaction_diffusion experiment": "| reaction_diffusion experiment | 92 | {8.7} % ({9.8} %) | {20} of 20 | {21.7} % ({29.3} %) | {0} of 20 |",
+    "spmv contacts": "| spmv contacts | 240 | {3.5} % ({7.5} %) | {20} of 20 | {5.8} % ({10.8} %) | {20} of 20 |",
+    "spmv stencil-96": "| spmv stencil-96 | 240 | {3.1} % ({14.2} %) | {20} of 20 | {5.8} % ({6.2} %) | {20} of 20 |",
+    "spmv power-law": "| spmv power-law | 120 | {7.5} % ({12.5} %) | {20} of 20 | {12.9} % ({17.5} %) | {19} of 20 |",
+    "stencil cube-256": "| stencil cube-256 | 76 | {6.6} % ({11.8} %) | {20} of 20 | {16.4} % ({22.4} %) | {1} of 20 |",
+    "coulomb 1a63-slice": "| coulomb 1a63-slice | 4,747 | {0.7} % ({1.4} %) | {20} of 20 | {1.1} % ({1.7} %) | {20} of 20 |",
 }
 
 for _study, _text in OWN_ROWS.items():
@@ -608,6 +617,35 @@ for _study, _text in OWN_ROWS.items():
         ]
 
     figure("search", _text, AUTO_REPLAY)(_searched_own)
+
+
+@figure(
+    "search",
+    "One at a time {436} of {480} runs were within 15 % of the space, eight at a time {339}",
+    AUTO_REPLAY,
+)
+def _(auto: pd.DataFrame) -> Sequence[float]:
+    own = auto[~auto["study"].str.contains("_milo")]
+    one, eight = (own[own["ahead"] == ahead] for ahead in (1, 8))
+    return one["reached"].sum(), one["seeds"].sum(), eight["reached"].sum()
+
+
+@figure("search", "All {480} runs of `auto` were within 15 % of the space", AUTO_REPLAY)
+def _(auto: pd.DataFrame) -> Sequence[float]:
+    return [auto[auto["study"].str.contains("_milo")]["reached"].sum()]
+
+
+@figure(
+    "search",
+    "{1.4} to {2.0} ms among the 4,362 configurations of the convolution, and {3.5} to {8.6} ms",
+    AUTO_REPLAY,
+)
+def _(auto: pd.DataFrame) -> Sequence[float]:
+    found: list[float] = []
+    for name in ("convolution", "dedispersion"):
+        took = auto[auto["study"].str.startswith(name)]["ms_per_visit"]
+        found += [took.min(), took.max()]
+    return found
 
 
 TIMES = "engine-peers-h200-first-times.csv"
@@ -655,6 +693,63 @@ for _text, _name, _scales in (
 
     figure("selection", _text, "selection-rules.csv")(_lost)
 
+for _text, _name, _scales in (
+    ("| prediction | {1.0} % | {2.1} % | {11.8} % | {14} % |", "autotune", (100,) * 4),
+    ("replayed with the recorded times | {0.0} % | {0.8} % | {3.1} % | {12} % |", "refined", (100,) * 4),
+    ("| nearest entry | {1.8} % | {4.8} % | {23} % | {48} % |", "nearest", (100,) * 4),
+    ("(Kernel Launcher's rule) | {2.0} % | {10.6} % | {47} % | {10.7} x |", "volume", (100, 100, 100, 0)),
+    ("(Kernel Tuner's rule) | {2.3} % | {18} % | {2.7} x | {6.5} x |", "vote", (100, 100, 0, 0)),
+    ("(policy files of earlier versions) | {1.2} % | {3.8} % | {15} % | {35} % |", "neighbours", (100,) * 4),
+    ("| the four nearest, by distance | {1.1} % | {2.4} % | {9.5} % | {13} % |", "shepard", (100,) * 4),
+    ("| a straight line alone | {1.2} % | {5.3} % | {21} % | {2.7} x |", "line", (100, 100, 100, 0)),
+):  # fmt: skip
+
+    def _lost_drawn(
+        frame: pd.DataFrame, rule: str = _name, scales: Sequence[int] = _scales
+    ) -> Sequence[float]:  # fmt: skip
+        return _lost(frame, rule, scales)
+
+    figure("selection", _text, "selection-asked-rules.csv")(_lost_drawn)
+
+for _text, _name in (
+    ("| allpairs | {8} | {15} | {1.2} % | {2.9} % | {1.7} % | {8.0} % |", "allpairs"),
+    ("| coulomb | {6} | {13} | {0.0} % | {14} % | {5.4} % | {23} % |", "coulomb"),
+    ("| cyclospectrum | {3} | {8} | {0.6} % | {3.6} % | {1.5} % | {3.6} % |", "cyclospectrum"),
+    ("| ion_placement | {7} | {11} | {0.0} % | {0.0} % | {0.0} % | {0.0} % |", "ion_placement"),
+    ("| lookup | {8} | {8} | {3.1} % | {13} % | {3.3} % | {13} % |", "lookup"),
+    ("| mummergpu | {4} | {8} | {0.7} % | {4.0} % | {0.7} % | {4.0} % |", "mummergpu"),
+    ("| nbody | {8} | {12} | {0.0} % | {13} % | {0.4} % | {5.6} % |", "nbody"),
+    ("| reaction_diffusion | {3} | {10} | {6.8} % | {12} % | {41} % | {48} % |", "reaction_diffusion"),
+    ("| spmv | {8} | {16} | {1.2} % | {3.5} % | {0.7} % | {3.1} % |", "spmv"),
+    ("| stencil | {8} | {10} | {2.0} % | {3.9} % | {8.4} % | {28} % |", "stencil"),
+):  # fmt: skip
+
+    def _lost_by_family(frame: pd.DataFrame, family: str = _name) -> Sequence[float]:
+        mine = frame[frame["family"] == family]
+        found: list[float] = [mine["input"].nunique(), mine["known"].max()]
+        for rule in ("autotune", "nearest"):
+            regret = mine[mine["rule"] == rule]["regret"]
+            found += [100 * regret.median(), 100 * regret.max()]
+        return found
+
+    figure("selection", _text, "selection-asked-rules.csv")(_lost_by_family)
+
+
+@figure(
+    "selection",
+    "lose {0.9}, {6.2}, {31} and {78} % when left out (median, mean, 95 %, worst), with the nearest entry {1.5}, {8.5}, "
+    "{49} and {137} %, with the four nearest {1.0}, {6.7}, {46} and {78} %",
+    "selection-rules-later.csv",
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    rules = ("autotune", "nearest", "shepard")
+    return [value for rule in rules for value in _lost(frame, rule, (100,) * 4)]
+
+
+@figure("selection", "On an H200, {63} inputs that a script drew with a seed", "selection-asked-h200.csv.xz")
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [len(frame.groupby(["family", "input"]))]
+
 
 @figure(
     "selection",
@@ -680,6 +775,87 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
         regret = grid[grid["rule"] == rule]["regret"]
         found += [regret.median(), sum(regret) / len(regret), regret.max()]
     return [100 * value for value in found]
+
+
+# -- static-ranking ----------------------------------------------------------------------------------------
+
+RANKED_ROWS = {
+    (
+        "allpairs",
+        "primer",
+    ): "| allpairs primer | 128 | {117.7} % | {0.0} % | {0.75} | {73.5} %, {73.5} % | {424.0} %, {92.8} % |",
+    (
+        "allpairs",
+        "wide",
+    ): "| allpairs wide | 128 | {0.0} % | {0.0} % | {0.94} | {17.1} %, {0.0} % | {3231.1} %, {690.5} % |",
+    (
+        "allpairs",
+        "hapmap3",
+    ): "| allpairs hapmap3 | 128 | {0.0} % | {0.0} % | {0.88} | {114.6} %, {0.0} % | {2065.3} %, {381.5} % |",
+    (
+        "coulomb",
+        "1a63-slice",
+    ): "| coulomb 1a63-slice | 128 | {169.9} % | {112.8} % | {0.59} | {746.2} %, {746.2} % | {951.4} %, {147.5} % |",
+    (
+        "lookup",
+        "cached",
+    ): "| lookup cached | 126 | {0.1} % | {0.1} % | {0.89} | {0.1} %, {0.1} % | {177.6} %, {50.1} % |",
+    (
+        "lookup",
+        "large",
+    ): "| lookup large | 126 | {16.3} % | {14.1} % | {0.73} | {16.3} %, {0.1} % | {85.6} %, {15.3} % |",
+    (
+        "mummergpu",
+        "ssuis",
+    ): "| mummergpu ssuis | 32 | {1.1} % | {1.1} % | {0.71} | {1.1} %, {0.0} % | {23.4} %, {4.4} % |",
+    (
+        "mummergpu",
+        "lmono",
+    ): "| mummergpu lmono | 32 | {11.4} % | {5.1} % | {0.25} | {0.0} %, {0.0} % | {71.5} %, {6.0} % |",
+    (
+        "mummergpu",
+        "cbrigg",
+    ): "| mummergpu cbrigg | 32 | {5.3} % | {5.3} % | {0.30} | {2.9} %, {0.0} % | {72.2} %, {4.0} % |",
+    (
+        "spmv",
+        "contacts",
+    ): "| spmv contacts | 128 | {18.6} % | {14.4} % | {0.92} | {200.0} %, {18.6} % | {64.1} %, {18.6} % |",
+    (
+        "spmv",
+        "power-law",
+    ): "| spmv power-law | 120 | {0.1} % | {0.1} % | {0.82} | {8.2} %, {8.2} % | {60.3} %, {8.9} % |",
+    (
+        "spmv",
+        "stencil-96",
+    ): "| spmv stencil-96 | 128 | {10.5} % | {10.5} % | {0.90} | {12.7} %, {10.5} % | {48.3} %, {12.7} % |",
+}
+
+for _place, _text in RANKED_ROWS.items():
+
+    def _ranked(frame: pd.DataFrame, place: tuple[str, str] = _place) -> Sequence[float]:
+        mine = frame[(frame["family"] == place[0]) & (frame["workload"] == place[1])].set_index("model")
+        of = {model: mine.loc[model] for model in ("static ranking", "PORPLE", "chance")}
+        own = of["static ranking"]
+        found = [100 * own["first"], 100 * own["best_of_five"], own["correlation"]]
+        rest = [100 * of[m][column] for m in ("PORPLE", "chance") for column in ("first", "best_of_five")]
+        return [*found, *rest]
+
+    figure("static-ranking", _text, "static-ranking.csv")(_ranked)
+
+
+@figure(
+    "static-ranking",
+    "| median of {12} | | {7.9} % | {3.1} % | | {14.5} %, {0.1} % | {78.9} %, {17.0} % |",
+    "static-ranking.csv",
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    middle = frame.groupby("model")[["first", "best_of_five"]].median()
+    found = [
+        100 * middle.loc[m, c]
+        for m in ("static ranking", "PORPLE", "chance")
+        for c in ("first", "best_of_five")
+    ]
+    return [len(frame.groupby(["family", "workload"])), *found]
 
 
 # -- policy-files -----------------------------------------------------------------------------------------
@@ -1957,3 +2133,35 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
         _ours(frame, "pointmajor, a quarter", 2, "aos") * 1e3,
         _ours(frame, "pointmajor, a quarter", 2, "winner") * 1e3,
     )
+
+
+# -- images -----------------------------------------------------------------------------------------------
+
+
+def _fastest_bilateral(frame: pd.DataFrame, staging: str) -> list[float]:
+    """Of plain memory, a linear texture, a texture with rows of its own."""
+    some = frame[(frame["image_staging"] == staging) & (frame["state"] == "measured")]
+    is_texture, is_line = some["image_memory"] == "texture", some["image_dims"] == "1d"
+    return [float(some[which]["median_ms"].min()) for which in (~is_texture, is_texture & is_line, ~is_line)]
+
+
+figure("how-to-images", "Of {226} configurations that were measured on an H200", "bilateral-h200.csv")(
+    lambda frame: [(frame["state"] == "measured").sum()]
+)
+figure(
+    "how-to-images", "| each thread for itself | {0.369} ms | {0.375} ms | {0.482} ms |", "bilateral-h200.csv"
+)(lambda frame: _fastest_bilateral(frame, "none"))
+figure(
+    "how-to-images",
+    "| a block once, into shared memory | {0.275} ms | {0.276} ms | {0.271} ms |",
+    "bilateral-h200.csv",
+)(lambda frame: _fastest_bilateral(frame, "tile"))
+
+
+@figure(
+    "how-to-images", "({0.482} ms with it and {0.482} ms without, where it was tried)", "bilateral-h200.csv"
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    some = frame[(frame["image_dims"] == "image") & (frame["image_staging"] == "none")]
+    times = some.groupby("smooth_dims")["median_ms"].min()
+    return times["image"], times["1d"]

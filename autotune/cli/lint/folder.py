@@ -15,6 +15,7 @@ from autotune.cli.lint.declaration import check_declaration
 from autotune.cli.lint.equal_values import check_equal_values
 from autotune.cli.lint.findings import Declared, Finding, Lines, lines_of
 from autotune.cli.lint.sources import check_sources
+from autotune.cli.lint.storage import check_storage
 from autotune.cli.lint.workloads import check_workloads
 from autotune.compile import default_header
 from autotune.declaration import Family, families, load_family, written_out, yamlfile
@@ -97,6 +98,7 @@ def _mistakes(folder: Path) -> Iterator[Finding]:
         *check_declaration(declared),
         *check_equal_values(declared),
         *check_sources(declared),
+        *check_storage(declared),
     ]
     yield from ruled
     try:

@@ -348,6 +348,10 @@ class CpuBackend(Closing):
         """From one mark to a later one."""
         return (end - begin) * 1e3
 
+    def waited_for_host(self, _mark: float) -> bool:
+        """It is the host."""
+        return False
+
     def kernel_times(self, plan: Callable[[], None]) -> dict[str, float]:
         """Milliseconds inside each kernel during one run of ``plan``."""
         self._kernel_ms = {}

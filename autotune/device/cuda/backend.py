@@ -448,6 +448,10 @@ class CudaBackend(Closing):
         with self._driving():
             return float(end.time_since(begin)) if end.query() else None
 
+    def waited_for_host(self, mark: Any) -> bool:
+        with self._driving():
+            return bool(mark.query())
+
     def floor_ms(self, count: int = 50) -> float:
         """The median time of an empty kernel under the same protocol: nothing can measure less."""
         with self._driving():
