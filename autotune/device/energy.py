@@ -11,6 +11,7 @@ from autotune.device.nvml import bus_id, handle
 from autotune.errors import DeviceError
 from autotune.hardware import Device
 
+_SOON_S = 0.002  # between readings, beside which a move is seen when it happens
 POWERCAP = Path("/sys/class/powercap")
 _PACKAGE = re.compile(r"intel-rapl:\d+")  # the kernel calls AMD's so too; with another colon: a part of one
 
@@ -99,13 +100,19 @@ def watts(readings: Sequence[Reading], since: float = 0.0) -> float:
     it did so less than twice.
 
     A counter stands still for some milliseconds and then moves by what was used meanwhile, so that only between two
-    moves time and energy belong together. Where it moved at every reading, all of them do.
+    moves time and energy belong together. Where it moved at every reading, all of them do. A move that was seen long
+    after the reading before it, as the counter answered late, says when it was no better than that, and is left out.
     """
-    moved = [now for before, now in pairwise(readings) if now.joules > before.joules]
-    if len(moved) == len(readings) - 1:
-        moved = list(readings)
-    late = [one for one in moved if one.seconds >= since]
-    used = late if len(late) > 1 else moved
-    if len(used) < 2 or used[-1].seconds <= used[0].seconds:
+    if all(now.joules > before.joules for before, now in pairwise(readings)):
+        moves = [(one, 0.0) for one in readings]
+    else:
+        moves = [(b, b.seconds - a.seconds) for a, b in pairwise(readings) if b.joules > a.joules]
+    late = [(one, gap) for one, gap in moves if one.seconds >= since]
+    used = late if len(late) > 1 else moves
+    soon = 2 * min((gap for _, gap in used), default=0.0) + _SOON_S
+    seen = [one for one, gap in used if gap <= soon]
+    if len(seen) < 2:
+        seen = [one for one, _ in used]
+    if len(seen) < 2 or seen[-1].seconds <= seen[0].seconds:
         return 0.0
-    return (used[-1].joules - used[0].joules) / (used[-1].seconds - used[0].seconds)
+    return (seen[-1].joules - seen[0].joules) / (seen[-1].seconds - seen[0].seconds)

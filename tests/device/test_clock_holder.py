@@ -4,15 +4,21 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from import_path import import_path
 
 from autotune.cli.commands import main
+from autotune.declaration import load_family
 from autotune.device import checked_clocks, clock_holder, locked_clocks
+from autotune.engine.session import Session, SweepRequest
 from autotune.errors import DeviceError, UsageError
+from autotune.hardware import Device
+from autotune.measure import CUDA
 
 NVML = """
 import os
@@ -106,6 +112,19 @@ def test_more_than_the_gpu_can_is_refused() -> None:
 def test_other_words_are_refused(asked: str) -> None:
     with pytest.raises(UsageError, match="write base, max, or a whole number of MHz"):
         checked_clocks(asked)
+
+
+def test_a_sweep_holds_those_of_its_devices_and_is_a_study_of_its_own(log: Path, folder: Path) -> None:
+    request = SweepRequest(family=load_family(folder), clocks="1500")
+    workers: list[Any] = [
+        SimpleNamespace(device=Device(kind="cuda", name="GPU", arch="sm_90", ordinal=n)) for n in (2, 0)
+    ]
+    session: Any = Session(request, (), workers, None, None, "", None, print)  # type: ignore[arg-type]
+    with session._clocks():
+        assert log.read_text().splitlines() == ["lock gpu2 1500 1500", "lock gpu0 1500 1500"]
+    with replace(session, request=replace(request, clocks=""))._clocks():
+        assert len(log.read_text().splitlines()) == 4  # given back, and none held
+    assert replace(CUDA, clocks="1500").to_dict() == {**CUDA.to_dict(), "clocks": "1500"}
 
 
 def test_a_cpu_has_no_clocks_to_hold(

@@ -40,6 +40,20 @@ def test_a_counter_that_stands_still_has_no_power() -> None:
     assert watts([Reading(0.0, 5.0), Reading(2.0, 9.0)]) == 2
 
 
+def test_a_move_that_was_seen_late_is_left_out() -> None:
+    """300 W, read every 4 ms, with a move every 100 ms; one answer takes 80 ms."""
+    times = [t / 1000 for t in range(0, 120, 4)] + [t / 1000 for t in range(196, 620, 4)]
+    readings = [Reading(t, 300 * (t // 0.1) * 0.1) for t in times]
+    assert watts(readings, since=0.11) == pytest.approx(300, rel=0.03)
+    late = next(i for i, t in enumerate(times) if t > 0.19)
+    stalled = [
+        *readings[:late],
+        Reading(0.28, readings[late].joules + 30),
+        *(r for r in readings if r.seconds > 0.28),
+    ]
+    assert watts(stalled, since=0.12) == pytest.approx(300, rel=0.03)
+
+
 def test_what_came_before_is_left_out() -> None:
     cold = [Reading(t / 10, 10.0 * t) for t in range(5)]  # 100 W
     busy = [Reading(0.5 + t / 10, 50 + 30.0 * t) for t in range(5)]  # 300 W

@@ -1689,6 +1689,51 @@ def _(*frames: pd.DataFrame) -> Sequence[float]:
     return [*shares, 1e3 * two(frames[2], "auto", "elapsed_s"), two(frames[2], "contiguous", "efficiency")]
 
 
+def _energy(frame: pd.DataFrame, family: str, role: str, column: str) -> float:
+    return row(frame, column, family=family, role=role, run="all")
+
+
+def _energy_row(family: str, text: str, *scales: float) -> None:
+    """A line of the table: of the tuned one, then of the control, then ratios."""
+
+    @figure("measurement", text, "energy-h200.csv")
+    def _(frame: pd.DataFrame) -> Sequence[float]:
+        columns = [
+            *(("tuned", name) for name in ("time_ms", "energy_j", "energy_spread", "power_w")),
+            *(("control", name) for name in ("energy_j", "energy_spread", "power_w", "time_over_tuned", "energy_over_tuned")),
+        ]  # fmt: skip
+        return [scale * _energy(frame, family, *one) for scale, one in zip(scales, columns, strict=True)]
+
+
+_energy_row(
+    "allpairs",
+    "| allpairs `primer` | {5.82} µs | {331} µJ ± {21.0} % | {162} W | {10.0} mJ ± {5.3} % | {283} W | {6.87} | {30.3} |",
+    1e3, 1e6, 100, 1, 1e3, 100, 1, 1, 1,
+)  # fmt: skip
+_energy_row(
+    "reaction_diffusion",
+    "| reaction_diffusion `cell` | {924} µs | {186} mJ ± {8.4} % | {201} W | {893} mJ ± {2.5} % | {312} W | {3.09} | {4.80} |",
+    1e3, 1e3, 100, 1, 1e3, 100, 1, 1, 1,
+)  # fmt: skip
+_energy_row(
+    "coulomb",
+    "| coulomb `achbp` | {5.23} ms | {2.12} J ± {0.8} % | {404} W | {36.1} J ± {0.2} % | {154} W | {44.9} | {17.0} |",
+    1, 1, 100, 1, 1, 100, 1, 1, 1,
+)  # fmt: skip
+
+
+@figure(
+    "measurement",
+    "the fastest is also the one with the least energy, {281} µJ; control takes {35.8} times as much",
+    "allpairs-h200-energy.csv",
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    least = frame["energy_j"].min()
+    assert frame.loc[frame["energy_j"].idxmin(), "rank"] == 1
+    control = frame[frame["preset"].str.contains("control", na=False)]["energy_j"].iloc[0]
+    return [1e6 * least, control / least]
+
+
 RANKS = ("achbp-384", "sent-achbp-384", "mache-384")
 
 
