@@ -98,6 +98,19 @@ def figure(page: str, text: str, *files: str) -> Callable[[Callable[..., Sequenc
     return declare
 
 
+# -- layouts ----------------------------------------------------------------------------------------------
+
+
+@figure("layout-pictures", "| numbers | columns | `axes=columns` {0.21},", "layout-costs-h200.csv")
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [row(frame, "of_control", array="numbers", read="columns", layout="axes=columns")]
+
+
+@figure("layout-pictures", "| records | one | `records=soa` {0.28},", "layout-costs-h200.csv")
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [row(frame, "of_control", array="records", read="one", layout="records=soa")]
+
+
 # -- allpairs ---------------------------------------------------------------------------------------------
 
 SWEEP, PEERS = "allpairs-h200.csv", "allpairs-h200-peers.csv"
