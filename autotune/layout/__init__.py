@@ -3,6 +3,7 @@
 from autotune.layout import named_orders
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field, canonical, check_links, check_numbers
 from autotune.layout.bit_packing import packing
+from autotune.layout.choices import HEADERS, IMAGES, check_value
 from autotune.layout.conversion import (
     ALIAS,
     CONVERTED_KINDS,
@@ -26,22 +27,14 @@ from autotune.layout.fields import HEADER as FIELDS_HEADER
 from autotune.layout.fields import check_groups, every_grouping, names_of
 from autotune.layout.image import HEADER as IMAGE_HEADER
 from autotune.layout.image import Raster, Sampling
-from autotune.layout.layout import (
-    HEADERS,
-    IMAGES,
-    POINTER_BYTES,
-    Bytes,
-    Layout,
-    Stored,
-    check_value,
-    handle,
-    slack,
-)
+from autotune.layout.layout import Layout
 from autotune.layout.mapping import KINDS as MAPPING_KINDS
 from autotune.layout.mapping import mapping_choice
 from autotune.layout.named_orders import orders_digest
 from autotune.layout.order import Order, merged, reordered, restored
+from autotune.layout.slack import slack
 from autotune.layout.storage import ELEMENTS, STORAGES, Storage, allowed_storages, storage_of
+from autotune.layout.stored import POINTER_BYTES, Bytes, Stored, handle
 from autotune.layout.stored_links import StoredLinks, links_of
 from autotune.layout.trees import Links
 from autotune.layout.view import view_refusal, view_room

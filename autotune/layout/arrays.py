@@ -100,6 +100,11 @@ class Data:
         """Its shape with the extents of ``sizes``."""
         return tuple(int(sizes[extent]) for extent in self.shape)
 
+    def numbers(self, array: NDArray[Any]) -> NDArray[Any]:
+        """A canonical array whose fields are all of one type, with them as one more extent."""
+        number = self.fields[0].type
+        return np.ascontiguousarray(array, self.dtype).view(number).reshape(*array.shape, -1)
+
 
 def canonical(data: Data, array: Any) -> NDArray[Any]:
     """``array`` as the declared dtype and rank, its values inside the declared range: the same object where it is so

@@ -1,6 +1,7 @@
 """packing: several small non-negative integers in one 32-bit word (host side of ``packing.cuh``)."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,3 +87,22 @@ def packing(name: str) -> Packing:
     if name not in PACKINGS:
         raise UnknownName("packing", name, PACKINGS)
     return PACKINGS[name]
+
+
+def words_along(
+    packing: Packing, array: NDArray[Any], axis: int, extent: int, vector: int
+) -> NDArray[np.uint8]:
+    """``array`` with ``extent`` accesses of ``vector`` words along ``axis`` and their bytes as the last axis; the last
+    word is filled up with 0."""
+    moved = np.moveaxis(array, axis, -1)
+    short = extent * packing.elements * vector - moved.shape[-1]
+    moved = np.pad(moved, [(0, 0)] * (moved.ndim - 1) + [(0, short)])
+    words = np.ascontiguousarray(packing.pack(moved))
+    return np.moveaxis(words.reshape(*moved.shape[:-1], extent, -1).view(np.uint8), -2, axis)
+
+
+def elements_along(packing: Packing, raw: NDArray[np.uint8], axis: int, count: int) -> NDArray[Any]:
+    """The inverse of ``words_along``: the first ``count`` elements along ``axis``."""
+    words = np.ascontiguousarray(np.moveaxis(raw, axis, -2)).view(np.uint32)
+    grouped = words.reshape(*words.shape[:-2], -1, packing.word_bytes // 4)
+    return np.ascontiguousarray(np.moveaxis(packing.unpack(grouped)[..., :count], -1, axis))

@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 
 from autotune.layout.arrays import Data, Field
 from autotune.layout.bit_packing import PACKINGS
+from autotune.layout.choices import IMAGES, MEMORIES, PLANES
 from autotune.layout.curve import KINDS, Curve
 from autotune.layout.image import EDGES, FILTERS, READS, Sampling
-from autotune.layout.layout import IMAGES, MEMORIES, PLANES, Layout, Stored
+from autotune.layout.layout import Layout
 from autotune.layout.order import Order, merged, reordered
 from autotune.layout.storage import STORAGES
+from autotune.layout.stored import Stored
 from autotune.layout.stored_links import StoredLinks
 from autotune.layout.swizzle import Swizzle
 from autotune.layout.view import view_room

@@ -1,140 +1,35 @@
 """How one declared array is stored: host transform, inverse, address formula, C++ type.
 
 The steps are always in this order, each the host twin of a header in ``kernels/include/autotune``:
-order -> packing and vector width, or storage -> axes, padding, tiles, curve, swizzle -> records -> grouping -> dims ->
-memory.
+order -> packing, vector width, or storage -> axes, padding, tiles, curve, swizzle -> records, groups -> dims, memory.
 """
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.errors import UnknownName
-from autotune.hardware import Limits
 from autotune.layout import fields, stored_links
 from autotune.layout.arrays import SCALAR_TYPES, Data
-from autotune.layout.bit_packing import PACKINGS, Packing
+from autotune.layout.bit_packing import Packing, elements_along, words_along
+from autotune.layout.choices import IMAGES, PLANES, check_value
 from autotune.layout.curve import Curve
 from autotune.layout.fields import FieldGroups
 from autotune.layout.image import HEADER as IMAGE_HEADER
 from autotune.layout.image import Raster, Sampling, raster_refusal
-from autotune.layout.mapping import HEADERS as MAPPING_HEADERS
 from autotune.layout.mapping import Grid, Mapping
-from autotune.layout.storage import AS_DECLARED, STORAGES, Storage
+from autotune.layout.scales import Scales
 from autotune.layout.storage import HEADER as STORAGE_HEADER
+from autotune.layout.storage import STORAGES, Storage
+from autotune.layout.stored import Bytes, Stored
 from autotune.layout.stored_links import StoredLinks
 from autotune.layout.swizzle import Swizzle
 
-Bytes = NDArray[np.uint8]
-
-
-POINTER_BYTES = 8  # which an accessor begins with
-SCALE_BYTES = 4  # of a float, behind the elements
-
-
-def handle(argument: bytes) -> int:
-    """The handle that an accessor begins with, as ``Stored.argument`` was given it: an address, or a texture's."""
-    return int.from_bytes(argument[:POINTER_BYTES], "little")
-
-
-@dataclass(frozen=True)
-class Stored:
-    """An array as a device holds it. ``buffer`` is the bytes in address order, or None for an output that needs
-    room and no content; ``nbytes`` its size. ``plane`` is (width, height) in texels when dims are 2d. ``extents``
-    are what the kernel sees (packed), ``strides`` and ``part_stride`` are in elements and texels. ``raster`` is of a
-    texture or a surface with the array's own rows, ``not_an_image`` why there can be none."""
-
-    buffer: Bytes | None
-    nbytes: int
-    texel_bytes: int
-    memory: str
-    extents: tuple[int, ...]
-    strides: tuple[int, ...]
-    part_stride: int
-    index_bits: int = 32
-    plane: tuple[int, int] | None = None
-    pitched: bool = False
-    constant_offset: int = 0
-    raster: Raster | None = None
-    not_an_image: str = ""
-
-    @property
-    def texels(self) -> int:
-        return self.nbytes // self.texel_bytes
-
-    def argument(self, handle: int) -> bytes:
-        """The bytes of the C++ accessor (array.cuh: handle, extents, strides, part stride), passed by value."""
-        index, rank = f"u{self.index_bits // 8}", len(self.extents)
-        members = [("handle", "u8"), ("extents", "u4", (rank,)), ("strides", index, (rank,)), ("part", index)]
-        accessor = np.zeros(1, np.dtype(members, align=True))
-        accessor["handle"], accessor["extents"], accessor["strides"] = handle, self.extents, self.strides
-        accessor["part"] = self.part_stride
-        return accessor.tobytes()
-
-    def refusal(self, data: Data, limits: Limits) -> str:
-        """Why this, which ``data`` declares, does not fit on a device with ``limits``; empty when it does."""
-        name, texels = data.name, self.texels
-        if self.not_an_image:
-            return self.not_an_image
-        if texels >= 2**data.index_bits or max(self.extents) >= 2**32:
-            return (
-                f"{name}: {texels} texels pass the range of {data.index_bits}-bit addresses (extents: 32-bit)"
-            )
-        allowed = max(0, min(data.constant_bytes, limits.constant_bytes - self.constant_offset))
-        if self.memory == "constant" and self.nbytes > allowed:
-            reason = f"{name}: {self.nbytes} bytes do not fit in {allowed} bytes of constant memory"
-            if allowed < self.nbytes <= limits.constant_bytes:
-                reason += ", its part of it: constant_bytes in family.yaml says the most that each array there takes"
-            return reason
-        if self.raster is not None and (reason := self.raster.refusal(name, limits)):
-            return reason
-        is_line = self.plane is None and self.raster is None
-        if self.memory == "texture" and is_line and texels > limits.texture_1d_texels:
-            return f"{name}: {texels} texels pass the 1D texture limit of {limits.texture_1d_texels}"
-        if self.memory == "texture" and self.plane is not None:
-            most = (
-                (limits.texture_pitched_width, limits.texture_pitched_height)
-                if self.pitched
-                else (limits.texture_2d_width, limits.texture_2d_height)
-            )
-            if self.plane[0] > most[0] or self.plane[1] > most[1]:
-                return f"{name}: a plane of {self.plane} texels passes the 2D texture limit of {most}"
-        if self.nbytes > limits.memory_bytes:
-            return f"{name}: {self.nbytes} bytes pass the device's memory of {limits.memory_bytes}"
-        return ""
-
-
 _UNITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
-MEMORIES = ("global", "readonly", "texture", "constant")
-HEADERS = MappingProxyType(
-    {**MAPPING_HEADERS, "storage": STORAGE_HEADER, "links": stored_links.HEADER}
-)  # by the layout that needs one
-PLANES = ("2d", "2d_pitched")  # the line, folded
-IMAGES = ("image", "image_pitched")  # the array's own rows
-DIMS = ("1d", *PLANES, *IMAGES)
-GROUPINGS = ("split", "merged")
-_VALUES = {
-    "memory": MEMORIES, "dims": DIMS, "grouping": GROUPINGS, "packing": tuple(PACKINGS),
-    "storage": tuple(dict.fromkeys((*AS_DECLARED, *STORAGES))),
-}  # fmt: skip
-
-
-def check_value(kind: str, value: Any, where: str) -> None:
-    """Raise UnknownName for what is no value of a layout dimension whose values have names."""
-    allowed = _VALUES.get(kind)
-    if allowed and value not in allowed:
-        raise UnknownName(f"{kind} layout", value, allowed, where)
-    is_known = re.fullmatch(r"aos|soa|aosoa[1-9][0-9]*", str(value)) or fields.names_of(str(value))
-    if kind == "records" and not is_known:
-        known = ("aos", "soa", "aosoa<lanes>", "<field>+<field>-<field>")
-        raise UnknownName("records layout", value, known, where)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -329,46 +224,25 @@ class Layout:
 
     # -- scales of stored numbers -----------------------------------------------------------------------
 
+    @cached_property
+    def scales(self) -> Scales | None:
+        """Of numbers that are stored as scaled integers."""
+        if not self.storage or not self.storage.is_scaled:
+            return None
+        return Scales(self.storage, self.data.low, self.data.high, self.texel_bytes)
+
     @property
     def has_scales(self) -> bool:
         """Whether scales of the content lie behind the elements."""
-        return self.storage is not None and self.storage.is_scaled and self._fixed_scale is None
-
-    @property
-    def _fixed_scale(self) -> NDArray[np.float32] | None:
-        """The scale of the declared range, where that gives it."""
-        data, storage = self.data, self.storage
-        if storage is None or storage.by_row or data.low is None or data.high is None:
-            return None
-        return storage.scale_for(max(abs(data.low), abs(data.high))) if storage.is_scaled else None
+        return self.scales is not None and self.scales.fixed is None
 
     @property
     def fixed_scale(self) -> float:
         """The scale that is compiled in; 0 where there is none."""
-        return 0.0 if self._fixed_scale is None else float(self._fixed_scale)
-
-    def tail(self, texels: int, shape: Sequence[int]) -> tuple[int, int, int]:
-        """Where the scales lie behind so many ``texels`` of elements (storage.cuh: scale_behind): (texel at which the
-        first begins, how many there are, texels from one to the next)."""
-        assert self.storage is not None
-        unit = max(1, SCALE_BYTES // self.texel_bytes)
-        return -(-texels // unit) * unit, shape[0] if self.storage.by_row else 1, unit
-
-    def _scales(self, line: NDArray[Any], shape: Sequence[int]) -> NDArray[np.float32]:
-        """The room for the scales in a ``line``, one each."""
-        begin, count, unit = self.tail(self._texels(shape), shape)
-        return line[begin : begin + count * unit].view(np.float32).reshape(count, -1)[:, 0]
+        return float(self.scales.fixed) if self.scales and self.scales.fixed is not None else 0.0
 
     def _scales_in(self, line: NDArray[Any], shape: Sequence[int]) -> NDArray[np.float32]:
-        if self.has_scales:
-            return self._scales(line, shape)
-        fixed = self._fixed_scale
-        return np.ones(1, np.float32) if fixed is None else fixed.reshape(1)
-
-    def _numbers(self, array: NDArray[Any]) -> NDArray[Any]:
-        """A canonical array with its fields as one more extent."""
-        number = self.data.fields[0].type
-        return np.ascontiguousarray(array, self.data.dtype).view(number).reshape(*array.shape, -1)
+        return self.scales.of(line, self._texels(shape), shape) if self.scales else np.ones(1, np.float32)
 
     # -- addresses --------------------------------------------------------------------------------------
 
@@ -403,8 +277,8 @@ class Layout:
         """(texels in the buffer, part stride, plane) for ``elements`` of each member of the group."""
         part_stride = self._part_stride(elements)
         texels = self._texels(shape)
-        if self.has_scales:
-            begin, count, unit = self.tail(texels, shape)
+        if self.scales and self.has_scales:
+            begin, count, unit = self.scales.tail(texels, shape)
             texels = begin + count * unit
         if not self.is_plane:
             return texels, part_stride, None
@@ -458,18 +332,16 @@ class Layout:
 
     def write(self, array: NDArray[Any], line: NDArray[Any]) -> None:
         """Put ``array`` where it belongs in ``line``, which the members of a group share."""
-        if self.has_scales:
-            assert self.storage is not None
-            self._scales(line, array.shape)[...] = self.storage.scales_of(
-                self.data.name, self._numbers(array)
-            )
+        if self.scales and self.has_scales:
+            room = self.scales.room(line, self._texels(array.shape), array.shape)
+            room[...] = self.scales.storage.scales_of(self.data.name, self.data.numbers(array))
         values = self._values(array, self._scales_in(line, array.shape))
         self._move(values, line, self.room(array.shape).part_stride, out=True)
 
     def mark(self, shape: Sequence[int], line: NDArray[Any]) -> None:
         """Set every byte in ``line`` that belongs to an element of an array of canonical ``shape``, or to a scale."""
-        if self.has_scales:
-            line[self.tail(self._texels(shape), shape)[0] :].view(np.uint8)[...] = 0xFF
+        if self.scales and self.has_scales:
+            line[self.scales.tail(self._texels(shape), shape)[0] :].view(np.uint8)[...] = 0xFF
         marked = np.full((*self.extents(shape), self.value_bytes), 0xFF, np.uint8)
         self._move(self._arranged(marked), line, self.room(shape).part_stride, out=True)
 
@@ -522,17 +394,11 @@ class Layout:
         extents = self.extents(array.shape)
         if self.packing:
             axis = self.data.shape.index(self.data.packed)
-            joined = self.packing.elements * self.vector
-            moved = np.moveaxis(array, axis, -1)
-            short = extents[axis] * joined - moved.shape[-1]
-            moved = np.pad(moved, [(0, 0)] * (moved.ndim - 1) + [(0, short)])
-            words = np.ascontiguousarray(self.packing.pack(moved))
-            joined_words = words.reshape(*moved.shape[:-1], extents[axis], -1).view(np.uint8)
-            raw = np.moveaxis(joined_words, -2, axis)
+            raw = words_along(self.packing, array, axis, extents[axis], self.vector)
         elif self.links:
             raw = self.links.narrow(self.data, array)
         elif self.storage:
-            codes = np.ascontiguousarray(self.storage.narrow(self._numbers(array), scales))
+            codes = np.ascontiguousarray(self.storage.narrow(self.data.numbers(array), scales))
             raw = codes.view(np.uint8).reshape(*array.shape, self.value_bytes)
         else:
             plain = np.ascontiguousarray(array, self.data.dtype)
@@ -563,10 +429,7 @@ class Layout:
         if not self.packing:
             return np.ascontiguousarray(raw).view(self.data.dtype).reshape(tuple(shape))
         axis = self.data.shape.index(self.data.packed)
-        words = np.ascontiguousarray(np.moveaxis(raw, axis, -2)).view(np.uint32)
-        grouped = words.reshape(*words.shape[:-2], -1, self.packing.word_bytes // 4)
-        unpacked = self.packing.unpack(grouped)[..., : shape[axis]]
-        return np.ascontiguousarray(np.moveaxis(unpacked, -1, axis)).astype(self.data.dtype)
+        return elements_along(self.packing, raw, axis, shape[axis]).astype(self.data.dtype)
 
     # -- what the compiler and the device need to know ---------------------------------------------------
 
@@ -600,6 +463,7 @@ class Layout:
         width, rows = (n.bit_length() - 1 for n in self.data.plane)
         by_rows = self.data.is_view and self.memory == "texture" and len(self.data.shape) == 2  # see view
         plane = f"Dims2D<{width}, {rows}>" if self.is_plane else "Dims1D"
+        records = {0: "Soa", 1: "Aos"}.get(self.lanes, f"Aosoa<{self.lanes}>")
         memory = {
             "global": f"Global<{texel}>",
             "readonly": f"ReadOnly<{texel}>",
@@ -611,21 +475,19 @@ class Layout:
             f"autotune::{memory}",
             f"autotune::Coordinates<{index}>" if by_rows else self.mapping.cpp(index),
             f"autotune::{'DimsRows' if by_rows else plane}",
-            f"autotune::{self._records_cpp}",
+            f"autotune::{self.field_groups.cpp if self.field_groups else records}",
             f"autotune::Merged<{self.group[0]}, {self.group[1]}>",
         ]
         if self.storage:
-            return self._narrow_cpp(self.storage, value, parts)
+            scale = self.scales.cpp if self.scales else "NoScale"
+            codec, number = f"autotune::{self.storage.cpp}", SCALAR_TYPES[self.data.fields[0].type]
+            coded = f"autotune::CodesOf<{codec}::Code, {len(self.data.fields)}>"
+            codes = f"autotune::Array<{', '.join([coded, *parts[1:]])}>"
+            return f"autotune::Narrow<{value}, {number}, {codec}, autotune::{scale}, {codes}>"
         if self.links:
             stored = ", ".join([f"autotune::StoredBytes<{self.value_bytes}>", *parts[1:]])
             return self.links.cpp(self.data, f"autotune::Array<{stored}>")
         return f"autotune::Array<{', '.join(parts)}>"
-
-    @property
-    def _records_cpp(self) -> str:
-        if self.field_groups:
-            return self.field_groups.cpp
-        return {0: "Soa", 1: "Aos"}.get(self.lanes, f"Aosoa<{self.lanes}>")
 
     @property
     def headers(self) -> tuple[str, ...]:
@@ -636,29 +498,3 @@ class Layout:
             (IMAGE_HEADER, image),
         )  # fmt: skip
         return (*self.mapping.headers, *(header for header, needed in more if needed))
-
-    def _narrow_cpp(self, storage: Storage, value: str, parts: list[str]) -> str:
-        """Of an accessor that converts (storage.cuh), over that of the codes: an Array of these ``parts``."""
-        fixed = self._fixed_scale
-        scale = "NoScale"
-        if fixed is not None:
-            scale = f"FixedScale<0x{int(fixed.view(np.uint32)):08x}u>"
-        elif storage.is_scaled:
-            scale = "RowScale" if storage.by_row else "ArrayScale"
-        codec, number = f"autotune::{storage.cpp}", SCALAR_TYPES[self.data.fields[0].type]
-        coded = f"autotune::CodesOf<{codec}::Code, {len(self.data.fields)}>"
-        codes = f"autotune::Array<{', '.join([coded, *parts[1:]])}>"
-        return f"autotune::Narrow<{value}, {number}, {codec}, autotune::{scale}, {codes}>"
-
-
-def slack(layouts: Sequence[Layout], shape: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """The runs of bytes (begin, end) that are no element's, where arrays of canonical ``shape`` are stored together as
-    ``layouts`` say: padding, and what is left of the last run, row or block. A packed value is whole."""
-    first = layouts[0]
-    if first.room(shape).texels == math.prod(first.extents(shape)) * first.group[0] * first.parts:
-        return ()
-    line = first.line(shape)
-    for layout in layouts:
-        layout.mark(shape, line)
-    free = np.flatnonzero(np.diff((first.plane(line) == 0).astype(np.int8), prepend=0, append=0))
-    return tuple(zip(free[::2].tolist(), free[1::2].tolist(), strict=True))

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from autotune.errors import FamilyError, WorkloadError
 from autotune.layout.arrays import Data
-from autotune.layout.layout import Layout, Stored
+from autotune.layout.layout import Layout
+from autotune.layout.stored import Stored
 
 _PART = 1 << 18  # elements that one thread moves at a time
 

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from autotune.hardware import Limits
-from autotune.layout.layout import Layout, Stored
+from autotune.layout.layout import Layout
+from autotune.layout.stored import Stored
 
 
 def view_room(layout: Layout, sizes: Mapping[str, Any]) -> Stored:

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.hardware import Limits
-from autotune.layout.layout import Layout, Stored
+from autotune.layout.layout import Layout
+from autotune.layout.stored import Stored
 
 _ALIGNMENT = 256  # bytes: where a window begins in the device's memory
 _TEXEL = 16  # bytes of the widest: where an array begins in constant memory

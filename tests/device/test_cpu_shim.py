@@ -21,7 +21,7 @@ from autotune.compile.variant import Geometry
 from autotune.device.backend import LaunchError
 from autotune.device.cpu.backend import CpuBackend, CpuModule
 from autotune.files import include_dir
-from autotune.layout.layout import Stored
+from autotune.layout.stored import Stored
 
 SOURCE = Path(__file__).parents[1] / "support" / "cpu_kernels.cu"
 KERNELS = (

@@ -20,7 +20,8 @@ from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.engine.sweep import Sweep
 from autotune.layout.arrays import Data, Field
-from autotune.layout.layout import Layout, Stored
+from autotune.layout.layout import Layout
+from autotune.layout.stored import Stored
 from autotune.measure.sampling import Protocol
 from autotune.record.store import Store
 

@@ -16,7 +16,7 @@ from autotune.device.backend import LaunchError
 from autotune.device.cuda import backend as cuda
 from autotune.device.cuda import calls as cuda_calls
 from autotune.errors import DeviceError
-from autotune.layout.layout import Stored
+from autotune.layout.stored import Stored
 
 PLAIN = Stored(np.arange(8, dtype=np.uint8), 8, 4, "global", (2,), (1,), 0)
 

@@ -11,8 +11,9 @@ from layouts import data, random_array, record
 
 from autotune.hardware import Limits
 from autotune.layout import Sampling, images_digest
+from autotune.layout.choices import IMAGES
 from autotune.layout.image import EDGES, FILTERS, READS
-from autotune.layout.layout import IMAGES, Layout
+from autotune.layout.layout import Layout
 
 MIRRORED = Sampling("mirror", "normalised", "linear")
 

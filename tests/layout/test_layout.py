@@ -11,7 +11,8 @@ from layouts import data, record
 from autotune.errors import UnknownName, WorkloadError
 from autotune.layout import Sampling
 from autotune.layout.bit_packing import PACKINGS, packing
-from autotune.layout.layout import Layout, Stored
+from autotune.layout.layout import Layout
+from autotune.layout.stored import Stored
 
 
 def words(stored: Stored, dtype: str = "int32") -> list[int]:

@@ -18,8 +18,9 @@ from autotune.files import include_dir
 from autotune.layout.arrays import SCALAR_TYPES, Data
 from autotune.layout.bit_packing import PACKINGS, Packing, packing
 from autotune.layout.curve import KINDS, Curve
-from autotune.layout.layout import Layout, Stored
+from autotune.layout.layout import Layout
 from autotune.layout.storage import STORAGES
+from autotune.layout.stored import Stored
 from autotune.layout.swizzle import Swizzle
 
 HERE = Path(__file__).parents[1] / "support"

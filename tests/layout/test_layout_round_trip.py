@@ -9,8 +9,9 @@ from layouts import layouts, random_array, record
 from numpy.typing import NDArray
 
 from autotune.layout.bit_packing import PACKINGS
-from autotune.layout.layout import Layout, slack
+from autotune.layout.layout import Layout
 from autotune.layout.order import merged
+from autotune.layout.slack import slack
 
 Case = tuple[Layout, NDArray[np.generic]]
 

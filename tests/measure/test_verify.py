@@ -24,7 +24,8 @@ from autotune.engine import measurer as worker
 from autotune.engine.measurer import Measurer
 from autotune.engine.messages import Job, Retime, Tried
 from autotune.layout.arrays import Data, Field
-from autotune.layout.layout import Layout, Stored, slack
+from autotune.layout.layout import Layout
+from autotune.layout.stored import Stored, slack
 from autotune.measure.verify import GUARD_BYTES
 
 WITH_SCRATCH = FAMILY.replace(

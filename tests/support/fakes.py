@@ -21,7 +21,7 @@ from autotune.declaration import workload as workloads
 from autotune.device.backend import Backend, LaunchError
 from autotune.device.cpu.backend import HostOutlet
 from autotune.hardware import Device
-from autotune.layout.layout import Stored
+from autotune.layout.stored import Stored
 from autotune.measure.sampling import Protocol
 
 if TYPE_CHECKING:

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field
 from autotune.layout.bit_packing import PACKINGS, packing
+from autotune.layout.choices import DIMS
 from autotune.layout.curve import KINDS, Curve
 from autotune.layout.fields import every_grouping
-from autotune.layout.layout import DIMS, Layout
+from autotune.layout.layout import Layout
 from autotune.layout.storage import STORAGES
 from autotune.layout.swizzle import Swizzle
 

@@ -17,7 +17,7 @@ from autotune.declaration.workload import Inputs
 from autotune.device.backend import Placed
 from autotune.device.cpu.backend import CpuBackend, CpuPlaced
 from autotune.device.resident import Resident
-from autotune.layout.layout import Stored
+from autotune.layout.stored import Stored
 from autotune.measure.reference import expected_outputs
 
 FASTEST = "granularity=block,order=subclass,pair_table=device,boys=loaded_rational,quotient_memory=constant,roots=table"

@@ -1,0 +1,87 @@
+"""An array as a device holds it: its bytes, what a kernel is given of it, and whether a device takes it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.hardware import Limits
+from autotune.layout.arrays import Data
+from autotune.layout.image import Raster
+
+Bytes = NDArray[np.uint8]
+
+
+POINTER_BYTES = 8  # which an accessor begins with
+
+
+def handle(argument: bytes) -> int:
+    """The handle that an accessor begins with, as ``Stored.argument`` was given it: an address, or a texture's."""
+    return int.from_bytes(argument[:POINTER_BYTES], "little")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An array as a device holds it. ``buffer`` is the bytes in address order, or None for an output that needs
+    room and no content; ``nbytes`` its size. ``plane`` is (width, height) in texels when dims are 2d. ``extents``
+    are what the kernel sees (packed), ``strides`` and ``part_stride`` are in elements and texels. ``raster`` is of a
+    texture or a surface with the array's own rows, ``not_an_image`` why there can be none."""
+
+    buffer: Bytes | None
+    nbytes: int
+    texel_bytes: int
+    memory: str
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]
+    part_stride: int
+    index_bits: int = 32
+    plane: tuple[int, int] | None = None
+    pitched: bool = False
+    constant_offset: int = 0
+    raster: Raster | None = None
+    not_an_image: str = ""
+
+    @property
+    def texels(self) -> int:
+        return self.nbytes // self.texel_bytes
+
+    def argument(self, handle: int) -> bytes:
+        """The bytes of the C++ accessor (array.cuh: handle, extents, strides, part stride), passed by value."""
+        index, rank = f"u{self.index_bits // 8}", len(self.extents)
+        members = [("handle", "u8"), ("extents", "u4", (rank,)), ("strides", index, (rank,)), ("part", index)]
+        accessor = np.zeros(1, np.dtype(members, align=True))
+        accessor["handle"], accessor["extents"], accessor["strides"] = handle, self.extents, self.strides
+        accessor["part"] = self.part_stride
+        return accessor.tobytes()
+
+    def refusal(self, data: Data, limits: Limits) -> str:
+        """Why this, which ``data`` declares, does not fit on a device with ``limits``; empty when it does."""
+        name, texels = data.name, self.texels
+        if self.not_an_image:
+            return self.not_an_image
+        if texels >= 2**data.index_bits or max(self.extents) >= 2**32:
+            return (
+                f"{name}: {texels} texels pass the range of {data.index_bits}-bit addresses (extents: 32-bit)"
+            )
+        allowed = max(0, min(data.constant_bytes, limits.constant_bytes - self.constant_offset))
+        if self.memory == "constant" and self.nbytes > allowed:
+            reason = f"{name}: {self.nbytes} bytes do not fit in {allowed} bytes of constant memory"
+            if allowed < self.nbytes <= limits.constant_bytes:
+                reason += ", its part of it: constant_bytes in family.yaml says the most that each array there takes"
+            return reason
+        if self.raster is not None and (reason := self.raster.refusal(name, limits)):
+            return reason
+        is_line = self.plane is None and self.raster is None
+        if self.memory == "texture" and is_line and texels > limits.texture_1d_texels:
+            return f"{name}: {texels} texels pass the 1D texture limit of {limits.texture_1d_texels}"
+        if self.memory == "texture" and self.plane is not None:
+            most = (
+                (limits.texture_pitched_width, limits.texture_pitched_height)
+                if self.pitched
+                else (limits.texture_2d_width, limits.texture_2d_height)
+            )
+            if self.plane[0] > most[0] or self.plane[1] > most[1]:
+                return f"{name}: a plane of {self.plane} texels passes the 2D texture limit of {most}"
+        if self.nbytes > limits.memory_bytes:
+            return f"{name}: {self.nbytes} bytes pass the device's memory of {limits.memory_bytes}"
+        return ""
