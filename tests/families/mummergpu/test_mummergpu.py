@@ -154,7 +154,7 @@ def codes_of(text: str) -> Any:
     return np.array(["ACGT".find(letter) % 5 for letter in text], np.uint8)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(cases(), st.sampled_from([1, 1, 2, 3, 5, 10, 33, 40]), st.sampled_from(PRESETS + RANGES))
 def test_small_cases_equal_brute_force(case: tuple[list[str], list[str]], minimum: int, preset: str) -> None:
     records, texts = case
