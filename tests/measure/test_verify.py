@@ -25,7 +25,8 @@ from autotune.engine.measurer import Measurer
 from autotune.engine.messages import Job, Retime, Tried
 from autotune.layout.arrays import Data, Field
 from autotune.layout.layout import Layout
-from autotune.layout.stored import Stored, slack
+from autotune.layout.slack import slack
+from autotune.layout.stored import Stored
 from autotune.measure.verify import GUARD_BYTES
 
 WITH_SCRATCH = FAMILY.replace(

@@ -18,7 +18,7 @@ from autotune.cli.commands import app, main
 from autotune.declaration import expression
 from autotune.declaration.yamlfile import schema
 from autotune.layout import bit_packing as packing
-from autotune.layout import layout
+from autotune.layout import choices
 from autotune.record import trial
 from autotune.record.results_csv import COLUMNS
 
@@ -340,7 +340,7 @@ def test_every_header_has_its_line() -> None:
     [
         ("words", "## States of a trial", trial.STATES),
         ("layouts", "# Layouts", LAYOUTS),
-        ("layouts", "# Layouts", (*layout.MEMORIES, *layout.DIMS, *layout.GROUPINGS)),
+        ("layouts", "# Layouts", (*choices.MEMORIES, *choices.DIMS, *choices.GROUPINGS)),
         ("layouts", "# Layouts", packing.PACKINGS),
         ("new-family", "## Expressions in family.yaml", expression.FUNCTIONS),
     ],
