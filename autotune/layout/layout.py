@@ -77,7 +77,7 @@ class Layout:
 
     # -- the shape of one value -------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def lanes(self) -> int:
         """1 for aos, 0 for soa and for groups of fields, the run length for aosoa."""
         if self.records == "soa" or self.field_groups:
@@ -93,7 +93,7 @@ class Layout:
             FieldGroups.of(names, [*zip(self.data.dtype.names or (), sizes, strict=True)]) if names else None
         )
 
-    @property
+    @cached_property
     def value_bytes(self) -> int:
         if self.storage:
             return self.storage.bytes * len(self.data.fields)
@@ -101,7 +101,7 @@ class Layout:
             return self.links.dtype(self.data).itemsize
         return self.packing.word_bytes * self.vector if self.packing else self.data.dtype.itemsize
 
-    @property
+    @cached_property
     def texel_bytes(self) -> int:
         """The widest access that divides a value; a field's size when the fields lie apart."""
         if self.field_groups:
@@ -110,17 +110,17 @@ class Layout:
             return math.gcd(self.value_bytes, 16)
         return self.storage.bytes if self.storage else np.dtype(self.data.fields[0].type).itemsize
 
-    @property
+    @cached_property
     def parts(self) -> int:
         return self.value_bytes // self.texel_bytes
 
     def extents(self, shape: Sequence[int]) -> tuple[int, ...]:
         """The extents a kernel sees for a canonical array of ``shape``: the packed axis counts values."""
-        joined = self.packing.elements * self.vector if self.packing else 1
-        return tuple(
-            -(-n // joined) if name == self.data.packed else n
-            for name, n in zip(self.data.shape, shape, strict=True)
-        )
+        sizes = list(shape)
+        if self.packing:
+            axis = self.data.shape.index(self.data.packed)
+            sizes[axis] = -(-sizes[axis] // (self.packing.elements * self.vector))
+        return tuple(sizes)
 
     @property
     def row_bytes(self) -> int:

@@ -57,6 +57,9 @@ class Grid:
         return tuple(n for each in zip(self.counts, self.side, self.tile, strict=True) for n in each)
 
 
+_MOST_GRIDS = 16  # kept of a mapping
+
+
 @dataclass(frozen=True)
 class Mapping:
     """``axes`` from the slowest to the contiguous one; the contiguous extent is rounded up to a multiple of
@@ -79,8 +82,20 @@ class Mapping:
         """The axes of the curve, slowest first."""
         return tuple(axis for axis in self.axes if self.curve and axis in self.curve.along)
 
+    @cached_property
+    def _grids(self) -> dict[tuple[int, ...], Grid]:
+        return {}
+
     def grid(self, extents: Sequence[int]) -> Grid:
-        """At these extents."""
+        """At these extents. A call asks for the same one several times, and the next call again."""
+        sizes = tuple(extents)
+        if (found := self._grids.get(sizes)) is None:
+            if len(self._grids) >= _MOST_GRIDS:
+                self._grids.clear()
+            found = self._grids[sizes] = self._made(sizes)
+        return found
+
+    def _made(self, extents: Sequence[int]) -> Grid:
         tile = self.tile or (1,) * len(extents)
         side = [1] * len(extents)
         if self.curve:
