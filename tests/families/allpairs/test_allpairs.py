@@ -79,12 +79,13 @@ def test_the_full_space_equals_scipy_on_both_sizes(backend: CpuBackend, packing:
     binaries = compiled(backend, wanted, 48, "-Og")
     assert check(backend, FAMILY, inputs("ragged"), binaries, masked=False) == len(binaries) == count
     # The tiles, whose edges fall by the number of people, run on all 112, with whole words of attributes. A block that
-    # owns a pair does the same for each pair: 17 people show it in a fortieth of the time.
+    # owns a pair does the same for each pair: 17 people show it in a fortieth of the
+    # time, and their words fit in constant memory.
     primer = inputs("primer").arrays["genotypes"]
     tall, wide = (bind(FAMILY, {"genotypes": g}, dict(CATEGORY), {}) for g in (primer[:, :128], primer[:17]))
     tiles, pairs = ([b for b in binaries if is_tile(b) is tile] for tile in (True, False))
     assert check(backend, FAMILY, tall, tiles, masked=False) == len(tiles)
-    assert check(backend, FAMILY, wide, pairs, masked=False) == len(pairs)  # 17 x 512 words fit in constant memory
+    assert check(backend, FAMILY, wide, pairs, masked=False) == len(pairs)
 
 
 def test_the_primers_own_kernels_equal_scipy_on_its_size(backend: CpuBackend) -> None:
