@@ -167,14 +167,29 @@ def live(handle: int, parent_handle: int) -> None:
             if os.getppid() != number:  # it has gone already
                 return
         tempfile.tempdir = os.environ["TMPDIR"] = folder
-        target(pipe, *arguments)
-        if tidies:
-            shutil.rmtree(folder, ignore_errors=True)  # the parent did not
+        try:
+            target(pipe, *arguments)
+        finally:  # also where the pipe's end is seen before the parent's, whose thread would end with this process
+            if tidies:
+                _tidy(folder)
+
+
+_TIDYING = 100  # times
+
+
+def _tidy(folder: str) -> None:
+    """In place of the parent, which is gone. What this process and its siblings still do may put a file where one was
+    removed."""
+    for _ in range(_TIDYING):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not Path(folder).exists():
+            return
+        time.sleep(0.01)
 
 
 def _tidy_behind_parent(parent: Connection, folder: str) -> None:
     wait([parent])
-    shutil.rmtree(folder, ignore_errors=True)
+    _tidy(folder)
     with suppress(ProcessLookupError):
         os.killpg(0, signal.SIGKILL)
 

@@ -281,7 +281,8 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     pids = Fake(tmp_path / "calls").processes
     assert pids
     assert eventually(lambda: not any(map(alive, pids)))
-    assert not list(tmp_path.glob("autotune-*"))
+    # A process that had not begun a call yet is none of these, and tidies as they do.
+    assert eventually(lambda: not list(tmp_path.glob("autotune-*")))
 
 
 def test_a_script_without_a_guard_compiles_in_processes_that_do_not_run_it(tmp_path):
