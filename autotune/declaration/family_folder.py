@@ -30,7 +30,6 @@ from autotune.declaration.tolerance import Tolerance, ToleranceRule, tolerances_
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
 from autotune.files import include_dir
 from autotune.layout import (
-    ELEMENTS,
     FIELDS_HEADER,
     HEADERS,
     IMAGE_HEADER,
@@ -388,9 +387,10 @@ def _space_digest(content: Mapping[str, Any], declared: Mapping[str, Any]) -> st
         told["mappings"] = mappings_digest()
     if any(itertools.starmap(_is_grouped, chosen)):
         told["fields"] = fields_digest()
-    if any(kind == "links" for kind, _ in chosen):
+    kinds = {kind for kind, _ in chosen}
+    if "links" in kinds:
         told["links"] = links_digest()
-    if _names_storage(content):
+    if "storage" in kinds:
         told["storage"] = storage_digest()
     if _has_images(chosen, declared["data"]):
         told["images"] = images_digest()
@@ -426,10 +426,3 @@ def _has_images(chosen: Iterable[tuple[str, Any]], data: Mapping[str, Data]) -> 
     return any(kind == "dims" and value in IMAGES for kind, value in chosen) or any(
         array.sampling for array in data.values()
     )
-
-
-def _names_storage(content: Mapping[str, Any]) -> bool:
-    """Whether an array is stored otherwise than declared, or can be, or has elements of fewer bits than a float."""
-    by_policy = any(policy.get("layout") == "storage" for policy in content["policies"].values())
-    data = content["data"].values()
-    return by_policy or any("storage" in d.get("layout", {}) or d.get("type") in ELEMENTS for d in data)

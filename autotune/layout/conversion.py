@@ -27,7 +27,7 @@ def converted(of: Layout, alike: Layout, memory: str = "") -> Layout:
     ):
         return replace(of, data=alike.data, memory=memory or of.memory)
     # A scale that the host found in an input is not known to a kernel that writes.
-    storage = None if alike.has_scales else alike.storage
+    storage = None if alike.stored_scales else alike.storage
     return replace(
         alike, memory=memory or "global", dims="1d", group=(1, 0), constant_offset=0, storage=storage
     )

@@ -196,7 +196,7 @@ class Layout:
             and self.mapping.is_strided
             and self.packing is None
             and self.links is None
-            and not self.has_scales
+            and not self.stored_scales
             and self.group == (1, 0)
             and (self.lanes == 1 or self.parts == 1)
         )
@@ -220,7 +220,7 @@ class Layout:
         """Whether every byte of the buffer is an element's, of an array of canonical ``shape``: nothing is padded or
         merged, and nothing else lies beside them."""
         texels = math.prod(self.extents(shape)) * self.parts
-        return self.group == (1, 0) and not self.has_scales and self.room(shape).texels == texels
+        return self.group == (1, 0) and not self.stored_scales and self.room(shape).texels == texels
 
     # -- scales of stored numbers -----------------------------------------------------------------------
 
@@ -232,9 +232,9 @@ class Layout:
         return Scales(self.storage, self.data.low, self.data.high, self.texel_bytes)
 
     @property
-    def has_scales(self) -> bool:
-        """Whether scales of the content lie behind the elements."""
-        return self.scales is not None and self.scales.fixed is None
+    def stored_scales(self) -> Scales | None:
+        """Those of the content, where they lie behind the elements."""
+        return self.scales if self.scales and self.scales.fixed is None else None
 
     @property
     def fixed_scale(self) -> float:
@@ -277,8 +277,8 @@ class Layout:
         """(texels in the buffer, part stride, plane) for ``elements`` of each member of the group."""
         part_stride = self._part_stride(elements)
         texels = self._texels(shape)
-        if self.scales and self.has_scales:
-            begin, count, unit = self.scales.tail(texels, shape)
+        if scales := self.stored_scales:
+            begin, count, unit = scales.tail(texels, shape)
             texels = begin + count * unit
         if not self.is_plane:
             return texels, part_stride, None
@@ -332,16 +332,16 @@ class Layout:
 
     def write(self, array: NDArray[Any], line: NDArray[Any]) -> None:
         """Put ``array`` where it belongs in ``line``, which the members of a group share."""
-        if self.scales and self.has_scales:
-            room = self.scales.room(line, self._texels(array.shape), array.shape)
-            room[...] = self.scales.storage.scales_of(self.data.name, self.data.numbers(array))
+        if scales := self.stored_scales:
+            room = scales.room(line, self._texels(array.shape), array.shape)
+            room[...] = scales.storage.scales_of(self.data.name, self.data.numbers(array))
         values = self._values(array, self._scales_in(line, array.shape))
         self._move(values, line, self.room(array.shape).part_stride, out=True)
 
     def mark(self, shape: Sequence[int], line: NDArray[Any]) -> None:
         """Set every byte in ``line`` that belongs to an element of an array of canonical ``shape``, or to a scale."""
-        if self.scales and self.has_scales:
-            line[self.scales.tail(self._texels(shape), shape)[0] :].view(np.uint8)[...] = 0xFF
+        if scales := self.stored_scales:
+            line[scales.tail(self._texels(shape), shape)[0] :].view(np.uint8)[...] = 0xFF
         marked = np.full((*self.extents(shape), self.value_bytes), 0xFF, np.uint8)
         self._move(self._arranged(marked), line, self.room(shape).part_stride, out=True)
 

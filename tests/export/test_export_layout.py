@@ -25,6 +25,7 @@ from autotune.layout.bit_packing import packing
 from autotune.layout.layout import Layout
 from autotune.layout.order import Order, reordered
 from autotune.layout.storage import STORAGES
+from autotune.layout.stored import Stored
 
 CPP = Path(__file__).parents[2] / "autotune" / "export" / "cpp"
 AXES = ALL_AXES[:3]
@@ -173,36 +174,35 @@ def pointer(array: NDArray[Any]) -> Any:
     return array.ctypes.data_as(ctypes.c_void_p)
 
 
+def stored_and_back(
+    library: ctypes.CDLL, layout: Layout, array: NDArray[Any], stored: Stored
+) -> NDArray[Any]:
+    """What C++ reads back from what it stores, which is to be what Python has ``stored``."""
+    assert stored.buffer is not None
+    told = arguments(layout, array.shape)
+    assert library.bytes_of(*told) == stored.nbytes
+    found = np.full(stored.nbytes, 0xA5, np.uint8)
+    assert library.store(*told, pointer(np.ascontiguousarray(array)), pointer(found)) == 0
+    assert found.tobytes() == stored.buffer.tobytes()
+    back = np.zeros_like(array)
+    library.read_back(*told, pointer(found), ctypes.c_int64(found.size), pointer(back))
+    return back
+
+
 @settings(max_examples=60, deadline=None)
 @given(drawn=stored_layouts())
 def test_cpp_stores_the_same_codes(library: ctypes.CDLL, drawn: tuple[Layout, NDArray[Any]]) -> None:
     layout, array = drawn
-    expected = layout.apply(array)
-    assert expected.buffer is not None
-    told = arguments(layout, array.shape)
-    assert library.bytes_of(*told) == expected.nbytes
-    found = np.full(expected.nbytes, 0xA5, np.uint8)
-    assert library.store(*told, pointer(np.ascontiguousarray(array)), pointer(found)) == 0
-    assert found.tobytes() == expected.buffer.tobytes()
-    back = np.empty_like(array)
-    library.read_back(*told, pointer(found), found.size, pointer(back))
-    np.testing.assert_array_equal(back, layout.restore(expected, array.shape))
+    stored = layout.apply(array)
+    back = stored_and_back(library, layout, array, stored)
+    np.testing.assert_array_equal(back, layout.restore(stored, array.shape))
 
 
 @settings(max_examples=150, deadline=None)
 @given(drawn=layouts())
 def test_cpp_stores_what_python_stores(library: ctypes.CDLL, drawn: tuple[Layout, NDArray[Any]]) -> None:
     layout, array = drawn
-    expected = layout.apply(array)
-    assert expected.buffer is not None
-    told = arguments(layout, array.shape)
-    assert library.bytes_of(*told) == expected.nbytes
-    found = np.full(expected.nbytes, 0xA5, np.uint8)
-    assert library.store(*told, pointer(np.ascontiguousarray(array)), pointer(found)) == 0
-    assert found.tobytes() == expected.buffer.tobytes()
-    back = np.zeros_like(array)
-    library.read_back(*told, pointer(found), ctypes.c_int64(found.size), pointer(back))
-    assert back.tobytes() == array.tobytes()
+    assert stored_and_back(library, layout, array, layout.apply(array)).tobytes() == array.tobytes()
 
 
 Orders = dict[str, NDArray[np.int64]]  # by index space: permutation[new] = old

@@ -176,7 +176,7 @@ CASES += [
 ]
 NUMBERS = range(len(CASES))
 FIELDS = [number for number in NUMBERS if CASES[number] in GROUPED]
-WRITABLE = [n for n in NUMBERS if CASES[n].layout.memory == "global" and not CASES[n].layout.has_scales]
+WRITABLE = [n for n in NUMBERS if CASES[n].layout.memory == "global" and not CASES[n].layout.stored_scales]
 ADDED = next(n for n in NUMBERS if CASES[n].layout.data.dtype == np.int32 and CASES[n].layout.packing is None)
 
 

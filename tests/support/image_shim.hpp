@@ -4,17 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#define __device__
-#define __forceinline__ inline
-#define __constant__
-#define __align__(n) alignas(n)
-
-struct alignas(8) uint2 {
-  unsigned x, y;
-};
-struct alignas(16) uint4 {
-  unsigned x, y, z, w;
-};
+#include "cuda_words.hpp"
 
 // What a texture or surface object is the address of. `size` is width, height, depth; a `format` of 0 is texels as they
 // are, else the whole numbers' largest value, which a fetch gives as 1.
