@@ -44,8 +44,8 @@ class Basis:
 
 
 def read(name: str, elements: Sequence[str], highest: int = 0) -> Basis:
-    """The shells of ``elements`` with momenta up to ``highest`` (0 or 1) in basis ``name``: one that ships, a FILE.json,
-    or any that the package basis_set_exchange knows. An element's s shells are first. Raises UnknownName,
+    """The shells of ``elements`` with momenta up to ``highest`` (0 or 1) in basis ``name``: one that ships, a
+    FILE.json, or any that the package basis_set_exchange knows. An element's s shells are first. Raises UnknownName,
     WorkloadError."""
     content = _content(name)
     shells, left_out = {}, {}

@@ -20,8 +20,8 @@ def highest_momentum(wanted: str) -> int:
 
 
 def placed_shells(molecule: Molecule, basis: Basis, wanted: str = "s") -> list[tuple[Sequence[float], Shell]]:
-    """(centre in bohr, shell) for every shell of every atom, in their order. ``wanted`` is s or sp, or all: then a basis
-    with other shells than ``basis`` holds for an element that is there is refused. Raises UnknownName, WorkloadError."""
+    """(centre in bohr, shell) for every shell of every atom, in their order. ``wanted`` is s or sp, or all: then a
+    basis that has more for an element that is there than was taken is refused. Raises UnknownName, WorkloadError."""
     highest_momentum(wanted)
     others = left_out(molecule, basis)
     if wanted == "all" and others:

@@ -53,11 +53,11 @@ def repulsion_integrals(shells: NDArray[Any], primitives: NDArray[Any]) -> Real:
     products = [[_product(shells, primitives, i, j) for i, j in group] for group in groups]
     for bra, ket in itertools.combinations_with_replacement(range(3), 2):
         if groups[bra] and groups[ket]:
-            sides = [
+            of_bra, of_ket = (
                 (np.array(groups[side]), np.array([len(rows) for rows in products[side]]), products[side])
                 for side in (bra, ket)
-            ]
-            _fill_class(out, shells, *sides, is_triangle=bra == ket)
+            )
+            _fill_class(out, shells, of_bra, of_ket, is_triangle=bra == ket)
     return out
 
 

@@ -10,8 +10,7 @@ from .launches import CLASSES
 __all__ = ["different_integrals", "multiply_adds", "quartets_of_primitives"]
 
 _FUNCTIONS = (1, 3, 9)  # of a pair, by the sum of its momenta
-# Of one function of such a pair from Hermite Gaussians around one of another pair, added up over all of its functions:
-# one term each; two; four, or three where both functions have one axis.
+# Terms of all functions of such a pair in Hermite Gaussians: one; two each; four, or three where both have one axis.
 _TERMS = (1, 3 * 2, 6 * 4 + 3 * 3)
 
 
@@ -34,9 +33,9 @@ def quartets_of_primitives(pairs: NDArray[Any]) -> dict[str, int]:
 
 
 def multiply_adds(pairs: NDArray[Any]) -> int:
-    """Of all quartets of primitives: distance and reduced exponent 6, a polynomial of degree 7, the other Boys functions
-    and their factors, the Hermite integrals, and the ket's functions for every Hermite Gaussian of the bra. The bra's own
-    functions and exp are left out."""
+    """Of all quartets of primitives: 6 for distance and reduced exponent, a polynomial of degree 7, the other Boys
+    functions and their factors, the Hermite integrals, and the ket's functions for every Hermite Gaussian of the bra.
+    The bra's own functions and exp are left out."""
     quartets = quartets_of_primitives(pairs)
     return sum(quartets[name] * _each(bra, ket) for (bra, ket), name in CLASSES.items())
 
