@@ -3,7 +3,7 @@
 #pragma once
 #include "autotune/device.cuh"
 
-enum class Boys { erf, table, every_order, shared_table };
+enum class Boys { erf, table, two_orders, every_order, shared_table };
 
 constexpr int boys_rows = 160;         // a quarter wide each
 constexpr double boys_end = 40;        // from here exp(-T) is nothing beside any Fn up to F4
@@ -26,11 +26,11 @@ AUTOTUNE_DEVICE double boys_row(const BoysRow& row, double d) {
   return fma(sum, d, row.c0);
 }
 
-// From the highest order down: all terms are positive, so nothing is lost.
-template <int ORDER>
+// From order FIRST down: all terms are positive, so nothing is lost.
+template <int ORDER, int FIRST = ORDER>
 AUTOTUNE_DEVICE void boys_downwards(double t, double decay, double (&f)[ORDER + 1]) {
 #pragma unroll
-  for (int n = ORDER - 1; n >= 0; --n) f[n] = fma(2 * t, f[n + 1], decay) * (1.0 / (2 * n + 1));
+  for (int n = FIRST - 1; n >= 0; --n) f[n] = fma(2 * t, f[n + 1], decay) * (1.0 / (2 * n + 1));
 }
 
 // F0 alone, and up from it: T so large that exp(-T) is left out.
@@ -75,6 +75,11 @@ AUTOTUNE_DEVICE void boys_functions(double t, const typename Policy::boys_table&
     if constexpr (Policy::boys == Boys::every_order) {
 #pragma unroll
       for (int n = 0; n <= ORDER; ++n) f[n] = boys_row(table.load(n, row), d);
+    } else if constexpr (Policy::boys == Boys::two_orders && ORDER > 0) {
+      // exp(-T) from both: what the difference loses is nothing beside what it is added to.
+      f[ORDER] = boys_row(table.load(ORDER, row), d);
+      f[ORDER - 1] = boys_row(table.load(ORDER - 1, row), d);
+      boys_downwards<ORDER, ORDER - 1>(t, fma(-2 * t, f[ORDER], (2 * ORDER - 1) * f[ORDER - 1]), f);
     } else {
       if constexpr (Policy::boys == Boys::shared_table)
         f[ORDER] = boys_row(shared[row], d);

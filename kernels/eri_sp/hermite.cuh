@@ -68,8 +68,9 @@ struct Expansion {
   double pa[3], pb[3], half, slope;
 };
 
-AUTOTUNE_DEVICE Expansion expansion(double exponent, double weight, double x, double y, double z, bool is_ket) {
-  const double half = 0.5 / exponent, rest = 1 - weight;  // x, y, z is A - B
+// Of a primitive pair with `weight` b/p and `half` 1/2p, whose shells are A - B = (x, y, z) apart.
+AUTOTUNE_DEVICE Expansion expansion(double weight, double half, double x, double y, double z, bool is_ket) {
+  const double rest = 1 - weight;
   return {{-weight * x, -weight * y, -weight * z}, {rest * x, rest * y, rest * z}, half, is_ket ? -half : half};
 }
 

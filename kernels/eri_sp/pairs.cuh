@@ -20,10 +20,10 @@ struct Pair {
   unsigned i, j, first, count, momenta, spare;
 };
 
-// Centre P, exponent p, sqrt(2 pi^2.5) c_a c_b exp(-ab/p |A - B|^2) / p, and b/p, which says where P is on the way from
-// A to B.
+// Centre P, exponent p, sqrt(2 pi^2.5) c_a c_b exp(-ab/p |A - B|^2) / p, b/p, which says where P is on the way from A
+// to B, and 1/2p.
 struct PrimitivePair {
-  double x, y, z, exponent, factor, weight;
+  double x, y, z, exponent, factor, weight, half, spare;
 };
 
 struct Vector {
@@ -42,7 +42,9 @@ AUTOTUNE_DEVICE PrimitivePair product(const Shell& left, const Primitive& a, con
           (a.exponent * left.z + b.exponent * right.z) * inverse,
           p,
           half_prefactor * a.coefficient * b.coefficient * decay * inverse,
-          b.exponent * inverse};
+          b.exponent * inverse,
+          0.5 * inverse,
+          0};
 }
 
 // The axes turned so that axis `turn` is the first: x y z, y z x or z x y.

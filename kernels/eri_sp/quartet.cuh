@@ -33,13 +33,13 @@ struct Quartet {
 
   // Add a primitive pair of the bra with all of the ket; ab and cd are between the shells of either, turned.
   AUTOTUNE_DEVICE void add(const PrimitivePair& left, const Vector& ab, const Pair& ket, const Vector& cd) {
-    const Expansion of_bra = expansion(left.exponent, left.weight, ab.x, ab.y, ab.z, false);
+    const Expansion of_bra = expansion(left.weight, left.half, ab.x, ab.y, ab.z, false);
     const Vector p = turned({left.x, left.y, left.z}, turn);
     double held[ket_functions][bra_hermites] = {};
 #pragma unroll 1
     for (unsigned n = 0; n < ket.count; ++n) {
       const PrimitivePair right = molecule.load(ket, n);
-      const Expansion of_ket = expansion(right.exponent, right.weight, cd.x, cd.y, cd.z, true);
+      const Expansion of_ket = expansion(right.weight, right.half, cd.x, cd.y, cd.z, true);
       const Vector q = turned({right.x, right.y, right.z}, turn);
       double r[hermites(order)];
       integrate(left.exponent, right.exponent, left.factor * right.factor, {p.x - q.x, p.y - q.y, p.z - q.z}, r);

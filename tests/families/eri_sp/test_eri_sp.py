@@ -29,7 +29,7 @@ MODULE: Any = FAMILY.module
 BLOCKS = "order=place,classes=apart,granularity=block,bra_transform=once"
 TRIED = (
     "control",
-    "order=class,boys=table,pair_table=device,table_records=soa",
+    "order=class,boys=two_orders,pair_table=device,table_records=soa",
     f"{BLOCKS},pair_table=device,parts=3,boys=shared_table,block_size=64",
     "order=subclass,classes=apart,pair_table=device,parts=3,boys=every_order,boys_memory=texture,block_size=256",
     f"{BLOCKS},boys=table,boys_memory=readonly",
