@@ -35,7 +35,7 @@ def mole(arrays: Mapping[str, NDArray[Any]]) -> Any:
     atoms, basis = [], {}
     for number, shell in enumerate(shells):
         rows = primitives[shell["first"] : shell["first"] + shell["count"]]
-        momentum = int(shell["momentum"]) if "momentum" in shells.dtype.names else 0
+        momentum = int(shell["momentum"]) if "momentum" in (shells.dtype.names or ()) else 0
         # PySCF takes coefficients of normalised primitives, (2a/pi)^0.75 exp(-a r^2), times 2 sqrt(a) x for p.
         norms = (2 * rows["exponent"] / np.pi) ** 0.75 * (2 * np.sqrt(rows["exponent"])) ** momentum
         pairs = [
