@@ -33,26 +33,31 @@ AUTOTUNE_DEVICE void share(const typename Policy::boys_table& table, int order, 
   __syncthreads();
 }
 
-// ---- one thread, one quartet of shells, or one part of it
+// ---- one team of threads, one quartet of shells
 
+// Where there is no quartet the team goes along with another's, and gives nothing away.
 template <class Policy, int BRA, int KET>
-AUTOTUNE_DEVICE void thread_owns_quartet(const Work<Policy>& work, const BoysRow* rows, const Pair& bra,
-                                         const Pair& ket, unsigned turn) {
+AUTOTUNE_DEVICE void team_owns_quartet(const Work<Policy>& work, const BoysRow* rows, const Pair& bra, const Pair& ket,
+                                       const Team<Policy, BRA, KET>& team, bool is_there) {
+  const unsigned turn = team.turn();
   const Vector ab = turned(work.molecule.between(bra), turn), cd = turned(work.molecule.between(ket), turn);
   Quartet<Policy, BRA, KET> quartet{work.molecule, work.boys_table, rows, turn};
 #pragma unroll 1
-  for (unsigned m = 0; m < bra.count; ++m) quartet.add(work.molecule.load(bra, m), ab, ket, cd);
-  work.digest.template take<BRA, KET>(bra, ket, quartet);
+  for (unsigned m = team.share(); m < bra.count && is_there; m += team.split)
+    quartet.add(work.molecule.load(bra, m), ab, ket, cd);
+  quartet.add_up();
+  if (is_there && team.share() == 0) work.digest.template take<BRA, KET>(bra, ket, quartet);
 }
 
-// ---- one block, one pair as bra: its primitive pairs lie in shared memory, and a thread (or three) has a ket
+// ---- one block, one pair as bra: its primitive pairs lie in shared memory, and a team has a ket
 
 template <class Policy, int BRA, int KET>
 AUTOTUNE_DEVICE void block_owns_bra(const Work<Policy>& work, const BoysRow* rows, const Chunk& chunk) {
-  constexpr unsigned tile_size = 36, parts = parts_of<Policy>(KET), width = Policy::block_size / parts;
+  constexpr unsigned tile_size = 36;
   __shared__ PrimitivePair tile[tile_size];
-  const unsigned thread = threadIdx.x, turn = thread % parts, position = chunk.ket + thread / parts;
-  const bool is_there = thread < width * parts && position < chunk.end;
+  const Team<Policy, BRA, KET> team;
+  const unsigned turn = team.turn(), position = chunk.ket + team.number;
+  const bool is_there = team.number < team.of_a_block && position < chunk.end;
   const Pair bra = work.molecule.pairs.load(chunk.bra);
   const Pair ket = work.molecule.pairs.load(min(position, chunk.end - 1));
   const Vector ab = turned(work.molecule.between(bra), turn), cd = turned(work.molecule.between(ket), turn);
@@ -60,13 +65,13 @@ AUTOTUNE_DEVICE void block_owns_bra(const Work<Policy>& work, const BoysRow* row
   for (unsigned first = 0; first < bra.count; first += tile_size) {
     const unsigned held = min(tile_size, bra.count - first);
     __syncthreads();
-    for (unsigned m = thread; m < held; m += Policy::block_size) tile[m] = work.molecule.load(bra, first + m);
+    for (unsigned m = threadIdx.x; m < held; m += Policy::block_size) tile[m] = work.molecule.load(bra, first + m);
     __syncthreads();
-    if (!is_there) continue;
 #pragma unroll 1
-    for (unsigned m = 0; m < held; ++m) quartet.add(tile[m], ab, ket, cd);
+    for (unsigned m = team.share(); m < held && is_there; m += team.split) quartet.add(tile[m], ab, ket, cd);
   }
-  if (is_there) work.digest.template take<BRA, KET>(bra, ket, quartet);
+  quartet.add_up();
+  if (is_there && team.share() == 0) work.digest.template take<BRA, KET>(bra, ket, quartet);
 }
 
 // ---- the quartets of one class, and where the list is not sorted by class those of any
@@ -79,18 +84,24 @@ AUTOTUNE_DEVICE void integrate(const Work<Policy>& work) {
     share<Policy>(work.boys_table, BRA + KET, shared);
     rows = shared;
   }
-  constexpr unsigned parts = parts_of<Policy>(KET);
   if constexpr (Policy::granularity == Granularity::block) {
     // The last rows are the longest: they go first.
     block_owns_bra<Policy, BRA, KET>(work, rows,
-                                     chunk(work.run, gridDim.x - 1 - blockIdx.x, Policy::block_size / parts));
+                                     chunk(work.run, gridDim.x - 1 - blockIdx.x, Team<Policy, BRA, KET>::of_a_block));
   } else {
-    const unsigned long long thread = 1ull * blockIdx.x * Policy::block_size + threadIdx.x, unit = thread / parts;
-    if (unit >= work.units) return;
-    const Place place = work.run[unit];
-    thread_owns_quartet<Policy, BRA, KET>(work, rows, work.molecule.pairs.load(place.bra),
-                                          work.molecule.pairs.load(place.ket), static_cast<unsigned>(thread % parts));
+    const Team<Policy, BRA, KET> team;
+    const unsigned long long unit = 1ull * blockIdx.x * team.of_a_block + team.number;
+    const bool is_there = team.number < team.of_a_block && unit < work.units;
+    const Place place = work.run[is_there ? unit : 0];
+    team_owns_quartet<Policy, BRA, KET>(work, rows, work.molecule.pairs.load(place.bra),
+                                        work.molecule.pairs.load(place.ket), team, is_there);
   }
+}
+
+// One thread a quartet, with all of its functions.
+template <class Policy, int BRA, int KET>
+AUTOTUNE_DEVICE void of_class(const Work<Policy>& work, const Pair& bra, const Pair& ket) {
+  team_owns_quartet<Policy, BRA, KET>(work, nullptr, bra, ket, Team<Policy, BRA, KET>(), true);
 }
 
 template <class Policy>
@@ -106,17 +117,17 @@ AUTOTUNE_DEVICE void integrate_any_class(const Work<Policy>& work) {
   }
   switch (bra.momenta * 3 + ket.momenta) {
     case 0:
-      return thread_owns_quartet<Policy, 0, 0>(work, nullptr, bra, ket, 0);
+      return of_class<Policy, 0, 0>(work, bra, ket);
     case 3:
-      return thread_owns_quartet<Policy, 1, 0>(work, nullptr, bra, ket, 0);
+      return of_class<Policy, 1, 0>(work, bra, ket);
     case 4:
-      return thread_owns_quartet<Policy, 1, 1>(work, nullptr, bra, ket, 0);
+      return of_class<Policy, 1, 1>(work, bra, ket);
     case 6:
-      return thread_owns_quartet<Policy, 2, 0>(work, nullptr, bra, ket, 0);
+      return of_class<Policy, 2, 0>(work, bra, ket);
     case 7:
-      return thread_owns_quartet<Policy, 2, 1>(work, nullptr, bra, ket, 0);
+      return of_class<Policy, 2, 1>(work, bra, ket);
     default:
-      return thread_owns_quartet<Policy, 2, 2>(work, nullptr, bra, ket, 0);
+      return of_class<Policy, 2, 2>(work, bra, ket);
   }
 }
 

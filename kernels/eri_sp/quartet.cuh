@@ -12,17 +12,31 @@ enum class BraTransform { each, once };
 
 AUTOTUNE_DEVICE constexpr int functions(int momenta) { return momenta == 0 ? 1 : momenta == 1 ? 3 : 9; }
 
-// Threads that have a quartet together.
-template <class Policy>
-AUTOTUNE_DEVICE constexpr int parts_of(int ket) {
-  return ket == 2 ? Policy::parts : 1;
-}
+// Threads that have a quartet together lie in one warp: `parts` of them have different functions, and `split` times as
+// many, each with some of the bra's primitive pairs, are added up.
+template <class Policy, int BRA, int KET>
+struct Team {
+  static constexpr unsigned parts = KET == 2 ? Policy::parts : 1;
+  static constexpr unsigned split = BRA + KET > 2 ? Policy::split_heavy : Policy::split;
+  static constexpr unsigned threads = parts * split, of_a_warp = 32 / threads,
+                            of_a_block = Policy::block_size / 32 * of_a_warp;
+
+  unsigned number, member;  // of the team in its block, or of_a_block for the lanes that are left over; in the team
+
+  AUTOTUNE_DEVICE Team() {
+    const unsigned lane = threadIdx.x % 32, team = lane / threads;
+    number = team < of_a_warp ? threadIdx.x / 32 * of_a_warp + team : of_a_block;
+    member = lane % threads;
+  }
+  AUTOTUNE_DEVICE unsigned turn() const { return member % parts; }
+  AUTOTUNE_DEVICE unsigned share() const { return member / parts; }
+};
 
 template <class Policy, int BRA, int KET>
 struct Quartet {
   static constexpr int order = BRA + KET;
   static constexpr int bra_functions = functions(BRA);
-  static constexpr int ket_functions = functions(KET) / parts_of<Policy>(KET);
+  static constexpr int ket_functions = functions(KET) / static_cast<int>(Team<Policy, BRA, KET>::parts);
   static constexpr int bra_hermites = hermites(BRA);
 
   const Molecule<Policy>& molecule;
@@ -46,6 +60,23 @@ struct Quartet {
       of_the_ket<0, 0>(of_bra, of_ket, r, held);
     }
     if constexpr (Policy::bra_transform == BraTransform::once) of_the_bra<0, 0>(of_bra, held);
+  }
+
+  // The sum over the team, for the first of those that have the same functions. Every thread of a warp calls it.
+  AUTOTUNE_DEVICE void add_up() {
+    using Of = Team<Policy, BRA, KET>;
+    constexpr unsigned step = Of::split % 3 == 0 ? 3 : 2;
+#pragma unroll
+    for (unsigned apart = Of::threads / step; apart >= Of::parts && Of::split > 1; apart /= step)
+#pragma unroll
+      for (int b = 0; b < bra_functions; ++b)
+#pragma unroll
+        for (int k = 0; k < ket_functions; ++k) {
+          double sum = value[b][k];
+#pragma unroll
+          for (unsigned m = 1; m < step; ++m) sum += __shfl_down_sync(0xffffffffu, value[b][k], m * apart);
+          value[b][k] = sum;
+        }
   }
 
  private:
