@@ -44,15 +44,15 @@ orders: dict[str, Callable[[Arrays], Positions]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Launch:
-    """One launch of ``integrate_NAME``: ``threads`` threads for ``units`` quartets, ``kets`` of them to a bra, or a
-    triangle when that is 0."""
+    """One launch of ``integrate_NAME``: ``threads`` threads for ``units`` quartets, ``columns`` of them to a row, or a
+    triangle when that is 0 (runs.cuh)."""
 
     name: str
     threads: int
     units: int
-    first_bra: int = 0
-    first_ket: int = 0
-    kets: int = 0
+    first_row: int = 0
+    first_column: int = 0
+    columns: int = 0
 
 
 def plan(execution: Execution) -> None:
@@ -87,22 +87,22 @@ def launches(momenta: NDArray[Any], granularity: str, block_size: int, teams: Te
             continue
         width = block_size // 32 * teams.of_a_warp(bra, ket)
         units = bras * (bras + 1) // 2 if bra == ket else bras * kets
-        row = 0 if bra == ket else kets
-        blocks = _blocks(bras, row, width) if granularity == "block" else -(-units // width)
+        columns = 0 if bra == ket else bras
+        blocks = _blocks(kets, columns, width) if granularity == "block" else -(-units // width)
         made.append(
             Launch(
-                name=name, threads=blocks * block_size, units=units, first_bra=starts[bra],
-                first_ket=starts[ket], kets=row,
+                name=name, threads=blocks * block_size, units=units, first_row=starts[ket],
+                first_column=starts[bra], columns=columns,
             )
         )  # fmt: skip
     return made
 
 
-def _blocks(bras: int, kets: int, width: int) -> int:
-    """Blocks for a run, each with ``width`` kets (runs.cuh: chunk)."""
-    if kets:
-        return bras * -(-kets // width)
-    groups, rest = divmod(bras, width)
+def _blocks(rows: int, columns: int, width: int) -> int:
+    """Blocks for a run, each with ``width`` columns (runs.cuh: chunk)."""
+    if columns:
+        return rows * -(-columns // width)
+    groups, rest = divmod(rows, width)
     return width * (groups * (groups + 1) // 2) + rest * (groups + 1)
 
 

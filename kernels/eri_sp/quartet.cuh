@@ -39,20 +39,22 @@ struct Quartet {
   static constexpr int ket_functions = functions(KET) / static_cast<int>(Team<Policy, BRA, KET>::parts);
   static constexpr int bra_hermites = hermites(BRA);
 
-  const Molecule<Policy>& molecule;
   const typename Policy::boys_table& boys_table;
   const BoysRow* boys_shared;
   unsigned turn;
   double value[bra_functions][ket_functions] = {};
 
-  // Add a primitive pair of the bra with all of the ket; ab and cd are between the shells of either, turned.
-  AUTOTUNE_DEVICE void add(const PrimitivePair& left, const Vector& ab, const Pair& ket, const Vector& cd) {
+  // Add a primitive pair of the bra with the first `count` of the ket; ab and cd are between the shells of either,
+  // turned.
+  template <class Ket>
+  AUTOTUNE_DEVICE void add(const PrimitivePair& left, const Vector& ab, const Ket& ket, unsigned count,
+                           const Vector& cd) {
     const Expansion of_bra = expansion(left.weight, left.half, ab.x, ab.y, ab.z, false);
     const Vector p = turned({left.x, left.y, left.z}, turn);
     double held[ket_functions][bra_hermites] = {};
 #pragma unroll 1
-    for (unsigned n = 0; n < ket.count; ++n) {
-      const PrimitivePair right = molecule.load(ket, n);
+    for (unsigned n = 0; n < count; ++n) {
+      const PrimitivePair right = ket[n];
       const Expansion of_ket = expansion(right.weight, right.half, cd.x, cd.y, cd.z, true);
       const Vector q = turned({right.x, right.y, right.z}, turn);
       double r[hermites(order)];
