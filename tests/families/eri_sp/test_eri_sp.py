@@ -32,8 +32,8 @@ TRIED = (
     "order=class,boys=two_orders,pair_table=device,table_records=soa",
     f"{BLOCKS},pair_table=device,parts=3,boys=shared_table,block_size=64,split=2,split_heavy=9",
     "order=subclass,classes=apart,pair_table=device,parts=3,boys=every_order,boys_memory=texture,split=3,split_heavy=3",
-    "order=class,classes=apart,pair_table=device,parts=3,boys=every_order,split_heavy=2,block_size=256",
-    f"{BLOCKS},boys=table,boys_memory=readonly",
+    "order=class,classes=apart,pair_table=device,parts=3,boys=table,split_heavy=2,block_size=256",
+    f"{BLOCKS},boys=quotient,boys_memory=readonly",
 )
 MATRICES = TRIED[2:3]
 PLACE = (0.3, -0.2, 0.1)
