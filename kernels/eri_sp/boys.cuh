@@ -1,7 +1,7 @@
 // The Boys functions Fn(T) = integral over u in [0, 1] of u^2n exp(-T u^2), n = 0 .. ORDER, T >= 0 (Helgaker,
 // Joergensen, Olsen, Molecular Electronic-Structure Theory, section 9.8). boys.py makes the table.
 #pragma once
-#include "autotune/device.cuh"
+#include "autotune/reciprocal.cuh"
 
 enum class Boys { erf, table, two_orders, every_order, shared_table, quotient };
 
@@ -36,7 +36,7 @@ AUTOTUNE_DEVICE void boys_downwards(double t, double decay, double (&f)[ORDER + 
 // F0 alone, and up from it: T so large that exp(-T) is left out.
 template <int ORDER>
 AUTOTUNE_DEVICE void boys_far(double t, double (&f)[ORDER + 1]) {
-  const double root = rsqrt(t), half = 0.5 * (root * root);
+  const double root = autotune::reciprocal_root(t), half = 0.5 * (root * root);
   f[0] = half_root_pi * root;
 #pragma unroll
   for (int n = 0; n < ORDER; ++n) f[n + 1] = (2 * n + 1) * half * f[n];
@@ -95,7 +95,7 @@ AUTOTUNE_DEVICE double boys_quotient(double t) {
     numerator = fma(numerator, t, over[power]);
     denominator = fma(denominator, t, under[power]);
   }
-  return numerator / denominator;
+  return numerator * autotune::reciprocal(denominator);
 }
 
 // By the policy's method. `table` is the accessor of the rows, `shared` the block's copy of those of ORDER.

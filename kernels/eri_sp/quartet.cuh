@@ -117,7 +117,7 @@ struct Quartet {
   // with alpha = pq / (p + q), and what the recursion makes of them.
   AUTOTUNE_DEVICE void integrate(double p, double q, double factor, const Vector& between,
                                  double (&r)[hermites(order)]) const {
-    const double root = rsqrt(p + q), alpha = p * q * (root * root);
+    const double root = autotune::reciprocal_root(p + q), alpha = p * q * (root * root);
     const double square = fma(between.x, between.x, fma(between.y, between.y, between.z * between.z));
     double base[order + 1];
     boys_functions<Policy, order>(alpha * square, boys_table, boys_shared, base);
