@@ -8,7 +8,7 @@ device, says what a plan should take.
 import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ ALLOCATIONS = ("automatic", "contiguous", "dynamic")
 
 _ROUNDS = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64)  # chunks for each worker that are considered
 _AS_GOOD = 1.01
+_HALVINGS = 4
+_TAIL = 1 / 16  # of a worker's time, at its end, in ever smaller chunks: models are off by a few percent
 _SHORTEST_S = 2e-3  # handing out a chunk and hearing of its end takes the host about a tenth of that
 
 
@@ -185,7 +187,33 @@ def _automatic(units: Units, models: Sequence[Model], batch: int, bytes_per_unit
     seconds = float(units.costs.sum()) * max(model.per_cost for model in models)
     plans = [p for p in plans if seconds / sum(map(len, p.queues)) >= _SHORTEST_S] or plans[-1:]
     ends = [max(predicted(plan, units, models, bytes_per_unit)) for plan in plans]
-    return [plan for plan, end in zip(plans, ends, strict=True) if end <= min(ends) * _AS_GOOD][-1]
+    plan, end = [pair for pair in zip(plans, ends, strict=True) if pair[1] <= min(ends) * _AS_GOOD][-1]
+    tailed = [plan, *(_tailed(plan, units, models, halvings) for halvings in range(1, _HALVINGS + 1))]
+    finest = [p for p in tailed if max(predicted(p, units, models, bytes_per_unit)) <= end * _AS_GOOD]
+    return finest[-1] if len(models) > 1 else plan
+
+
+def _tailed(plan: Plan, units: Units, models: Sequence[Model], halvings: int) -> Plan:
+    """The plan with the end of each queue in smaller chunks, the last ones ``2 ** -halvings`` of it: what is left when
+    one worker is done is then little, whatever its model was off by (factoring: Hummel, Schonberg, Flynn 1992)."""
+    queues = []
+    for queue, model in zip(plan.queues, models, strict=True):
+        seconds = _TAIL * sum(model.seconds(units.cost(chunk)) for chunk in queue)
+        queues.append((*queue[:-1], *_halved(queue[-1], units, model, seconds, halvings)) if queue else ())
+    return replace(plan, queues=tuple(queues))
+
+
+def _halved(chunk: Chunk, units: Units, model: Model, seconds: float, halvings: int) -> list[Chunk]:
+    """``chunk``, the last so many ``seconds`` of it in halves, quarters and so on."""
+    each = model.seconds(units.cost(chunk)) / chunk.count
+    tail = min(chunk.count, round(seconds / max(each, 1e-300)))
+    sizes = [chunk.count - tail]
+    for _ in range(halvings):
+        sizes.append(-(-tail // 2))
+        tail -= sizes[-1]
+    sizes.append(tail)
+    edges = list(accumulate(sizes, initial=chunk.first))
+    return [Chunk(low, high - low) for low, high in pairwise(edges) if low < high]
 
 
 def _balanced(units: Units, models: Sequence[Model], batch: int) -> tuple[tuple[Chunk, ...], ...]:
