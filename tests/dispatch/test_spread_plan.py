@@ -124,6 +124,21 @@ def test_batch_and_devices_are_chosen_together() -> None:
     assert allocate(slices, "automatic", [Model(1e-7, per_byte=1e-6)] * 4, bytes_per_unit=1.0).batch == 96
 
 
+def test_queues_end_in_ever_smaller_chunks() -> None:
+    """The last sixteenth of each worker's time, unless that takes the plan longer by more than a percent."""
+    slices = units(np.ones(256), batch=32)
+    for queue in allocate(slices, "automatic", [ONE] * 2).queues:
+        assert [chunk.count for chunk in queue] == [32, 32, 32, 24, 4, 2, 1, 1]
+        assert queue[-1].first + 1 == max(chunk.first + chunk.count for chunk in queue)
+    dear = allocate(slices, "automatic", [launched(0.5)] * 2).queues[
+        0
+    ]  # two more launches: 131 in place of 130
+    assert [chunk.count for chunk in dear] == [32, 32, 32, 24, 4, 4]
+    for models in ([launched(8.0)] * 2, [ONE]):
+        sizes = [chunk.count for chunk in allocate(slices, "automatic", models).queues[0]]
+        assert set(sizes) == {sizes[0]}
+
+
 def test_what_a_plan_takes() -> None:
     work = units([1, 2, 3, 4])
     plan = Plan("contiguous", 1, ((Chunk(0, 1), Chunk(2, 1)), (Chunk(1, 1), Chunk(3, 1))))
