@@ -17,7 +17,7 @@ from autotune.processes import Answer, Child, Failure, Warned
 
 _Given = TypeVarTuple("_Given")
 _MEANWHILE_S = 5e-4
-_AHEAD = 3  # chunks in hand where more may come: one under way, the next, and one that comes meanwhile
+_AHEAD = 2  # chunks in hand where more may come: one under way and the next
 
 
 @dataclass(kw_only=True)

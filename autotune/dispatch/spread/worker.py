@@ -38,6 +38,7 @@ from autotune.policy import untuned
 from autotune.processes import Answer, reporting
 
 _AHEAD = 3  # chunks queued on the device at once
+_LOOK_S = 2e-5  # between two looks whether a chunk is done
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,14 +215,18 @@ class Worker:
             elif self._pending and len(self._flying) < _AHEAD:
                 item = self._pending.popleft()
                 self._flying.append((item, self._begun(item)))
+            elif self._outlet.is_done(self._flying[0][1]):
+                self._tell(*self._flying.popleft())
             else:
-                item, flight = self._flying.popleft()
-                times = self._outlet.wait(flight)
-                if isinstance(item, Fetch):
-                    self._results.restore(item.chunks)
-                    self._pipe.send(Answer(None))
-                else:
-                    self._pipe.send(Done(item, *times))
+                self._pipe.poll(_LOOK_S)  # for a message, which may have a chunk to be queued behind this one
+
+    def _tell(self, item: Chunk | Fetch, flight: Any) -> None:
+        times = self._outlet.wait(flight)
+        if isinstance(item, Fetch):
+            self._results.restore(item.chunks)
+            self._pipe.send(Answer(None))
+        else:
+            self._pipe.send(Done(item, *times))
 
     def chosen(self) -> tuple[dict[str, Any], str]:
         """The configuration that the dispatcher takes here, and how it found it."""
