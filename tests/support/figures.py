@@ -246,7 +246,7 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
 @figure(
     "allpairs",
     "On `wide` its winner read a 1D texture: {1.17} ms, where global and read-only memory reached {1.22} ms with their own "
-    "best tile ({4.5} %). On `hapmap3` it was the other way round: read-only and global {0.152} ms, texture {0.161} ms.",
+    "best tile ({4.6} %). On `hapmap3` it was the other way round: read-only and global {0.152} ms, texture {0.161} ms.",
     SWEEP,
 )  # fmt: skip
 def _(frame: pd.DataFrame) -> Sequence[float]:
