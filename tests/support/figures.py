@@ -148,10 +148,19 @@ def _of_kind(frame: pd.DataFrame, workload: str, **wanted: Any) -> float:
 
 
 for _text, _wanted in (
-    ("| `all` | `adder=popc` | {6.56} µs | {154} µs | {1,167} µs |", ("register_tile", "all", "direct", "popc")),
-    ("`adder=carry_save` | {8.83} µs | {166} µs | {1,249} µs |", ("register_tile", "all", "direct", "carry_save")),
+    (
+        "| `all` | `adder=popc` | {6.56} µs | {154} µs | {1,167} µs |",
+        ("register_tile", "all", "direct", "popc"),
+    ),
+    (
+        "`adder=carry_save` | {8.83} µs | {166} µs | {1,249} µs |",
+        ("register_tile", "all", "direct", "carry_save"),
+    ),
     ("`adder=popc` | {6.78} µs | {129} µs | {764} µs |", ("register_tile", "triangle", "direct", "popc")),
-    ("`adder=carry_save` | {10.5} µs | {116} µs | {821} µs |", ("register_tile", "triangle", "direct", "carry_save")),
+    (
+        "`adder=carry_save` | {10.5} µs | {116} µs | {821} µs |",
+        ("register_tile", "triangle", "direct", "carry_save"),
+    ),
     ("`staging=direct` | {6.53} µs | {45.9} µs | {467} µs |", ("tensor_tile", "all", "direct", "popc")),
     ("`staging=shared` | {6.64} µs | {48.6} µs | {564} µs |", ("tensor_tile", "all", "shared", "popc")),
     ("`staging=direct` | {6.91} µs | {41.2} µs | {380} µs |", ("tensor_tile", "triangle", "direct", "popc")),
@@ -254,6 +263,21 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
     plain, third = (best(frame, workload="hapmap3", memory=m) for m in (["global", "readonly"], "texture"))
     return texture, other, 100 * (other / texture - 1), plain, third
 
+
+PROGRAMS = "allpairs-h200-programs.csv"
+for _what, _part, _text in (
+    ("autotune", "kernel", "| kernel of autotune | {0.032} |"),
+    ("hammingdist", "kernel", "| kernel of hammingdist | {1.045} |"),
+    ("autotune", "call", "| call of autotune, numpy to numpy | {17.9} |"),
+    ("hammingdist", "call", "| call of hammingdist, FASTA to numpy | {185} |"),
+    ("plink --distance, 16 threads", "calculation", "calculation, as below | {58} |"),
+    ("plink --distance, 16 threads", "command", "`plink --distance`: command | {103} |"),
+):
+
+    def _program(frame: pd.DataFrame, what: str = _what, part: str = _part) -> Sequence[float]:
+        return [row(frame, "median_ms", workload=size, what=what, part=part) for size in ("hapmap3",)]
+
+    figure("allpairs", _text, PROGRAMS)(_program)
 
 PLINK = "allpairs-plink-cpu.csv"
 
