@@ -117,7 +117,9 @@ def _trial(
 ) -> Trial:  # fmt: skip
     pairs = (pair.partition("=") for pair in row["configuration"].split(","))
     named = {name: family.space.policy(name).value(value) for name, _, value in pairs}
-    configuration = Configuration({**family.space.control, **named})  # of policies that came later, the defaults
+    configuration = Configuration(
+        {**family.space.control, **named}
+    )  # of policies that came later, the defaults
     first, last = float(row["first_ms"]), float(row["time_ms"])
     measured = Measurement(
         median_ms=first, minimum_ms=first, spread=float(row["spread"]), samples=int(row["samples"]),
