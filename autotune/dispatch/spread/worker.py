@@ -4,6 +4,7 @@ It queues a few chunks ahead, so that the device never waits for the host, and r
 """
 
 import os
+import time
 import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +39,9 @@ from autotune.policy import untuned
 from autotune.processes import Answer, reporting
 
 _AHEAD = 3  # chunks queued on the device at once
-_LOOK_S = 2e-5  # between two looks whether a chunk is done
+_LOOK_S = (
+    1e-5  # between two looks whether a chunk is done; a pipe's poll would wait for a millisecond at least
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,7 +221,9 @@ class Worker:
             elif self._outlet.is_done(self._flying[0][1]):
                 self._tell(*self._flying.popleft())
             else:
-                self._pipe.poll(_LOOK_S)  # for a message, which may have a chunk to be queued behind this one
+                time.sleep(
+                    _LOOK_S
+                )  # a message may come before that, with a chunk to be queued behind this one
 
     def _tell(self, item: Chunk | Fetch, flight: Any) -> None:
         times = self._outlet.wait(flight)
