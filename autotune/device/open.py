@@ -2,6 +2,7 @@
 
 import ctypes
 import warnings
+from contextlib import suppress
 
 from autotune.device.backend import Backend
 from autotune.errors import DeviceError, UnknownName, UsageError
@@ -23,6 +24,12 @@ def open_backend(name: str = "auto") -> Backend:
         reason = problem if has_driver() else "no GPU found"
         warnings.warn(f"running on the cpu: {reason}", stacklevel=5)  # at the line that calls autotune.load
         return _cpu()
+
+
+def import_ahead() -> None:
+    """Import what a GPU takes, for whoever opens one soon: what is missing is told there."""
+    with suppress(ImportError):
+        import autotune.device.cuda.backend  # noqa: F401
 
 
 def _cpu() -> Backend:
