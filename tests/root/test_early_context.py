@@ -26,6 +26,10 @@ class Driver:
                 self.asked.append(arguments[1])
             if name == self.fails:
                 return 999
+            if name == "cuDeviceGetName":
+                arguments[0].value = b"NVIDIA H200"
+            if name == "cuDeviceGetAttribute":
+                arguments[0]._obj.value = {75: 9, 76: 0}[arguments[1]]
             self.held += (name == "cuDevicePrimaryCtxRetain") - (name == "cuDevicePrimaryCtxRelease")
             return 0
 
@@ -45,16 +49,37 @@ def test_the_context_is_held_until_it_is_left(driver: Driver) -> None:
     assert hardware.EarlyContext.current is early
     early._thread.join()
     assert (driver.asked, driver.held) == ([3], 1)
+    assert early.is_made()
     early.leave()
     early.finish()
     assert driver.held == 0
+    assert early.is_made()
+
+
+def test_the_gpu_is_known_by_name_before_it_has_a_context(driver: Driver) -> None:
+    driver.fails = "cuDevicePrimaryCtxRetain"
+    early = hardware.EarlyContext(2)
+    device = early.device()
+    assert device == hardware.Device(kind="cuda", name="NVIDIA H200", arch="sm_90", ordinal=2)
+    assert device.slug == "nvidia-h200" and not early.is_made()
+    early.finish()
 
 
 @pytest.mark.parametrize("fails", ["cuInit", "cuDeviceGet", "cuDevicePrimaryCtxRetain"])
 def test_what_the_driver_refuses_is_left_to_others(driver: Driver, fails: str) -> None:
     driver.fails = fails
-    hardware.EarlyContext(0).finish()
+    early = hardware.EarlyContext(0)
+    assert not early.is_made()
+    early.finish()
     assert driver.held == 0
+
+
+@pytest.mark.parametrize("fails", ["cuInit", "cuDeviceGet", "cuDeviceGetName", "cuDeviceGetAttribute"])
+def test_a_gpu_that_cannot_be_asked_is_none(driver: Driver, fails: str) -> None:
+    driver.fails = fails
+    early = hardware.EarlyContext(0)
+    assert early.device() is None
+    early.finish()
 
 
 def test_without_a_driver_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
