@@ -3,6 +3,7 @@
 import ctypes
 import warnings
 from contextlib import suppress
+from importlib import import_module
 
 from autotune.device.backend import Backend
 from autotune.errors import DeviceError, UnknownName, UsageError
@@ -29,7 +30,10 @@ def open_backend(name: str = "auto") -> Backend:
 def import_ahead() -> None:
     """Import what a GPU takes, for whoever opens one soon: what is missing is told there."""
     with suppress(ImportError):
-        import autotune.device.cuda.backend  # noqa: F401
+        from autotune.device.cuda.backend import CudaBackend  # noqa: F401
+
+        for name in ("pycuda.driver", "cuda.bindings.driver"):
+            import_module(name)
 
 
 def _cpu() -> Backend:
