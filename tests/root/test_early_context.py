@@ -2,7 +2,9 @@
 
 import ctypes
 import importlib
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -120,3 +122,21 @@ def test_a_command_counts_from_its_process(monkeypatch: pytest.MonkeyPatch) -> N
     assert family.command_seconds() == 0.0
     family.command_begins()
     assert 0.01 < family.command_seconds() < 24 * 3600  # this process has imported a lot
+
+
+def test_the_driver_is_left_with_its_files_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("nvidia0", "nvidiactl", "other")]
+    files = [os.open(path, os.O_RDWR | os.O_CREAT) for path in paths]
+    monkeypatch.setattr(hardware, "_OF_DRIVER", str(tmp_path / "nvidia"))
+    for _ in range(2):
+        family.leave_driver()
+        assert [_is_open(file) for file in files] == [False, False, True]
+    os.close(files[2])
+
+
+def _is_open(file: int) -> bool:
+    try:
+        os.fstat(file)
+    except OSError:
+        return False
+    return True
