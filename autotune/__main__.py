@@ -36,6 +36,7 @@ def entry_point() -> None:
         command = main
     if is_ours:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    terminated = _Terminated() if sys.argv[1:2] == ["run"] else None
     try:
         code = command()
     except KeyboardInterrupt:  # a second one, while the first was answered
@@ -44,9 +45,32 @@ def entry_point() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the end is near
     if gpu is not None:
         gpu.finish()  # a driver that is not ready yet would not survive the end
+    if terminated is not None:
+        terminated.end()
     if code == 0 and sys.argv[1:2] == ["run"]:
         _end_at_once()
     sys.exit(code)
+
+
+class _Terminated:
+    """What asks a process to end (SIGTERM) is answered as Ctrl-C is, which leaves no half of a file behind; then the
+    process ends by it. Where it is ignored it stays so."""
+
+    def __init__(self) -> None:
+        self._came = False
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, self._answer)
+
+    def _answer(self, _signal: int, _frame: FrameType | None) -> None:
+        self._came = True
+        raise KeyboardInterrupt
+
+    def end(self) -> None:
+        """By the signal, if it came."""
+        if self._came:
+            sys.stderr.flush()
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _awaken(arguments: Sequence[str]) -> EarlyContext | None:

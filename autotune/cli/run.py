@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from autotune import files as paths
 from autotune.cli.ahead import Ahead
+from autotune.cli.leftovers import alone
 from autotune.compile import Cache, default_root
 from autotune.declaration import Family, Inputs, bind, load_family, prepare, read_npy
 from autotune.declaration import load_workload as load
@@ -283,7 +284,7 @@ def _whole(output: Path | None) -> Iterator[Path | None]:
         return
     temporary: Path | None = None
     try:  # a place where nothing can be written shows before anything is done
-        with replaced(output, ending=f".partial{output.suffix}") as temporary:
+        with replaced(output, ending=f".partial{output.suffix}") as temporary, alone(output, temporary):
             yield temporary
     except OSError as problem:
         known = temporary is None or problem.filename in (None, str(temporary))
