@@ -1,6 +1,7 @@
 """``python -m autotune``, and the command ``autotune``."""
 
 import atexit
+import gc
 import os
 import signal
 import sys
@@ -33,6 +34,8 @@ def entry_point() -> None:
         from autotune.cli import main  # half a second, with the answer to Ctrl-C in place
 
         command = main
+    gc.freeze()
+    gc.enable()
     if is_ours:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     terminated = _Terminated() if sys.argv[1:2] == ["run"] else None
@@ -59,6 +62,7 @@ def _settle() -> None:
     os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "2")
     # One thread imports while another reads files, which would wait 5 ms for each of its many short steps.
     sys.setswitchinterval(0.0002)
+    gc.disable()  # while modules are imported, of which nothing is garbage
 
 
 class _Terminated:
