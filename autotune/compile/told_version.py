@@ -4,6 +4,7 @@ process, 30 ms of every command that finds all else in the cache."""
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -41,7 +42,7 @@ def _kept_in(command: Sequence[str]) -> Path | None:
     if len(command) != 1:
         return None
     try:
-        program = Path(command[0]).resolve(strict=True)
+        program = Path(shutil.which(command[0]) or command[0]).resolve(strict=True)
         with program.open("rb") as file:
             is_compiler = _COMPILER.fullmatch(program.name) and file.read(len(_PROGRAM)) == _PROGRAM
             state = os.fstat(file.fileno())

@@ -39,6 +39,16 @@ def test_a_compiler_is_asked_once(name: str, tmp_path: Path, cache: Path) -> Non
     assert len([*cache.rglob("*.txt")]) == 2
 
 
+def test_a_name_is_looked_for_on_path(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask = Asked()
+    (tmp_path / "here").mkdir()
+    named = Path(program(tmp_path / "here" / "g++"))
+    named.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "here"))
+    assert [told_version(command, ask) for command in (["g++"], [str(named)], ["g++"])] == ["compiler 1"] * 3
+    assert cache.is_dir()
+
+
 def test_a_name_for_another_program_is_that_program(tmp_path: Path, cache: Path) -> None:
     ask = Asked()
     program(tmp_path / "g++-12")
