@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import FrameType
 
 from autotune.family import command_begins
-from autotune.hardware import EarlyContext
+from autotune.hardware import EarlyContext, is_driver_left
 
 __all__ = ["entry_point"]
 
@@ -49,8 +49,8 @@ def entry_point() -> None:
         gpu.finish()  # a driver that is not ready yet would not survive the end
     if terminated is not None:
         terminated.end()
-    if code == 0 and sys.argv[1:2] == ["run"]:
-        _end_at_once()
+    if (code == 0 and sys.argv[1:2] == ["run"]) or is_driver_left():
+        _end_at_once(code)
     sys.exit(code)
 
 
@@ -103,13 +103,13 @@ def _awaken(arguments: Sequence[str]) -> EarlyContext | None:
     return EarlyContext(int(number or 0))
 
 
-def _end_at_once() -> None:
+def _end_at_once(code: int) -> None:
     """All is done and written: what the interpreter would still take apart goes with the process."""
     atexit._run_exitfuncs()  # noqa: SLF001 - the only way to do without the rest
     with suppress(OSError):
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(0)
+        os._exit(code)
 
 
 def _leave(_signal: int, _frame: FrameType | None) -> None:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-__all__ = ["Device", "EarlyContext", "Limits", "leave_driver"]
+__all__ = ["Device", "EarlyContext", "Limits", "is_driver_left", "leave_driver"]
 
 _2_31 = 2**31 - 1
 # cuda.h: CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR; room for a device's name.
@@ -130,9 +130,18 @@ class EarlyContext:
         self.leave()
 
 
+_is_left = threading.Event()
+
+
+def is_driver_left() -> bool:
+    """Whether ``leave_driver`` was called: the driver's own end must not be run then."""
+    return _is_left.is_set()
+
+
 def leave_driver() -> None:
     """Close the driver's files: for a process that is one command, has closed what it opened on GPUs, and opens no
     more. The driver then tidies up behind it at once, which takes 60 ms and else comes after its last words."""
+    _is_left.set()
     with suppress(OSError):  # a system without these
         for number in _OPEN_FILES.iterdir():
             with suppress(OSError):  # what lists them is closed by now

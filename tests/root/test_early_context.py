@@ -3,6 +3,7 @@
 import ctypes
 import importlib
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -128,9 +129,12 @@ def test_the_driver_is_left_with_its_files_alone(monkeypatch: pytest.MonkeyPatch
     paths = [tmp_path / name for name in ("nvidia0", "nvidiactl", "other")]
     files = [os.open(path, os.O_RDWR | os.O_CREAT) for path in paths]
     monkeypatch.setattr(hardware, "_OF_DRIVER", str(tmp_path / "nvidia"))
+    monkeypatch.setattr(hardware, "_is_left", threading.Event())
+    assert not hardware.is_driver_left()
     for _ in range(2):
         family.leave_driver()
         assert [_is_open(file) for file in files] == [False, False, True]
+        assert hardware.is_driver_left()
     os.close(files[2])
 
 
