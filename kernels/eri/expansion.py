@@ -2,6 +2,7 @@
 work-units and of components. Records are as in expansion.cuh."""
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,11 @@ COMPONENT = np.dtype([(name, "u4") for name in ("a", "b", "c", "d", "i", "j", "k
 SORTED = (
     "subclass",
     "schwarz",
+    "shell",
+    "patch",
+    "kinds",
+    "decade",
+    "century",
     "distance",
     "place",
 )  # orders in which pairs of equally many primitives lie together
@@ -71,15 +77,65 @@ def _by_place(arrays: dict[str, NDArray[Any]]) -> Positions:
     a, b = diffuse[pairs["i"]], diffuse[pairs["j"]]
     left, right = shells[pairs["i"]], shells[pairs["j"]]
     centres = np.stack([(a * left[axis] + b * right[axis]) / (a + b) for axis in "xyz"])
+    return np.lexsort((_curve(centres), pairs["count"]))
+
+
+def _curve(centres: NDArray[np.float64]) -> Positions:
+    """Where points (3, n) are along a Z-order curve."""
     low, wide = centres.min(axis=1, keepdims=True), max(float(np.ptp(centres, axis=1).max()), 1e-300)
     cells = ((centres - low) / wide * (2**_CURVE_BITS - 1)).astype(np.int64)
-    place = np.zeros(len(pairs), np.int64)
+    place = np.zeros(centres.shape[1], np.int64)
     for bit, axis in itertools.product(range(_CURVE_BITS), range(3)):
         place |= (cells[axis] >> bit & 1) << (3 * bit + axis)
-    return np.lexsort((place, pairs["count"]))
+    return place
+
+
+def _by_shell(arrays: dict[str, NDArray[Any]]) -> Positions:
+    """By primitive pairs, then by the first shell and by the second."""
+    pairs = arrays["pairs"]
+    return np.lexsort((pairs["j"], pairs["i"], pairs["count"]))
+
+
+def _ranks(arrays: dict[str, NDArray[Any]]) -> tuple[Positions, Positions]:
+    """Of each pair's two shells, the higher and the lower place among all: by primitives, then by where they are."""
+    pairs, shells = arrays["pairs"], arrays["shells"]
+    along = np.lexsort((_curve(np.stack([shells[axis] for axis in "xyz"])), shells["count"]))
+    rank = np.empty(len(shells), np.int64)
+    rank[along] = np.arange(len(shells))
+    left, right = rank[pairs["i"]], rank[pairs["j"]]
+    return np.maximum(left, right), np.minimum(left, right)
+
+
+def _by_decade(arrays: dict[str, NDArray[Any]], base: float = 10.0) -> Positions:
+    high, low = _ranks(arrays)
+    bucket = -np.floor(np.log(np.maximum(arrays["pairs"]["bound"], 1e-290)) / np.log(base)).astype(int)
+    return np.lexsort((low, high, low // 4, high // 8, bucket, arrays["pairs"]["count"]))
+
+
+def _by_century(arrays: dict[str, NDArray[Any]]) -> Positions:
+    return _by_decade(arrays, 100.0)
+
+
+def _by_kinds(arrays: dict[str, NDArray[Any]]) -> Positions:
+    high, low = _ranks(arrays)
+    patch = np.lexsort((low, high, low // 4, high // 8, arrays["pairs"]["count"]))
+    keys = np.stack([arrays["pairs"]["count"], high // 8, low // 4])
+    _, number = np.unique(keys, axis=1, return_inverse=True)
+    most = np.zeros(number.max() + 1)
+    np.maximum.at(most, number.ravel(), arrays["pairs"]["bound"])
+    del patch
+    return np.lexsort((low, high, low // 4, high // 8, -most[number.ravel()], arrays["pairs"]["count"]))
+
+
+def _by_patch(arrays: dict[str, NDArray[Any]]) -> Positions:
+    """By primitive pairs, then in patches of 8 x 4 shells, which lie in the order of their primitives and, among
+    equals, of where they are. The kets of a warp have few shells then, and those near each other."""
+    high, low = _ranks(arrays)
+    return np.lexsort((low, high, low // 4, high // 8, arrays["pairs"]["count"]))
 
 
 orders = {
+    "shell": _by_shell, "kinds": _by_kinds, "decade": _by_decade, "century": _by_century, "patch": _by_patch,
     "class": _by_class, "subclass": _by_subclass, "schwarz": _by_bound, "distance": _by_distance, "place": _by_place,
 }  # fmt: skip
 
@@ -89,14 +145,19 @@ orders = {
 
 @dataclass(frozen=True)
 class Run:
-    """``units`` work-units of ``each`` components; bras from ``first_bra`` on, kets from ``first_ket`` on, ``kets`` of
-    them to a bra, or a triangle when that is 0."""
+    """``units`` work-units of ``each`` components; bras from ``first_bra`` on, of ``count`` primitive pairs each, kets
+    from ``first_ket`` on, ``kets`` of them to a bra, or a triangle when that is 0."""
 
     first_bra: int
     first_ket: int
     kets: int
     units: int
     each: int
+    count: int = 1
+
+    @property
+    def bras(self) -> int:
+        return self.units // self.kets if self.kets else (math.isqrt(8 * self.units + 1) - 1) // 2
 
 
 def runs_of(counts: NDArray[Any]) -> list[Run]:
@@ -106,9 +167,11 @@ def runs_of(counts: NDArray[Any]) -> list[Run]:
     runs = []
     for number, (bra, bra_end, bra_count) in enumerate(classes):
         bras = bra_end - bra
-        runs.append(Run(bra, bra, 0, bras * (bras + 1) // 2, bra_count**2))
+        runs.append(Run(bra, bra, 0, bras * (bras + 1) // 2, bra_count**2, bra_count))
         for ket, ket_end, ket_count in classes[:number]:
-            runs.append(Run(bra, ket, ket_end - ket, bras * (ket_end - ket), bra_count * ket_count))
+            runs.append(
+                Run(bra, ket, ket_end - ket, bras * (ket_end - ket), bra_count * ket_count, bra_count)
+            )
     return sorted(runs, key=lambda run: -run.each)
 
 
