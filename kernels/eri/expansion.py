@@ -97,13 +97,12 @@ def _by_shell(arrays: dict[str, NDArray[Any]]) -> Positions:
 
 
 def _ranks(arrays: dict[str, NDArray[Any]]) -> tuple[Positions, Positions]:
-    """Of each pair's two shells, the higher and the lower place among all: by primitives, then by where they are."""
+    """The places of each pair's two shells among all, by primitives and then by where they are."""
     pairs, shells = arrays["pairs"], arrays["shells"]
     along = np.lexsort((_curve(np.stack([shells[axis] for axis in "xyz"])), shells["count"]))
     rank = np.empty(len(shells), np.int64)
     rank[along] = np.arange(len(shells))
-    left, right = rank[pairs["i"]], rank[pairs["j"]]
-    return np.maximum(left, right), np.minimum(left, right)
+    return rank[pairs["i"]], rank[pairs["j"]]
 
 
 def _by_decade(arrays: dict[str, NDArray[Any]], base: float = 10.0) -> Positions:
@@ -117,14 +116,7 @@ def _by_century(arrays: dict[str, NDArray[Any]]) -> Positions:
 
 
 def _by_kinds(arrays: dict[str, NDArray[Any]]) -> Positions:
-    high, low = _ranks(arrays)
-    patch = np.lexsort((low, high, low // 4, high // 8, arrays["pairs"]["count"]))
-    keys = np.stack([arrays["pairs"]["count"], high // 8, low // 4])
-    _, number = np.unique(keys, axis=1, return_inverse=True)
-    most = np.zeros(number.max() + 1)
-    np.maximum.at(most, number.ravel(), arrays["pairs"]["bound"])
-    del patch
-    return np.lexsort((low, high, low // 4, high // 8, -most[number.ravel()], arrays["pairs"]["count"]))
+    return _by_decade(arrays, 1000.0)
 
 
 def _by_patch(arrays: dict[str, NDArray[Any]]) -> Positions:
