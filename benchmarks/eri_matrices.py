@@ -20,14 +20,15 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from eri_libcint import FAMILY, mole
+from eri_libcint import mole
 from harness import arguments, bound, check, inputs_of, variants_of, write_rows
 from numpy.typing import NDArray
 
-from autotune.declaration import Inputs
+from autotune.declaration import Inputs, load_family
 from autotune.device import Resident, open_backend
 from autotune.measure import median
 
+FAMILY = load_family("eri")
 PEERS = {"gpu4pyscf": "gpu4pyscf", "joltqc": "jqc"}  # and what each is to Python
 WARM = 3
 
