@@ -213,8 +213,7 @@ __global__ void tabulate_pairs(typename Policy::shells shells, typename Policy::
   for (unsigned m = threadIdx.x % 32; m < pair.count; m += 32) {
     const PrimitivePair made = product(left, primitives.load(left.first + m / right.count), right,
                                        primitives.load(right.first + m % right.count));
-    device_table.store(Policy::roots == Roots::inverse || Policy::roots == Roots::unified ? inverted(made) : made,
-                       pair.first + m);
+    device_table.store(Policy::roots == Roots::inverse ? inverted(made) : made, pair.first + m);
   }
 }
 

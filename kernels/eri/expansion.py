@@ -25,21 +25,13 @@ __all__ = [
 WORK_UNIT = np.dtype([(name, "u4") for name in ("bra", "ket", "i", "j", "k", "l", "target", "components")])
 COMPONENT = np.dtype([(name, "u4") for name in ("a", "b", "c", "d", "i", "j", "k", "l", "target")])
 
-SORTED = (
-    "subclass",
-    "schwarz",
-    "shell",
-    "patch",
-    "kinds",
-    "decade",
-    "century",
-    "distance",
-    "place",
-)  # orders in which pairs of equally many primitives lie together
+# Orders in which pairs of equally many primitives lie together.
+SORTED = ("subclass", "schwarz", "distance", "place", "patch", "decade")
 
 Positions = NDArray[np.int64]
 
 _CURVE_BITS = 16
+_PATCH = (8, 4)  # shells i and j: the 32 kets of a warp
 
 
 # ---- orders of the pairs, for family.py's ``orders``
@@ -90,45 +82,31 @@ def _curve(centres: NDArray[np.float64]) -> Positions:
     return place
 
 
-def _by_shell(arrays: dict[str, NDArray[Any]]) -> Positions:
-    """By primitive pairs, then by the first shell and by the second."""
-    pairs = arrays["pairs"]
-    return np.lexsort((pairs["j"], pairs["i"], pairs["count"]))
-
-
-def _ranks(arrays: dict[str, NDArray[Any]]) -> tuple[Positions, Positions]:
-    """The places of each pair's two shells among all, by primitives and then by where they are."""
-    pairs, shells = arrays["pairs"], arrays["shells"]
-    along = np.lexsort((_curve(np.stack([shells[axis] for axis in "xyz"])), shells["count"]))
-    rank = np.empty(len(shells), np.int64)
-    rank[along] = np.arange(len(shells))
-    return rank[pairs["i"]], rank[pairs["j"]]
-
-
-def _by_decade(arrays: dict[str, NDArray[Any]], base: float = 10.0) -> Positions:
-    high, low = _ranks(arrays)
-    bucket = -np.floor(np.log(np.maximum(arrays["pairs"]["bound"], 1e-290)) / np.log(base)).astype(int)
-    return np.lexsort((low, high, low // 4, high // 8, bucket, arrays["pairs"]["count"]))
-
-
-def _by_century(arrays: dict[str, NDArray[Any]]) -> Positions:
-    return _by_decade(arrays, 100.0)
-
-
-def _by_kinds(arrays: dict[str, NDArray[Any]]) -> Positions:
-    return _by_decade(arrays, 1000.0)
-
-
 def _by_patch(arrays: dict[str, NDArray[Any]]) -> Positions:
-    """By primitive pairs, then in patches of 8 x 4 shells, which lie in the order of their primitives and, among
-    equals, of where they are. The kets of a warp have few shells then, and those near each other."""
-    high, low = _ranks(arrays)
-    return np.lexsort((low, high, low // 4, high // 8, arrays["pairs"]["count"]))
+    """By primitive pairs, then in patches of 8 x 4 shells: the kets of a warp have few shells then, near each other."""
+    return _in_patches(arrays, np.zeros(len(arrays["pairs"])))
+
+
+def _by_decade(arrays: dict[str, NDArray[Any]]) -> Positions:
+    """By primitive pairs, then by decades of the Schwarz bound, the largest first, and in each in such patches."""
+    return _in_patches(arrays, -np.floor(np.log10(np.maximum(arrays["pairs"]["bound"], 1e-300))))
+
+
+def _in_patches(arrays: dict[str, NDArray[Any]], group: NDArray[np.float64]) -> Positions:
+    """Pairs of equally many primitives and of one ``group`` each, in patches. Shells are numbered by their primitives
+    and then by where they are."""
+    pairs, shells = arrays["pairs"], arrays["shells"]
+    rank = np.empty(len(shells), np.int64)
+    rank[np.lexsort((_curve(np.stack([shells[axis] for axis in "xyz"])), shells["count"]))] = np.arange(
+        len(shells)
+    )
+    i, j = rank[pairs["i"]], rank[pairs["j"]]
+    return np.lexsort((j, i, j // _PATCH[1], i // _PATCH[0], group, pairs["count"]))
 
 
 orders = {
-    "shell": _by_shell, "kinds": _by_kinds, "decade": _by_decade, "century": _by_century, "patch": _by_patch,
     "class": _by_class, "subclass": _by_subclass, "schwarz": _by_bound, "distance": _by_distance, "place": _by_place,
+    "patch": _by_patch, "decade": _by_decade,
 }  # fmt: skip
 
 

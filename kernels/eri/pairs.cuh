@@ -3,7 +3,7 @@
 #include "boys.cuh"
 
 enum class PairTable { none, host, device };
-enum class Roots { computed, table, deferred, inverse, unified };
+enum class Roots { computed, table, deferred, inverse };
 
 struct Shell {
   double x, y, z;  // bohr
@@ -102,14 +102,6 @@ struct Molecule {
   template <class Real>
   AUTOTUNE_DEVICE Real between(Real square, const PrimitivePair& bra, const PrimitivePair& ket) const {
     const float reach = autotune::bit_cast<float>(bra.kind) + autotune::bit_cast<float>(ket.kind);
-    if constexpr (Policy::roots == Roots::unified) {
-      const Real sum = static_cast<Real>(bra.exponent) + static_cast<Real>(ket.exponent);
-      const bool is_limit = is_at_least(square, reach);
-      Real root = reciprocal_root(is_limit ? square : sum);
-      if (!is_limit)
-        root *= Real(1 / half_root_pi) * boys_near<Policy>(square * (root * root), boys_table, quotient, boys_shared);
-      return root;
-    }
     if (is_at_least(square, reach)) return reciprocal_root(square);
     const Real root = reciprocal_root(static_cast<Real>(bra.exponent) + static_cast<Real>(ket.exponent));
     return root * Real(1 / half_root_pi) * boys_near<Policy>(square * (root * root), boys_table, quotient, boys_shared);
@@ -122,8 +114,7 @@ struct Molecule {
                dz = static_cast<Real>(bra.z - ket.z);
     const Real square = fma(dx, dx, fma(dy, dy, dz * dz));
     const Real factor = static_cast<Real>(bra.factor);
-    if constexpr (Policy::roots == Roots::inverse || Policy::roots == Roots::unified)
-      return factor * between(square, bra, ket);
+    if constexpr (Policy::roots == Roots::inverse) return factor * between(square, bra, ket);
     Real root, reduced;
     if constexpr (Policy::roots == Roots::deferred) {
       // Beyond T = pq |P-Q|^2 / (p + q) = 28, F0 / sqrt(p + q) is sqrt(pi)/2 / sqrt(pq |P-Q|^2): one root, not two.
