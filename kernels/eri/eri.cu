@@ -11,7 +11,7 @@
 #include "expansion.cuh"
 #include "pairs.cuh"
 #include "screening.cuh"
-#include "tiles.cuh"
+#include "tile_integrals.cuh"
 
 constexpr unsigned nothing = 0xffffffffu;  // no work-unit
 

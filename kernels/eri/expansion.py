@@ -26,12 +26,11 @@ WORK_UNIT = np.dtype([(name, "u4") for name in ("bra", "ket", "i", "j", "k", "l"
 COMPONENT = np.dtype([(name, "u4") for name in ("a", "b", "c", "d", "i", "j", "k", "l", "target")])
 
 # Orders in which pairs of equally many primitives lie together.
-SORTED = ("subclass", "schwarz", "distance", "place", "patch", "decade")
+SORTED = ("subclass", "schwarz", "distance", "place", "decade")
 
 Positions = NDArray[np.int64]
 
 _CURVE_BITS = 16
-_PATCH = (8, 4)  # shells i and j: the 32 kets of a warp
 
 
 # ---- orders of the pairs, for family.py's ``orders``
@@ -82,31 +81,19 @@ def _curve(centres: NDArray[np.float64]) -> Positions:
     return place
 
 
-def _by_patch(arrays: dict[str, NDArray[Any]]) -> Positions:
-    """By primitive pairs, then in patches of 8 x 4 shells: the kets of a warp have few shells then, near each other."""
-    return _in_patches(arrays, np.zeros(len(arrays["pairs"])))
-
-
 def _by_decade(arrays: dict[str, NDArray[Any]]) -> Positions:
-    """By primitive pairs, then by decades of the Schwarz bound, the largest first, and in each in such patches."""
-    return _in_patches(arrays, -np.floor(np.log10(np.maximum(arrays["pairs"]["bound"], 1e-300))))
-
-
-def _in_patches(arrays: dict[str, NDArray[Any]], group: NDArray[np.float64]) -> Positions:
-    """Pairs of equally many primitives and of one ``group`` each, in patches. Shells are numbered by their primitives
-    and then by where they are."""
-    pairs, shells = arrays["pairs"], arrays["shells"]
-    rank = np.empty(len(shells), np.int64)
-    rank[np.lexsort((_curve(np.stack([shells[axis] for axis in "xyz"])), shells["count"]))] = np.arange(
-        len(shells)
-    )
-    i, j = rank[pairs["i"]], rank[pairs["j"]]
-    return np.lexsort((j, i, j // _PATCH[1], i // _PATCH[0], group, pairs["count"]))
+    """By primitive pairs, then by decades of the Schwarz bound, the largest first, and in each by place: what screening
+    leaves of a bra's kets lies together, and so do neighbours."""
+    pairs = arrays["pairs"]
+    place = np.empty(len(pairs), np.int64)
+    place[_by_place(arrays)] = np.arange(len(pairs))
+    decade = np.floor(np.log10(np.maximum(pairs["bound"], 1e-300)))
+    return np.lexsort((place, -decade, pairs["count"]))
 
 
 orders = {
     "class": _by_class, "subclass": _by_subclass, "schwarz": _by_bound, "distance": _by_distance, "place": _by_place,
-    "patch": _by_patch, "decade": _by_decade,
+    "decade": _by_decade,
 }  # fmt: skip
 
 

@@ -24,7 +24,7 @@ FASTEST = "granularity=block,order=subclass,pair_table=device,boys=loaded_ration
 
 
 DEFERRED = FASTEST.replace("order=subclass", "order=place").replace("roots=table", "roots=deferred,split=4")
-TILED = FASTEST.replace("block,order=subclass", "tile,order=patch").replace("roots=table", "roots=inverse")
+TILED = FASTEST.replace("block,order=subclass", "tile,order=place").replace("roots=table", "roots=inverse")
 COUNTS = (6, 3, 1, 3, 1, 3, 1)  # primitives of the s shells of a water in 6-31G
 
 
