@@ -77,6 +77,7 @@ CHECKED = {
     "energy": "allpairs --workload ragged",
     "engine_peers": "",
     "eri_libcint": "--workload water2",
+    "eri_matrices": "--workload water8-jk --configuration control",
     "eri_subclasses": "--workload water2",
     "eri_transfer": "--workload water2",
     "kernel_tuner_run": "nvcuda --workload ragged --set memory=global --out {out} --cache {tmp}",
