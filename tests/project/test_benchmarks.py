@@ -42,6 +42,7 @@ SMALL = {
     "eri_transfer": "--device cpu --workload water2 --scheme scheme-2 --out {out}",
     "generated_declarations": "--count 6 --device cpu --out {out}",
     "mummergpu_index": "--device cpu --letters 9000 --runs 1 --host --kinds tree ranges --out {out}",
+    "mummergpu_large": "--device cpu --letters 90000 --records 2 --reads 50 --out {out}",
     "layout_pictures": "",
     "mummergpu_beyond": "",
     "mummergpu_policy_analysis": "",
