@@ -1,0 +1,32 @@
+// Atoms, the policies' words, and what float32 can take from a sum.
+#pragma once
+#include "autotune/array.cuh"
+
+enum class Method { direct, expansions };
+enum class Bounds { largest, points };
+
+// x, y, z in angstrom from the lattice's origin, q in elementary charges.
+struct Atom {
+  float x, y, z, q;
+};
+
+// Square angstrom. V is the sum of q / sqrt(r * r + softening), as in the coulomb family.
+constexpr float softening = 1e-8f;
+
+constexpr unsigned warp_size = 32;
+constexpr double unit_roundoff = 5.9604644775390625e-8;  // of float32, 2^-24
+
+// Near terms are added up in chains of so many, these by an error-free sum, and a tile of them in float64.
+constexpr unsigned chain = 8;
+
+// The relative error of a near term: 5 roundings in r * r, half of them left in 1 / r, where the reciprocal square root
+// unit adds 2^-22.9; then one rounding for each term of a chain. Products of these, and what the error-free sums of a
+// tile and float64 miss, are less than the last 0.05.
+constexpr double near_rounding = (2.5 + 2.15 + chain + 0.05) * unit_roundoff;
+
+// The relative error of what expansions give, apart from what they leave out: their float64 sums are shorter than
+// 1e5 + atoms / 32 terms and grow by less than 1e4 on their way to a point.
+AUTOTUNE_DEVICE double far_rounding(unsigned atoms) { return 1e-9 + 1e-16 * atoms; }
+
+// Numbers a little above and a little below what float32 or a few float64 operations make of them.
+constexpr double above = 1 + 1e-5, below = 1 - 1e-5;

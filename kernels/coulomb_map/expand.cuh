@@ -1,0 +1,211 @@
+// Atoms that are far from a cube, and not far from the cube that holds it, into the cube's expansion.
+#pragma once
+#include "gather.cuh"
+#include "harmonics.cuh"
+
+// Orders m are shared among order / 2 + 1 warps so that each has as many terms: 1; 2 and the highest; 3 and the one
+// below; ...; the middle one and 0. A lane has every 32nd atom of a tile.
+template <int order, int tile>
+struct Seeds {
+  static constexpr unsigned warps = order / 2 + 1, threads = warps * warp_size;
+
+  // Of each atom: z / r, 1 / r, and q (-(x + iy) / r)^m / r^(m + 1).
+  double z[tile], inverse[tile], re[order + 1][tile], im[order + 1][tile];
+
+  AUTOTUNE_DEVICE void clear(unsigned a) {
+    z[a] = inverse[a] = 0;
+    for (int m = 0; m <= order; ++m) re[m][a] = im[m][a] = 0;
+  }
+  AUTOTUNE_DEVICE void set(unsigned a, double dx, double dy, double dz, double r, double q) {
+    z[a] = dz * r;
+    inverse[a] = r;
+    const double x = -dx * r * r, y = -dy * r * r;
+    double last_re = q * r, last_im = 0;
+    re[0][a] = last_re;
+    im[0][a] = 0;
+#pragma unroll
+    for (int m = 1; m <= order; ++m) {
+      const double next = last_re * x - last_im * y;
+      last_im = last_re * y + last_im * x;
+      last_re = next;
+      re[m][a] = last_re;
+      im[m][a] = last_im;
+    }
+  }
+};
+
+// What a warp adds up: the terms of its one or two m, one after the other.
+template <int order>
+struct Share {
+  static constexpr int parts = 2 * order + 2;
+  double sum[parts];
+
+  // G(n) and G(n - 1) with r^-(n - m) apart.
+  template <int m, int at, int n>
+  AUTOTUNE_DEVICE void climb(double z, double inverse, double power, Complex last, Complex before) {
+    if constexpr (n <= order) {
+      constexpr double turned = turn(n, m);
+      const double factor = turned * z;
+      const Complex next = {fma(factor, last.re, -before.re), fma(factor, last.im, -before.im)};
+      sum[at] = fma(power, next.re, sum[at]);
+      if constexpr (m > 0) sum[at + 1] = fma(power, next.im, sum[at + 1]);
+      climb<m, at + (m > 0 ? 2 : 1), n + 1>(z, inverse, power * inverse, next, last);
+    }
+  }
+  template <int m, int at, class Seeds>
+  AUTOTUNE_DEVICE void add(const Seeds& seeds, unsigned a) {
+    const Complex seed = {seeds.re[m][a], m > 0 ? seeds.im[m][a] : 0};
+    sum[at] += seed.re;
+    if constexpr (m > 0) sum[at + 1] += seed.im;
+    climb<m, at + (m > 0 ? 2 : 1), m + 1>(seeds.z[a], seeds.inverse[a], seeds.inverse[a], seed, {0, 0});
+  }
+  template <int first, int second, class Seeds>
+  AUTOTUNE_DEVICE void add_tile(const Seeds& seeds, unsigned count, unsigned lane) {
+    for (unsigned a = lane; a < count; a += warp_size) {
+      add<first, 0>(seeds, a);
+      if constexpr (second >= 0) add<second, 2 * (order - first + 1)>(seeds, a);
+    }
+  }
+
+  template <int m, int at, int n>
+  AUTOTUNE_DEVICE void write(Complex* table) const {
+    if constexpr (n <= order) {
+      constexpr double factor = scale(n, m);
+      table[term_of(n, m)] = {factor * sum[at], m > 0 ? factor * sum[m > 0 ? at + 1 : at] : 0};
+      write<m, at + (m > 0 ? 2 : 1), n + 1>(table);
+    }
+  }
+  template <int first, int second>
+  AUTOTUNE_DEVICE void write_both(Complex* table) const {
+    write<first, 0, first>(table);
+    if constexpr (second >= 0) write<second, 2 * (order - first + 1), second>(table);
+  }
+
+  // Calls visit.template call<first, second>() for the m of a warp.
+  template <int warp, class Visit>
+  AUTOTUNE_DEVICE static void choose(unsigned mine, Visit& visit) {
+    if (mine == warp) {
+      visit.template call<warp + 1, warp == 0 ? -1 : warp == order / 2 ? 0 : order + 1 - warp>();
+    } else if constexpr (warp < order / 2) {
+      choose<warp + 1>(mine, visit);
+    }
+  }
+  template <class Seeds>
+  struct Adding {
+    Share& share;
+    const Seeds& seeds;
+    unsigned count, lane;
+    template <int first, int second>
+    AUTOTUNE_DEVICE void call() {
+      share.template add_tile<first, second>(seeds, count, lane);
+    }
+  };
+  struct Writing {
+    const Share& share;
+    Complex* table;
+    template <int first, int second>
+    AUTOTUNE_DEVICE void call() {
+      share.template write_both<first, second>(table);
+    }
+  };
+};
+
+// What a cube's expansion leaves out at most, and at least what it stands for: sums of |q| / r at any point of the cube.
+struct Amounts {
+  double error, least;
+};
+
+AUTOTUNE_DEVICE double warp_sum(double value) {
+#pragma unroll
+  for (int step = warp_size / 2; step; step /= 2) value += __shfl_xor_sync(0xffffffffu, value, step);
+  return value;
+}
+
+template <int order>
+AUTOTUNE_DEVICE Amounts amounts_of(double q, double inverse, double radius) {
+  const double ratio = radius * inverse, size = fabs(q) * inverse;
+  double power = ratio;
+#pragma unroll
+  for (int n = 0; n < order; ++n) power *= ratio;
+  const double near = 1 / (1 - static_cast<float>(ratio)) * above * above;  // not below r / (r - radius)
+  const double softened = softening * inverse * inverse * near * near;
+  return {size * near * (power + softened), size / (1 + static_cast<float>(ratio)) * below};
+}
+
+template <class Policy>
+__global__ void __launch_bounds__((Policy::order / 2 + 1) * 32)
+    expand(typename Policy::sorted sorted, unsigned* starts, unsigned* box,
+           typename Policy::expansions expansions, typename Policy::amounts amounts, unsigned nx, unsigned ny,
+           unsigned nz, float spacing, unsigned side, unsigned level, unsigned levels, unsigned first_cell,
+           unsigned parts) {
+  constexpr int order = Policy::order, tile = Policy::tile;
+  using AllSeeds = Seeds<order, tile>;
+  constexpr unsigned threads = AllSeeds::threads;
+  __shared__ Gathered<threads, tile> gathered;
+  __shared__ AllSeeds seeds;
+  __shared__ Amounts of_warp[AllSeeds::warps];
+  const unsigned thread = threadIdx.x, lane = thread % warp_size, warp = thread / warp_size;
+  const unsigned cell = blockIdx.x / parts, part = blockIdx.x % parts;
+  const Points points = {nx, ny, nz, spacing};
+  const Level<Policy> cubes(points, level);
+  const uint3 place = cubes.place(cell);
+  const Ball ball = cubes.ball(points, place);
+  const bool is_top = level + 1 == levels;
+  const Ball outer = Level<Policy>(points, level + 1).ball(points, halved(place));
+  const Grid grid(box, side);
+  const Rows rows(grid, outer, is_top ? 1e30 : outer.far);
+
+  Share<order> share = {};
+  Amounts mine = {};
+  gathered.each(
+      sorted, (rows.count() + parts - 1 - part) / parts, [&](unsigned i) { return rows.run(starts, i * parts + part); },
+      [&](const Atom& atom) { return ball.is_far(atom) && (is_top || !outer.is_far(atom)); },
+      [&](const Atom* atoms, unsigned count) {
+        const unsigned whole = (count + warp_size - 1) / warp_size * warp_size;
+        for (unsigned a = thread; a < whole; a += threads) {
+          if (a < count) {
+            const double dx = atoms[a].x - ball.x, dy = atoms[a].y - ball.y, dz = atoms[a].z - ball.z;
+            const double inverse = rsqrt(dx * dx + dy * dy + dz * dz);
+            seeds.set(a, dx, dy, dz, inverse, atoms[a].q);
+            const Amounts its = amounts_of<order>(atoms[a].q, inverse, ball.radius);
+            mine.error += its.error;
+            mine.least += its.least;
+          } else {
+            seeds.clear(a);
+          }
+        }
+        __syncthreads();
+        typename Share<order>::template Adding<AllSeeds> adding = {share, seeds, whole, lane};
+        Share<order>::template choose<0>(warp, adding);
+      });
+
+#pragma unroll
+  for (int i = 0; i < Share<order>::parts; ++i) share.sum[i] = warp_sum(share.sum[i]);
+  mine = {warp_sum(mine.error), warp_sum(mine.least)};
+  Complex* table = reinterpret_cast<Complex*>(&seeds);
+  if (lane == 0) {
+    of_warp[warp] = mine;
+    typename Share<order>::Writing writing = {share, table};
+    Share<order>::template choose<0>(warp, writing);
+  }
+  __syncthreads();
+  const unsigned number = first_cell + cell;
+  for (int i = thread; i < 2 * terms_to(order); i += threads) {
+    const double value = i % 2 ? table[i / 2].im : table[i / 2].re;
+    if (parts > 1)
+      expansions.add(value, number, i);
+    else
+      expansions.store(value, number, i);
+  }
+  if (thread == 0) {
+    Amounts all = {};
+    for (unsigned w = 0; w < AllSeeds::warps; ++w) all = {all.error + of_warp[w].error, all.least + of_warp[w].least};
+    if (parts > 1) {
+      amounts.add(all.error * above, number, 0);
+      amounts.add(all.least * below, number, 1);
+    } else {
+      amounts.store(all.error * above, number, 0);
+      amounts.store(all.least * below, number, 1);
+    }
+  }
+}
