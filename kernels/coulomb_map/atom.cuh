@@ -16,13 +16,17 @@ constexpr float softening = 1e-8f;
 constexpr unsigned warp_size = 32;
 constexpr double unit_roundoff = 5.9604644775390625e-8;  // of float32, 2^-24
 
-// Near terms are added up in chains of so many, these by an error-free sum, and a tile of them in float64.
+// Near terms are added up in chains of so many, and these by an error-free sum.
 constexpr unsigned chain = 8;
 
-// The relative error of a near term: 5 roundings in r * r, half of them left in 1 / r, where the reciprocal square root
-// unit adds 2^-22.9; then one rounding for each term of a chain. Products of these, and what the error-free sums of a
-// tile and float64 miss, are less than the last 0.05.
-constexpr double near_rounding = (2.5 + 2.15 + chain + 0.05) * unit_roundoff;
+// The relative error of near terms: 5 roundings in r * r, half of them left in 1 / r, where the reciprocal square root
+// unit adds 2^-22.9; then one rounding for each term of a chain. Products of these are less than the 0.05. What the
+// error-free sums miss is rounded once a chain, and is itself at most 17 roundings of a sum, as tiles have 16 chains.
+AUTOTUNE_DEVICE double near_rounding(unsigned atoms) {
+  return (2.5 + 2.15 + chain + 0.05 + 17 * unit_roundoff * (atoms / chain + 1)) * unit_roundoff;
+}
+// Sums of sizes are added up plainly: the factor from one to what it may stand for.
+AUTOTUNE_DEVICE double size_rounding(unsigned atoms) { return 1 + 2 * (140 + atoms / 64) * unit_roundoff; }
 
 // The relative error of what expansions give, apart from what they leave out: their float64 sums are shorter than
 // 1e5 + atoms / 32 terms and grow by less than 1e4 on their way to a point.

@@ -37,7 +37,7 @@ struct Seeds {
 // What a warp adds up: the terms of its one or two m, one after the other.
 template <int order>
 struct Share {
-  static constexpr int parts = 2 * order + 2;
+  static constexpr int parts = (2 * order + 3 + 7) / 8 * 8;  // of a warp: 2 order or 2 order + 1, and two amounts
   double sum[parts];
 
   // G(n) and G(n - 1) with r^-(n - m) apart.
@@ -115,10 +115,29 @@ struct Amounts {
   double error, least;
 };
 
-AUTOTUNE_DEVICE double warp_sum(double value) {
+// Each of some values summed over a warp's lanes, in all of them, by way of 256 numbers of shared memory that the warp
+// has to itself: eight values at a time, four lanes each.
+template <int count>
+AUTOTUNE_DEVICE void warp_sums(double (&values)[count], double* room, unsigned lane) {
+  static_assert(count % 8 == 0, "eight values at a time");
+  const unsigned mine = lane / 4, quarter = lane % 4 * 8;
 #pragma unroll
-  for (int step = warp_size / 2; step; step /= 2) value += __shfl_xor_sync(0xffffffffu, value, step);
-  return value;
+  for (int first = 0; first < count; first += 8) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) room[i * warp_size + lane] = values[first + i];
+    __syncwarp();
+    double sum = 0;
+#pragma unroll
+    for (unsigned i = 0; i < 8; ++i) sum += room[mine * warp_size + quarter + (i + mine) % 8];
+    sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+    sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+    __syncwarp();
+    if (quarter == 0) room[mine] = sum;
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < 8; ++i) values[first + i] = room[i];
+    __syncwarp();
+  }
 }
 
 template <int order>
@@ -179,12 +198,14 @@ __global__ void __launch_bounds__((Policy::order / 2 + 1) * 32)
         Share<order>::template choose<0>(warp, adding);
       });
 
-#pragma unroll
-  for (int i = 0; i < Share<order>::parts; ++i) share.sum[i] = warp_sum(share.sum[i]);
-  mine = {warp_sum(mine.error), warp_sum(mine.least)};
+  constexpr int parts_of_warp = Share<order>::parts;
+  share.sum[parts_of_warp - 2] = mine.error;
+  share.sum[parts_of_warp - 1] = mine.least;
+  warp_sums(share.sum, reinterpret_cast<double*>(&seeds) + warp * 8 * warp_size, lane);
+  __syncthreads();
   Complex* table = reinterpret_cast<Complex*>(&seeds);
   if (lane == 0) {
-    of_warp[warp] = mine;
+    of_warp[warp] = {share.sum[parts_of_warp - 2], share.sum[parts_of_warp - 1]};
     typename Share<order>::Writing writing = {share, table};
     Share<order>::template choose<0>(warp, writing);
   }

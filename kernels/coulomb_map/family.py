@@ -15,6 +15,7 @@ from .neighbour import coulomb
 __all__ = ["inputs", "plan", "ragged", "reference"]
 
 _BLOCKS = 1056  # of a launch, where a level has fewer cubes: eight for each multiprocessor of a large GPU
+_ATOMS = 2048  # of a block, at least, where several share those of a cube
 
 
 def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, Any]:
@@ -90,9 +91,10 @@ def plan(execution: Execution) -> None:
 
 
 def _expand(execution: Execution, levels: list[Level]) -> None:
+    atoms = int(execution.names["atom"])
     for level in reversed(levels):
         at = {"level": level.number, "cells": level.cells, "first_cell": level.first}
-        parts = max(1, _BLOCKS // level.cells)
+        parts = max(1, min(_BLOCKS // level.cells, atoms // _ATOMS))
         execution.launch("expand", levels=len(levels), parts=parts, **at)
         if level is not levels[-1]:
             execution.launch("shift", first_outer=levels[level.number + 1].first, **at)

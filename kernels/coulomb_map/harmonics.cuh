@@ -20,15 +20,24 @@ AUTOTUNE_DEVICE constexpr int terms_to(int order) { return term_of(order + 1, 0)
 
 // I(n, m) = scale(n, m) r^-(n + 1) G(n), where G(n) = turn(n, m) (z / r) G(n - 1) - G(n - 2) and
 // G(m) = (-(x + iy) / r)^m: the recurrence with one product less.
-constexpr double part_of_scale(int n, int m) {
-  return n == m ? 1 : n == m + 1 ? 2 * m + 1 : ((n - 1) * (n - 1) - m * m) * part_of_scale(n - 2, m);
+AUTOTUNE_DEVICE constexpr double part_of_scale(int n, int m) {
+  double product = (n - m) % 2 ? 2 * m + 1 : 1;
+  for (int k = m + 2 + (n - m) % 2; k <= n; k += 2) product *= (k - 1) * (k - 1) - m * m;
+  return product;
 }
-constexpr double turn(int n, int m) {
+AUTOTUNE_DEVICE constexpr double turn(int n, int m) {
   return n == m + 1 ? 1 : (2 * n - 1) * part_of_scale(n - 1, m) / part_of_scale(n, m);
 }
-constexpr double odd_factorial(int m) { return m == 0 ? 1 : (2 * m - 1) * odd_factorial(m - 1); }
-constexpr double scale(int n, int m) { return part_of_scale(n, m) * odd_factorial(m); }
-constexpr double factorial(int n) { return n < 2 ? 1 : n * factorial(n - 1); }
+AUTOTUNE_DEVICE constexpr double scale(int n, int m) {
+  double product = part_of_scale(n, m);
+  for (int k = 1; k <= m; ++k) product *= 2 * k - 1;
+  return product;
+}
+AUTOTUNE_DEVICE constexpr double factorial(int n) {
+  double product = 1;
+  for (int k = 2; k <= n; ++k) product *= k;
+  return product;
+}
 
 // F(n, m) of a table with those of m >= 0.
 AUTOTUNE_DEVICE Complex term_at(const Complex* table, int n, int m) {

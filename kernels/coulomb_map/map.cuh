@@ -7,7 +7,7 @@
 // R(n, m) = (-(x + iy) / 2)^m sum over j of (-(x^2 + y^2) / 4)^j z^(n - m - 2 j) / ((m + j)! j! (n - m - 2 j)!).
 template <int order>
 struct Column {
-  double of_z[order + 1] = {};
+  double of_z[order + 1];
 
   template <int m, int j, int d>
   AUTOTUNE_DEVICE void powers(const Complex* table, const Complex& weight) {
@@ -41,7 +41,7 @@ struct Column {
       divide<d + 1>();
     }
   }
-  AUTOTUNE_DEVICE Column(const Complex* table, double x, double y) {
+  AUTOTUNE_DEVICE void set(const Complex* table, double x, double y) {
     turns<0>(table, x, y, {1, 0});
     divide<0>();
   }
@@ -53,21 +53,22 @@ struct Column {
   }
 };
 
-// Sums of a thread at its points, one in each slice of the cube.
+// A thread's sums at its points, one in each slice of the cube, as float32 numbers and what these miss.
 template <class Policy>
 struct Sums {
   static constexpr int points = Policy::cell;
   static constexpr bool with_sizes = Policy::bounds == Bounds::points;
-  double value[points] = {}, size[with_sizes ? points : 1] = {};
+  float high[points] = {}, low[points] = {}, size[with_sizes ? points : 1] = {};
 
-  // Adds a tile of at most 512 atoms, its count a multiple of `chain`.
+  // Adds a tile of atoms, its count a multiple of `chain`.
   AUTOTUNE_DEVICE void add(const Atom* atoms, unsigned count, float x, float y, float first_z, float step) {
-    float high[points] = {}, low[points] = {}, sizes[with_sizes ? points : 1] = {};
+    float sizes[with_sizes ? points : 1] = {};
+#pragma unroll 1
     for (unsigned first = 0; first < count; first += chain) {
       float sum[points] = {};
 #pragma unroll
-      for (unsigned a = first; a < first + chain; ++a) {
-        const Atom atom = atoms[a];
+      for (unsigned a = 0; a < chain; ++a) {
+        const Atom atom = atoms[first + a];
         const float dx = fmaf(step, x, -atom.x), dy = fmaf(step, y, -atom.y);
         const float flat = fmaf(dx, dx, fmaf(dy, dy, softening));
 #pragma unroll
@@ -86,14 +87,17 @@ struct Sums {
     }
 #pragma unroll
     for (int k = 0; k < points; ++k) {
-      value[k] += static_cast<double>(high[k]) + low[k];
+      const float now = high[k] + low[k], taken = now - high[k];
+      low[k] = (high[k] - (now - taken)) + (low[k] - taken);
+      high[k] = now;
       if constexpr (with_sizes) size[k] += sizes[k];
     }
   }
+  AUTOTUNE_DEVICE double value(int k) const { return static_cast<double>(high[k]) + low[k]; }
 };
 
 template <class Policy>
-__global__ void __launch_bounds__((Policy::cell * Policy::cell + 31) / 32 * 32)
+__global__ void __launch_bounds__((Policy::cell * Policy::cell + 31) / 32 * 32, Policy::cell > 12 ? 2 : 4)
     sum_points(typename Policy::atoms atoms, typename Policy::sorted sorted, unsigned* starts, unsigned* box,
         typename Policy::expansions expansions, typename Policy::amounts amounts, typename Policy::potential potential,
         typename Policy::bound bound, float* share, unsigned nx, unsigned ny, unsigned nz, float spacing,
@@ -118,48 +122,51 @@ __global__ void __launch_bounds__((Policy::cell * Policy::cell + 31) / 32 * 32)
     }
     sums.add(some, whole, x, y, z, spacing);
   };
-  const auto everything = [&](unsigned i) { return Rows::Run{i * 1024, min(1024u, all - i * 1024)}; };
-  const auto any = [](const Atom&) { return true; };
+  const Ball ball = cubes.ball(points, place);
   Amounts far = {0, 0};
   double most = 0;  // the far atoms' sum of |q| / r, and no less
-  if constexpr (Policy::method == Method::direct) {
-    gathered.each(atoms, (all + 1023) / 1024, everything, any, add);
-  } else {
-    const Ball ball = cubes.ball(points, place);
+  bool has_far = false;
+  if constexpr (Policy::method == Method::expansions) {
     far = {amounts.load(blockIdx.x, 0), amounts.load(blockIdx.x, 1)};
     most = far.least * (Policy::separation + 10) / (Policy::separation - 10.0) * above;
     far.error = (far.error + far_rounding(all) * most) * above;
-    if ((far.error + unit_roundoff * most) * above * above <= accuracy * far.least) {
-      for (unsigned i = thread; i < terms_to(order); i += threads)
-        table[i] = {expansions.load(blockIdx.x, 2 * i), expansions.load(blockIdx.x, 2 * i + 1)};
-      const Grid grid(box, side);
-      const Rows rows(grid, ball, ball.far);
-      gathered.each(
-          sorted, rows.count(), [&](unsigned i) { return rows.run(starts, i); },
-          [&](const Atom& atom) { return !ball.is_far(atom); }, add);
-      const Column<order> polynomial(table, x * points.step - ball.x, y * points.step - ball.y);
-#pragma unroll
-      for (int k = 0; k < cell; ++k) sums.value[k] += polynomial.at((z + k) * points.step - ball.z);
-    } else {
-      far = {0, 0};
-      most = 0;
-      gathered.each(sorted, (all + 1023) / 1024, everything, any, add);
-    }
+    has_far = (far.error + unit_roundoff * most) * above * above <= accuracy * far.least;
   }
+  if (has_far) {
+    for (unsigned i = thread; i < terms_to(order); i += threads)
+      table[i] = {expansions.load(blockIdx.x, 2 * i), expansions.load(blockIdx.x, 2 * i + 1)};
+  } else {
+    far = {0, 0};
+    most = 0;
+  }
+  if constexpr (Policy::method == Method::expansions) {
+    const Grid grid(box, side);
+    const Rows rows(grid, ball, has_far ? ball.far : 1e30);
+    gathered.each(
+        sorted, rows.count(), [&](unsigned i) { return rows.run(starts, i); },
+        [&](const Atom& atom) { return !has_far || !ball.is_far(atom); }, add);
+  } else {
+    gathered.each(
+        atoms, (all + 1023) / 1024, [&](unsigned i) { return Rows::Run{i * 1024, min(1024u, all - i * 1024)}; },
+        [](const Atom&) { return true; }, add);
+  }
+  const double near_error = near_rounding(all);
   if (thread == 0) {
-    const double near_share = (near_rounding + unit_roundoff) / accuracy;
+    const double near_share = (near_error + unit_roundoff) / accuracy;
     const double far_share = far.least > 0 ? (far.error + unit_roundoff * most) / (accuracy * far.least) : 0;
     const float largest = static_cast<float>(max(near_share, far_share) * above);
-    atomicMax(reinterpret_cast<unsigned*>(share), __float_as_uint(largest));  // of numbers above 0 the order is that of their bits
+    atomicMax(reinterpret_cast<unsigned*>(share), __float_as_uint(largest));  // numbers above 0 are in order as bits are
   }
   if (thread >= cell * cell || column >= nx || row >= ny) return;
+  Column<order> polynomial = {};
+  if (has_far) polynomial.set(table, x * points.step - ball.x, y * points.step - ball.y);
 #pragma unroll
   for (int k = 0; k < cell; ++k) {
     if (first_slice + k >= nz) break;
-    const float value = static_cast<float>(sums.value[k]);
+    const float value = static_cast<float>(sums.value(k) + polynomial.at((z + k) * points.step - ball.z));
     potential.store(value, first_slice + k, row, column);
     if constexpr (Policy::bounds == Bounds::points) {
-      const double error = near_rounding * sums.size[k] + far.error + unit_roundoff * fabs(value);
+      const double error = near_error * sums.size[k] * size_rounding(all) + far.error + unit_roundoff * fabs(value);
       bound.store(static_cast<float>(error * above * above), first_slice + k, row, column);
     }
   }
