@@ -1,4 +1,4 @@
-"""A map of a million atoms with a bound on its error: times, each kernel's part of them, and the error at random points.
+"""A map of a million atoms with a bound on its error: times, each kernel's part, and the error at random points.
 
     python benchmarks/coulomb_map.py --workload million --device cuda --out map.csv CONFIGURATION ...
 
@@ -63,9 +63,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def asking(inputs: Inputs, bounds: str) -> Inputs:
     """The same inputs, with that option."""
-    given = {
-        name: inputs.scalars[name] for name in ("nx", "ny", "nz", "spacing", "accuracy", "side", "least")
-    }
+    given = {name: inputs.scalars[name] for name in ("nx", "ny", "nz", "spacing", "accuracy", "least")}
     return bind(FAMILY, {**inputs.arrays, **given}, {"bounds": bounds}, {})
 
 
@@ -85,7 +83,7 @@ def compile_all(backend: Backend, texts: Sequence[str], options: Sequence[str]) 
 
 def timed(backend: Backend, plain: Inputs, text: str) -> dict[str, Any]:
     """A call, and its kernels."""
-    with opened(backend, plain, text) as execution:
+    with Opened(backend, plain, text) as execution:
         execution.run()
         milliseconds = median(backend.sample(execution.run, 3, cold=False))
         parts = backend.kernel_times(execution.run)
@@ -100,7 +98,7 @@ def errors(
 ) -> dict[str, Any]:
     """Beside the exact sums, with the bound of every point."""
     shape = shape_of(inputs)
-    with opened(backend, inputs, text) as execution:
+    with Opened(backend, inputs, text) as execution:
         execution.run()
         milliseconds = median(backend.sample(execution.run, 3, cold=False))
         at = tuple(chosen.T)
@@ -114,7 +112,7 @@ def errors(
             "error_of_bound": f"{(error / bounds).max():.3g}", "above_bound": int((error > bounds).sum())}  # fmt: skip
 
 
-class opened:
+class Opened:
     """The configuration on the inputs, its memory given back at the end."""
 
     def __init__(self, backend: Backend, inputs: Inputs, text: str) -> None:
@@ -139,7 +137,7 @@ def sums_at(inputs: Inputs, chosen: NDArray[np.integer], by_numpy: int) -> Sums:
 
 
 def by_torch(atoms: NDArray[np.void], chosen: NDArray[np.integer], spacing: float) -> Sums:
-    import torch  # noqa: PLC0415  # only where it is asked for
+    import torch  # only where it is asked for
 
     place = torch.tensor(np.stack([atoms[name] for name in "zyxq"]), dtype=torch.float64, device="cuda")
     points = torch.tensor(chosen * float(np.float32(spacing)), dtype=torch.float64, device="cuda")

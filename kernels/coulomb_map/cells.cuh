@@ -75,7 +75,8 @@ struct Grid {
   Axis x, y, z;
   unsigned side;
 
-  AUTOTUNE_DEVICE Grid(const unsigned* box, unsigned side_) : x(axis(box, 0, side_)), y(axis(box, 1, side_)), z(axis(box, 2, side_)), side(side_) {}
+  AUTOTUNE_DEVICE Grid(const unsigned* box, unsigned side_)
+      : x(axis(box, 0, side_)), y(axis(box, 1, side_)), z(axis(box, 2, side_)), side(side_) {}
   AUTOTUNE_DEVICE unsigned cell(const Atom& atom) const {
     return (z.cell(atom.z) * side + y.cell(atom.y)) * side + x.cell(atom.x);
   }

@@ -1,5 +1,5 @@
-// The potential of charged atoms at every point of a lattice, with a bound on its error: near atoms one by one, far ones
-// by expansions around the middles of cubes of points.
+// The potential of charged atoms at every point of a lattice, with a bound on its error: near atoms one by one, far
+// ones by expansions around the middles of cubes of points.
 //
 // atoms is (atoms), coordinates relative to the lattice's origin; potential is (slices, rows, columns); a point lies at
 // (column, row, slice) * spacing. Level 0 has cubes of `cell` points along an edge, each level above cubes of eight. An

@@ -110,7 +110,8 @@ struct Share {
   };
 };
 
-// What a cube's expansion leaves out at most, and at least what it stands for: sums of |q| / r at any point of the cube.
+// What a cube's expansion leaves out at most, and at least what it stands for: sums of |q| / r at any point of the
+// cube.
 struct Amounts {
   double error, least;
 };
@@ -152,11 +153,10 @@ AUTOTUNE_DEVICE Amounts amounts_of(double q, double inverse, double radius) {
 }
 
 template <class Policy>
-__global__ void __launch_bounds__((Policy::order / 2 + 1) * 32)
-    expand(typename Policy::sorted sorted, unsigned* starts, unsigned* box,
-           typename Policy::expansions expansions, typename Policy::amounts amounts, unsigned nx, unsigned ny,
-           unsigned nz, float spacing, unsigned side, unsigned level, unsigned levels, unsigned first_cell,
-           unsigned parts) {
+AUTOTUNE_DEVICE void expand_cube(typename Policy::sorted sorted, unsigned* starts, unsigned* box,
+                                 typename Policy::expansions expansions, typename Policy::amounts amounts, unsigned nx,
+                                 unsigned ny, unsigned nz, float spacing, unsigned side, unsigned level,
+                                 unsigned levels, unsigned first_cell, unsigned parts) {
   constexpr int order = Policy::order, tile = Policy::tile;
   using AllSeeds = Seeds<order, tile>;
   constexpr unsigned threads = AllSeeds::threads;
@@ -229,4 +229,14 @@ __global__ void __launch_bounds__((Policy::order / 2 + 1) * 32)
       amounts.store(all.least * below, number, 1);
     }
   }
+}
+
+template <class Policy>
+__global__ void __launch_bounds__((Policy::order / 2 + 1) * 32)
+    expand(typename Policy::sorted sorted, unsigned* starts, unsigned* box, typename Policy::expansions expansions,
+           typename Policy::amounts amounts, unsigned nx, unsigned ny, unsigned nz, float spacing, unsigned side,
+           unsigned level, unsigned levels, unsigned first_cell, unsigned parts) {
+  if constexpr (Policy::method == Method::expansions)
+    expand_cube<Policy>(sorted, starts, box, expansions, amounts, nx, ny, nz, spacing, side, level, levels, first_cell,
+                        parts);
 }

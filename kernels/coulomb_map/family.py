@@ -27,7 +27,6 @@ def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, Any]:
     return {
         **made,
         "accuracy": float(parameters.get("accuracy", 1e-6)),
-        "side": side_of(len(atoms)),
         "least": exact.least_size(atoms, counts, made["spacing"]),
     }
 
@@ -38,14 +37,6 @@ def ragged(parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     spacing = parameters.get("spacing", 1.0)
     for atoms, box, lattice in ((1, 1, [1, 1, 1]), (33, 8, [129, 17, 9]), (4097, 64, [17, 5, 33])):
         yield {"cloud": atoms, "box": box, "seed": atoms, "spacing": spacing, "lattice": lattice}
-
-
-def side_of(atoms: int) -> int:
-    """Cells along an edge of the grid that so many atoms are sorted into: a power of two, some atoms in a cell."""
-    side = 4
-    while side < 256 and atoms >= 4 * (2 * side) ** 3 // 8 * 4:
-        side *= 2
-    return side
 
 
 # ---- launches

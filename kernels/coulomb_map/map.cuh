@@ -99,9 +99,9 @@ struct Sums {
 template <class Policy>
 __global__ void __launch_bounds__((Policy::cell * Policy::cell + 31) / 32 * 32, Policy::cell > 12 ? 2 : 4)
     sum_points(typename Policy::atoms atoms, typename Policy::sorted sorted, unsigned* starts, unsigned* box,
-        typename Policy::expansions expansions, typename Policy::amounts amounts, typename Policy::potential potential,
-        typename Policy::bound bound, float* share, unsigned nx, unsigned ny, unsigned nz, float spacing,
-        double accuracy, unsigned side) {
+               typename Policy::expansions expansions, typename Policy::amounts amounts,
+               typename Policy::potential potential, typename Policy::bound bound, float* share, unsigned nx,
+               unsigned ny, unsigned nz, float spacing, double accuracy, unsigned side) {
   constexpr int order = Policy::order, cell = Policy::cell, tile = 128;
   constexpr unsigned threads = (cell * cell + warp_size - 1) / warp_size * warp_size;
   __shared__ Gathered<threads, tile> gathered;
@@ -154,8 +154,9 @@ __global__ void __launch_bounds__((Policy::cell * Policy::cell + 31) / 32 * 32, 
   if (thread == 0) {
     const double near_share = (near_error + unit_roundoff) / accuracy;
     const double far_share = far.least > 0 ? (far.error + unit_roundoff * most) / (accuracy * far.least) : 0;
-    const float largest = static_cast<float>(max(near_share, far_share) * above);
-    atomicMax(reinterpret_cast<unsigned*>(share), __float_as_uint(largest));  // numbers above 0 are in order as bits are
+    const float largest = static_cast<float>(max(near_share, far_share) * size_rounding(all) * above * above * above);
+    // Of numbers above 0 the order is that of their bits.
+    atomicMax(static_cast<unsigned*>(static_cast<void*>(share)), __float_as_uint(largest));
   }
   if (thread >= cell * cell || column >= nx || row >= ny) return;
   Column<order> polynomial = {};

@@ -65,9 +65,8 @@ __global__ void __launch_bounds__(1024) begin_cells(unsigned* starts, unsigned s
 }
 
 template <class Policy>
-__global__ void __launch_bounds__(256)
-    sort_atoms(typename Policy::atoms atoms, unsigned* box, unsigned* starts, unsigned* ranks,
-          typename Policy::sorted sorted, unsigned side) {
+__global__ void __launch_bounds__(256) sort_atoms(typename Policy::atoms atoms, unsigned* box, unsigned* starts,
+                                                  unsigned* ranks, typename Policy::sorted sorted, unsigned side) {
   const unsigned a = blockIdx.x * 256 + threadIdx.x;
   if (a >= atoms.extent(0)) return;
   const Atom atom = atoms.load(a);
