@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from autotune.family import Execution
+from autotune.family import Application, Execution, on_demand
 
 from . import exact
+from .accuracy import checked_accuracy
 from .neighbour import coulomb
 
-__all__ = ["inputs", "plan", "ragged", "reference"]
+__all__ = ["application", "inputs", "plan", "ragged", "reference"]
 
 _BLOCKS = 1056  # of a launch, where a level has fewer cubes: eight for each multiprocessor of a large GPU
 _ATOMS = 2048  # of a block, at least, where several share those of a cube
@@ -26,7 +27,7 @@ def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, Any]:
     counts = np.array([made["nx"], made["ny"], made["nz"]])
     return {
         **made,
-        "accuracy": float(parameters.get("accuracy", 1e-6)),
+        "accuracy": checked_accuracy(parameters.get("accuracy", 1e-6)),
         "least": exact.least_size(atoms, counts, made["spacing"]),
     }
 
@@ -91,6 +92,14 @@ def _expand(execution: Execution, levels: list[Level]) -> None:
             execution.launch("shift", first_outer=levels[level.number + 1].first, **at)
 
 
-# ---- reference
+# ---- reference and application
 
 reference = exact.reference
+
+
+@on_demand
+def application() -> Application:
+    """A map of a structure."""
+    from .app.run import run  # noqa: PLC0415  # a sweep needs none of it
+
+    return run

@@ -102,7 +102,7 @@ __global__ void __launch_bounds__((Policy::cell * Policy::cell + 31) / 32 * 32, 
                typename Policy::expansions expansions, typename Policy::amounts amounts,
                typename Policy::potential potential, typename Policy::bound bound, float* share, unsigned nx,
                unsigned ny, unsigned nz, float spacing, double accuracy, unsigned side) {
-  constexpr int order = Policy::order, cell = Policy::cell, tile = 128;
+  constexpr int order = Policy::method == Method::direct ? 0 : Policy::order, cell = Policy::cell, tile = 128;
   constexpr unsigned threads = (cell * cell + warp_size - 1) / warp_size * warp_size;
   __shared__ Gathered<threads, tile> gathered;
   __shared__ Complex table[terms_to(order)];
