@@ -9,17 +9,17 @@ template <int order, int tile>
 struct Seeds {
   static constexpr unsigned warps = order / 2 + 1, threads = warps * warp_size;
 
-  // Of each atom: z / r, 1 / r, and q (-(x + iy) / r)^m / r^(m + 1).
-  double z[tile], inverse[tile], re[order + 1][tile], im[order + 1][tile];
+  // Of each atom: z / r^2, 1 / r^2, and q (-(x + iy) / r^2)^m / r.
+  double z[tile], square[tile], re[order + 1][tile], im[order + 1][tile];
 
   AUTOTUNE_DEVICE void clear(unsigned a) {
-    z[a] = inverse[a] = 0;
+    z[a] = square[a] = 0;
     for (int m = 0; m <= order; ++m) re[m][a] = im[m][a] = 0;
   }
   AUTOTUNE_DEVICE void set(unsigned a, double dx, double dy, double dz, double r, double q) {
-    z[a] = dz * r;
-    inverse[a] = r;
-    const double x = -dx * r * r, y = -dy * r * r;
+    const double both = r * r, x = -dx * both, y = -dy * both;
+    z[a] = dz * both;
+    square[a] = both;
     double last_re = q * r, last_im = 0;
     re[0][a] = last_re;
     im[0][a] = 0;
@@ -40,16 +40,15 @@ struct Share {
   static constexpr int parts = (2 * order + 3 + 7) / 8 * 8;  // of a warp: 2 order or 2 order + 1, and two amounts
   double sum[parts];
 
-  // G(n) and G(n - 1) with r^-(n - m) apart.
+  // What degree n has beside the seed, from that of the two degrees below.
   template <int m, int at, int n>
-  AUTOTUNE_DEVICE void climb(double z, double inverse, double power, Complex last, Complex before) {
+  AUTOTUNE_DEVICE void climb(double z, double square, double last, double before, const Complex& seed) {
     if constexpr (n <= order) {
       constexpr double turned = turn(n, m);
-      const double factor = turned * z;
-      const Complex next = {fma(factor, last.re, -before.re), fma(factor, last.im, -before.im)};
-      sum[at] = fma(power, next.re, sum[at]);
-      if constexpr (m > 0) sum[at + 1] = fma(power, next.im, sum[at + 1]);
-      climb<m, at + (m > 0 ? 2 : 1), n + 1>(z, inverse, power * inverse, next, last);
+      const double next = n == m + 1 ? z : fma(turned * z, last, n == m + 2 ? -square : -(square * before));
+      sum[at] = fma(next, seed.re, sum[at]);
+      if constexpr (m > 0) sum[at + 1] = fma(next, seed.im, sum[at + 1]);
+      climb<m, at + (m > 0 ? 2 : 1), n + 1>(z, square, next, last, seed);
     }
   }
   template <int m, int at, class Seeds>
@@ -57,10 +56,11 @@ struct Share {
     const Complex seed = {seeds.re[m][a], m > 0 ? seeds.im[m][a] : 0};
     sum[at] += seed.re;
     if constexpr (m > 0) sum[at + 1] += seed.im;
-    climb<m, at + (m > 0 ? 2 : 1), m + 1>(seeds.z[a], seeds.inverse[a], seeds.inverse[a], seed, {0, 0});
+    climb<m, at + (m > 0 ? 2 : 1), m + 1>(seeds.z[a], seeds.square[a], 1, 0, seed);
   }
   template <int first, int second, class Seeds>
   AUTOTUNE_DEVICE void add_tile(const Seeds& seeds, unsigned count, unsigned lane) {
+#pragma unroll 1
     for (unsigned a = lane; a < count; a += warp_size) {
       add<first, 0>(seeds, a);
       if constexpr (second >= 0) add<second, 2 * (order - first + 1)>(seeds, a);

@@ -18,8 +18,8 @@ struct Complex {
 AUTOTUNE_DEVICE constexpr int term_of(int n, int m) { return n * (n + 1) / 2 + m; }
 AUTOTUNE_DEVICE constexpr int terms_to(int order) { return term_of(order + 1, 0); }
 
-// I(n, m) = scale(n, m) r^-(n + 1) G(n), where G(n) = turn(n, m) (z / r) G(n - 1) - G(n - 2) and
-// G(m) = (-(x + iy) / r)^m: the recurrence with one product less.
+// I(n, m) = scale(n, m) seed(m) H(n), where seed(m) = (-(x + iy) / r^2)^m / r, H(m) = 1, H(m + 1) = z / r^2 and
+// H(n) = turn(n, m) (z / r^2) H(n - 1) - H(n - 2) / r^2: the recurrence with one product less, and in real numbers.
 AUTOTUNE_DEVICE constexpr double part_of_scale(int n, int m) {
   double product = (n - m) % 2 ? 2 * m + 1 : 1;
   for (int k = m + 2 + (n - m) % 2; k <= n; k += 2) product *= (k - 1) * (k - 1) - m * m;
