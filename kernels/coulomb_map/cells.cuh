@@ -70,21 +70,21 @@ struct Axis {
   }
 };
 
-// The grid, from `box`: the highest x, y and z, and the highest -x, -y and -z, as ordered() makes them.
+// The grid, from what lay_grid makes of the box: of x, y and z in turn the lowest, a cell's width, and what that is one
+// over, or 0 where all atoms have the same.
 struct Grid {
   Axis x, y, z;
   unsigned side;
 
-  AUTOTUNE_DEVICE Grid(const unsigned* box, unsigned side_)
-      : x(axis(box, 0, side_)), y(axis(box, 1, side_)), z(axis(box, 2, side_)), side(side_) {}
+  AUTOTUNE_DEVICE Grid(const double* grid_axes, unsigned side_)
+      : x(axis(grid_axes, side_)), y(axis(grid_axes + 3, side_)), z(axis(grid_axes + 6, side_)), side(side_) {}
   AUTOTUNE_DEVICE unsigned cell(const Atom& atom) const {
     return (z.cell(atom.z) * side + y.cell(atom.y)) * side + x.cell(atom.x);
   }
 
  private:
-  AUTOTUNE_DEVICE static Axis axis(const unsigned* box, unsigned number, unsigned side) {
-    const double high = from_ordered(box[number]), low = -from_ordered(box[number + 3]), room = high - low;
-    return {low, room / side, room > 0 ? side / room : 0, static_cast<int>(side) - 1};
+  AUTOTUNE_DEVICE static Axis axis(const double* from, unsigned side) {
+    return {from[0], from[1], from[2], static_cast<int>(side) - 1};
   }
 };
 

@@ -18,9 +18,10 @@ struct Default {
   using bound = autotune::Array<float, autotune::Global<autotune::Texel<4>>, autotune::Strided<3, 2>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
 };
 template __global__ void find_box<Default>(Default::atoms, unsigned int*);
-template __global__ void count_atoms<Default>(Default::atoms, unsigned int*, unsigned int*, unsigned int*, unsigned int);
+template __global__ void lay_grid<Default>(unsigned int*, double*, unsigned int);
+template __global__ void count_atoms<Default>(Default::atoms, double*, unsigned int*, unsigned int*, unsigned int);
 template __global__ void begin_cells<Default>(unsigned int*, unsigned int);
-template __global__ void sort_atoms<Default>(Default::atoms, unsigned int*, unsigned int*, unsigned int*, Default::sorted, unsigned int);
-template __global__ void expand<Default>(Default::sorted, unsigned int*, unsigned int*, Default::expansions, Default::amounts, unsigned int, unsigned int, unsigned int, float, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int);
+template __global__ void sort_atoms<Default>(Default::atoms, double*, unsigned int*, unsigned int*, Default::sorted, unsigned int);
+template __global__ void expand<Default>(Default::sorted, unsigned int*, double*, Default::expansions, Default::amounts, unsigned int, unsigned int, unsigned int, float, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int);
 template __global__ void shift<Default>(Default::expansions, Default::amounts, unsigned int, unsigned int, unsigned int, float, unsigned int, unsigned int, unsigned int);
-template __global__ void sum_points<Default>(Default::atoms, Default::sorted, unsigned int*, unsigned int*, Default::expansions, Default::amounts, Default::potential, Default::bound, float*, unsigned int, unsigned int, unsigned int, float, double, unsigned int);
+template __global__ void sum_points<Default>(Default::atoms, Default::sorted, unsigned int*, double*, Default::expansions, Default::amounts, Default::potential, Default::bound, float*, unsigned int, unsigned int, unsigned int, float, double, unsigned int);

@@ -153,7 +153,7 @@ AUTOTUNE_DEVICE Amounts amounts_of(double q, double inverse, double radius) {
 }
 
 template <class Policy>
-AUTOTUNE_DEVICE void expand_cube(typename Policy::sorted sorted, unsigned* starts, unsigned* box,
+AUTOTUNE_DEVICE void expand_cube(typename Policy::sorted sorted, unsigned* starts, double* grid_axes,
                                  typename Policy::expansions expansions, typename Policy::amounts amounts, unsigned nx,
                                  unsigned ny, unsigned nz, float spacing, unsigned side, unsigned level,
                                  unsigned levels, unsigned first_cell, unsigned parts) {
@@ -171,7 +171,7 @@ AUTOTUNE_DEVICE void expand_cube(typename Policy::sorted sorted, unsigned* start
   const Ball ball = cubes.ball(points, place);
   const bool is_top = level + 1 == levels;
   const Ball outer = Level<Policy>(points, level + 1).ball(points, halved(place));
-  const Grid grid(box, side);
+  const Grid grid(grid_axes, side);
   const Rows rows(grid, outer, is_top ? 1e30 : outer.far);
 
   Share<order> share = {};
@@ -233,10 +233,10 @@ AUTOTUNE_DEVICE void expand_cube(typename Policy::sorted sorted, unsigned* start
 
 template <class Policy>
 __global__ void __launch_bounds__((Policy::order / 2 + 1) * 32)
-    expand(typename Policy::sorted sorted, unsigned* starts, unsigned* box, typename Policy::expansions expansions,
+    expand(typename Policy::sorted sorted, unsigned* starts, double* grid_axes, typename Policy::expansions expansions,
            typename Policy::amounts amounts, unsigned nx, unsigned ny, unsigned nz, float spacing, unsigned side,
            unsigned level, unsigned levels, unsigned first_cell, unsigned parts) {
   if constexpr (Policy::method == Method::expansions)
-    expand_cube<Policy>(sorted, starts, box, expansions, amounts, nx, ny, nz, spacing, side, level, levels, first_cell,
-                        parts);
+    expand_cube<Policy>(sorted, starts, grid_axes, expansions, amounts, nx, ny, nz, spacing, side, level, levels,
+                        first_cell, parts);
 }

@@ -74,7 +74,7 @@ def plan(execution: Execution) -> None:
     if names["method"] == "expansions":
         execution.zero("box")
         execution.zero("starts")
-        for kernel in ("find_box", "count_atoms", "begin_cells", "sort_atoms"):
+        for kernel in ("find_box", "lay_grid", "count_atoms", "begin_cells", "sort_atoms"):
             execution.launch(kernel)
         execution.zero("expansions")
         execution.zero("amounts")

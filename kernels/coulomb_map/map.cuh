@@ -98,7 +98,7 @@ struct Sums {
 
 template <class Policy>
 __global__ void __launch_bounds__((Policy::cell * Policy::cell + 31) / 32 * 32, Policy::cell > 12 ? 2 : 4)
-    sum_points(typename Policy::atoms atoms, typename Policy::sorted sorted, unsigned* starts, unsigned* box,
+    sum_points(typename Policy::atoms atoms, typename Policy::sorted sorted, unsigned* starts, double* grid_axes,
                typename Policy::expansions expansions, typename Policy::amounts amounts,
                typename Policy::potential potential, typename Policy::bound bound, float* share, unsigned nx,
                unsigned ny, unsigned nz, float spacing, double accuracy, unsigned side) {
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__((Policy::cell * Policy::cell + 31) / 32 * 32, 
     most = 0;
   }
   if constexpr (Policy::method == Method::expansions) {
-    const Grid grid(box, side);
+    const Grid grid(grid_axes, side);
     const Rows rows(grid, ball, has_far ? ball.far : 1e30);
     gathered.each(
         sorted, rows.count(), [&](unsigned i) { return rows.run(starts, i); },

@@ -18,12 +18,23 @@ __global__ void __launch_bounds__(256) find_box(typename Policy::atoms atoms, un
   }
 }
 
+// `box` has the highest x, y and z, and the highest -x, -y and -z, as ordered() makes them.
+template <class Policy>
+__global__ void __launch_bounds__(32) lay_grid(unsigned* box, double* grid_axes, unsigned side) {
+  if (threadIdx.x >= 3) return;
+  const double high = from_ordered(box[threadIdx.x]), low = -from_ordered(box[threadIdx.x + 3]), room = high - low;
+  double* axis = grid_axes + 3 * threadIdx.x;
+  axis[0] = low;
+  axis[1] = room / side;
+  axis[2] = room > 0 ? side / room : 0;
+}
+
 // How many atoms each cell has, and which of them each is.
 template <class Policy>
 __global__ void __launch_bounds__(256)
-    count_atoms(typename Policy::atoms atoms, unsigned* box, unsigned* starts, unsigned* ranks, unsigned side) {
+    count_atoms(typename Policy::atoms atoms, double* grid_axes, unsigned* starts, unsigned* ranks, unsigned side) {
   const unsigned a = blockIdx.x * 256 + threadIdx.x;
-  if (a < atoms.extent(0)) ranks[a] = atomicAdd(starts + Grid(box, side).cell(atoms.load(a)), 1u);
+  if (a < atoms.extent(0)) ranks[a] = atomicAdd(starts + Grid(grid_axes, side).cell(atoms.load(a)), 1u);
 }
 
 // From the cells' counts to where each begins, by one block; behind the last cell all atoms.
@@ -65,10 +76,10 @@ __global__ void __launch_bounds__(1024) begin_cells(unsigned* starts, unsigned s
 }
 
 template <class Policy>
-__global__ void __launch_bounds__(256) sort_atoms(typename Policy::atoms atoms, unsigned* box, unsigned* starts,
+__global__ void __launch_bounds__(256) sort_atoms(typename Policy::atoms atoms, double* grid_axes, unsigned* starts,
                                                   unsigned* ranks, typename Policy::sorted sorted, unsigned side) {
   const unsigned a = blockIdx.x * 256 + threadIdx.x;
   if (a >= atoms.extent(0)) return;
   const Atom atom = atoms.load(a);
-  sorted.store(atom, starts[Grid(box, side).cell(atom)] + ranks[a]);
+  sorted.store(atom, starts[Grid(grid_axes, side).cell(atom)] + ranks[a]);
 }
