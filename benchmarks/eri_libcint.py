@@ -27,20 +27,22 @@ FAMILY = load_family("eri")
 
 
 def mole(arrays: Mapping[str, NDArray[Any]]) -> Any:
-    """A PySCF molecule whose functions are the ``shells`` of the family's arrays, in their order, in bohr."""
+    """A PySCF molecule whose functions are the ``shells`` of family eri's arrays, or eri_sp's, in their order, in
+    bohr."""
     from pyscf import gto
 
     shells, primitives = arrays["shells"], arrays["primitives"]
     atoms, basis = [], {}
     for number, shell in enumerate(shells):
         rows = primitives[shell["first"] : shell["first"] + shell["count"]]
-        # PySCF takes coefficients of normalised primitives, (2a/pi)^0.75 exp(-a r^2).
-        norms = (2 * rows["exponent"] / np.pi) ** 0.75
+        momentum = int(shell["momentum"]) if "momentum" in (shells.dtype.names or ()) else 0
+        # PySCF takes coefficients of normalised primitives, (2a/pi)^0.75 exp(-a r^2), times 2 sqrt(a) x for p.
+        norms = (2 * rows["exponent"] / np.pi) ** 0.75 * (2 * np.sqrt(rows["exponent"])) ** momentum
         pairs = [
             [float(a), float(c)] for a, c in zip(rows["exponent"], rows["coefficient"] / norms, strict=True)
         ]
         atoms.append((f"H@{number}", [float(shell[axis]) for axis in "xyz"]))
-        basis[f"H@{number}"] = [[0, *pairs]]
+        basis[f"H@{number}"] = [[momentum, *pairs]]
     return gto.M(atom=atoms, basis=basis, unit="Bohr", spin=len(atoms) % 2, verbose=0)
 
 
