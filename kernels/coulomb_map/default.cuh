@@ -9,6 +9,8 @@ struct Default {
   static constexpr int order = 14;
   static constexpr int separation = 25;
   static constexpr int tile = 128;
+  static constexpr int expand_blocks = 2;
+  static constexpr int point_blocks = 2;
   static constexpr Bounds bounds = Bounds::largest;
   using atoms = autotune::Array<Atom, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using sorted = autotune::Array<Atom, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;

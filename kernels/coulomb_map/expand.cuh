@@ -1,5 +1,6 @@
 // Atoms that are far from a cube, and not far from the cube that holds it, into the cube's expansion.
 #pragma once
+#include "autotune/shared.cuh"
 #include "gather.cuh"
 #include "harmonics.cuh"
 
@@ -161,7 +162,7 @@ AUTOTUNE_DEVICE void expand_cube(typename Policy::sorted sorted, unsigned* start
   using AllSeeds = Seeds<order, tile>;
   constexpr unsigned threads = AllSeeds::threads;
   __shared__ Gathered<threads, tile> gathered;
-  __shared__ AllSeeds seeds;
+  AllSeeds& seeds = *autotune::dynamic_shared<AllSeeds>();
   __shared__ Amounts of_warp[AllSeeds::warps];
   const unsigned thread = threadIdx.x, lane = thread % warp_size, warp = thread / warp_size;
   const unsigned cell = blockIdx.x / parts, part = blockIdx.x % parts;
@@ -232,7 +233,7 @@ AUTOTUNE_DEVICE void expand_cube(typename Policy::sorted sorted, unsigned* start
 }
 
 template <class Policy>
-__global__ void __launch_bounds__((Policy::order / 2 + 1) * 32)
+__global__ void __launch_bounds__((Policy::order / 2 + 1) * 32, Policy::expand_blocks)
     expand(typename Policy::sorted sorted, unsigned* starts, double* grid_axes, typename Policy::expansions expansions,
            typename Policy::amounts amounts, unsigned nx, unsigned ny, unsigned nz, float spacing, unsigned side,
            unsigned level, unsigned levels, unsigned first_cell, unsigned parts) {

@@ -28,13 +28,12 @@ struct Gathered {
     for (unsigned first = 0; first < runs; first += threads) {
       const Rows::Run mine = first + thread < runs ? run(first + thread) : Rows::Run{0, 0};
       const unsigned candidates = arrange(mine);
+      Atom next = thread < candidates ? sorted.load(place(thread)) : Atom{};
       for (unsigned chunk = 0; chunk < candidates; chunk += threads) {
-        Atom atom = {};
-        bool take = false;
-        if (chunk + thread < candidates) {
-          atom = sorted.load(place(chunk + thread));
-          take = wanted(atom);
-        }
+        const Atom atom = next;
+        const bool take = chunk + thread < candidates && wanted(atom);
+        if (chunk + threads + thread < candidates)
+          next = sorted.load(place(chunk + threads + thread));  // not waited for
         const Taken these(take, lane);
         if (lane == 0) taken[warp] = these.count;
         __syncthreads();

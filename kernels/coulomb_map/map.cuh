@@ -97,7 +97,7 @@ struct Sums {
 };
 
 template <class Policy>
-__global__ void __launch_bounds__((Policy::cell * Policy::cell + 31) / 32 * 32, Policy::cell > 12 ? 2 : 4)
+__global__ void __launch_bounds__((Policy::cell * Policy::cell + 31) / 32 * 32, Policy::point_blocks)
     sum_points(typename Policy::atoms atoms, typename Policy::sorted sorted, unsigned* starts, double* grid_axes,
                typename Policy::expansions expansions, typename Policy::amounts amounts,
                typename Policy::potential potential, typename Policy::bound bound, float* share, unsigned nx,
