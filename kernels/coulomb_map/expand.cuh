@@ -142,15 +142,22 @@ AUTOTUNE_DEVICE void warp_sums(double (&values)[count], double* room, unsigned l
   }
 }
 
+template <int exponent>
+AUTOTUNE_DEVICE double power(double base) {
+  if constexpr (exponent == 1) {
+    return base;
+  } else {
+    const double half = power<exponent / 2>(base);
+    return exponent % 2 ? half * half * base : half * half;
+  }
+}
+
 template <int order>
 AUTOTUNE_DEVICE Amounts amounts_of(double q, double inverse, double radius) {
   const double ratio = radius * inverse, size = fabs(q) * inverse;
-  double power = ratio;
-#pragma unroll
-  for (int n = 0; n < order; ++n) power *= ratio;
   const double near = 1 / (1 - static_cast<float>(ratio)) * above * above;  // not below r / (r - radius)
   const double softened = softening * inverse * inverse * near * near;
-  return {size * near * (power + softened), size / (1 + static_cast<float>(ratio)) * below};
+  return {size * near * (power<order + 1>(ratio) + softened), size / (1 + static_cast<float>(ratio)) * below};
 }
 
 template <class Policy>
