@@ -7,7 +7,7 @@ struct Default {
   static constexpr Method method = Method::direct;
   static constexpr int cell = 16;
   static constexpr int order = 14;
-  static constexpr int separation = 23;
+  static constexpr int separation = 24;
   static constexpr int tile = 128;
   static constexpr int expand_blocks = 2;
   static constexpr int point_blocks = 2;

@@ -27,7 +27,7 @@ ATOM = COULOMB("lattice").ATOM
 # Every value of every policy but those that bound loops or registers.
 TRIED = (
     "control", "method=direct,cell=8,memory=texture", "method=direct,cell=8,memory=readonly",
-    "method=expansions,cell=8,order=8,separation=30", "method=expansions,cell=16,order=10,separation=25",
+    "method=expansions,cell=8,order=8,separation=30", "method=expansions,cell=16,order=10,separation=27",
     "method=expansions,cell=12,records=soa,terms=term_major",
 )  # fmt: skip
 DIRECT = 13.7 * 2**-24  # of the sum of |q| / r: what rounding can do to sums of single atoms
