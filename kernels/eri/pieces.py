@@ -5,8 +5,8 @@ are added up over the devices; a list of integrals lies in no piece's order, so 
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from .cost_model import CostModel, Share
 from .expansion import SORTED, Run, orders, runs_of
 from .launches import Launch, Step, after, before, blocks_of, compute, ordered_pairs
 
-__all__ = ["Piece", "pieces_of", "shares_of", "subclass_launches", "units"]
+__all__ = ["Piece", "joined", "pieces_of", "shares_of", "subclass_launches", "units"]
 
 # In components: what a work-unit costs beside them, as measured on an H200 with (H2O)27 digested into matrices
 # (benchmarks/eri_subclasses.py). The seconds of a component are found where it runs.
@@ -55,6 +55,15 @@ def pieces_of(
         for first, last in itertools.pairwise(edges):
             pieces.append(_piece(run, granularity, block_size, split, first, last))
     return pieces
+
+
+def joined(launches: Iterable[Launch]) -> Iterator[Launch]:
+    """Those of pieces in a row as few as possible: of each run one, so that the host is not what is waited for."""
+    for _, some in itertools.groupby(
+        launches, lambda one: (one.each, one.first_bra, one.first_ket, one.kets)
+    ):
+        parts = list(some)
+        yield replace(parts[0], threads=sum(p.threads for p in parts), units=sum(p.units for p in parts))
 
 
 def shares_of(counts: NDArray[Any]) -> list[Share]:
@@ -97,8 +106,8 @@ def units(arrays: Mapping[str, NDArray[Any]], names: Mapping[str, Any]) -> Any:
     def run(execution: Execution, first: int, count: int) -> None:
         for step in before(execution):
             step.do()
-        for piece in pieces[first : first + count]:
-            compute(execution, piece.launch).do()
+        for launch in joined(piece.launch for piece in pieces[first : first + count]):
+            compute(execution, launch).do()
         for step in after(execution):
             step.do()
 

@@ -51,12 +51,12 @@ struct Digest {
                             const Quartet<Policy, BRA, KET>& quartet) const {
     const bool is_one_pair = bra.i == ket.i && bra.j == ket.j;
 #pragma unroll
-    for (int b = 0; b < quartet.bra_functions; ++b) {
+    for (int b = 0; b < Quartet<Policy, BRA, KET>::bra_functions; ++b) {
       const Functions ij = functions_of<BRA>(first_bra.i, first_bra.j, b, quartet.turn);
       if (bra.i == bra.j && ij.i < ij.j) continue;
       const unsigned long long left = wide_triangle(ij.i, ij.j);
 #pragma unroll
-      for (int k = 0; k < quartet.ket_functions; ++k) {
+      for (int k = 0; k < Quartet<Policy, BRA, KET>::ket_functions; ++k) {
         const Functions kl = functions_of<KET>(first_ket.i, first_ket.j, k, quartet.turn);
         if (ket.i == ket.j && kl.i < kl.j) continue;
         const unsigned long long right = wide_triangle(kl.i, kl.j);
@@ -71,8 +71,7 @@ struct Digest {
   template <int BRA, int KET>
   AUTOTUNE_DEVICE void contract(const Functions& first_bra, const Functions& first_ket, const Pair& bra,
                                 const Pair& ket, const Quartet<Policy, BRA, KET>& quartet) const {
-    constexpr int bras = functions(BRA), kets = quartet.ket_functions;
-    constexpr int is = BRA == 0 ? 1 : 3, js = BRA == 2 ? 3 : 1, ls = KET == 2 ? 3 : 1, ks = kets / ls;
+    constexpr int bras = functions(BRA), kets = Quartet<Policy, BRA, KET>::ket_functions;
     const bool is_one_pair = bra.i == ket.i && bra.j == ket.j;
     const double times = (bra.i == bra.j ? 1 : 2) * (ket.i == ket.j ? 1 : 2) * (is_one_pair ? 1 : 2);
 #pragma unroll
@@ -97,23 +96,36 @@ struct Digest {
       }
       coulomb_sum.add(times * sum, kl.i, kl.j);
     }
-    // Of K: for one function of the bra and one of the ket, over the other two.
+    exchange<BRA, KET, true, true>(first_bra, first_ket, times, quartet);
+    exchange<BRA, KET, true, false>(first_bra, first_ket, times, quartet);
+    exchange<BRA, KET, false, true>(first_bra, first_ket, times, quartet);
+    exchange<BRA, KET, false, false>(first_bra, first_ket, times, quartet);
+  }
+
+  // Elements of B for functions of one shell of the bra and one of the ket, i or j and k or l: over those of the
+  // others.
+  template <int BRA, int KET, bool OF_I, bool OF_K>
+  AUTOTUNE_DEVICE void exchange(const Functions& first_bra, const Functions& first_ket, double times,
+                                const Quartet<Policy, BRA, KET>& quartet) const {
+    constexpr int js = BRA == 2 ? 3 : 1, is = functions(BRA) / js;
+    constexpr int ls = KET == 2 ? 3 : 1, ks = Quartet<Policy, BRA, KET>::ket_functions / ls;
 #pragma unroll
-    for (int i = 0; i < is; ++i)
+    for (int b = 0; b < (OF_I ? is : js); ++b)
 #pragma unroll
-      for (int j = 0; j < js; ++j) {
-        const Functions ij = functions_of<BRA>(first_bra.i, first_bra.j, i * js + j, quartet.turn);
+      for (int k = 0; k < (OF_K ? ks : ls); ++k) {
+        const Functions ij = functions_of<BRA>(first_bra.i, first_bra.j, OF_I ? b * js : b, quartet.turn);
+        const Functions kl = functions_of<KET>(first_ket.i, first_ket.j, OF_K ? k * ls : k, quartet.turn);
+        double sum = 0;
 #pragma unroll
-        for (int k = 0; k < ks; ++k)
+        for (int c = 0; c < (OF_I ? js : is); ++c)
 #pragma unroll
-          for (int l = 0; l < ls; ++l) {
-            const Functions kl = functions_of<KET>(first_ket.i, first_ket.j, k * ls + l, quartet.turn);
-            const double value = times * quartet.value[i * js + j][k * ls + l];
-            exchange_sum.add(value * density.load(ij.j, kl.j), ij.i, kl.i);
-            exchange_sum.add(value * density.load(ij.i, kl.i), ij.j, kl.j);
-            exchange_sum.add(value * density.load(ij.j, kl.i), ij.i, kl.j);
-            exchange_sum.add(value * density.load(ij.i, kl.j), ij.j, kl.i);
+          for (int m = 0; m < (OF_K ? ls : ks); ++m) {
+            const int left = OF_I ? b * js + c : c * js + b, right = OF_K ? k * ls + m : m * ls + k;
+            const Functions bra = functions_of<BRA>(first_bra.i, first_bra.j, left, quartet.turn);
+            const Functions ket = functions_of<KET>(first_ket.i, first_ket.j, right, quartet.turn);
+            sum = fma(quartet.value[left][right], density.load(OF_I ? bra.j : bra.i, OF_K ? ket.j : ket.i), sum);
           }
+        exchange_sum.add(times * sum, OF_I ? ij.i : ij.j, OF_K ? kl.i : kl.j);
       }
   }
 };

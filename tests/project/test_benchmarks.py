@@ -64,6 +64,7 @@ SMALL = {
 CHECKED = {
     "allpairs_peers": "--workload ragged",
     "allpairs_plink": "--workload hapmap3-slice",
+    "allpairs_programs": "--workload hapmap3-slice",
     "coulomb_accuracy": "--workload 1a63-slice",
     "coulomb_cpu": "",
     "coulomb_ions": "--workload 1a63-ions",
