@@ -5,12 +5,12 @@
 
 struct Default {
   static constexpr Method method = Method::direct;
-  static constexpr int cell = 16;
+  static constexpr int cell = 12;
   static constexpr int order = 14;
   static constexpr int separation = 24;
-  static constexpr int tile = 128;
+  static constexpr int tile = 256;
   static constexpr int expand_blocks = 2;
-  static constexpr int point_blocks = 2;
+  static constexpr int point_blocks = 3;
   static constexpr Bounds bounds = Bounds::largest;
   using atoms = autotune::Array<Atom, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using sorted = autotune::Array<Atom, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
