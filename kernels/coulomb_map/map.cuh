@@ -96,6 +96,30 @@ struct Sums {
   AUTOTUNE_DEVICE double value(int k) const { return static_cast<double>(high[k]) + low[k]; }
 };
 
+// What a cube takes from its expansion: all of it, or nothing where the bound is above what is asked. `most` is not
+// below the far atoms' sum of |q| / r, `least` not above it, at any point of the cube.
+struct Far {
+  double error = 0, least = 0, most = 0;
+  bool is_used = false;
+
+  template <class Policy>
+  AUTOTUNE_DEVICE void take(double error_of_expansion, double least_size, unsigned atoms, double accuracy) {
+    const double most_size = least_size * (Policy::separation + 10) / (Policy::separation - 10.0) * above;
+    const double whole_error = (error_of_expansion + far_rounding(atoms) * most_size) * above;
+    is_used = (whole_error + unit_roundoff * most_size) * above * above <= accuracy * least_size;
+    if (!is_used) return;
+    error = whole_error;
+    least = least_size;
+    most = most_size;
+  }
+  // No point of the cube has a larger bound, as a share of what is asked.
+  AUTOTUNE_DEVICE float largest_share(unsigned atoms, double accuracy) const {
+    const double near_share = (near_rounding(atoms) + unit_roundoff) / accuracy;
+    const double far_share = least > 0 ? (error + unit_roundoff * most) / (accuracy * least) : 0;
+    return static_cast<float>(max(near_share, far_share) * size_rounding(atoms) * above * above * above);
+  }
+};
+
 template <class Policy>
 __global__ void __launch_bounds__((Policy::cell * Policy::cell + 31) / 32 * 32, Policy::point_blocks)
     sum_points(typename Policy::atoms atoms, typename Policy::sorted sorted, unsigned* starts, double* grid_axes,
@@ -123,51 +147,36 @@ __global__ void __launch_bounds__((Policy::cell * Policy::cell + 31) / 32 * 32, 
     sums.add(some, whole, x, y, z, spacing);
   };
   const Ball ball = cubes.ball(points, place);
-  Amounts far = {0, 0};
-  double most = 0;  // the far atoms' sum of |q| / r, and no less
-  bool has_far = false;
-  if constexpr (Policy::method == Method::expansions) {
-    far = {amounts.load(blockIdx.x, 0), amounts.load(blockIdx.x, 1)};
-    most = far.least * (Policy::separation + 10) / (Policy::separation - 10.0) * above;
-    far.error = (far.error + far_rounding(all) * most) * above;
-    has_far = (far.error + unit_roundoff * most) * above * above <= accuracy * far.least;
-  }
-  if (has_far) {
-    for (unsigned i = thread; i < terms_to(order); i += threads)
-      table[i] = {expansions.load(blockIdx.x, 2 * i), expansions.load(blockIdx.x, 2 * i + 1)};
-  } else {
-    far = {0, 0};
-    most = 0;
-  }
+  Far far;
+  if constexpr (Policy::method == Method::expansions)
+    far.take<Policy>(amounts.load(blockIdx.x, 0), amounts.load(blockIdx.x, 1), all, accuracy);
+  for (unsigned i = thread; far.is_used && i < terms_to(order); i += threads)
+    table[i] = {expansions.load(blockIdx.x, 2 * i), expansions.load(blockIdx.x, 2 * i + 1)};
   if constexpr (Policy::method == Method::expansions) {
     const Grid grid(grid_axes, side);
-    const Rows rows(grid, ball, has_far ? ball.far : 1e30);
+    const Rows rows(grid, ball, far.is_used ? ball.far : 1e30);
     gathered.each(
         sorted, rows.count(), [&](unsigned i) { return rows.run(starts, i); },
-        [&](const Atom& atom) { return !has_far || !ball.is_far(atom); }, add);
+        [&](const Atom& atom) { return !far.is_used || !ball.is_far(atom); }, add);
   } else {
     gathered.each(
         atoms, (all + 1023) / 1024, [&](unsigned i) { return Rows::Run{i * 1024, min(1024u, all - i * 1024)}; },
         [](const Atom&) { return true; }, add);
   }
-  const double near_error = near_rounding(all);
-  if (thread == 0) {
-    const double near_share = (near_error + unit_roundoff) / accuracy;
-    const double far_share = far.least > 0 ? (far.error + unit_roundoff * most) / (accuracy * far.least) : 0;
-    const float largest = static_cast<float>(max(near_share, far_share) * size_rounding(all) * above * above * above);
-    // Of numbers above 0 the order is that of their bits.
-    atomicMax(static_cast<unsigned*>(static_cast<void*>(share)), __float_as_uint(largest));
-  }
+  // Of numbers above 0 the order is that of their bits.
+  if (thread == 0)
+    atomicMax(static_cast<unsigned*>(static_cast<void*>(share)), __float_as_uint(far.largest_share(all, accuracy)));
   if (thread >= cell * cell || column >= nx || row >= ny) return;
   Column<order> polynomial = {};
-  if (has_far) polynomial.set(table, x * points.step - ball.x, y * points.step - ball.y);
+  if (far.is_used) polynomial.set(table, x * points.step - ball.x, y * points.step - ball.y);
 #pragma unroll
   for (int k = 0; k < cell; ++k) {
     if (first_slice + k >= nz) break;
     const float value = static_cast<float>(sums.value(k) + polynomial.at((z + k) * points.step - ball.z));
     potential.store(value, first_slice + k, row, column);
     if constexpr (Policy::bounds == Bounds::points) {
-      const double error = near_error * sums.size[k] * size_rounding(all) + far.error + unit_roundoff * fabs(value);
+      const double near_error = near_rounding(all) * sums.size[k] * size_rounding(all);
+      const double error = near_error + far.error + unit_roundoff * fabs(value);
       bound.store(static_cast<float>(error * above * above), first_slice + k, row, column);
     }
   }
