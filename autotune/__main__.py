@@ -81,7 +81,7 @@ class _Terminated:
         if self._came:
             sys.stderr.flush()
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            os.kill(os.getpid(), signal.SIGTERM)
+            signal.raise_signal(signal.SIGTERM)
 
 
 def _awaken(arguments: Sequence[str]) -> EarlyContext | None:
