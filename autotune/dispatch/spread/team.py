@@ -63,6 +63,7 @@ class Member:
         self.share = Share(device=name)  # of the last run
         self.awaited = 1  # answers to come that are not of chunks; the first one: its device
         self.answer: Any = None
+        self._mail: list[tuple[Callable[..., Any], tuple[Any, ...], bool]] = []  # goes together
         self.chunk_seconds, self._since = chunk_seconds, time.monotonic()
         self.child = Child(
             serve, (task, name), folder=folder, what=f"a process for {name}", error=DeviceError
@@ -92,13 +93,19 @@ class Member:
             self.tell(Worker.add, chunks)
 
     def tell(self, method: Callable[[Worker, *_Given], Any], *given: *_Given) -> None:
-        """Have the process's Worker do something."""
-        self.child.send((method, given, False))
+        """Have the process's Worker do something, when the mail is sent."""
+        self._mail.append((method, given, False))
 
     def ask(self, method: Callable[[Worker, *_Given], Any], *given: *_Given) -> None:
         """The same, of which there will be an ``answer``."""
         self._await()
-        self.child.send((method, given, True))
+        self._mail.append((method, given, True))
+
+    def send(self) -> None:
+        """The mail, as one message: a process that has to be woken for each takes longer than for all."""
+        if self._mail:
+            self.child.send(self._mail)
+            self._mail = []
 
     def fetch(self) -> None:
         """Its results that only its device has leave behind all chunks that it was given; then there is an answer."""
@@ -194,6 +201,8 @@ class Team:
             for member in self.alive if self._gathers else ():
                 if not member.has_left and self._is_last(member):
                     member.fetch()
+            for member in self.alive:
+                member.send()
             waiting = [member for member in self.alive if member.is_busy]
             if not waiting:
                 return
