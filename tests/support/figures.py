@@ -1764,7 +1764,7 @@ SPREAD = ("coulomb-h200-x2-achbp-384.csv", "coulomb-h200-x2-mache-384.csv", "eri
 
 @figure(
     "several-gpus",
-    "By `automatic`, two H200s reach {0.994} and {0.985} of twice one on [potential maps of 384 "
+    "by `automatic`, two H200s reached {0.994} and {0.985} of twice one on [potential maps of 384 "
     "slices](coulomb.md#measured), and {0.957} on [integrals of (H2O)27](eri.md), a run of {28} ms, where `contiguous` "
     "reaches {0.981}",
     *SPREAD,
@@ -1775,6 +1775,44 @@ def _(*frames: pd.DataFrame) -> Sequence[float]:
 
     shares = [two(frame, "auto", "efficiency") for frame in frames]
     return [*shares, 1e3 * two(frames[2], "auto", "elapsed_s"), two(frames[2], "contiguous", "efficiency")]
+
+
+# five:
+TILES = "eri-h200-x2-tiles.csv"
+for _session, _text in (
+    (1, "| 1 | {16.7} ms | {8.80} ms | {0.948} | {8.64} ms | {0.966} |"),
+    (2, "| 2 | {16.9} ms | {8.76} ms | {0.966} | {8.73} ms | {0.970} |"),
+    (3, "| 3 | {16.6} ms | {8.93} ms | {0.931} | {8.75} ms | {0.950} |"),
+    (4, "| 4 | {16.7} ms | {8.86} ms | {0.941} | {8.81} ms | {0.946} |"),
+    (5, "| 5 | {16.6} ms | {8.94} ms | {0.929} | {8.91} ms | {0.932} |"),
+):
+
+    def _five(frame: pd.DataFrame, session: int = _session) -> Sequence[float]:
+        some = frame[(frame["session"] == session) & (frame["worker"] == "all") & (frame["redone"] == 0)]
+        two = [
+            scale * row(some, column, devices=2, allocation=allocation)
+            for allocation in ("automatic", "contiguous")
+            for scale, column in ((1e3, "elapsed_s"), (1, "efficiency"))
+        ]
+        return [1e3 * some[some["devices"] == 1]["elapsed_s"].min(), *two]
+
+    figure("several-gpus", _text, TILES)(_five)
+
+
+@figure("several-gpus", "a run takes {0.75} ms on one device and {0.64} ms on two (medians)", TILES)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    some = frame[(frame["worker"] == "all") & (frame["allocation"] == "contiguous") & (frame["redone"] == 0)]
+    besides = 1e3 * (some["elapsed_s"] - some["computing_s"] / some["devices"])
+    return [float(besides[some["devices"] == n].median()) for n in (1, 2)]
+
+
+# :five
+
+
+@figure("several-gpus", "It was {0.86} ms on two devices (`eri-h200-x2.csv`) until", SPREAD[2])
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    there = {"devices": 2, "allocation": "contiguous", "worker": "all", "redone": 0}
+    return [1e3 * (row(frame, "elapsed_s", **there) - row(frame, "computing_s", **there) / 2)]
 
 
 def _energy(frame: pd.DataFrame, family: str, role: str, column: str) -> float:
