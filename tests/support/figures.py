@@ -1582,6 +1582,42 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
     return [*seconds.loc["lmono"], seconds.loc["ssuis", "max"], *seconds.loc["hsill"], float(stopped)]
 
 
+LARGE = "mummergpu-h200-large.csv"
+
+
+@figure("mummergpu", "{3,100,000,000} letters in {24} records", LARGE)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return frame["letters"].iloc[0], frame["records"].iloc[0]
+
+
+@figure("mummergpu", "and {200,064} reads of 150 letters of it", LARGE)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    assert (frame["found"] == frame["reads"]).all()
+    return [frame["reads"].iloc[0]]
+
+
+@figure("mummergpu", "an empty compile cache, took {18.0} s", LARGE)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [frame["seconds"].iloc[0]]
+
+
+@figure(
+    "mummergpu",
+    "which {5.5} were reading {3.1} GB of text, {4.7} the index in one page, {6.4} the search of {517,360} matches",
+    LARGE,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    (row,) = frame.to_dict("records")
+    parts = dict(part.split() for part in row["phases"].partition(";")[0].split(", "))
+    seconds = [float(parts[name]) for name in ("reading", "index", "search")]
+    return seconds[0], row["letters"] / 1e9, *seconds[1:], row["matches"]
+
+
+@figure("mummergpu", "the host's memory held {6,179} MiB", LARGE)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [frame["host_mib"].iloc[0]]
+
+
 INDEX = "mummergpu-h200-index.csv"
 _REFERENCES = {
     "generated 4600000": "| generated, 4.6 Mbp | {14.4} | {14.7} | {11.4} | {297} |",
