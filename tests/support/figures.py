@@ -1408,7 +1408,7 @@ def sp(frame: pd.DataFrame, column: str = "time_ms", **other: Any) -> float:
 
 
 @figure(
-    "eri_sp", "All {51} configurations of `short` on `water8` and {28} of `teams` on the other two ran", SP
+    "eri_sp", "All {51} configurations of `short` on `water8` and {28} of `teams` on the other three ran", SP
 )
 def _(frame: pd.DataFrame) -> Sequence[float]:
     swept = frame[frame["state"] == "measured"].groupby("workload").size()
