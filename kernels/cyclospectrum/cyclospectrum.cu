@@ -19,12 +19,15 @@ enum class Wrap { conditional, modulo, doubled };
 enum class OutputAxes { length_major, start_major };
 enum class Finish { host_sort, radix_sort, counting };
 enum class KeyBits { all, needed };
+enum class CountBy { differences, transform };
 enum class CountIn { shared, global };
 enum class Order { sorted, unsorted };
+enum class Output { list, pairs };
 
 // After the names of the policies.
-#include "counting.cuh"
+#include "autocorrelation.cuh"
 #include "generation.cuh"
+#include "listing.cuh"
 
 #ifndef AUTOTUNE_VARIANTS
 #include "default.cuh"

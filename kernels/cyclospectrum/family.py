@@ -11,10 +11,10 @@ from autotune.family import Application, Execution, WorkloadError, on_demand
 
 from .peptide import MASSES, checked_masses, masses_of
 from .radix_sort import radix_sort
+from .reference import list_of, pairs_of
+from .transform import count_by_transform
 
 _MADE = {"residues", "seed"}
-_FEW = 1 << 26  # values that numpy sorts in a second or two
-_AT_ONCE = 1 << 22  # of the reference's sums, when they are counted
 
 Array = NDArray[Any]
 
@@ -64,8 +64,10 @@ def plan(execution: Execution) -> None:
     policies = execution.names
     ordered = policies["order"] == "sorted"
     generation, finish = policies["generation"], policies["finish"]
+    by_transform = policies["count_by"] == "transform"
     into_spare = int(ordered and finish == "radix_sort" and _passes(execution) % 2)
-    if generation == "prefix" or (policies["wrap"] == "doubled" and policies["staging"] == 0):
+    doubled = policies["wrap"] == "doubled" and policies["staging"] == 0
+    if (generation == "prefix" or doubled) and not by_transform:
         execution.launch("arrange")
     if finish == "counting":
         _count(execution)
@@ -107,8 +109,13 @@ def _generate(execution: Execution, generation: str, into_spare: int) -> None:
 
 
 def _count(execution: Execution) -> None:
-    execution.zero("counts")
-    for kernel in ("tally", "tile_sums", "scan_tiles", "offsets", "expand"):
+    if execution.names["count_by"] == "transform":
+        count_by_transform(execution)
+    else:
+        execution.zero("counts")
+        execution.launch("tally")
+    ends = ("offsets", "expand") if execution.names["output"] == "list" else ("pair_up",)
+    for kernel in ("tile_sums", "scan_tiles", *ends):
         execution.launch(kernel)
 
 
@@ -147,33 +154,11 @@ def _host_sort(execution: Execution, source: str) -> None:
 
 
 def reference(arrays: Mapping[str, Array], options: Mapping[str, Any]) -> dict[str, Array]:
-    """The sums by numpy's prefix sums. Sorted by numpy; of longer lists the values are counted and repeated."""
+    """The list by numpy's prefix sums, or its pairs (reference.py)."""
     masses = arrays["residues"].astype(np.int64)
-    n, total = masses.size, int(masses.sum())
-    before = np.concatenate(([0], np.cumsum(np.concatenate((masses, masses)))))
-    outputs = n * (n - 1) + 2
-    if options["order"] == "sorted" and outputs > _FEW and total < _FEW:
-        return {"spectrum": _counted(before, n, total)}
-    spectrum = np.empty(outputs, np.int32)
-    for row in range(n - 1):
-        spectrum[row * n : (row + 1) * n] = before[row + 1 : row + 1 + n] - before[:n]
-    spectrum[-2:] = 0, total
-    if options["order"] == "sorted":
-        spectrum.sort()
-    return {"spectrum": spectrum}
-
-
-def _counted(before: NDArray[np.int64], n: int, total: int) -> Array:
-    counts = np.zeros(total + 1, np.int64)
-    counts[0] += 1
-    counts[total] += 1
-    windows = np.lib.stride_tricks.sliding_window_view(before[1 : 2 * n - 1], n - 1)  # [start, length - 1]
-    step = max(1, _AT_ONCE // n)
-    for start in range(0, n, step):
-        stop = min(n, start + step)
-        sums = windows[start:stop] - before[start:stop, None]
-        counts += np.bincount(sums.reshape(-1), minlength=total + 1)
-    return np.repeat(np.arange(total + 1, dtype=np.int32), counts)
+    if options["output"] == "pairs":
+        return {"spectrum": pairs_of(masses)}
+    return {"spectrum": list_of(masses, str(options["order"]))}
 
 
 # ---- autotune run

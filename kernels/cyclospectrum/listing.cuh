@@ -1,0 +1,94 @@
+// From how often each mass occurs to the result: the list, or the pairs.
+#pragma once
+#include "counting.cuh"
+
+// ends[m] = how many values of the list are at most m.
+template <class Policy>
+__global__ void __launch_bounds__(Policy::block_size)
+    offsets(typename Policy::counts counts, typename Policy::field field, typename Policy::ring ring,
+            typename Policy::sums sums, typename Policy::ends ends, unsigned total) {
+  if constexpr (Policy::finish == Finish::counting && Policy::output == Output::list) {
+    const Occurrences<Policy> occurrences{counts, field, ring.extent(0) / 2, total};
+    unsigned before = sums.load(blockIdx.x), whole;
+    for (unsigned bin = 0; bin < tile_bins; bin += Policy::block_size, before += whole) {
+      const unsigned mass = blockIdx.x * tile_bins + bin + threadIdx.x;
+      const unsigned here = occurrences.places(mass);
+      const unsigned sum = block_sum_before(here, whole) + here;
+      if (mass < ends.extent(0)) ends.store(before + sum, mass);
+    }
+  }
+}
+
+// The masses that occur with how often they do, ascending; behind the last of them, 0 and 0.
+template <class Policy>
+__global__ void __launch_bounds__(Policy::block_size)
+    pair_up(typename Policy::counts counts, typename Policy::field field, typename Policy::ring ring,
+            typename Policy::sums sums, typename Policy::spectrum spectrum, unsigned total) {
+  if constexpr (Policy::finish == Finish::counting && Policy::output == Output::pairs) {
+    const Occurrences<Policy> occurrences{counts, field, ring.extent(0) / 2, total};
+    static_assert(Policy::spectrum::value_type::words == 2, "a pair a store");
+    const unsigned found = sums.load(sums.extent(0) - 1);
+    unsigned before = sums.load(blockIdx.x), whole;
+    for (unsigned bin = 0; bin < tile_bins; bin += Policy::block_size, before += whole) {
+      const unsigned mass = blockIdx.x * tile_bins + bin + threadIdx.x;
+      const unsigned count = occurrences(mass);
+      const unsigned place = before + block_sum_before(count > 0, whole);
+      if (count) spectrum.store({{mass, count}}, place);
+      if (mass >= found && mass <= total) spectrum.store({{0, 0}}, mass);
+    }
+  }
+}
+
+// The first mass in [low, high] with ends[mass] > output, or high.
+template <class Ends>
+AUTOTUNE_DEVICE unsigned mass_between(const Ends& ends, unsigned low, unsigned high, unsigned output) {
+  while (low < high) {
+    const unsigned middle = (low + high) / 2;
+    if (ends.load(middle) <= output)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+// The first mass >= low with ends[mass] > output: it is near, so steps double until it is passed.
+template <class Ends>
+AUTOTUNE_DEVICE unsigned mass_after(const Ends& ends, unsigned low, unsigned output) {
+  const unsigned last = ends.extent(0) - 1;
+  unsigned step = 1;
+  while (low < last && ends.load(min(low + step, last) - 1) <= output) {
+    low = min(low + step, last);
+    step *= 2;
+  }
+  return mass_between(ends, low, min(low + step - 1, last), output);
+}
+
+// The list from its counts. A warp writes a run of vectors, so most stores hold a mass or two.
+template <class Policy>
+__global__ void __launch_bounds__(Policy::block_size)
+    expand(typename Policy::ends ends, typename Policy::spectrum spectrum) {
+  if constexpr (Policy::finish == Finish::counting) {
+    using Vector = typename Policy::spectrum::value_type;
+    constexpr unsigned words = Vector::words, rounds = Policy::outputs_per_thread / words;
+    const unsigned warp = (blockIdx.x * Policy::block_size + threadIdx.x) / 32, lane = threadIdx.x % 32;
+    const unsigned first = warp * rounds * 32 + lane, outputs = ends.load(ends.extent(0) - 1);
+    if (first >= spectrum.extent(0)) return;
+    unsigned mass = mass_between(ends, 0, ends.extent(0) - 1, first * words), end = ends.load(mass);
+    for (unsigned round = 0; round < rounds; ++round) {
+      const unsigned place = first + round * 32;
+      if (place >= spectrum.extent(0)) return;
+      Vector vector;
+#pragma unroll
+      for (unsigned k = 0; k < words; ++k) {
+        const unsigned output = place * words + k;
+        if (output >= end && end < outputs) {
+          mass = mass_after(ends, mass + 1, output);
+          end = ends.load(mass);
+        }
+        vector.word[k] = output < outputs ? mass : 0;
+      }
+      spectrum.store(vector, place);
+    }
+  }
+}
