@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from autotune.family import Application, Execution, WorkloadError, on_demand
 
-from .peptide import MASSES, checked_masses, masses_of
+from .peptide import MASSES, MOST_PAIRED, MOST_RESIDUES, checked_masses, masses_of
 from .radix_sort import radix_sort
 from .reference import list_of, pairs_of
 from .transform import count_by_transform
@@ -24,7 +24,7 @@ Array = NDArray[Any]
 
 def inputs(parameters: Mapping[str, Any], _root: Path) -> dict[str, Any]:
     """``peptide: LETTERS`` or ``masses: [57, 71, …]`` ; or ``residues: N`` drawn at random (``seed``) from the twenty
-    amino acids. No file is read."""
+    amino acids; more than 46,341 are for pairs. No file is read."""
     if parameters.keys() == {"peptide"}:
         return arrays_of(masses_of(str(parameters["peptide"])))
     if parameters.keys() == {"masses"}:
@@ -38,7 +38,7 @@ def inputs(parameters: Mapping[str, Any], _root: Path) -> dict[str, Any]:
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise WorkloadError(f"residues must be a whole number of at least 1, found {count!r}")
     generator = np.random.default_rng(int(parameters.get("seed", 0)))
-    return arrays_of(generator.choice(np.array(list(MASSES.values()), np.int32), count))
+    return arrays_of(generator.choice(np.array(list(MASSES.values()), np.int32), count), MOST_PAIRED)
 
 
 def ragged(_parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -47,10 +47,10 @@ def ragged(_parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield {"residues": residues, "seed": residues}
 
 
-def arrays_of(masses: Any) -> dict[str, Any]:
+def arrays_of(masses: Any, most: int = MOST_RESIDUES) -> dict[str, Any]:
     """What the kernels take: ``residues`` and their ``total``, from whole masses of at least 0 in the order of the
-    ring. Raises WorkloadError for masses that are negative, fractional or too large, and for too many of them."""
-    residues = checked_masses(masses)
+    ring. Raises WorkloadError for masses that are negative, fractional or too large, and for more than ``most``."""
+    residues = checked_masses(masses, most)
     if not residues.size:
         raise WorkloadError("no masses given: the kernels need at least 1 (without any the list is 0, 0)")
     return {"residues": residues, "total": int(residues.sum(dtype=np.int64))}
@@ -60,11 +60,15 @@ def arrays_of(masses: Any) -> dict[str, Any]:
 
 
 def plan(execution: Execution) -> None:
-    """The sums by the policy's generation, then its finish; counting makes no sums."""
+    """The sums by the policy's generation, then its finish; counting makes no sums, and the host's pairs need no
+    kernel."""
     policies = execution.names
     ordered = policies["order"] == "sorted"
     generation, finish = policies["generation"], policies["finish"]
     by_transform = policies["count_by"] == "transform"
+    if policies["output"] == "pairs" and finish == "host_sort":
+        execution.stage("host_sort", lambda _stream: _host_pairs(execution))
+        return
     into_spare = int(ordered and finish == "radix_sort" and _passes(execution) % 2)
     doubled = policies["wrap"] == "doubled" and policies["staging"] == 0
     if (generation == "prefix" or doubled) and not by_transform:
@@ -148,6 +152,12 @@ def _host_sort(execution: Execution, source: str) -> None:
     fetched = execution.backend.download(execution.placed[source])
     fetched.view(np.int32)[: execution.names["outputs"]].sort()
     execution.refill("spectrum", fetched)
+
+
+def _host_pairs(execution: Execution) -> None:
+    masses = execution.backend.download(execution.placed["residues"]).view(np.int32)
+    pairs = pairs_of(masses[: execution.names["n"]].astype(np.int64))
+    execution.refill("spectrum", pairs.view(np.uint8))
 
 
 # ---- reference

@@ -5,6 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from autotune.family import WorkloadError
+
+from .peptide import MOST_RESIDUES
+
 __all__ = ["list_of", "pairs_of"]
 
 _FEW = 1 << 26  # values that numpy sorts in a second or two
@@ -19,6 +23,10 @@ def list_of(masses: Masses, order: str) -> Array:
     """n (n - 1) + 2 values as int32: differences of prefix sums, by numpy's sort where ``order`` is sorted. Of longer
     lists the values are counted and repeated."""
     n, total = masses.size, int(masses.sum())
+    if n > MOST_RESIDUES:
+        raise WorkloadError(
+            f"a list of {n:,} residues: at most {MOST_RESIDUES:,}; option output=pairs takes more"
+        )
     before = np.concatenate(([0], np.cumsum(np.concatenate((masses, masses)))))
     values = n * (n - 1) + 2
     if order == "sorted" and values > _FEW and total < _FEW:

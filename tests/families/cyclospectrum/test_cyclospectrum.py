@@ -1,5 +1,7 @@
 """The cyclospectrum family on the cpu device: the post's example, every policy value, sizes that have no middle."""
 
+from collections import Counter
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from autotune.errors import WorkloadError
 
 FAMILY = families.load_family("cyclospectrum")
 MODULE: Any = FAMILY.module
+REFERENCE: Any = import_module(f"{MODULE.__name__}.reference")
 POST = [57, 71, 113, 113, 128]
 # The list that the post's programs print for POST, worked out by hand.
 GOLDEN = [
@@ -30,6 +33,7 @@ GLOBAL_COUNTING = (
     "generation=prefix,finish=counting,wrap=doubled,outputs_per_thread=32,vector_width=4,count_in=global,"
     "tally_blocks=1056,block_size=1024"
 )
+TRANSFORM = f"{COUNTING},count_by=transform"
 # Every value of every policy, and every generation; the whole space is for a GPU (benchmarks/cyclospectrum_peers.py).
 SORTED = (
     *PRESETS,
@@ -39,7 +43,10 @@ SORTED = (
     f"{COUNTING},block_size=512,window=8192,tally_blocks=264,vector_width=4",
     GLOBAL_COUNTING,
     "generation=prefix,finish=counting,wrap=doubled,outputs_per_thread=128,vector_width=4,window=32768",
+    TRANSFORM,
+    f"{TRANSFORM},row_bits=11,block_size=512,vector_width=4",
 )
+PAIRS = ("control", f"{COUNTING},vector_width=2", f"{TRANSFORM},vector_width=2,row_bits=12")
 UNSORTED = (
     "block_width=256,outputs_per_thread=4",
     "memory=texture,wrap=modulo",
@@ -51,7 +58,12 @@ UNSORTED = (
     "generation=prefix,wrap=doubled,outputs_per_thread=4",
     "generation=sequential_iterated",
 )
-PEPTIDES: tuple[list[int], ...] = ([57], [57, 71], [0, 0, 0], [0, 3, 0, 0, 5], POST)
+PEPTIDES: tuple[list[int], ...] = ([57], [57, 71], [0, 0, 0], [0, 3, 0, 0, 5], [5, 0], POST)
+OPTIONS = {
+    "sorted": {"order": "sorted", "output": "list"},
+    "unsorted": {"order": "unsorted", "output": "list"},
+    "pairs": {"order": "sorted", "output": "pairs"},
+}
 
 
 def by_hand(masses: list[int], order: str = "sorted") -> list[int]:
@@ -64,20 +76,26 @@ def by_hand(masses: list[int], order: str = "sorted") -> list[int]:
     return sorted(found) if order == "sorted" else found
 
 
-def inputs_of(masses: Any, order: str = "sorted") -> Inputs:
-    return bind(FAMILY, MODULE.arrays_of(np.array(masses)), {"order": order}, {})
+def pairs_by_hand(masses: list[int]) -> list[int]:
+    found = Counter(by_hand(masses))
+    pairs = [number for mass in sorted(found) for number in (mass, found[mass])]
+    return pairs + [0] * (2 * sum(masses) + 2 - len(pairs))
+
+
+def inputs_of(masses: Any, asked: str = "sorted") -> Inputs:
+    return bind(FAMILY, MODULE.arrays_of(np.array(masses)), OPTIONS[asked], {})
 
 
 @pytest.fixture(scope="module")
 def binaries(backend: CpuBackend) -> dict[str, list[Binary]]:
-    """By the option order."""
+    """By what is asked for."""
     return {
-        order: compiled(
+        asked: compiled(
             backend,
-            [Variant(FAMILY, FAMILY.space.configuration(text), (("order", order),)) for text in texts],
+            [Variant.of(FAMILY, FAMILY.space.configuration(text), OPTIONS[asked]) for text in texts],
             10,
         )
-        for order, texts in (("sorted", SORTED), ("unsorted", UNSORTED))
+        for asked, texts in (("sorted", SORTED), ("unsorted", UNSORTED), ("pairs", PAIRS))
     }
 
 
@@ -87,32 +105,42 @@ def binaries(backend: CpuBackend) -> dict[str, list[Binary]]:
 def test_the_reference_is_the_definition() -> None:
     assert by_hand(POST) == GOLDEN
     for masses in PEPTIDES:
-        for order in ("sorted", "unsorted"):
-            inputs = inputs_of(masses, order)
+        for asked in ("sorted", "unsorted"):
+            inputs = inputs_of(masses, asked)
             found = MODULE.reference(inputs.arrays, inputs.options)["spectrum"]
-            assert found.tolist() == by_hand(masses, order)
+            assert found.tolist() == by_hand(masses, asked)
+        inputs = inputs_of(masses, "pairs")
+        assert MODULE.reference(inputs.arrays, inputs.options)["spectrum"].tolist() == pairs_by_hand(masses)
 
 
 def test_the_reference_of_long_lists_counts_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     inputs = inputs_of([1, 2, 0, 5] * 23)
     by_sorting = MODULE.reference(inputs.arrays, inputs.options)["spectrum"]
-    monkeypatch.setattr(MODULE, "_FEW", 1000)  # of 8,374 values, none above 184
-    monkeypatch.setattr(MODULE, "_AT_ONCE", 1000)
+    monkeypatch.setattr(REFERENCE, "_FEW", 1000)  # of 8,374 values, none above 184
+    monkeypatch.setattr(REFERENCE, "_AT_ONCE", 1000)
     np.testing.assert_array_equal(MODULE.reference(inputs.arrays, inputs.options)["spectrum"], by_sorting)
 
 
-@pytest.mark.parametrize("order", ["sorted", "unsorted"])
-def test_every_policy_is_exact(backend: CpuBackend, binaries: dict[str, list[Binary]], order: str) -> None:
+def test_the_pairs_of_long_lists_are_correlated_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    for masses in ([1, 2, 0, 5] * 23, [0] * 40, *PEPTIDES):
+        expected = REFERENCE.pairs_of(np.array(masses, np.int64))
+        with monkeypatch.context() as patched:
+            patched.setattr(REFERENCE, "_FEW", 0)
+            np.testing.assert_array_equal(REFERENCE.pairs_of(np.array(masses, np.int64)), expected)
+
+
+@pytest.mark.parametrize("asked", OPTIONS)
+def test_every_policy_is_exact(backend: CpuBackend, binaries: dict[str, list[Binary]], asked: str) -> None:
     drawn = MODULE.inputs({"residues": 37, "seed": 2}, Path())["residues"]
     heavy = np.random.default_rng(1).integers(0, 3000, 70)
     for masses in (*PEPTIDES, drawn, heavy):
-        inputs = inputs_of(masses, order)
+        inputs = inputs_of(masses, asked)
         expected = MODULE.reference(inputs.arrays, inputs.options)
-        check_verified(backend, binaries[order], inputs, expected)
+        check_verified(backend, binaries[asked], inputs, expected)
 
 
 def test_what_is_tried_above_has_every_value_of_every_policy() -> None:
-    tried = [FAMILY.space.configuration(text) for text in (*SORTED, *UNSORTED)]
+    tried = [FAMILY.space.configuration(text) for text in (*SORTED, *UNSORTED, *PAIRS)]
     for policy in FAMILY.space.policies:
         assert {c[policy.name] for c in tried} == set(policy.values), policy.name
 
