@@ -20,7 +20,9 @@ enum class OutputAxes { length_major, start_major };
 enum class Finish { host_sort, radix_sort, counting };
 enum class KeyBits { all, needed };
 enum class CountBy { differences, transform };
+enum class PrimeSize { wide, narrow };
 enum class CountIn { shared, global };
+enum class Find { search, table };
 enum class Order { sorted, unsorted };
 enum class Output { list, pairs };
 

@@ -14,9 +14,11 @@ struct Default {
   static constexpr Finish finish = Finish::host_sort;
   static constexpr KeyBits key_bits = KeyBits::all;
   static constexpr CountBy count_by = CountBy::differences;
+  static constexpr PrimeSize prime_size = PrimeSize::wide;
   static constexpr int row_bits = 13;
   static constexpr CountIn count_in = CountIn::shared;
   static constexpr int window = 16384;
+  static constexpr Find find = Find::search;
   static constexpr int tally_blocks = 528;
   static constexpr Order order = Order::sorted;
   static constexpr Output output = Output::list;
@@ -29,6 +31,7 @@ struct Default {
   using roots = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using sums = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using ends = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using starts = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using workspace = autotune::Array<unsigned char, autotune::Global<autotune::Texel<1>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using barrier = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
 };
@@ -47,6 +50,6 @@ template __global__ void square_rows<Default>(Default::field, Default::roots, un
 template __global__ void columns_back<Default>(Default::field, Default::roots, unsigned int, unsigned int, unsigned int);
 template __global__ void tile_sums<Default>(Default::counts, Default::field, Default::ring, Default::sums, unsigned int);
 template __global__ void scan_tiles<Default>(Default::sums);
-template __global__ void offsets<Default>(Default::counts, Default::field, Default::ring, Default::sums, Default::ends, unsigned int);
+template __global__ void offsets<Default>(Default::counts, Default::field, Default::ring, Default::sums, Default::ends, Default::starts, unsigned int);
 template __global__ void pair_up<Default>(Default::counts, Default::field, Default::ring, Default::sums, Default::spectrum, unsigned int);
-template __global__ void expand<Default>(Default::ends, Default::spectrum);
+template __global__ void expand<Default>(Default::ends, Default::starts, Default::spectrum);

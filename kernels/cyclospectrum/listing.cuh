@@ -2,11 +2,13 @@
 #pragma once
 #include "counting.cuh"
 
+constexpr unsigned run_outputs = 256;  // of the list, for which `starts` has the first mass; family.yaml has it, too
+
 // ends[m] = how many values of the list are at most m.
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
     offsets(typename Policy::counts counts, typename Policy::field field, typename Policy::ring ring,
-            typename Policy::sums sums, typename Policy::ends ends, unsigned total) {
+            typename Policy::sums sums, typename Policy::ends ends, typename Policy::starts starts, unsigned total) {
   if constexpr (Policy::finish == Finish::counting && Policy::output == Output::list) {
     const Occurrences<Policy> occurrences{counts, field, ring.extent(0) / 2, total};
     unsigned before = sums.load(blockIdx.x), whole;
@@ -15,6 +17,10 @@ __global__ void __launch_bounds__(Policy::block_size)
       const unsigned here = occurrences.places(mass);
       const unsigned sum = block_sum_before(here, whole) + here;
       if (mass < ends.extent(0)) ends.store(before + sum, mass);
+      if constexpr (Policy::find == Find::table)
+        for (unsigned run = (before + sum - here + run_outputs - 1) / run_outputs; run * run_outputs < before + sum;
+             ++run)
+          starts.store(mass, run);
     }
   }
 }
@@ -64,31 +70,68 @@ AUTOTUNE_DEVICE unsigned mass_after(const Ends& ends, unsigned low, unsigned out
   return mass_between(ends, low, min(low + step - 1, last), output);
 }
 
-// The list from its counts. A warp writes a run of vectors, so most stores hold a mass or two.
+// A vector of the list from the output `first` on, which lies in `mass`; `end` is the end of that, `next` of the mass
+// behind it. What is no output is 0.
+template <class Vector, class Ends>
+AUTOTUNE_DEVICE Vector vector_of(const Ends& ends, unsigned first, unsigned outputs, unsigned& mass, unsigned& end,
+                                 unsigned next) {
+  Vector vector;
+#pragma unroll
+  for (unsigned k = 0; k < Vector::words; ++k) {
+    const unsigned output = first + k;
+    if (output >= end && end < outputs) {
+      if (output < next) {
+        ++mass;
+        end = next;
+      } else {
+        mass = mass_after(ends, mass + 1, output);
+        end = ends.load(mass);
+      }
+    }
+    vector.word[k] = output < outputs ? mass : 0;
+  }
+  return vector;
+}
+
+// The list from its counts. A warp writes a run of vectors, so most stores hold a mass or two. Each thread searches for
+// its first mass; or the first of the run is in a table, the warp holds 32 ends from there on, and each thread finds
+// its own among them.
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
-    expand(typename Policy::ends ends, typename Policy::spectrum spectrum) {
-  if constexpr (Policy::finish == Finish::counting) {
+    expand(typename Policy::ends ends, typename Policy::starts starts, typename Policy::spectrum spectrum) {
+  if constexpr (Policy::finish == Finish::counting && Policy::output == Output::list) {
     using Vector = typename Policy::spectrum::value_type;
-    constexpr unsigned words = Vector::words, rounds = Policy::outputs_per_thread / words;
+    constexpr unsigned words = Vector::words, rounds = Policy::outputs_per_thread / words, all_lanes = 0xffffffffu;
     const unsigned warp = (blockIdx.x * Policy::block_size + threadIdx.x) / 32, lane = threadIdx.x % 32;
-    const unsigned first = warp * rounds * 32 + lane, outputs = ends.load(ends.extent(0) - 1);
-    if (first >= spectrum.extent(0)) return;
-    unsigned mass = mass_between(ends, 0, ends.extent(0) - 1, first * words), end = ends.load(mass);
-    for (unsigned round = 0; round < rounds; ++round) {
-      const unsigned place = first + round * 32;
-      if (place >= spectrum.extent(0)) return;
-      Vector vector;
+    const unsigned first = warp * rounds * 32 + lane, last = ends.extent(0) - 1, outputs = ends.load(last);
+    if constexpr (Policy::find == Find::search) {
+      if (first >= spectrum.extent(0)) return;
+      unsigned mass = mass_between(ends, 0, last, first * words), end = ends.load(mass);
+      for (unsigned round = 0; round < rounds; ++round) {
+        const unsigned place = first + round * 32;
+        if (place >= spectrum.extent(0)) return;
+        spectrum.store(vector_of<Vector>(ends, place * words, outputs, mass, end, 0), place);
+      }
+    } else {
+      if (first - lane >= spectrum.extent(0)) return;
+      const unsigned low = starts.load((first - lane) * words / run_outputs);
+      const unsigned held = ends.load(min(low + lane, last));
 #pragma unroll
-      for (unsigned k = 0; k < words; ++k) {
-        const unsigned output = place * words + k;
-        if (output >= end && end < outputs) {
+      for (unsigned round = 0; round < rounds; ++round) {
+        const unsigned place = first + round * 32, output = min(place * words, outputs - 1);
+        unsigned ahead = 0;  // ends that are at most `output`, of the first 31
+#pragma unroll
+        for (unsigned step = 16; step > 0; step /= 2)
+          if (__shfl_sync(all_lanes, held, ahead + step - 1) <= output) ahead += step;
+        unsigned mass = low + ahead, end = __shfl_sync(all_lanes, held, ahead);
+        const unsigned next = __shfl_sync(all_lanes, held, min(ahead + 1, 31u));
+        if (end <= output) {
           mass = mass_after(ends, mass + 1, output);
           end = ends.load(mass);
         }
-        vector.word[k] = output < outputs ? mass : 0;
+        if (place < spectrum.extent(0))
+          spectrum.store(vector_of<Vector>(ends, place * words, outputs, mass, end, next), place);
       }
-      spectrum.store(vector, place);
     }
   }
 }

@@ -6,11 +6,11 @@ from typing import Any
 
 from autotune.family import Execution
 
-__all__ = ["MODULUS", "Transform", "count_by_transform"]
+__all__ = ["PRIMES", "Transform", "count_by_transform"]
 
-MODULUS = 3 * 2**30 + 1
-_FEWEST_BITS = 6
-_MOST_STAGES = 9  # of a pass over columns: a block has 32 columns in shared memory
+PRIMES = {"wide": 3 * 2**30 + 1, "narrow": 7 * 2**26 + 1}
+_FEWEST_BITS = 6  # of a field, and of a row
+_FEWEST_STAGES, _MOST_STAGES = 6, 9  # of a pass over columns: a block has 32 columns in shared memory
 _MARKED = 4096  # residues of a block of mark
 
 
@@ -25,7 +25,9 @@ class Transform:
     def of(cls, total: int, row_bits: int) -> "Transform":
         """For prefix sums in [0, ``total``): at least 2 ``total`` - 1 elements, so that no difference comes around."""
         bits = max(_FEWEST_BITS, (2 * max(total, 1) - 2).bit_length())
-        return cls(bits, min(bits, row_bits))
+        in_columns = max(0, bits - row_bits)
+        passes = -(-in_columns // _MOST_STAGES)
+        return cls(bits, bits - max(in_columns, passes * _FEWEST_STAGES))
 
     @property
     def columns(self) -> tuple[tuple[int, int], ...]:
@@ -44,10 +46,9 @@ class Transform:
         """Elements of the half that positions and counts lie in."""
         return 2 ** (self.bits - 1)
 
-    @property
-    def scale(self) -> int:
+    def scale(self, prime: int) -> int:
         """1 / 2^bits modulo the prime; twice times 2^32, since Montgomery's product takes that away twice."""
-        return pow(2, 64 - self.bits, MODULUS)
+        return pow(2, 64 - self.bits, prime)
 
     def forward(self) -> Iterator[dict[str, Any]]:
         """The scalars of each launch of columns_forward, in order; of columns_back in the opposite order."""
@@ -73,7 +74,7 @@ def count_by_transform(execution: Execution) -> None:
         "square_rows",
         bits=transform.bits,
         stages=transform.row_stages,
-        scale=transform.scale,
+        scale=transform.scale(PRIMES[str(execution.names["prime_size"])]),
         blocks=max(1, 2 ** (transform.bits - transform.row_stages - 1)) if passes else 1,
         words=33 * 2**transform.row_stages // 16,
     )
