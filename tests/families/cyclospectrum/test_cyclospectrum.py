@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from cpu_results import Binary, check_verified, compiled
+from hypothesis import given
+from hypothesis import strategies as st
 
 from autotune.compile.cache import Cache, default_root
 from autotune.compile.static_pass import static_sweep, static_toolchain
@@ -21,6 +23,7 @@ from autotune.errors import WorkloadError
 
 FAMILY = families.load_family("cyclospectrum")
 MODULE: Any = FAMILY.module
+TRANSFORMS: Any = import_module(f"{MODULE.__name__}.transform")
 REFERENCE: Any = import_module(f"{MODULE.__name__}.reference")
 POST = [57, 71, 113, 113, 128]
 # The list that the post's programs print for POST, worked out by hand.
@@ -44,7 +47,7 @@ SORTED = (
     GLOBAL_COUNTING,
     "generation=prefix,finish=counting,wrap=doubled,outputs_per_thread=128,vector_width=4,window=32768",
     TRANSFORM,
-    f"{TRANSFORM},row_bits=11,block_size=512,vector_width=4",
+    f"{COUNTING.replace('=8', '=16')},count_by=transform,row_bits=11,prime_size=narrow,vector_width=4,find=table",
 )
 PAIRS = ("control", f"{COUNTING},vector_width=2", f"{TRANSFORM},vector_width=2,row_bits=12")
 UNSORTED = (
@@ -137,6 +140,31 @@ def test_every_policy_is_exact(backend: CpuBackend, binaries: dict[str, list[Bin
         inputs = inputs_of(masses, asked)
         expected = MODULE.reference(inputs.arrays, inputs.options)
         check_verified(backend, binaries[asked], inputs, expected)
+
+
+def test_two_passes_over_columns(
+    backend: CpuBackend, binaries: dict[str, list[Binary]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TRANSFORMS, "_MOST_STAGES", 6)
+    inputs = inputs_of(np.random.default_rng(7).integers(0, 2000, 60))
+    assert len(TRANSFORMS.Transform.of(inputs.scalars["total"], 11).columns) == 2
+    some = [both for both in binaries["sorted"] if both[0].configuration["row_bits"] == 11]
+    check_verified(backend, some, inputs, MODULE.reference(inputs.arrays, inputs.options))
+
+
+@given(st.integers(0, 2**28 - 1), st.sampled_from([11, 12, 13]))
+def test_passes_make_up_the_whole_transform(total: int, row_bits: int) -> None:
+    transform = TRANSFORMS.Transform.of(total, row_bits)
+    assert max(2 * total - 1, 2**6) <= 2**transform.bits < max(4 * total, 2**6 + 1)
+    span = transform.bits
+    for begin, stages in transform.columns:
+        assert begin == span
+        assert 6 <= stages <= 9
+        span -= stages
+        assert span >= 5  # 32 columns a block
+    assert 6 <= span == transform.row_stages <= row_bits
+    for prime in TRANSFORMS.PRIMES.values():
+        assert transform.scale(prime) * 2**transform.bits * pow(2, -64, prime) % prime == 1
 
 
 def test_what_is_tried_above_has_every_value_of_every_policy() -> None:
