@@ -86,12 +86,18 @@ struct Occurrences {
   }
 };
 
+// How many tiles of bins there are. sums has room for two numbers of each, and two more.
+template <class Sums>
+AUTOTUNE_DEVICE unsigned tiles_of(const Sums& sums) {
+  return sums.extent(0) / 2 - 1;
+}
+
 // sums[b] = how many places run b of the masses takes.
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
     tile_sums(typename Policy::counts counts, typename Policy::field field, typename Policy::ring ring,
               typename Policy::sums sums, unsigned total) {
-  if constexpr (Policy::finish == Finish::counting) {
+  if constexpr (Policy::finish == Finish::counting && Policy::scan == Scan::passes) {
     const Occurrences<Policy> occurrences{counts, field, ring.extent(0) / 2, total};
     unsigned sum = 0, whole;
     for (unsigned bin = threadIdx.x; bin < tile_bins; bin += Policy::block_size)
@@ -104,8 +110,8 @@ __global__ void __launch_bounds__(Policy::block_size)
 // sums[b] = how many places the runs before b take; the last, all. One block.
 template <class Policy>
 __global__ void __launch_bounds__(1024) scan_tiles(typename Policy::sums sums) {
-  if constexpr (Policy::finish == Finish::counting) {
-    const unsigned tiles = sums.extent(0) - 1;
+  if constexpr (Policy::finish == Finish::counting && Policy::scan == Scan::passes) {
+    const unsigned tiles = tiles_of(sums);
     unsigned before = 0, whole;
     for (unsigned tile = 0; tile < tiles; tile += blockDim.x, before += whole) {
       const unsigned mine = tile + threadIdx.x;

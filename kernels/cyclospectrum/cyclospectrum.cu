@@ -22,6 +22,8 @@ enum class KeyBits { all, needed };
 enum class CountBy { differences, transform };
 enum class PrimeSize { wide, narrow };
 enum class CountIn { shared, global };
+enum class Launch { stream, graph };
+enum class Scan { passes, look_back };
 enum class Find { search, table };
 enum class Order { sorted, unsorted };
 enum class Output { list, pairs };
@@ -29,7 +31,7 @@ enum class Output { list, pairs };
 // After the names of the policies.
 #include "autocorrelation.cuh"
 #include "generation.cuh"
-#include "listing.cuh"
+#include "look_back.cuh"
 
 #ifndef AUTOTUNE_VARIANTS
 #include "default.cuh"

@@ -18,6 +18,8 @@ struct Default {
   static constexpr int row_bits = 13;
   static constexpr CountIn count_in = CountIn::shared;
   static constexpr int window = 16384;
+  static constexpr Scan scan = Scan::passes;
+  static constexpr Launch launch = Launch::stream;
   static constexpr Find find = Find::search;
   static constexpr int tally_blocks = 528;
   static constexpr Order order = Order::sorted;
@@ -51,5 +53,6 @@ template __global__ void columns_back<Default>(Default::field, Default::roots, u
 template __global__ void tile_sums<Default>(Default::counts, Default::field, Default::ring, Default::sums, unsigned int);
 template __global__ void scan_tiles<Default>(Default::sums);
 template __global__ void offsets<Default>(Default::counts, Default::field, Default::ring, Default::sums, Default::ends, Default::starts, unsigned int);
+template __global__ void look_back<Default>(Default::counts, Default::field, Default::ring, Default::sums, Default::ends, Default::starts, unsigned int);
 template __global__ void pair_up<Default>(Default::counts, Default::field, Default::ring, Default::sums, Default::spectrum, unsigned int);
 template __global__ void expand<Default>(Default::ends, Default::starts, Default::spectrum);

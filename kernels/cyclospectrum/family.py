@@ -65,17 +65,15 @@ def plan(execution: Execution) -> None:
     policies = execution.names
     ordered = policies["order"] == "sorted"
     generation, finish = policies["generation"], policies["finish"]
-    by_transform = policies["count_by"] == "transform"
     if policies["output"] == "pairs" and finish == "host_sort":
         execution.stage("host_sort", lambda _stream: _host_pairs(execution))
         return
     into_spare = int(ordered and finish == "radix_sort" and _passes(execution) % 2)
-    doubled = policies["wrap"] == "doubled" and policies["staging"] == 0
-    if (generation == "prefix" or doubled) and not by_transform:
-        execution.launch("arrange")
     if finish == "counting":
         _count(execution)
         return
+    if generation == "prefix" or (policies["wrap"] == "doubled" and policies["staging"] == 0):
+        execution.launch("arrange")
     _generate(execution, generation, into_spare)
     if not ordered:
         return
@@ -113,14 +111,31 @@ def _generate(execution: Execution, generation: str, into_spare: int) -> None:
 
 
 def _count(execution: Execution) -> None:
-    if execution.names["count_by"] == "transform":
-        count_by_transform(execution)
+    """Arranged where differences are counted, counted, and written; as one graph where the policy says so."""
+
+    def launches() -> None:
+        looks_back = execution.names["scan"] == "look_back"
+        if looks_back:
+            execution.zero("sums")
+        if execution.names["count_by"] == "transform":
+            count_by_transform(execution)
+        else:
+            execution.launch("arrange")
+            execution.zero("counts")
+            execution.launch("tally")
+        for kernel in ("look_back",) if looks_back else ("tile_sums", "scan_tiles"):
+            execution.launch(kernel)
+        if execution.names["output"] == "pairs":
+            execution.launch("pair_up")
+            return
+        if not looks_back:
+            execution.launch("offsets")
+        execution.launch("expand")
+
+    if execution.names["launch"] == "graph":
+        execution.graph("counting", launches)
     else:
-        execution.zero("counts")
-        execution.launch("tally")
-    ends = ("offsets", "expand") if execution.names["output"] == "list" else ("pair_up",)
-    for kernel in ("tile_sums", "scan_tiles", *ends):
-        execution.launch(kernel)
+        launches()
 
 
 def _bits(execution: Execution) -> int:

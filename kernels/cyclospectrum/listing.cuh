@@ -4,23 +4,28 @@
 
 constexpr unsigned run_outputs = 256;  // of the list, for which `starts` has the first mass; family.yaml has it, too
 
+// A mass of which there are `here` values, behind `before` smaller ones: where its values end, and the runs it begins.
+template <class Policy>
+AUTOTUNE_DEVICE void store_end(const typename Policy::ends& ends, const typename Policy::starts& starts, unsigned mass,
+                               unsigned before, unsigned here) {
+  if (mass >= ends.extent(0)) return;
+  ends.store(before + here, mass);
+  if constexpr (Policy::find == Find::table)
+    for (unsigned run = (before + run_outputs - 1) / run_outputs; run * run_outputs < before + here; ++run)
+      starts.store(mass, run);
+}
+
 // ends[m] = how many values of the list are at most m.
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
     offsets(typename Policy::counts counts, typename Policy::field field, typename Policy::ring ring,
             typename Policy::sums sums, typename Policy::ends ends, typename Policy::starts starts, unsigned total) {
-  if constexpr (Policy::finish == Finish::counting && Policy::output == Output::list) {
+  if constexpr (Policy::finish == Finish::counting && Policy::output == Output::list && Policy::scan == Scan::passes) {
     const Occurrences<Policy> occurrences{counts, field, ring.extent(0) / 2, total};
     unsigned before = sums.load(blockIdx.x), whole;
     for (unsigned bin = 0; bin < tile_bins; bin += Policy::block_size, before += whole) {
-      const unsigned mass = blockIdx.x * tile_bins + bin + threadIdx.x;
-      const unsigned here = occurrences.places(mass);
-      const unsigned sum = block_sum_before(here, whole) + here;
-      if (mass < ends.extent(0)) ends.store(before + sum, mass);
-      if constexpr (Policy::find == Find::table)
-        for (unsigned run = (before + sum - here + run_outputs - 1) / run_outputs; run * run_outputs < before + sum;
-             ++run)
-          starts.store(mass, run);
+      const unsigned mass = blockIdx.x * tile_bins + bin + threadIdx.x, here = occurrences(mass);
+      store_end<Policy>(ends, starts, mass, before + block_sum_before(here, whole), here);
     }
   }
 }
@@ -33,7 +38,7 @@ __global__ void __launch_bounds__(Policy::block_size)
   if constexpr (Policy::finish == Finish::counting && Policy::output == Output::pairs) {
     const Occurrences<Policy> occurrences{counts, field, ring.extent(0) / 2, total};
     static_assert(Policy::spectrum::value_type::words == 2, "a pair a store");
-    const unsigned found = sums.load(sums.extent(0) - 1);
+    const unsigned found = sums.load(tiles_of(sums));
     unsigned before = sums.load(blockIdx.x), whole;
     for (unsigned bin = 0; bin < tile_bins; bin += Policy::block_size, before += whole) {
       const unsigned mass = blockIdx.x * tile_bins + bin + threadIdx.x;
