@@ -1,5 +1,7 @@
 """The right list, and the right pairs, by numpy."""
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ __all__ = ["list_of", "pairs_of"]
 
 _FEW = 1 << 26  # values that numpy sorts in a second or two
 _AT_ONCE = 1 << 22  # sums, when they are counted
+_LINES = 64  # of a square, transformed at once
 _OFF = 0.25  # of a whole number: further off, and rounding proves nothing
 
 Array = NDArray[Any]
@@ -73,10 +76,8 @@ def _counted(before: Masses, n: int, total: int) -> Array:
 def _correlated(masses: Masses, total: int) -> Array:
     """How often each mass up to the total is in the list: places on the ring, each with each."""
     n = masses.size
-    places = np.bincount((np.cumsum(masses) - masses) % max(total, 1), minlength=total + 1)
-    spectrum = np.fft.rfft(places, 1 << max(1, (2 * total).bit_length()))
-    np.multiply(spectrum, spectrum.conj(), out=spectrum)
-    apart = np.fft.irfft(spectrum)[: total + 1]
+    places = np.bincount((np.cumsum(masses) - masses) % max(total, 1))
+    apart = _autocorrelation(places, max(6, (2 * total).bit_length()))[: total + 1]
     rounded = np.rint(apart)
     if float(np.abs(apart - rounded).max()) > _OFF:
         raise ArithmeticError(f"a correlation of {n:,} places is too far from whole numbers to be rounded")
@@ -84,3 +85,31 @@ def _correlated(masses: Masses, total: int) -> Array:
     counts[1:total] += counts[1:total][::-1]
     counts[[0, total]] = (counts[0] - n) // (1 if total == 0 else 2) + (2 if total == 0 else 1)
     return counts
+
+
+def _autocorrelation(values: Array, bits: int) -> Array:
+    """Of values on a ring of 2^``bits`` places, by transforms of the columns and rows of a square; on all cores."""
+    rows, columns = 1 << bits // 2, 1 << bits - bits // 2
+    field = np.zeros(rows * columns, np.complex128)
+    field[: values.size] = values
+    square = field.reshape(rows, columns)
+    frequency = np.arange(rows)[:, None]
+
+    def factors(part: slice) -> Array:
+        return np.exp(-2j * np.pi / field.size * frequency * np.arange(columns)[part])
+
+    def forward(part: slice) -> None:
+        square[:, part] = np.fft.fft(square[:, part], axis=0) * factors(part)
+
+    def squared(part: slice) -> None:
+        found = np.fft.fft(square[part])
+        square[part] = np.fft.ifft(found * found.conj())
+
+    def back(part: slice) -> None:
+        square[:, part] = np.fft.ifft(square[:, part] * factors(part).conj(), axis=0)
+
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for step, length in ((forward, columns), (squared, rows), (back, columns)):
+            list(pool.map(step, (slice(first, first + _LINES) for first in range(0, length, _LINES))))
+    real: Array = field.real
+    return real

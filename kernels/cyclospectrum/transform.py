@@ -48,7 +48,8 @@ class Transform:
 
     def scale(self, prime: int) -> int:
         """1 / 2^bits modulo the prime; twice times 2^32, since Montgomery's product takes that away twice."""
-        return int(pow(2, 64 - self.bits, prime))
+        power: int = pow(2, 64 - self.bits, prime)
+        return power
 
     def forward(self) -> Iterator[dict[str, Any]]:
         """The scalars of each launch of columns_forward, in order; of columns_back in the opposite order."""

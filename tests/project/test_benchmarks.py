@@ -33,7 +33,7 @@ SMALL = {
     "cyclospectrum_charts": "--device cpu --sizes 5 16 --samples 1 --out {out}",
     "cyclospectrum_exact": "--device cpu --set generation=prefix --set vector_width=1 --set outputs_per_thread=1 "
     "--set block_size=256 --set finish=host_sort --sizes 1 5 --out {out}",
-    "cyclospectrum_peers": "--device cpu --sizes 16 --rounds 1 --policies {tmp} --out {out}",
+    "cyclospectrum_peers": "--device cpu --sizes 16 --pairs 16 --rounds 1 --policies {tmp} --out {out}",
     "decision_tree": "--record mummergpu-h200.csv --out {out}",
     "dispatch_overhead": "--device cpu --calls 3 --rounds 2 --processes 1 --out {out}",
     "drawn_spaces": "--draws 50 --trials 8 --out {out}",
@@ -70,7 +70,7 @@ CHECKED = {
     "crossover": "allpairs --parameter instances=28,56 --parameter attributes=64",
     "cyclospectrum_charts": "",
     "cyclospectrum_exact": "--sizes 5",
-    "cyclospectrum_peers": "--sizes 16",
+    "cyclospectrum_peers": "--sizes 16 --pairs 16",
     "dispatch_overhead": "",
     "energy": "allpairs --workload ragged",
     "engine_peers": "",
