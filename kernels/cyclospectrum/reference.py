@@ -96,7 +96,8 @@ def _autocorrelation(values: Array, bits: int) -> Array:
     frequency = np.arange(rows)[:, None]
 
     def factors(part: slice) -> Array:
-        return np.exp(-2j * np.pi / field.size * frequency * np.arange(columns)[part])
+        found: Array = np.exp(-2j * np.pi / field.size * frequency * np.arange(columns)[part])
+        return found
 
     def forward(part: slice) -> None:
         square[:, part] = np.fft.fft(square[:, part], axis=0) * factors(part)
@@ -111,5 +112,4 @@ def _autocorrelation(values: Array, bits: int) -> Array:
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for step, length in ((forward, columns), (squared, rows), (back, columns)):
             list(pool.map(step, (slice(first, first + _LINES) for first in range(0, length, _LINES))))
-    real: Array = field.real
-    return real
+    return field.real

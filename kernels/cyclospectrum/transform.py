@@ -44,12 +44,11 @@ class Transform:
     @property
     def filled(self) -> int:
         """Elements of the half that positions and counts lie in."""
-        return 2 ** (self.bits - 1)
+        return 1 << (self.bits - 1)
 
     def scale(self, prime: int) -> int:
         """1 / 2^bits modulo the prime; twice times 2^32, since Montgomery's product takes that away twice."""
-        power: int = pow(2, 64 - self.bits, prime)
-        return power
+        return pow(2, 64 - self.bits, prime)
 
     def forward(self) -> Iterator[dict[str, Any]]:
         """The scalars of each launch of columns_forward, in order; of columns_back in the opposite order."""
