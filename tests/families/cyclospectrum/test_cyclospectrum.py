@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cpu_results import Binary, check_verified, compiled
-from hypothesis import given
+from cpu_results import Binary, check_verified, compiled, results
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autotune.compile.cache import Cache, default_root
@@ -46,8 +46,8 @@ SORTED = (
     f"{COUNTING},block_size=512,window=8192,tally_blocks=264,vector_width=4",
     GLOBAL_COUNTING,
     "generation=prefix,finish=counting,wrap=doubled,outputs_per_thread=128,vector_width=4,window=32768",
-    TRANSFORM,
-    f"{COUNTING.replace('=8', '=16')},count_by=transform,row_bits=11,prime_size=narrow,vector_width=4,find=table",
+    f"{TRANSFORM},row_bits=11,prime_size=narrow,vector_width=4,find=table,scan=look_back,launch=graph",
+    f"{COUNTING.replace('=8', '=16')},vector_width=4,find=table,scan=look_back",
 )
 PAIRS = ("control", f"{COUNTING},vector_width=2", f"{TRANSFORM},vector_width=2,row_bits=12")
 UNSORTED = (
@@ -135,11 +135,23 @@ def test_the_pairs_of_long_lists_are_correlated_to_the_same(monkeypatch: pytest.
 @pytest.mark.parametrize("asked", OPTIONS)
 def test_every_policy_is_exact(backend: CpuBackend, binaries: dict[str, list[Binary]], asked: str) -> None:
     drawn = MODULE.inputs({"residues": 37, "seed": 2}, Path())["residues"]
-    heavy = np.random.default_rng(1).integers(0, 3000, 70)
+    heavy = np.random.default_rng(1).integers(0, 5000, 70)  # more than 32 tiles of bins
     for masses in (*PEPTIDES, drawn, heavy):
         inputs = inputs_of(masses, asked)
         expected = MODULE.reference(inputs.arrays, inputs.options)
         check_verified(backend, binaries[asked], inputs, expected)
+
+
+@given(st.lists(st.integers(0, 300), min_size=1, max_size=30))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_ring_is_transformed_to_its_spectrum(
+    backend: CpuBackend, binaries: dict[str, list[Binary]], masses: list[int]
+) -> None:
+    for asked, expected in (("sorted", by_hand(masses)), ("pairs", pairs_by_hand(masses))):
+        some = [both for both in binaries[asked] if both[0].configuration["count_by"] == "transform"]
+        assert some
+        for _, found in results(backend, some, inputs_of(masses, asked)):
+            assert found["spectrum"].tolist() == expected
 
 
 def test_two_passes_over_columns(
