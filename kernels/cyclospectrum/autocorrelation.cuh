@@ -10,10 +10,11 @@ struct Table {
 };
 
 // Rows one behind the other in shared memory; a word is left out after every 32, so that threads a power of two apart
-// meet other banks.
+// meet other banks. Two places without a common bit may be added before or after.
 struct Rows {
   unsigned* base;
-  AUTOTUNE_DEVICE unsigned& at(unsigned place) const { return base[place + place / 32]; }
+  AUTOTUNE_DEVICE static unsigned padded(unsigned place) { return place + place / 32; }
+  AUTOTUNE_DEVICE unsigned& at(unsigned place, unsigned more) const { return base[padded(place) + padded(more)]; }
 };
 
 template <bool WIDE>
@@ -198,10 +199,10 @@ AUTOTUNE_DEVICE void row_stages(const Rows& tile, const Roots& roots, unsigned b
   each_group<STAGES>(bits, level, threadIdx.x, Policy::block_size, [=](unsigned first, unsigned stride, unsigned t) {
     unsigned v[1 << STAGES];
 #pragma unroll
-    for (unsigned k = 0; k < 1u << STAGES; ++k) v[k] = tile.at(first + k * stride);
+    for (unsigned k = 0; k < 1u << STAGES; ++k) v[k] = tile.at(first, k * stride);
     some_stages<PrimeOf<Policy>, FORWARD, STAGES>(v, roots, level, t);
 #pragma unroll
-    for (unsigned k = 0; k < 1u << STAGES; ++k) tile.at(first + k * stride) = v[k];
+    for (unsigned k = 0; k < 1u << STAGES; ++k) tile.at(first, k * stride) = v[k];
   });
   __syncthreads();
 }
@@ -226,7 +227,7 @@ AUTOTUNE_DEVICE void square_groups(const Rows& tile, const Roots& roots, unsigne
   using Prime = PrimeOf<Policy>;
   unsigned a[8], b[8];
 #pragma unroll
-  for (unsigned k = 0; k < 8; ++k) a[k] = tile.at(8 * group + k), b[k] = tile.at(8 * opposite + k);
+  for (unsigned k = 0; k < 8; ++k) a[k] = tile.at(8 * group, k), b[k] = tile.at(8 * opposite, k);
   forward_stages<Prime, 3>(a, roots, 3, 0);
   forward_stages<Prime, 3>(b, roots, 3, 0);
   if (opposite == 0) {  // of the first eight, 0 and 1 are their own
@@ -238,11 +239,11 @@ AUTOTUNE_DEVICE void square_groups(const Rows& tile, const Roots& roots, unsigne
   for (unsigned k = 0; k < 8; ++k) a[k] = b[7 - k] = Prime::product(Prime::product(a[k], b[7 - k]), scale);
   back_stages<Prime, 3>(a, roots, 3, 0);
 #pragma unroll
-  for (unsigned k = 0; k < 8; ++k) tile.at(8 * group + k) = a[k];
+  for (unsigned k = 0; k < 8; ++k) tile.at(8 * group, k) = a[k];
   if (opposite == group) return;
   back_stages<Prime, 3>(b, roots, 3, 0);
 #pragma unroll
-  for (unsigned k = 0; k < 8; ++k) tile.at(8 * opposite + k) = b[k];
+  for (unsigned k = 0; k < 8; ++k) tile.at(8 * opposite, k) = b[k];
 }
 
 // Two rows of 2^stages elements (6 stages at least) that have each other's opposite frequencies (rows 0 and 1: their
@@ -261,10 +262,10 @@ __global__ void __launch_bounds__(Policy::block_size)
     each_group<3>(held, stages, threadIdx.x, Policy::block_size, [=](unsigned first, unsigned stride, unsigned t) {
       unsigned v[8];
 #pragma unroll
-      for (unsigned k = 0; k < 8; ++k) v[k] = field.load(place(first + k * stride));
+      for (unsigned k = 0; k < 8; ++k) v[k] = field.load(place(first) + k * stride);
       forward_stages<Prime, 3>(v, roots, stages, t);
 #pragma unroll
-      for (unsigned k = 0; k < 8; ++k) tile.at(first + k * stride) = v[k];
+      for (unsigned k = 0; k < 8; ++k) tile.at(first, k * stride) = v[k];
     });
     __syncthreads();
     inner_rows<Policy, true>(tile, roots, held, stages);
@@ -282,11 +283,11 @@ __global__ void __launch_bounds__(Policy::block_size)
     each_group<3>(held, stages, threadIdx.x, Policy::block_size, [=](unsigned first, unsigned stride, unsigned t) {
       unsigned v[8];
 #pragma unroll
-      for (unsigned k = 0; k < 8; ++k) v[k] = tile.at(first + k * stride);
+      for (unsigned k = 0; k < 8; ++k) v[k] = tile.at(first, k * stride);
       back_stages<Prime, 3>(v, roots, stages, t);
 #pragma unroll
       for (unsigned k = 0; k < 8; ++k)
-        field.store(bits == stages ? Prime::exact(v[k]) : v[k], place(first + k * stride));
+        field.store(bits == stages ? Prime::exact(v[k]) : v[k], place(first) + k * stride);
     });
   }
 }

@@ -24,7 +24,7 @@ enum class PrimeSize { wide, narrow };
 enum class CountIn { shared, global };
 enum class Launch { stream, graph };
 enum class Scan { passes, look_back };
-enum class Find { search, table };
+enum class Find { search, table, walk };
 enum class Order { sorted, unsorted };
 enum class Output { list, pairs };
 

@@ -10,7 +10,7 @@ AUTOTUNE_DEVICE void store_end(const typename Policy::ends& ends, const typename
                                unsigned before, unsigned here) {
   if (mass >= ends.extent(0)) return;
   ends.store(before + here, mass);
-  if constexpr (Policy::find == Find::table)
+  if constexpr (Policy::find != Find::search)
     for (unsigned run = (before + run_outputs - 1) / run_outputs; run * run_outputs < before + here; ++run)
       starts.store(mass, run);
 }
@@ -98,45 +98,97 @@ AUTOTUNE_DEVICE Vector vector_of(const Ends& ends, unsigned first, unsigned outp
   return vector;
 }
 
-// The list from its counts. A warp writes a run of vectors, so most stores hold a mass or two. Each thread searches for
-// its first mass; or the first of the run is in a table, the warp holds 32 ends from there on, and each thread finds
-// its own among them.
+// A warp's vectors from `begin` on. Each thread searches for its first mass.
+template <class Policy>
+AUTOTUNE_DEVICE void expand_by_search(const typename Policy::ends& ends, const typename Policy::spectrum& spectrum,
+                                      unsigned begin, unsigned rounds) {
+  using Vector = typename Policy::spectrum::value_type;
+  const unsigned first = begin + threadIdx.x % 32, last = ends.extent(0) - 1, outputs = ends.load(last);
+  if (first >= spectrum.extent(0)) return;
+  unsigned mass = mass_between(ends, 0, last, first * Vector::words), end = ends.load(mass);
+  for (unsigned round = 0; round < rounds; ++round) {
+    const unsigned place = first + round * 32;
+    if (place >= spectrum.extent(0)) return;
+    spectrum.store(vector_of<Vector>(ends, place * Vector::words, outputs, mass, end, 0), place);
+  }
+}
+
+// The warp holds 32 ends from the first mass of its run on, and in each round every thread finds its own among them.
+template <class Policy>
+AUTOTUNE_DEVICE void expand_by_table(const typename Policy::ends& ends, const typename Policy::starts& starts,
+                                     const typename Policy::spectrum& spectrum, unsigned begin, unsigned rounds) {
+  using Vector = typename Policy::spectrum::value_type;
+  constexpr unsigned all_lanes = 0xffffffffu;
+  const unsigned lane = threadIdx.x % 32, last = ends.extent(0) - 1, outputs = ends.load(last);
+  if (begin >= spectrum.extent(0)) return;
+  const unsigned low = starts.load(begin * Vector::words / run_outputs), held = ends.load(min(low + lane, last));
+#pragma unroll
+  for (unsigned round = 0; round < rounds; ++round) {
+    const unsigned place = begin + round * 32 + lane, output = min(place * Vector::words, outputs - 1);
+    unsigned ahead = 0;  // ends that are at most `output`, of the first 31
+#pragma unroll
+    for (unsigned step = 16; step > 0; step /= 2)
+      if (__shfl_sync(all_lanes, held, ahead + step - 1) <= output) ahead += step;
+    unsigned mass = low + ahead, end = __shfl_sync(all_lanes, held, ahead);
+    const unsigned next = __shfl_sync(all_lanes, held, min(ahead + 1, 31u));
+    if (end <= output) {
+      mass = mass_after(ends, mass + 1, output);
+      end = ends.load(mass);
+    }
+    if (place < spectrum.extent(0))
+      spectrum.store(vector_of<Vector>(ends, place * Vector::words, outputs, mass, end, next), place);
+  }
+}
+
+// The warp goes from end to end, all threads together: an output is in the mass before all ends of its round, plus one
+// for each end that it is not before. Cheap where masses occur so often that a round has an end or two.
+template <class Policy>
+AUTOTUNE_DEVICE void expand_by_walk(const typename Policy::ends& ends, const typename Policy::starts& starts,
+                                    const typename Policy::spectrum& spectrum, unsigned begin, unsigned rounds) {
+  using Vector = typename Policy::spectrum::value_type;
+  constexpr unsigned words = Vector::words, all_lanes = 0xffffffffu;
+  const unsigned lane = threadIdx.x % 32, last = ends.extent(0) - 1, outputs = ends.load(last);
+  if (begin >= spectrum.extent(0)) return;
+  unsigned mass = starts.load(begin * words / run_outputs), ahead = 0;  // of the 32 ends that the warp holds
+  unsigned held = ends.load(min(mass + lane, last)), end = __shfl_sync(all_lanes, held, 0);
+#pragma unroll
+  for (unsigned round = 0; round < rounds; ++round) {
+    const unsigned place = begin + round * 32 + lane, first = place * words;
+    const unsigned stop = min((begin + round * 32 + 32) * words, outputs);  // of the round
+    Vector vector;
+#pragma unroll
+    for (unsigned k = 0; k < words; ++k) vector.word[k] = mass;
+    while (end < stop) {
+#pragma unroll
+      for (unsigned k = 0; k < words; ++k) vector.word[k] += first + k >= end;
+      ++mass;
+      if (++ahead == 32) {
+        ahead = 0;
+        held = ends.load(min(mass + lane, last));
+      }
+      end = __shfl_sync(all_lanes, held, ahead);
+    }
+    if (stop == outputs) {
+#pragma unroll
+      for (unsigned k = 0; k < words; ++k)
+        if (first + k >= outputs) vector.word[k] = 0;
+    }
+    if (place < spectrum.extent(0)) spectrum.store(vector, place);
+  }
+}
+
+// The list from its counts. A warp writes a run of vectors, so most stores hold a mass or two.
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
     expand(typename Policy::ends ends, typename Policy::starts starts, typename Policy::spectrum spectrum) {
   if constexpr (Policy::finish == Finish::counting && Policy::output == Output::list) {
-    using Vector = typename Policy::spectrum::value_type;
-    constexpr unsigned words = Vector::words, rounds = Policy::outputs_per_thread / words, all_lanes = 0xffffffffu;
-    const unsigned warp = (blockIdx.x * Policy::block_size + threadIdx.x) / 32, lane = threadIdx.x % 32;
-    const unsigned first = warp * rounds * 32 + lane, last = ends.extent(0) - 1, outputs = ends.load(last);
-    if constexpr (Policy::find == Find::search) {
-      if (first >= spectrum.extent(0)) return;
-      unsigned mass = mass_between(ends, 0, last, first * words), end = ends.load(mass);
-      for (unsigned round = 0; round < rounds; ++round) {
-        const unsigned place = first + round * 32;
-        if (place >= spectrum.extent(0)) return;
-        spectrum.store(vector_of<Vector>(ends, place * words, outputs, mass, end, 0), place);
-      }
-    } else {
-      if (first - lane >= spectrum.extent(0)) return;
-      const unsigned low = starts.load((first - lane) * words / run_outputs);
-      const unsigned held = ends.load(min(low + lane, last));
-#pragma unroll
-      for (unsigned round = 0; round < rounds; ++round) {
-        const unsigned place = first + round * 32, output = min(place * words, outputs - 1);
-        unsigned ahead = 0;  // ends that are at most `output`, of the first 31
-#pragma unroll
-        for (unsigned step = 16; step > 0; step /= 2)
-          if (__shfl_sync(all_lanes, held, ahead + step - 1) <= output) ahead += step;
-        unsigned mass = low + ahead, end = __shfl_sync(all_lanes, held, ahead);
-        const unsigned next = __shfl_sync(all_lanes, held, min(ahead + 1, 31u));
-        if (end <= output) {
-          mass = mass_after(ends, mass + 1, output);
-          end = ends.load(mass);
-        }
-        if (place < spectrum.extent(0))
-          spectrum.store(vector_of<Vector>(ends, place * words, outputs, mass, end, next), place);
-      }
-    }
+    constexpr unsigned rounds = Policy::outputs_per_thread / Policy::spectrum::value_type::words;
+    const unsigned begin = (blockIdx.x * Policy::block_size + threadIdx.x) / 32 * rounds * 32;
+    if constexpr (Policy::find == Find::search)
+      expand_by_search<Policy>(ends, spectrum, begin, rounds);
+    else if constexpr (Policy::find == Find::table)
+      expand_by_table<Policy>(ends, starts, spectrum, begin, rounds);
+    else
+      expand_by_walk<Policy>(ends, starts, spectrum, begin, rounds);
   }
 }
