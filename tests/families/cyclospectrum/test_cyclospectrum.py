@@ -47,7 +47,7 @@ SORTED = (
     GLOBAL_COUNTING,
     "generation=prefix,finish=counting,wrap=doubled,outputs_per_thread=128,vector_width=4,window=32768",
     f"{TRANSFORM},row_bits=11,prime_size=narrow,vector_width=4,find=table,scan=look_back,launch=graph",
-    f"{COUNTING.replace('=8', '=16')},vector_width=4,find=table,scan=look_back",
+    f"{COUNTING.replace('=8', '=16')},vector_width=4,find=walk",
 )
 PAIRS = ("control", f"{COUNTING},vector_width=2", f"{TRANSFORM},vector_width=2,row_bits=12")
 UNSORTED = (
