@@ -86,12 +86,6 @@ struct Occurrences {
   }
 };
 
-// How many tiles of bins there are. sums has room for two numbers of each, and two more.
-template <class Sums>
-AUTOTUNE_DEVICE unsigned tiles_of(const Sums& sums) {
-  return sums.extent(0) / 2 - 1;
-}
-
 // sums[b] = how many places run b of the masses takes.
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
@@ -109,9 +103,9 @@ __global__ void __launch_bounds__(Policy::block_size)
 
 // sums[b] = how many places the runs before b take; the last, all. One block.
 template <class Policy>
-__global__ void __launch_bounds__(1024) scan_tiles(typename Policy::sums sums) {
+__global__ void __launch_bounds__(1024) scan_tiles(typename Policy::sums sums, unsigned total) {
   if constexpr (Policy::finish == Finish::counting && Policy::scan == Scan::passes) {
-    const unsigned tiles = tiles_of(sums);
+    const unsigned tiles = total / tile_bins + 1;
     unsigned before = 0, whole;
     for (unsigned tile = 0; tile < tiles; tile += blockDim.x, before += whole) {
       const unsigned mine = tile + threadIdx.x;

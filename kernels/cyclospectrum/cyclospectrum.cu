@@ -23,8 +23,8 @@ enum class CountBy { differences, transform };
 enum class PrimeSize { wide, narrow };
 enum class CountIn { shared, global };
 enum class Launch { stream, graph };
-enum class Scan { passes, look_back };
-enum class Find { search, table, walk };
+enum class Scan { passes, look_back, listing };
+enum class Find { search, table };
 enum class Order { sorted, unsorted };
 enum class Output { list, pairs };
 

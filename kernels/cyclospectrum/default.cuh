@@ -51,8 +51,9 @@ template __global__ void columns_forward<Default>(Default::field, Default::roots
 template __global__ void square_rows<Default>(Default::field, Default::roots, unsigned int, unsigned int, unsigned int);
 template __global__ void columns_back<Default>(Default::field, Default::roots, unsigned int, unsigned int, unsigned int);
 template __global__ void tile_sums<Default>(Default::counts, Default::field, Default::ring, Default::sums, unsigned int);
-template __global__ void scan_tiles<Default>(Default::sums);
+template __global__ void scan_tiles<Default>(Default::sums, unsigned int);
 template __global__ void offsets<Default>(Default::counts, Default::field, Default::ring, Default::sums, Default::ends, Default::starts, unsigned int);
 template __global__ void look_back<Default>(Default::counts, Default::field, Default::ring, Default::sums, Default::ends, Default::starts, unsigned int);
+template __global__ void list_tiles<Default>(Default::counts, Default::field, Default::ring, Default::sums, Default::spectrum, unsigned int);
 template __global__ void pair_up<Default>(Default::counts, Default::field, Default::ring, Default::sums, Default::spectrum, unsigned int);
 template __global__ void expand<Default>(Default::ends, Default::starts, Default::spectrum);

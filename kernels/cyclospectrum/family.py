@@ -15,6 +15,12 @@ from .reference import list_of, pairs_of
 from .transform import count_by_transform
 
 _MADE = {"residues", "seed"}
+_TO_PAIRS = ("tile_sums", "scan_tiles", "pair_up")
+_TO_LIST = {  # from counts, by the policy scan
+    "passes": ("tile_sums", "scan_tiles", "offsets", "expand"),
+    "look_back": ("look_back", "expand"),
+    "listing": ("list_tiles",),
+}
 
 Array = NDArray[Any]
 
@@ -114,8 +120,8 @@ def _count(execution: Execution) -> None:
     """Arranged where differences are counted, counted, and written; as one graph where the policy says so."""
 
     def launches() -> None:
-        looks_back = execution.names["scan"] == "look_back"
-        if looks_back:
+        scan = execution.names["scan"]
+        if scan != "passes":
             execution.zero("sums")
         if execution.names["count_by"] == "transform":
             count_by_transform(execution)
@@ -123,14 +129,9 @@ def _count(execution: Execution) -> None:
             execution.launch("arrange")
             execution.zero("counts")
             execution.launch("tally")
-        for kernel in ("look_back",) if looks_back else ("tile_sums", "scan_tiles"):
+        pairs = execution.names["output"] == "pairs"
+        for kernel in _TO_PAIRS if pairs else _TO_LIST[str(scan)]:
             execution.launch(kernel)
-        if execution.names["output"] == "pairs":
-            execution.launch("pair_up")
-            return
-        if not looks_back:
-            execution.launch("offsets")
-        execution.launch("expand")
 
     if execution.names["launch"] == "graph":
         execution.graph("counting", launches)

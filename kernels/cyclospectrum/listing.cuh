@@ -10,7 +10,7 @@ AUTOTUNE_DEVICE void store_end(const typename Policy::ends& ends, const typename
                                unsigned before, unsigned here) {
   if (mass >= ends.extent(0)) return;
   ends.store(before + here, mass);
-  if constexpr (Policy::find != Find::search)
+  if constexpr (Policy::find == Find::table)
     for (unsigned run = (before + run_outputs - 1) / run_outputs; run * run_outputs < before + here; ++run)
       starts.store(mass, run);
 }
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(Policy::block_size)
   if constexpr (Policy::finish == Finish::counting && Policy::output == Output::pairs) {
     const Occurrences<Policy> occurrences{counts, field, ring.extent(0) / 2, total};
     static_assert(Policy::spectrum::value_type::words == 2, "a pair a store");
-    const unsigned found = sums.load(tiles_of(sums));
+    const unsigned found = sums.load(total / tile_bins + 1);
     unsigned before = sums.load(blockIdx.x), whole;
     for (unsigned bin = 0; bin < tile_bins; bin += Policy::block_size, before += whole) {
       const unsigned mass = blockIdx.x * tile_bins + bin + threadIdx.x;
@@ -140,55 +140,16 @@ AUTOTUNE_DEVICE void expand_by_table(const typename Policy::ends& ends, const ty
   }
 }
 
-// The warp goes from end to end, all threads together: an output is in the mass before all ends of its round, plus one
-// for each end that it is not before. Cheap where masses occur so often that a round has an end or two.
-template <class Policy>
-AUTOTUNE_DEVICE void expand_by_walk(const typename Policy::ends& ends, const typename Policy::starts& starts,
-                                    const typename Policy::spectrum& spectrum, unsigned begin, unsigned rounds) {
-  using Vector = typename Policy::spectrum::value_type;
-  constexpr unsigned words = Vector::words, all_lanes = 0xffffffffu;
-  const unsigned lane = threadIdx.x % 32, last = ends.extent(0) - 1, outputs = ends.load(last);
-  if (begin >= spectrum.extent(0)) return;
-  unsigned mass = starts.load(begin * words / run_outputs), ahead = 0;  // of the 32 ends that the warp holds
-  unsigned held = ends.load(min(mass + lane, last)), end = __shfl_sync(all_lanes, held, 0);
-#pragma unroll
-  for (unsigned round = 0; round < rounds; ++round) {
-    const unsigned place = begin + round * 32 + lane, first = place * words;
-    const unsigned stop = min((begin + round * 32 + 32) * words, outputs);  // of the round
-    Vector vector;
-#pragma unroll
-    for (unsigned k = 0; k < words; ++k) vector.word[k] = mass;
-    while (end < stop) {
-#pragma unroll
-      for (unsigned k = 0; k < words; ++k) vector.word[k] += first + k >= end;
-      ++mass;
-      if (++ahead == 32) {
-        ahead = 0;
-        held = ends.load(min(mass + lane, last));
-      }
-      end = __shfl_sync(all_lanes, held, ahead);
-    }
-    if (stop == outputs) {
-#pragma unroll
-      for (unsigned k = 0; k < words; ++k)
-        if (first + k >= outputs) vector.word[k] = 0;
-    }
-    if (place < spectrum.extent(0)) spectrum.store(vector, place);
-  }
-}
-
 // The list from its counts. A warp writes a run of vectors, so most stores hold a mass or two.
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
     expand(typename Policy::ends ends, typename Policy::starts starts, typename Policy::spectrum spectrum) {
-  if constexpr (Policy::finish == Finish::counting && Policy::output == Output::list) {
+  if constexpr (Policy::finish == Finish::counting && Policy::output == Output::list && Policy::scan != Scan::listing) {
     constexpr unsigned rounds = Policy::outputs_per_thread / Policy::spectrum::value_type::words;
     const unsigned begin = (blockIdx.x * Policy::block_size + threadIdx.x) / 32 * rounds * 32;
     if constexpr (Policy::find == Find::search)
       expand_by_search<Policy>(ends, spectrum, begin, rounds);
-    else if constexpr (Policy::find == Find::table)
-      expand_by_table<Policy>(ends, starts, spectrum, begin, rounds);
     else
-      expand_by_walk<Policy>(ends, starts, spectrum, begin, rounds);
+      expand_by_table<Policy>(ends, starts, spectrum, begin, rounds);
   }
 }

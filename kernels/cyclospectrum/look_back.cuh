@@ -37,22 +37,72 @@ __global__ void __launch_bounds__(1024)
     constexpr unsigned each = tile_bins / 1024;
     __shared__ unsigned taken, before_tile;
     const Occurrences<Policy> occurrences{counts, field, ring.extent(0) / 2, total};
-    const unsigned tiles = tiles_of(sums);
+    const unsigned tiles = total / tile_bins + 1;
     unsigned* const ready = sums.memory.base;
     if (threadIdx.x == 0) taken = atomicAdd(ready + 2 * tiles, 1u);
     __syncthreads();
-    const unsigned tile = taken, first = tile * tile_bins + threadIdx.x * each;
+    const unsigned tile = taken, first = tile * tile_bins + threadIdx.x;
     unsigned here[each], sum = 0, whole;
 #pragma unroll
-    for (unsigned k = 0; k < each; ++k) sum += here[k] = occurrences(first + k);
-    unsigned before = block_sum_before(sum, whole);
+    for (unsigned k = 0; k < each; ++k) sum += here[k] = occurrences(first + k * 1024);
+    block_sum_before(sum, whole);
     if (threadIdx.x < 32) {
-      const unsigned before_this = sum_of_tiles_before(tile, whole, ready, tiles);
-      if (threadIdx.x == 0) before_tile = before_this;
+      const unsigned before = sum_of_tiles_before(tile, whole, ready, tiles);
+      if (threadIdx.x == 0) before_tile = before;
     }
     __syncthreads();
-    before += before_tile;
+    unsigned before = before_tile;
 #pragma unroll
-    for (unsigned k = 0; k < each; before += here[k++]) store_end<Policy>(ends, starts, first + k, before, here[k]);
+    for (unsigned k = 0; k < each; ++k, before += whole)
+      store_end<Policy>(ends, starts, first + k * 1024, before + block_sum_before(here[k], whole), here[k]);
+  }
+}
+
+constexpr unsigned listed_bins = 256;  // of a tile that is listed by the block that adds it up
+
+// The list from how often each mass occurs, without ends in memory: a block looks back and writes its tile's values.
+template <class Policy>
+__global__ void __launch_bounds__(Policy::block_size)
+    list_tiles(typename Policy::counts counts, typename Policy::field field, typename Policy::ring ring,
+               typename Policy::sums sums, typename Policy::spectrum spectrum, unsigned total) {
+  if constexpr (Policy::finish == Finish::counting && Policy::scan == Scan::listing) {
+    using Vector = typename Policy::spectrum::value_type;
+    constexpr unsigned words = Vector::words;
+    __shared__ unsigned taken, before_tile, ends[listed_bins];
+    const Occurrences<Policy> occurrences{counts, field, ring.extent(0) / 2, total};
+    const unsigned tiles = total / listed_bins + 1, thread = threadIdx.x;
+    unsigned* const ready = sums.memory.base;
+    if (thread == 0) taken = atomicAdd(ready + 2 * tiles, 1u);
+    __syncthreads();
+    const unsigned lowest = taken * listed_bins, here = thread < listed_bins ? occurrences(lowest + thread) : 0;
+    unsigned whole;
+    const unsigned before = block_sum_before(here, whole);
+    if (thread < 32) {
+      const unsigned before_this = sum_of_tiles_before(taken, whole, ready, tiles);
+      if (thread == 0) before_tile = before_this;
+    }
+    __syncthreads();
+    const unsigned begin = before_tile, stop = begin + whole;
+    if (thread < listed_bins) ends[thread] = begin + before + here;
+    __syncthreads();
+    // The vectors that begin in the tile; the last may end in one behind it.
+    for (unsigned place = (begin + words - 1) / words + thread; place * words < stop; place += Policy::block_size) {
+      unsigned bin = 0;  // ends that are at most the first output
+#pragma unroll
+      for (unsigned step = listed_bins / 2; step > 0; step /= 2)
+        if (ends[bin + step - 1] <= place * words) bin += step;
+      unsigned end = ends[bin];
+      Vector vector;
+#pragma unroll
+      for (unsigned k = 0; k < words; ++k) {
+        const unsigned output = place * words + k;
+        while (output >= end && lowest + bin < total) {
+          ++bin;
+          end = bin < listed_bins ? ends[bin] : end + occurrences(lowest + bin);
+        }
+        vector.word[k] = output < end ? lowest + bin : 0;
+      }
+      spectrum.store(vector, place);
+    }
   }
 }
