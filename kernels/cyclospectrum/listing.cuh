@@ -11,7 +11,8 @@ AUTOTUNE_DEVICE void store_end(const typename Policy::ends& ends, const typename
   if (mass >= ends.extent(0)) return;
   ends.store(before + here, mass);
   if constexpr (Policy::find == Find::table)
-    for (unsigned run = (before + run_outputs - 1) / run_outputs; run * run_outputs < before + here; ++run)
+    for (unsigned run = (before + run_outputs - 1) / run_outputs;
+         run < starts.extent(0) && run * run_outputs < before + here; ++run)
       starts.store(mass, run);
 }
 

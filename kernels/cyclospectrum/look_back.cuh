@@ -85,8 +85,9 @@ __global__ void __launch_bounds__(Policy::block_size)
     const unsigned begin = before_tile, stop = begin + whole;
     if (thread < listed_bins) ends[thread] = begin + before + here;
     __syncthreads();
-    // The vectors that begin in the tile; the last may end in one behind it.
-    for (unsigned place = (begin + words - 1) / words + thread; place * words < stop; place += Policy::block_size) {
+    // The vectors that begin in the tile; the last may end in one behind it. With a wrong total there may be too many.
+    const unsigned last = min((stop + words - 1) / words, spectrum.extent(0));
+    for (unsigned place = (begin + words - 1) / words + thread; place < last; place += Policy::block_size) {
       unsigned bin = 0;  // ends that are at most the first output
 #pragma unroll
       for (unsigned step = listed_bins / 2; step > 0; step /= 2)
