@@ -1669,15 +1669,22 @@ _PARTS = {
 _OURS = "autotune, warm cache"
 
 
+def _last(frame: pd.DataFrame, workload: str) -> pd.DataFrame:
+    """The rows of the last run that had this workload."""
+    some = frame[frame["workload"] == workload]
+    return some[some["run"] == some[some["tool"] == _OURS]["run"].max()]
+
+
 def _of(frame: pd.DataFrame, workload: str, tool: str, column: str = "seconds_median") -> float:
-    some = frame[(frame["run"] == 8) & (frame["workload"] == workload) & (frame["tool"] == tool)]
-    return float(some[column].iloc[0])
+    some = _last(frame, workload)
+    return float(some[some["tool"] == tool][column].iloc[0])
 
 
 for _workload, _text in _COMMANDS.items():
 
     def _whole(frame: pd.DataFrame, workload: str = _workload) -> Sequence[float]:
-        some = frame[(frame["run"] == 8) & (frame["workload"] == workload) & frame["seconds_median"].notna()]
+        some = _last(frame, workload)
+        some = some[some["seconds_median"].notna()]
         peers = [tool for tool in ("MUMmer4", "copMEM2", "E-MEM") if tool in set(some["tool"])]
         theirs = [_of(frame, workload, tool) for tool in peers]
         ours = [_of(frame, workload, _OURS, f"seconds_{which}") for which in ("median", "min", "max")]
@@ -1689,7 +1696,8 @@ for _workload, _text in _COMMANDS.items():
 for _workload, _text in _PARTS.items():
 
     def _seconds(frame: pd.DataFrame, workload: str = _workload) -> Sequence[float]:
-        of_run = frame[(frame["run"] == 8) & (frame["workload"] == workload) & (frame["tool"] == _OURS)]
+        of_run = _last(frame, workload)
+        of_run = of_run[of_run["tool"] == _OURS]
         parts = [float(part.split()[1]) for part in of_run["phases"].iloc[0].partition(";")[0].split(", ")]
         return [*parts, sum(parts), _of(frame, workload, _OURS)]
 
@@ -1700,7 +1708,8 @@ for _workload, _text in _PARTS.items():
 def _(frame: pd.DataFrame) -> Sequence[float]:
     times = []
     for workload in _COMMANDS:
-        some = frame[(frame["run"] == 8) & (frame["workload"] == workload) & (frame["threads"] == 16)]
+        some = _last(frame, workload)
+        some = some[some["threads"] == 16]
         theirs = some[some["tool"].isin(["MUMmer4", "copMEM2", "E-MEM"])]["seconds_median"].min()
         times.append(theirs / _of(frame, workload, _OURS))
     return min(times), max(times)
