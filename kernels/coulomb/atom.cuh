@@ -1,12 +1,13 @@
 // What a policy means for one atom and one point: number types, and q / r by several ways to an inverse square root.
 #pragma once
 #include "autotune/array.cuh"
+#include "cubic.cuh"
 
 enum class Precalculate { none, slice, block, thread };
-enum class Points { adjacent, strided };
+enum class Points { adjacent, strided, spread };
 enum class Accumulate { read_first, shared, at_end };
 enum class Staging { none, shared };
-enum class Rsqrt { ieee, fast, mixed4, mixed3, mixed2, newton };
+enum class Rsqrt { ieee, fast, mixed4, mixed3, mixed2, newton, cubic4 };
 enum class Precision { float32, compensated, float64 };
 enum class Edges { guarded, padded };
 enum class SlicesPerLaunch { all };
@@ -57,21 +58,74 @@ AUTOTUNE_DEVICE float newton_rsqrt(float s) {
   return y * fmaf(-s, y * y, 3 / (kadlec_factor * kadlec_factor));
 }
 
+// Whether a block makes dz * dz of its slices: it keeps an atom as SlicedAtom then, else as PreparedAtom.
+template <class Policy>
+constexpr bool block_has_slices = Policy::precalculate == Precalculate::block && Policy::points_z > 1;
+
+// Slices whose roots are cubics, of those of a thread.
+template <class Policy>
+AUTOTUNE_DEVICE constexpr bool is_cubic(int slice) {
+  return Policy::rsqrt == Rsqrt::cubic4 && slice % 4 == 3;
+}
+
+// What a block keeps of an atom for several slices: dz * dz of each, in those of cubics times `weight`.
+template <class Policy>
+struct alignas(16) SlicedAtom {
+  using Real = RealOf<Policy>;
+  Real x, y, q, weight, dz2[Policy::points_z];
+
+  SlicedAtom() = default;
+  AUTOTUNE_DEVICE SlicedAtom(const Atom& atom, Real step, const Real (&slice)[Policy::points_z])
+      : x(atom.x), y(atom.y), q(atom.q), weight(cubic::weight(atom.q)) {
+#pragma unroll
+    for (int z = 0; z < Policy::points_z; ++z) {
+      const Real dz = fma(step, slice[z], -static_cast<Real>(atom.z));
+      dz2[z] = is_cubic<Policy>(z) ? dz * dz * weight : dz * dz;
+    }
+  }
+};
+
+template <class Policy, bool = block_has_slices<Policy>>
+struct AtomType {
+  using type = PreparedAtom<RealOf<Policy>>;
+};
+template <class Policy>
+struct AtomType<Policy, true> {
+  using type = SlicedAtom<Policy>;
+};
+template <class Policy>
+using AtomOf = typename AtomType<Policy>::type;
+
+// What an atom's charge adds to a point.
 template <class Policy>
 struct Charge {
   using Real = RealOf<Policy>;
-  Real q, for_newton;
-  AUTOTUNE_DEVICE explicit Charge(Real charge) : q(charge), for_newton(charge * newton_scale_inverse) {}
+  Real q, for_newton, weight = 0;
+  unsigned signed_guess = 0;
 
-  // Adds q / sqrt(s) to sum, for point number `point` of a thread's points.
-  AUTOTUNE_DEVICE Real added(Real sum, Real s, int point) const {
+  AUTOTUNE_DEVICE explicit Charge(const AtomOf<Policy>& atom) : q(atom.q), for_newton(atom.q * newton_scale_inverse) {
+    if constexpr (block_has_slices<Policy>) {
+      weight = atom.weight;
+      signed_guess = cubic::signed_guess(atom.q);
+    }
+  }
+
+  // The squared distance, as `added` wants it for that slice of a thread's slices.
+  AUTOTUNE_DEVICE Real squared(Real dxy2, Real dz2, int slice) const {
+    return is_cubic<Policy>(slice) ? fma(dxy2, weight, dz2) : dxy2 + dz2;
+  }
+
+  // Adds q / sqrt(s) to sum, for point number `point` of those of a thread in that slice.
+  AUTOTUNE_DEVICE Real added(Real sum, Real s, int slice, int point) const {
     if constexpr (Policy::precision == Precision::float64) {
       return fma(q, Policy::rsqrt == Rsqrt::ieee ? 1 / sqrt(s) : rsqrt(s), sum);
     } else if constexpr (Policy::rsqrt == Rsqrt::ieee) {
       return fma(q, 1 / sqrtf(s), sum);
     } else {
+      if (is_cubic<Policy>(slice)) return cubic::added(sum, s, signed_guess);
       constexpr int one_in = newton_one_in<Policy>;
-      if (one_in && point % (one_in ? one_in : 1) == one_in - 1) return fma(for_newton, newton_rsqrt(s), sum);
+      const int number = slice * Policy::points_x + point;
+      if (one_in && number % (one_in ? one_in : 1) == one_in - 1) return fma(for_newton, newton_rsqrt(s), sum);
       return fma(q, rsqrtf(s), sum);
     }
   }
