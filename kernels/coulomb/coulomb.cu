@@ -90,7 +90,8 @@ __global__ void __launch_bounds__(Policy::block_x* Policy::block_y)
           dz2_of_slice = dz * dz;
         }
 #pragma unroll
-        for (int p = 0; p < Policy::points_x; ++p) sums.add(z, p, charge, charge.squared(dxy2[p], dz2_of_slice, z));
+        for (int p = 0; p < Policy::points_x; ++p)
+          sums.add(z, p, charge, charge.squared(dxy2[p], dz2_of_slice, z * Policy::points_x + p));
       }
     } else {
       Real dz2_of_slice = atom.z;

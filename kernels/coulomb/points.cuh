@@ -69,12 +69,12 @@ class Sums {
 
   AUTOTUNE_DEVICE void add(int z, int p, const Charge<Policy>& charge, Real s) {
     if constexpr (compensated) {  // Knuth's two-sum: what rounding takes away is added up apart
-      const Real before = sum_[z][p], term = charge.added(0, s, z, p), sum = before + term;
+      const Real before = sum_[z][p], term = charge.added(0, s, z * nx + p), sum = before + term;
       const Real taken = sum - before;
       lost_[z][p] += (before - (sum - taken)) + (term - taken);
       sum_[z][p] = sum;
     } else {
-      sum_[z][p] = charge.added(sum_[z][p], s, z, p);
+      sum_[z][p] = charge.added(sum_[z][p], s, z * nx + p);
     }
   }
 
