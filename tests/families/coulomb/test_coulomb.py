@@ -33,7 +33,7 @@ PAPER = FAMILY.space.configurations("paper")
 ON_POINTS = ((5, 3, 2), (36, 18, 8), (0, 0, 0))  # column, row, slice
 SPACING = 0.75  # times a whole number it is exact
 CUBIC = (
-    "precalculate=block,staging=shared,points_x=3,points_z=8,points=spread,block_x=8,block_y=8,rsqrt=cubic3,"
+    "precalculate=block,staging=shared,points_x=3,points_z=8,points=spread,block_x=8,block_y=4,unroll=2,rsqrt=cubic3,"
     "accumulate=at_end,slices_per_launch=all"
 )
 
