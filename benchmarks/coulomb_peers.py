@@ -198,6 +198,7 @@ def compared(prepared: Any, inputs: Inputs, peers: Sequence[str], rounds: int) -
         for name in peers if backend.device.kind == "cuda" else ():
             if made := _made(name, inputs):
                 plans[name], backward[name] = made[0], _backward(made[1][tuple(points.T)], exact)
+                print(f"{name}: ready", flush=True)
         times: dict[str, list[float]] = {name: [] for name in plans}
         for _ in range(rounds):
             for name, plan in plans.items():
