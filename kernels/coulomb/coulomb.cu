@@ -40,8 +40,13 @@ AUTOTUNE_DEVICE void for_atoms(unsigned count, Prepare prepare, Visit visit) {
   }
 }
 
+// How many blocks a multiprocessor has to have room for. 0 leaves the compiler the choice, and it saves registers for
+// more threads; where the instructions of one thread keep the units busy, it does better with 1.
 template <class Policy>
-__global__ void __launch_bounds__(Policy::block_x* Policy::block_y)
+constexpr int fewest_blocks = block_has_slices<Policy> ? 1 : 0;
+
+template <class Policy>
+__global__ void __launch_bounds__(Policy::block_x* Policy::block_y, fewest_blocks<Policy>)
     coulomb(typename Policy::atoms atoms, typename Policy::dz2 dz2, typename Policy::potential potential, float spacing,
             unsigned first_slice, unsigned slices, unsigned first_atom, unsigned atom_count) {
   using Real = RealOf<Policy>;
