@@ -158,10 +158,10 @@ def by_keops(problem: Problem) -> Plan:
 
 
 PEERS: dict[str, tuple[str, Callable[[Problem], Plan]]] = {  # what it needs, and how
-    "torch, eager": ("torch", by_torch),
+    "torch": ("torch", by_torch),
     "torch.compile": ("torch", by_torch_compile),
-    "Triton, a point a lane": ("triton", by_triton),
-    "cupy, CUDA C++, a thread a point": ("cupy", by_cupy),
+    "Triton": ("triton", by_triton),
+    "cupy": ("cupy", by_cupy),
     "KeOps": ("pykeops", by_keops),
 }
 
