@@ -155,7 +155,8 @@ def test_a_cubic_is_as_near_at_every_distance(backend: CpuBackend) -> None:
 
 
 def test_what_is_not_charged_adds_nothing_to_a_cubic(backend: CpuBackend) -> None:
-    inputs = bound(atoms_of([(1, 1, 1, 0.0), (2, 0.5, 0, -0.0), (0, 0, 0, 1e-20)]), (9, 9, 9), 0.5)
+    rows = [(1.1, 1, 1, 0.0), (2.2, 0.5, 0, -0.0), (0.1, 0, 0, 1e-20), (5e5, -5e5, 0, 0.0)]
+    inputs = bound(atoms_of(rows), (9, 9, 9), 0.5)
     ((_, made),) = maps(backend, inputs, [FAMILY.space.configuration(CUBIC)])
     assert np.abs(made).max() < 1e-9
 
