@@ -11,8 +11,8 @@ constexpr unsigned guess = 0x5f600410u, sign = 0x80000000u;
 constexpr float a = -2.231107388153759f, b = 2.8342219568258393f, c = -10.853290039595294f;
 constexpr float scale = -16.30895553117788f;
 
-// What s has to be multiplied with for the charge's size to be in its inverse root. A charge below 1e-12 counts as that,
-// less than rounding takes away, so that the product is finite up to a tenth of a millimetre (1e6 angstrom).
+// What s has to be multiplied with for the charge's size to be in its inverse root. A charge below 1e-12 counts as
+// that, less than rounding takes away, so that the product is finite up to a tenth of a millimetre (1e6 angstrom).
 AUTOTUNE_DEVICE float weight(float q) { return scale * scale / fmaxf(q * q, 1e-24f); }
 
 // guess, with the charge's sign.
