@@ -9,7 +9,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
@@ -1068,6 +1068,18 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
 
 # -- coulomb ----------------------------------------------------------------------------------------------
 
+CUBICS = "coulomb-h200-cubics.csv"
+CUBIC_ROWS: list[tuple[str, dict[str, Any]]] = [
+    ("two atoms a turn, `cubic3`** | **{7.971} ms** | **{5.04}** | {121.8} % |", {"points_x": 3, "block_y": 4, "unroll": 2}),
+    ("| the same, four atoms a turn | {8.182} ms | {4.91} | {118.6} % |", {"points_x": 3, "block_y": 4, "unroll": 4}),
+    ("| the same, one atom a turn | {8.520} ms | {4.72} | {113.9} % |", {"points_x": 3, "block_y": 4, "unroll": 1}),
+    ("| 2 in 8, spread | {8.380} ms | {4.80} | {115.8} % |", {"points_x": 2, "points": "spread"}),
+    ("| 3 in 8, spread, blocks of 64 | {8.535} ms | {4.71} | {113.7} % |", {"points_x": 3, "points": "spread", "block_y": 8}),
+    ("| 3 in 8, a block's width apart, 8 x 8 | {8.600} ms | {4.67} | {112.9} % |", {"points_x": 3, "points": "strided"}),
+    ("| 4 in 8, spread | {9.095} ms | {4.42} | {106.7} % |", {"points_x": 4, "points": "spread"}),
+    ("the best without cubics | {9.736} ms | {4.13} | {99.7} % |", {"rsqrt": "mixed3"}),
+    ("| the same with the unit alone (`fast`) | {10.65} ms | {3.77} | {91.1} % |", {"rsqrt": "fast"}),
+]  # fmt: skip
 MAP = "coulomb-h200.csv"
 ROWS: list[tuple[str, dict[str, Any]]] = [
     ("`mixed3`** | **{9.755} ms** | **{4.12}** | {99.5} % |",
@@ -1103,10 +1115,88 @@ def _shape(wanted: dict[str, Any]) -> Callable[..., Sequence[float]]:
     return values
 
 
+for _text, _wanted in CUBIC_ROWS:
+    figure("coulomb", _text, CUBICS, "limits.json")(_shape(_wanted))
 for _text, _wanted in ROWS:
     figure("coulomb", _text, MAP, "limits.json")(_shape(_wanted))
 for _preset, _text in PRESETS.items():
     figure("coulomb", _text, MAP, "limits.json")(_shape({"preset": _preset}))
+
+
+@figure("coulomb", "{13} of the {30} rows are at more than 4.5·10¹² evaluations a second", CUBICS)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (frame["operations_per_s"] > 4.5e12).sum(), len(frame)
+
+
+def _instead(frame: pd.DataFrame, policy: str, before: int | str, after: int | str) -> pd.Series:
+    """How many percent more time one value of a policy takes in place of another, in each pair of cubics."""
+    frame = frame[frame["rsqrt"] == "cubic3"]
+    kept = [name for name in ("points_x", "block_y", "unroll", "points") if name != policy]
+    times = {value: frame[frame[policy] == value].set_index(kept)["time_ms"] for value in (before, after)}
+    return (times[after] / times[before] - 1).dropna() * 100
+
+
+@figure(
+    "coulomb", "{2.4} % less time than blocks of 64 in the mean of nine pairs, between {7.0} % less and {1.1} % more. "
+    "With blocks of 64 spreading is worth {0.4} %, from {3.7} % less to {2.1} % more.", CUBICS,
+)  # fmt: skip
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    blocks, points = _instead(frame, "block_y", 8, 4), _instead(frame, "points", "strided", "spread")
+    assert len(blocks) == len(points) == 9
+    return -blocks.mean(), -blocks.min(), blocks.max(), -points.mean(), -points.min(), points.max()
+
+
+@figure(
+    "coulomb", "in each of {9} pairs less time than one, by {1.4} to {6.4} %. Four take {1.2} % more than two in the mean.",
+    CUBICS,
+)  # fmt: skip
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    two, four = _instead(frame, "unroll", 1, 2), _instead(frame, "unroll", 2, 4)
+    return len(two), -two.max(), -two.min(), four.mean()
+
+
+@figure("coulomb", "{2.5} % less time than two in the mean; four take {7.5} % more", CUBICS)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return -_instead(frame, "points_x", 2, 3).mean(), _instead(frame, "points_x", 3, 4).mean()
+
+
+ACCURACY = "coulomb-h200-accuracy.csv"
+for _number, _text in {
+    2: "| the best row above | {5.04} | {5.4·10⁻⁸} | {1.9·10⁻⁶} |",
+    1: "| the same, `cubic4` | {4.92} | {4.5·10⁻⁸} | {1.9·10⁻⁶} |",
+    0: "| the same, `fast` | {3.78} | {5.4·10⁻⁸} | {1.8·10⁻⁶} |",
+    4: "| 4 in 4, `mixed3` | {4.13} | {5.5·10⁻⁸} | {2.0·10⁻⁶} |",
+    3: "| 4 in 4, `fast` | {3.77} | {5.5·10⁻⁸} | {1.8·10⁻⁶} |",
+    5: "| `simple` | {0.875} | {5.1·10⁻⁸} | {1.8·10⁻⁶} |",
+}.items():
+
+    def _accurate(frame: pd.DataFrame, number: int = _number) -> Sequence[float]:
+        one = frame.iloc[number]
+        return one["evaluations_per_s"] / 1e12, one["backward"], one["norm"]
+
+    figure("coulomb", _text, ACCURACY)(_accurate)
+
+for _what, _text in {
+    "autotune": "**{7.964} ms** | **{5.05}** | {1} | {5.3·10⁻⁸} |",
+    "cupy": "| a CUDA C++ kernel by cupy, a thread a point | {20.42} ms | {1.97} | {2.56} | {5.5·10⁻⁸} |",
+    "Triton": "| a Triton kernel, a lane a point | {20.68} ms | {1.94} | {2.60} | {5.5·10⁻⁸} |",
+    "torch": "| PyTorch, eager, a slice at a time | {807.4} ms | {0.0498} | {101.4} | {5.0·10⁻⁹} |",
+}.items():
+
+    def _peer(frame: pd.DataFrame, what: str = _what) -> Sequence[float]:
+        (one,) = (row for _, row in frame.iterrows() if row["what"] == what)
+        return one["ms"], one["evaluations_per_s"] / 1e12, one["times_ours"], one["backward_error"]
+
+    figure("coulomb", _text, "coulomb-h200-peers.csv")(_peer)
+
+
+@figure(
+    "coulomb",
+    "So were on 22 November the {216} of `cubics`, which came later",
+    "coulomb-h200-slice-cubics.csv",
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [((frame["state"] == "measured") & (frame["preset"] != "control")).sum()]
 
 
 @figure("coulomb", "measured {4.14·10¹²} reciprocal square roots a second", "limits.json")
@@ -1372,6 +1462,174 @@ for _text, (_workload, _wanted) in LISTS.items():
         return [*rates, one["libcint_ms"], ratio] if text.count("{") == 4 else [*rates, ratio]
 
     figure("eri", _text, LIBCINT)(_beside)
+
+# -- eri_sp -----------------------------------------------------------------------------------------------
+
+SP, SP_LIBCINT = "eri-sp-h200.csv", "eri-sp-h200-libcint.csv"
+SP_BASE: dict[str, Any] = {
+    "workload": "water8", "order": "place", "classes": "apart", "granularity": "block", "parts": 3, "split": 1,
+    "split_heavy": 1, "bra_transform": "once", "pair_table": "device", "table_records": "aos", "boys": "table",
+    "boys_memory": "global", "block_size": 64,
+}  # fmt: skip
+
+
+def sp(frame: pd.DataFrame, column: str = "time_ms", **other: Any) -> float:
+    """Of the configuration that differs from the one beside which policies are judged."""
+    return row(frame, column, **(SP_BASE | other))
+
+
+@figure(
+    "eri_sp", "All {51} configurations of `short` on `water8` and {28} of `teams` on the other two ran", SP
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    swept = frame[frame["state"] == "measured"].groupby("workload").size()
+    return swept["water8"] - 1, swept["water8-jk"] - 1  # control is one more
+
+
+@figure(
+    "eri_sp",
+    "{0.267} ms on `water8` ({4.77e9} integrals/s; control {14.2} ms), {0.310} ms on `water8-jk` and {0.0954} ms on `water2`",
+    SP,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    teams: dict[str, Any] = {"split": 3, "split_heavy": 9, "boys": "quotient"}
+    control = frame[frame["classes"] == "together"].query("workload == 'water8'")["time_ms"].max()
+    return [
+        sp(frame, **teams), sp(frame, "operations_per_s", **teams), control,
+        sp(frame, workload="water8-jk", **teams), sp(frame, workload="water2", **teams),
+    ]  # fmt: skip
+
+
+SP_LISTS: dict[str, tuple[str, str]] = {
+    "| quotient, 3, 9 | {0.265} ms | {4.82e9} | {57.1} ms | **{216} x** |": ("water8", "boys=quotient,split=3,split_heavy=9"),
+    "| | table, 1, 3 | {0.311} ms | {4.10e9} | | {184} x |": ("water8", "boys=table,split=1,split_heavy=3"),
+    "| | quotient, 1, 1 | {0.363} ms | {3.51e9} | | {157} x |": ("water8", "boys=quotient,split=1,split_heavy=1"),
+    "| table, 1, 3 | {2.71} ms | {7.39e9} | {420} ms | **{155} x** |": ("water16", "boys=table,split=1,split_heavy=3"),
+    "| | quotient, 1, 1 | {2.73} ms | {7.35e9} | | {154} x |": ("water16", "boys=quotient,split=1,split_heavy=1"),
+    "| | quotient, 3, 9 | {2.96} ms | {6.76e9} | | {142} x |": ("water16", "boys=quotient,split=3,split_heavy=9"),
+}  # fmt: skip
+for _text, (_workload, _words) in SP_LISTS.items():
+
+    def _sp_beside(
+        frame: pd.DataFrame, workload: str = _workload, words: str = _words, text: str = _text
+    ) -> Sequence[float]:
+        some = frame[frame["workload"] == workload]
+        for word in words.split(","):
+            some = some[("," + some["configuration"] + ",").str.contains(f",{word},", regex=False)]
+        (one,) = some.to_dict("records")
+        first = [one["gpu_ms"], one["gpu_integrals_per_s"]]
+        ratio = one["libcint_ms"] / one["gpu_ms"]
+        return [*first, one["libcint_ms"], ratio] if text.count("{") == 4 else [*first, ratio]
+
+    figure("eri_sp", _text, SP_LIBCINT)(_sp_beside)
+
+
+@figure("eri_sp", "was {1.8e-14} in every row of `water16`, {9.3e-15} of `water8`", SP_LIBCINT)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [frame[frame["workload"] == name]["largest_difference"].max() for name in ("water16", "water8")]
+
+
+@figure(
+    "eri_sp",
+    "the best list of (H2O)16 is {28} % of the measured {1.50e13} a second (`benchmarks/results/limits.json`), that of "
+    "(H2O)8 {18} %",
+    SP, SP_LIBCINT, "limits.json",
+)  # fmt: skip
+def _(frame: pd.DataFrame, beside: pd.DataFrame, ceilings: Any) -> Sequence[float]:
+    ceiling = ceilings["fp64_fma_per_s"]
+    least = 11_376_388_116  # multiply_adds of water16
+    large = least / beside[beside["workload"] == "water16"]["gpu_ms"].min() * 1e3
+    small = frame[frame["workload"] == "water8"]["fp64_fma_per_s"].max()
+    return large / ceiling * 100, ceiling, small / ceiling * 100
+
+
+@figure("eri_sp", "of the 0.267 ms (ss|ss) and (sp|ss) take {0.154}", SP)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    teams: dict[str, Any] = {"split": 3, "split_heavy": 9, "boys": "quotient"}
+    return [sum(sp(frame, f"kernel_integrate_{name}_ms", **teams) for name in ("ssss", "spss"))]
+
+
+@figure("eri_sp", "and no split, {0.370} ms", SP)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [sp(frame)]
+
+
+@figure("eri_sp", "takes {0.629} ms with sorted pairs and {1.13} ms with pairs as generated", SP)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    some = frame[(frame["classes"] == "together") & (frame["boys"] == "table")]
+    return [row(some, "time_ms", workload="water8", order=order) for order in ("place", "none")]
+
+
+@figure("eri_sp", "{2.5} times as slow ({0.149} ms in place of {0.061})", SP)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    one, three = (sp(frame, "kernel_integrate_pppp_ms", parts=parts) for parts in (1, 3))
+    return one / three, one, three
+
+
+SP_LONGER: dict[str, Sequence[Mapping[str, Any]]] = {
+    "`bra_transform: each` costs {8} %": [{"bra_transform": "each"}],
+    "`two_orders` takes {19} % longer and `every_order` {28} %": [
+        {"boys": "two_orders"},
+        {"boys": "every_order"},
+    ],
+    "`block_size` 128 costs {3} % and 256 {23} %": [{"block_size": 128}, {"block_size": 256}],
+    "has no such rows, costs {4} %": [{"granularity": "thread"}],
+}
+for _text, _changes in SP_LONGER.items():
+
+    def _sp_longer(frame: pd.DataFrame, changes: Sequence[Mapping[str, Any]] = _changes) -> Sequence[float]:
+        return [(sp(frame, **change) / sp(frame) - 1) * 100 for change in changes]
+
+    figure("eri_sp", _text, SP)(_sp_longer)
+
+
+@figure("eri_sp", "a table of pairs saves {3} % (at `block_size` 128)", SP)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [(1 - sp(frame, block_size=128) / sp(frame, block_size=128, pair_table="none")) * 100]
+
+
+@figure("eri_sp", "`split_heavy` 3 saves {16} % and `split` 3 with it {9} % more", SP)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    heavy, both = (sp(frame, split=split, split_heavy=3) / sp(frame) for split in (1, 3))
+    return (1 - heavy) * 100, (heavy - both) * 100
+
+
+@figure("eri_sp", "On (H2O)16 `split_heavy` 3 saves {2} %, and 3 and 9 cost {9} %", SP_LIBCINT)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    def took(words: str) -> float:
+        some = frame[frame["workload"] == "water16"]
+        for word in words.split(","):
+            some = some[("," + some["configuration"] + ",").str.contains(f",{word},", regex=False)]
+        (value,) = some["gpu_ms"]
+        return float(value)
+
+    table = [took(f"boys=table,split=1,split_heavy={heavy}") for heavy in (1, 3)]
+    quotient = [
+        took(f"boys=quotient,{teams}") for teams in ("split=1,split_heavy=1", "split=3,split_heavy=9")
+    ]
+    return (1 - table[1] / table[0]) * 100, (quotient[1] / quotient[0] - 1) * 100
+
+
+@figure("eri_sp", "where the quotient saves {13} % with `split` 3 and {4} % without", SP)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    def of_ssss(**other: Any) -> float:
+        return sp(frame, "kernel_integrate_ssss_ms", **other)
+
+    teams = {"split": 3, "split_heavy": 9}
+    return [
+        (1 - of_ssss(boys="quotient", **teams) / of_ssss(**teams)) * 100,
+        (1 - of_ssss(boys="quotient") / of_ssss()) * 100,
+    ]
+
+
+@figure("eri_sp", "Shared memory is {1} % faster, and {11} % slower in (ss|ss)", SP)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    kernel = "kernel_integrate_ssss_ms"
+    return (
+        (1 - sp(frame, boys="shared_table") / sp(frame)) * 100,
+        (sp(frame, kernel, boys="shared_table") / sp(frame, kernel) - 1) * 100,
+    )
+
 
 SPLITS = {2: "eri-h200-subclasses.csv", 1: "eri-h200-subclasses-split1.csv"}
 for _split, _text in {
