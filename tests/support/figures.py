@@ -1087,6 +1087,18 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
 
 # -- coulomb ----------------------------------------------------------------------------------------------
 
+CUBICS = "coulomb-h200-cubics.csv"
+CUBIC_ROWS: list[tuple[str, dict[str, Any]]] = [
+    ("two atoms a turn, `cubic3`** | **{7.971} ms** | **{5.04}** | {121.8} % |", {"points_x": 3, "block_y": 4, "unroll": 2}),
+    ("| the same, four atoms a turn | {8.182} ms | {4.91} | {118.6} % |", {"points_x": 3, "block_y": 4, "unroll": 4}),
+    ("| the same, one atom a turn | {8.520} ms | {4.72} | {113.9} % |", {"points_x": 3, "block_y": 4, "unroll": 1}),
+    ("| 2 in 8, spread | {8.380} ms | {4.80} | {115.8} % |", {"points_x": 2, "points": "spread"}),
+    ("| 3 in 8, spread, blocks of 64 | {8.535} ms | {4.71} | {113.7} % |", {"points_x": 3, "points": "spread", "block_y": 8}),
+    ("| 3 in 8, a block's width apart, 8 x 8 | {8.600} ms | {4.67} | {112.9} % |", {"points_x": 3, "points": "strided"}),
+    ("| 4 in 8, spread | {9.095} ms | {4.42} | {106.7} % |", {"points_x": 4, "points": "spread"}),
+    ("the best without cubics | {9.736} ms | {4.13} | {99.7} % |", {"rsqrt": "mixed3"}),
+    ("| the same with the unit alone (`fast`) | {10.65} ms | {3.77} | {91.1} % |", {"rsqrt": "fast"}),
+]  # fmt: skip
 MAP = "coulomb-h200.csv"
 ROWS: list[tuple[str, dict[str, Any]]] = [
     ("`mixed3`** | **{9.755} ms** | **{4.12}** | {99.5} % |",
@@ -1122,10 +1134,88 @@ def _shape(wanted: dict[str, Any]) -> Callable[..., Sequence[float]]:
     return values
 
 
+for _text, _wanted in CUBIC_ROWS:
+    figure("coulomb", _text, CUBICS, "limits.json")(_shape(_wanted))
 for _text, _wanted in ROWS:
     figure("coulomb", _text, MAP, "limits.json")(_shape(_wanted))
 for _preset, _text in PRESETS.items():
     figure("coulomb", _text, MAP, "limits.json")(_shape({"preset": _preset}))
+
+
+@figure("coulomb", "{13} of the {30} rows are at more than 4.5·10¹² evaluations a second", CUBICS)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return (frame["operations_per_s"] > 4.5e12).sum(), len(frame)
+
+
+def _instead(frame: pd.DataFrame, policy: str, before: int | str, after: int | str) -> pd.Series:
+    """How many percent more time one value of a policy takes in place of another, in each pair of cubics."""
+    frame = frame[frame["rsqrt"] == "cubic3"]
+    kept = [name for name in ("points_x", "block_y", "unroll", "points") if name != policy]
+    times = {value: frame[frame[policy] == value].set_index(kept)["time_ms"] for value in (before, after)}
+    return (times[after] / times[before] - 1).dropna() * 100
+
+
+@figure(
+    "coulomb", "{2.4} % less time than blocks of 64 in the mean of nine pairs, between {7.0} % less and {1.1} % more. "
+    "With blocks of 64 spreading is worth {0.4} %, from {3.7} % less to {2.1} % more.", CUBICS,
+)  # fmt: skip
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    blocks, points = _instead(frame, "block_y", 8, 4), _instead(frame, "points", "strided", "spread")
+    assert len(blocks) == len(points) == 9
+    return -blocks.mean(), -blocks.min(), blocks.max(), -points.mean(), -points.min(), points.max()
+
+
+@figure(
+    "coulomb", "in each of {9} pairs less time than one, by {1.4} to {6.4} %. Four take {1.2} % more than two in the mean.",
+    CUBICS,
+)  # fmt: skip
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    two, four = _instead(frame, "unroll", 1, 2), _instead(frame, "unroll", 2, 4)
+    return len(two), -two.max(), -two.min(), four.mean()
+
+
+@figure("coulomb", "{2.5} % less time than two in the mean; four take {7.5} % more", CUBICS)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return -_instead(frame, "points_x", 2, 3).mean(), _instead(frame, "points_x", 3, 4).mean()
+
+
+ACCURACY = "coulomb-h200-accuracy.csv"
+for _number, _text in {
+    2: "| the best row above | {5.04} | {5.4·10⁻⁸} | {1.9·10⁻⁶} |",
+    1: "| the same, `cubic4` | {4.92} | {4.5·10⁻⁸} | {1.9·10⁻⁶} |",
+    0: "| the same, `fast` | {3.78} | {5.4·10⁻⁸} | {1.8·10⁻⁶} |",
+    4: "| 4 in 4, `mixed3` | {4.13} | {5.5·10⁻⁸} | {2.0·10⁻⁶} |",
+    3: "| 4 in 4, `fast` | {3.77} | {5.5·10⁻⁸} | {1.8·10⁻⁶} |",
+    5: "| `simple` | {0.875} | {5.1·10⁻⁸} | {1.8·10⁻⁶} |",
+}.items():
+
+    def _accurate(frame: pd.DataFrame, number: int = _number) -> Sequence[float]:
+        one = frame.iloc[number]
+        return one["evaluations_per_s"] / 1e12, one["backward"], one["norm"]
+
+    figure("coulomb", _text, ACCURACY)(_accurate)
+
+for _what, _text in {
+    "autotune": "**{7.964} ms** | **{5.05}** | {1} | {5.3·10⁻⁸} |",
+    "cupy": "| a CUDA C++ kernel by cupy, a thread a point | {20.42} ms | {1.97} | {2.56} | {5.5·10⁻⁸} |",
+    "Triton": "| a Triton kernel, a lane a point | {20.68} ms | {1.94} | {2.60} | {5.5·10⁻⁸} |",
+    "torch": "| PyTorch, eager, a slice at a time | {807.4} ms | {0.0498} | {101.4} | {5.0·10⁻⁹} |",
+}.items():
+
+    def _peer(frame: pd.DataFrame, what: str = _what) -> Sequence[float]:
+        (one,) = (row for _, row in frame.iterrows() if row["what"] == what)
+        return one["ms"], one["evaluations_per_s"] / 1e12, one["times_ours"], one["backward_error"]
+
+    figure("coulomb", _text, "coulomb-h200-peers.csv")(_peer)
+
+
+@figure(
+    "coulomb",
+    "So were on 22 November the {216} of `cubics`, which came later",
+    "coulomb-h200-slice-cubics.csv",
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [((frame["state"] == "measured") & (frame["preset"] != "control")).sum()]
 
 
 @figure("coulomb", "measured {4.14·10¹²} reciprocal square roots a second", "limits.json")
