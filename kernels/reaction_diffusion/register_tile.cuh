@@ -104,15 +104,34 @@ struct RegisterTile {
   // All that is not useful: behind a wall as far as the halo reaches, the rest being of no use to anyone.
   AUTOTUNE_DEVICE void load_halo(const Field<Number>& from) {
     const Location at{tile, around.columns};
-    const bool beside = !at.place.column(at.x) || at.x + columns > around.columns;
-#pragma unroll
-    for (int r = 0; r < rows; ++r) {
-      const int row = at.y + r;
-      if (beside || !at.place.row(row) || row >= around.rows) c[r] = at.mirrored.load(from, folded(row, around.rows));
-    }
+    if (around.rows < height)
+      load_halo_rows<false, false>(from, at);
+    else if (at.mirrored.together)
+      load_halo_rows<true, true>(from, at);
+    else
+      load_halo_rows<true, false>(from, at);
   }
 
  private:
+  // Loads without a branch between them, so that all are under way at once. ONCE: no row lies behind two walls.
+  template <bool ONCE, bool TOGETHER>
+  AUTOTUNE_DEVICE void load_halo_rows(const Field<Number>& from, const Location& at) {
+    const bool beside = !at.place.column(at.x) || at.x + columns > around.columns;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      const int y = at.y + r;
+      if (!beside && at.place.row(y) && y < around.rows) continue;
+      const int once = y < 0 ? -1 - y : y < around.rows ? y : 2 * around.rows - 1 - y;
+      const int row = ONCE ? once : folded(y, around.rows);
+      if constexpr (TOGETHER) {
+        c[r] = from.template load<columns>(row, at.x);
+      } else {
+#pragma unroll
+        for (int j = 0; j < columns; ++j) c[r].at[j] = from.point(row, at.mirrored.at[j]);
+      }
+    }
+  }
+
   template <bool WALLS>
   AUTOTUNE_DEVICE Row advanced_row(int r, const Row& north, const Row& here, const Row& south) const {
     const Number west_of = __shfl_up_sync(0xffffffffu, here.at[columns - 1], 1);

@@ -44,6 +44,7 @@ RECTANGLE = [
     "field_memory=register_tile,boundary=clamp,strip=6,time_block=4,vector_width=2,block_size=128",
     "field_memory=register_tile,boundary=mask,strip=1,time_block=2,block_size=256,coefficient=separable,launch=persistent",
     "field_memory=register_stream,boundary=clamp,strip=16,time_block=2,vector_width=2,block_size=128",
+    "field_memory=register_flow,boundary=clamp,coefficient=separable,strip=16,time_block=2,vector_width=2,block_size=128",
 ]
 OUTLINE = [
     "field_memory=texture,vector_width=2,strip=4",
@@ -100,7 +101,7 @@ def test_a_tile_that_stays_finds_its_halo_in_what_was_stored_of_rims(backend: Cp
     # One block is all that a cpu launches cooperatively, so one tile has the field, and walls on all sides.
     tile = "field_memory=register_tile,boundary=clamp,strip=4,block_size=256,vector_width=2,time_block=4"
     bound = inputs(np.ones((21, 50), np.bool_), {}, seconds=0.0043, sample_seconds=0.0009)
-    check(backend, bound, [f"{tile},launch=persistent"], 2e-6)
+    check(backend, bound, [f"{tile},launch={launch}" for launch in ("persistent", "neighbours")], 2e-6)
 
 
 def test_configurations_are_bit_equal_in_an_outline(backend: CpuBackend) -> None:
