@@ -157,6 +157,7 @@ struct RegisterTile {
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
     const int above = warp ? warp - 1 : 0, below = warp < warps - 1 ? warp + 1 : warp;
     unsigned parity = 0;
+#pragma unroll 2
     for (unsigned step = 0; step < steps; ++step, parity ^= 1) {
       edges.row[parity][warp][0][lane] = c[0];
       edges.row[parity][warp][1][lane] = c[rows - 1];
