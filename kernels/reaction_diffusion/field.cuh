@@ -58,6 +58,10 @@ struct Field {
   AUTOTUNE_DEVICE void store(const Points<Number, COLUMNS>& value, int y, int x) const {
     points<COLUMNS, autotune::Global>().store(value, y + ring_rows, (x + ring_columns) / COLUMNS);
   }
+  // Point (y, x) and the row after it as they lie in memory, for who walks from row to row.
+  AUTOTUNE_DEVICE Number* place(int y, int x) const {
+    return base + static_cast<long long>(y + ring_rows) * pitch + (x + ring_columns);
+  }
   AUTOTUNE_DEVICE Number point(int y, int x) const { return load<1>(y, x).at[0]; }
   AUTOTUNE_DEVICE void set_point(Number value, int y, int x) const { store<1>({{value}}, y, x); }
 
@@ -100,6 +104,10 @@ struct Viewed {
   static constexpr bool clamps = true;
   const View& view;
 
+  // Point (y, x) and the row after it as they lie in memory, for who walks from row to row.
+  AUTOTUNE_DEVICE Number* place(int y, int x) const {
+    return base + static_cast<long long>(y + ring_rows) * pitch + (x + ring_columns);
+  }
   AUTOTUNE_DEVICE Number point(int y, int x) const { return view.load(y, x); }
   template <int COLUMNS>
   AUTOTUNE_DEVICE Points<Number, COLUMNS> load(int y, int x) const {

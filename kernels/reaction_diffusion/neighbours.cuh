@@ -6,6 +6,24 @@
 #pragma once
 #include "autotune/device.cuh"
 
+// What was written before a store that releases is seen after a load that acquires what it stored.
+AUTOTUNE_DEVICE void store_release(unsigned* place, unsigned value) {
+#ifdef AUTOTUNE_CPU
+  __atomic_store_n(place, value, __ATOMIC_RELEASE);
+#else
+  asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(place), "r"(value) : "memory");
+#endif
+}
+AUTOTUNE_DEVICE unsigned load_acquire(const unsigned* place) {
+#ifdef AUTOTUNE_CPU
+  return __atomic_load_n(place, __ATOMIC_ACQUIRE);
+#else
+  unsigned value;
+  asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(place) : "memory");
+  return value;
+#endif
+}
+
 struct Neighbours {
   unsigned* shown;  // by tile: the time blocks whose rim is in memory; 0 at the launch
   int tile, across, count;
@@ -21,17 +39,13 @@ struct Neighbours {
   AUTOTUNE_DEVICE void meet(unsigned number) const {
     __syncthreads();
     const int thread = static_cast<int>(threadIdx.x);
-    if (thread == 0) {
-      __threadfence();
-      *static_cast<volatile unsigned*>(shown + tile) = number;
-    }
+    if (thread == 0) store_release(shown + tile, number);
     if (thread < 9) {
       const int x = tile % across + thread % 3 - 1, other = tile + (thread / 3 - 1) * across + thread % 3 - 1;
       if (x >= 0 && x < across && other >= 0 && other < count) {
-        while (*static_cast<volatile unsigned*>(shown + other) < number) {
+        while (load_acquire(shown + other) < number) {
         }
       }
-      __threadfence();
     }
     __syncthreads();
   }

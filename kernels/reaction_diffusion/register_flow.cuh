@@ -52,35 +52,39 @@ struct RegisterFlow {
     return __any_sync(0xffffffffu, across) && __any_sync(0xffffffffu, down);
   }
 
+  using Part = Points<Number, group>;
+
+  // Row y, wherever it lies; `place` is where it would be in a field without walls.
   template <bool WALLS>
-  AUTOTUNE_DEVICE Row loaded(const Field<Number>& from, int y) const {
+  AUTOTUNE_DEVICE Row loaded(const Field<Number>& from, const Number* place, int y) const {
     Row value;
 #pragma unroll
     for (int g = 0; g < columns; g += group) {
-      Points<Number, group> part;
+      Part part;
       if constexpr (WALLS)
         part = Mirrored<group, 1>{x + g, around.columns}.load(from, folded(y, around.rows));
       else
-        part = from.template load<group>(y, x + g);
+        part = *reinterpret_cast<const Part*>(place + g);
 #pragma unroll
       for (int j = 0; j < group; ++j) value.at[g + j] = part.at[j];
     }
     return value;
   }
 
-  // As much of `value` as lies in the field.
+  // As much of row y as is useful and lies in the field.
   template <bool WALLS>
-  AUTOTUNE_DEVICE void store(const Field<Number>& to, const Row& value, int row) const {
+  AUTOTUNE_DEVICE void store(const Field<Number>& to, Number* place, const bool (&useful)[columns / group],
+                             const Row& value, int y) const {
 #pragma unroll
     for (int g = 0; g < columns; g += group) {
-      if (!place.column(x + g) || (WALLS && x + g >= around.columns)) continue;
-      Points<Number, group> part;
+      if (!useful[g / group]) continue;
+      Part part;
 #pragma unroll
       for (int j = 0; j < group; ++j) part.at[j] = value.at[g + j];
       if constexpr (WALLS)
-        to.store_inside(part, row, x + g);
+        to.store_inside(part, y, x + g);
       else
-        to.store(part, row, x + g);
+        *reinterpret_cast<Part*>(place + g) = part;
     }
   }
 
@@ -121,15 +125,22 @@ struct RegisterFlow {
 #pragma unroll
       for (int j = 0; j < columns; ++j) across.at[j] = around.medium.across(folded(x + j, around.columns));
     }
+    bool useful[columns / group];
 #pragma unroll
-    for (int turn = 0; turn < turns; ++turn) coming[turn] = loaded<WALLS>(from, first + turn);
+    for (int g = 0; g < columns; g += group)
+      useful[g / group] = place.column(x + g) && (!WALLS || x + g < around.columns);
+    const Number* source = from.place(first, x);
+    Number* target = to.place(first - levels, x);
+#pragma unroll
+    for (int turn = 0; turn < turns; ++turn, source += from.pitch)
+      coming[turn] = loaded<WALLS>(from, source, first + turn);
 #pragma unroll 1
     for (int start = first; start < bottom + levels; start += turns) {
 #pragma unroll
-      for (int turn = 0; turn < turns; ++turn) {
+      for (int turn = 0; turn < turns; ++turn, source += from.pitch, target += to.pitch) {
         const int y = start + turn;
         Row fresh = coming[turn];
-        coming[turn] = loaded<WALLS>(from, y + turns);
+        coming[turn] = loaded<WALLS>(from, source, y + turns);
 #pragma unroll
         for (int t = 0; t < levels; ++t) {
           // Level t has just made row y - t: with rows y - t - 1 and y - t - 2, level t + 1 makes row y - t - 1.
@@ -146,7 +157,7 @@ struct RegisterFlow {
           downs[0] = around.medium.down(WALLS ? folded(y, around.rows) : y);
         }
         const int row = y - levels;
-        if (row >= place.top && row < bottom) store<WALLS>(to, fresh, row);
+        if (row >= place.top && row < bottom) store<WALLS>(to, target, useful, fresh, row);
       }
     }
   }
