@@ -58,7 +58,7 @@ struct Field {
   AUTOTUNE_DEVICE void store(const Points<Number, COLUMNS>& value, int y, int x) const {
     points<COLUMNS, autotune::Global>().store(value, y + ring_rows, (x + ring_columns) / COLUMNS);
   }
-  // Point (y, x) and the row after it as they lie in memory, for who walks from row to row.
+  // Where point (y, x) is; the next row's is `pitch` further.
   AUTOTUNE_DEVICE Number* place(int y, int x) const {
     return base + static_cast<long long>(y + ring_rows) * pitch + (x + ring_columns);
   }
@@ -104,10 +104,6 @@ struct Viewed {
   static constexpr bool clamps = true;
   const View& view;
 
-  // Point (y, x) and the row after it as they lie in memory, for who walks from row to row.
-  AUTOTUNE_DEVICE Number* place(int y, int x) const {
-    return base + static_cast<long long>(y + ring_rows) * pitch + (x + ring_columns);
-  }
   AUTOTUNE_DEVICE Number point(int y, int x) const { return view.load(y, x); }
   template <int COLUMNS>
   AUTOTUNE_DEVICE Points<Number, COLUMNS> load(int y, int x) const {
