@@ -121,6 +121,12 @@ AUTOTUNE_DEVICE int folded(int index, int count) {
   return index;
 }
 
+// The same for an index at most `count` behind a wall, by two comparisons.
+AUTOTUNE_DEVICE int once_folded(int index, int count) {
+  const int above = max(index, -1 - index);
+  return min(above, 2 * count - 1 - above);
+}
+
 // Where a thread finds its COLUMNS points of a row, STRIDE apart, in a field that is continued over its walls by its
 // mirror image: there the no-flux condition holds by itself, and an image takes exactly the values of its point, step
 // by step, as sums of two do not care for order.

@@ -96,7 +96,7 @@ AUTOTUNE_DEVICE unsigned long long advance_tile(const Surroundings<Policy>& arou
     registers.load(from);
     registers.advance(steps);
     registers.store(to);
-    return sampled ? registers.detected() : 0;
+    return sampled ? registers.detected(registers.seen()) : 0;
   } else if constexpr (in_stream<Policy>) {
     return RegisterStream<Policy>{around, tile}.advance(from, to, steps, sampled);
   } else if constexpr (in_flow<Policy>) {
@@ -147,13 +147,15 @@ AUTOTUNE_DEVICE void advance_beside(const Surroundings<Policy>& around, const Fi
   const Neighbours neighbours{shown, (around.columns + Place::useful_x - 1u) / Place::useful_x};
   RegisterTile<Policy> registers{around, blockIdx.x};
   registers.load(even);
+  const unsigned long long seen = registers.seen();
+  const unsigned rim = registers.rim_rows(), halo = registers.halo_rows();
   for (unsigned done = 0, number = 1;; ++number) {
     const unsigned end = min(done + static_cast<unsigned>(Policy::time_block), step_count);
     while (done < end) {
       const unsigned steps = min(end - done, interval - done % interval);
       registers.advance(steps);
       done += steps;
-      if (done % interval == 0) add_to_sample<Policy::block_size>(sums, done / interval, registers.detected());
+      if (done % interval == 0) add_to_sample<Policy::block_size>(sums, done / interval, registers.detected(seen));
     }
     if (done == step_count) {
       neighbours.meet(number);  // no one reads rims any more
@@ -161,9 +163,9 @@ AUTOTUNE_DEVICE void advance_beside(const Surroundings<Policy>& around, const Fi
       return;
     }
     const Field<Real<Policy>> rims = one_of(even, odd, number % 2);
-    registers.store_rim(rims);
+    registers.store_rows(rims, rim);
     neighbours.meet(number);
-    registers.load_halo(rims);
+    registers.load_rows(rims, halo);
   }
 }
 
@@ -183,15 +185,17 @@ AUTOTUNE_DEVICE void advance_all(const Surroundings<Policy>& around, const Field
     if (gridDim.x == tiles) {
       RegisterTile<Policy> registers{around, blockIdx.x};
       registers.load(even);
+      const unsigned long long seen = registers.seen();
+      const unsigned rim = registers.rim_rows(), halo = registers.halo_rows();
       for (;;) {
         const unsigned steps = next_steps<Policy>(done, step_count, interval);
         registers.advance(steps);
         done += steps, source ^= 1;
-        if (done % interval == 0) add_to_sample<Policy::block_size>(sums, done / interval, registers.detected());
+        if (done % interval == 0) add_to_sample<Policy::block_size>(sums, done / interval, registers.detected(seen));
         if (done == step_count) break;
-        registers.store_rim(one_of(even, odd, source));
+        registers.store_rows(one_of(even, odd, source), rim);
         autotune::grid_barrier(arrived);
-        registers.load_halo(one_of(even, odd, source));
+        registers.load_rows(one_of(even, odd, source), halo);
       }
       registers.store(one_of(even, odd, source));
       return;

@@ -27,20 +27,23 @@ struct RegisterFlow {
 
   AUTOTUNE_DEVICE unsigned long long advance(const Field<Number>& from, const Field<Number>& to, unsigned steps,
                                              bool sampled) const {
-    const bool beside = x < 0 || x + columns > around.columns;
-    const bool walls = __any_sync(0xffffffffu, beside) || first < 0 || bottom + levels + 2 * turns > around.rows;
-    if (steps != levels)
-      march<true, true, false>(from, to, steps);
-    else if (walls)
-      march<true, true, true>(from, to, steps);
-    else if (lit())
-      march<true, false, true>(from, to, steps);
+    const bool beside = __any_sync(0xffffffffu, x < 0 || x + columns > around.columns);
+    if (around.columns % group || around.columns < 32 * columns || around.rows < height + 2 * turns)
+      march<true, Sides::scattered, false>(from, to, steps);
+    else if (steps != levels)
+      march<true, Sides::turned, false>(from, to, steps);
+    else if (beside || lit())
+      march<true, Sides::turned, true>(from, to, steps);
     else
-      march<false, false, true>(from, to, steps);
+      march<false, Sides::inside, true>(from, to, steps);
     return sampled ? detected(to) : 0;
   }
 
  private:
+  // Where the columns of a strip may lie: in the field; in part behind one wall, where an access is one turned round; or
+  // anywhere.
+  enum class Sides { inside, turned, scattered };
+
   static AUTOTUNE_DEVICE int lane() { return static_cast<int>(threadIdx.x) % 32; }
 
   // Whether `own` differs from `still` anywhere in the strip.
@@ -54,17 +57,25 @@ struct RegisterFlow {
 
   using Part = Points<Number, group>;
 
-  // Row y, wherever it lies; `place` is where it would be in a field without walls.
-  template <bool WALLS>
-  AUTOTUNE_DEVICE Row loaded(const Field<Number>& from, const Number* place, int y) const {
+  template <Sides SIDES>
+  AUTOTUNE_DEVICE Row loaded(const Field<Number>& from, int y) const {
+    const int row = SIDES == Sides::scattered ? folded(y, around.rows) : once_folded(y, around.rows);
     Row value;
 #pragma unroll
     for (int g = 0; g < columns; g += group) {
+      const int column = x + g;
       Part part;
-      if constexpr (WALLS)
-        part = Mirrored<group, 1>{x + g, around.columns}.load(from, folded(y, around.rows));
-      else
-        part = *reinterpret_cast<const Part*>(place + g);
+      if constexpr (SIDES == Sides::scattered) {
+        part = Mirrored<group, 1>{column, around.columns}.load(from, row);
+      } else if constexpr (SIDES == Sides::turned) {
+        const bool turned = column < 0 || column >= around.columns;
+        const int last = once_folded(column, around.columns);
+        const Part found = *reinterpret_cast<const Part*>(from.place(row, turned ? last - (group - 1) : column));
+#pragma unroll
+        for (int j = 0; j < group; ++j) part.at[j] = turned ? found.at[group - 1 - j] : found.at[j];
+      } else {
+        part = *reinterpret_cast<const Part*>(from.place(row, column));
+      }
 #pragma unroll
       for (int j = 0; j < group; ++j) value.at[g + j] = part.at[j];
     }
@@ -72,30 +83,40 @@ struct RegisterFlow {
   }
 
   // As much of row y as is useful and lies in the field.
-  template <bool WALLS>
-  AUTOTUNE_DEVICE void store(const Field<Number>& to, Number* place, const bool (&useful)[columns / group],
-                             const Row& value, int y) const {
+  template <Sides SIDES>
+  AUTOTUNE_DEVICE void store(const Field<Number>& to, const bool (&useful)[columns / group], const Row& value,
+                             int y) const {
 #pragma unroll
     for (int g = 0; g < columns; g += group) {
       if (!useful[g / group]) continue;
       Part part;
 #pragma unroll
       for (int j = 0; j < group; ++j) part.at[j] = value.at[g + j];
-      if constexpr (WALLS)
+      if constexpr (SIDES == Sides::scattered)
         to.store_inside(part, y, x + g);
       else
-        *reinterpret_cast<Part*>(place + g) = part;
+        *reinterpret_cast<Part*>(to.place(y, x + g)) = part;
     }
   }
 
-  // What the strip adds to F. A thread reads what it wrote itself, and only where the detector looks.
+  // What the strip adds to F. A thread reads what it wrote itself, and only where the detector looks: as many rows at a
+  // time as a word has bits for.
   AUTOTUNE_DEVICE unsigned long long detected(const Field<Number>& to) const {
+    constexpr int batch = 32 / columns;
     unsigned long long sum = 0;
-    for (int row = place.top; row < bottom; ++row)
+    for (int top = place.top; top < bottom; top += batch) {
+      unsigned seen = 0;
 #pragma unroll
-      for (int j = 0; j < columns; ++j)
-        if (place.column(x + j) && x + j < around.columns && around.detector.load(row, x + j))
-          sum += quanta(to.point(row, x + j), around.quanta_per_unit);
+      for (int n = 0; n < 32; ++n) {
+        const int row = top + n / columns, column = x + n % columns;
+        if (row < bottom && place.column(column) && column < around.columns)
+          seen |= (around.detector.load(row, column) ? 1u : 0u) << n;
+      }
+      for (; seen; seen &= seen - 1) {
+        const int n = __ffs(static_cast<int>(seen)) - 1;
+        sum += quanta(to.point(top + n / columns, x + n % columns), around.quanta_per_unit);
+      }
+    }
     return sum;
   }
 
@@ -117,30 +138,26 @@ struct RegisterFlow {
   }
 
   // FULL: steps == levels. Else the last levels hand their rows on.
-  template <bool LIT, bool WALLS, bool FULL>
+  template <bool LIT, Sides SIDES, bool FULL>
   AUTOTUNE_DEVICE void march(const Field<Number>& from, const Field<Number>& to, unsigned steps) const {
     Row across{}, coming[turns], recent[levels][turns] = {};  // row y of level t is in recent[t][(y + t) % turns]
     Number downs[levels] = {};                                // of the row that level t makes next
+    bool useful[columns / group];
+#pragma unroll
+    for (int g = 0; g < columns; g += group) useful[g / group] = place.column(x + g) && x + g < around.columns;
     if constexpr (LIT) {
 #pragma unroll
       for (int j = 0; j < columns; ++j) across.at[j] = around.medium.across(folded(x + j, around.columns));
     }
-    bool useful[columns / group];
 #pragma unroll
-    for (int g = 0; g < columns; g += group)
-      useful[g / group] = place.column(x + g) && (!WALLS || x + g < around.columns);
-    const Number* source = from.place(first, x);
-    Number* target = to.place(first - levels, x);
-#pragma unroll
-    for (int turn = 0; turn < turns; ++turn, source += from.pitch)
-      coming[turn] = loaded<WALLS>(from, source, first + turn);
+    for (int turn = 0; turn < turns; ++turn) coming[turn] = loaded<SIDES>(from, first + turn);
 #pragma unroll 1
     for (int start = first; start < bottom + levels; start += turns) {
 #pragma unroll
-      for (int turn = 0; turn < turns; ++turn, source += from.pitch, target += to.pitch) {
+      for (int turn = 0; turn < turns; ++turn) {
         const int y = start + turn;
         Row fresh = coming[turn];
-        coming[turn] = loaded<WALLS>(from, source, y + turns);
+        coming[turn] = loaded<SIDES>(from, y + turns);
 #pragma unroll
         for (int t = 0; t < levels; ++t) {
           // Level t has just made row y - t: with rows y - t - 1 and y - t - 2, level t + 1 makes row y - t - 1.
@@ -154,10 +171,10 @@ struct RegisterFlow {
         if constexpr (LIT) {
 #pragma unroll
           for (int t = levels - 1; t > 0; --t) downs[t] = downs[t - 1];
-          downs[0] = around.medium.down(WALLS ? folded(y, around.rows) : y);
+          downs[0] = around.medium.down(folded(y, around.rows));
         }
         const int row = y - levels;
-        if (row >= place.top && row < bottom) store<WALLS>(to, target, useful, fresh, row);
+        if (row >= place.top && row < bottom) store<SIDES>(to, useful, fresh, row);
       }
     }
   }

@@ -20,37 +20,33 @@ struct RegisterTile {
   struct Location {
     Place place;
     int x, y;
-    Mirrored<columns, 1> mirrored;
 
-    AUTOTUNE_DEVICE Location(int tile, int field_columns)
-        : place(static_cast<unsigned>(opaque(tile)), field_columns),
+    AUTOTUNE_DEVICE explicit Location(int tile)
+        : place(opaque(tile) & 0xffff, opaque(tile) >> 16),
           x(place.left - Place::halo_x + static_cast<int>(threadIdx.x) % 32 * columns),
-          y(place.top - Place::halo_y + static_cast<int>(threadIdx.x) / 32 * rows),
-          mirrored(x, field_columns) {}
+          y(place.top - Place::halo_y + static_cast<int>(threadIdx.x) / 32 * rows) {}
   };
 
   const Surroundings<Policy>& around;
-  int tile;
+  int tile;  // its column of tiles, and its row in the upper half
   Row c[rows];
   OwnTile<Policy, rows, columns> own;
   SidesTile<rows, columns> sides;
   bool plain;  // no point of the warp has a closed side
 
-  AUTOTUNE_DEVICE RegisterTile(const Surroundings<Policy>& around_, unsigned tile_)
-      : around(around_), tile(static_cast<int>(tile_)) {
-    const Location at{tile, around.columns};
-    own.load(around.medium, at.y, 1, at.mirrored);
+  AUTOTUNE_DEVICE RegisterTile(const Surroundings<Policy>& around_, unsigned number) : around(around_) {
+    const unsigned across = (around.columns + Place::useful_x - 1) / Place::useful_x;
+    tile = static_cast<int>(number % across | number / across << 16);
+    const Location at{tile};
+    const Mirrored<columns, 1> mirrored{at.x, around.columns};
+    own.load(around.medium, at.y, 1, mirrored);
     if constexpr (Policy::boundary == Boundary::mask) {
-      sides.load(around, at.y, 1, at.mirrored);
+      sides.load(around, at.y, 1, mirrored);
       plain = !__any_sync(0xffffffffu, sides.any_closed);
     }
   }
 
-  AUTOTUNE_DEVICE void load(const Field<Number>& from) {
-    const Location at{tile, around.columns};
-#pragma unroll
-    for (int r = 0; r < rows; ++r) c[r] = at.mirrored.load(from, folded(at.y + r, around.rows));
-  }
+  AUTOTUNE_DEVICE void load(const Field<Number>& from) { load_rows(from, ~0u); }
 
   // `c` by up to time_block steps.
   AUTOTUNE_DEVICE void advance(unsigned steps) {
@@ -66,69 +62,116 @@ struct RegisterTile {
   }
 
   // All useful points of the tile.
-  AUTOTUNE_DEVICE void store(const Field<Number>& to) const {
-    const Location at{tile, around.columns};
-    if (!at.place.column(at.x) || at.x >= around.columns) return;
-#pragma unroll
-    for (int r = 0; r < rows; ++r)
-      if (at.place.row(at.y + r) && at.y + r < around.rows) to.store_inside(c[r], at.y + r, at.x);
-  }
+  AUTOTUNE_DEVICE void store(const Field<Number>& to) const { store_rows(to, useful_rows()); }
 
-  // What the useful points add to F.
-  AUTOTUNE_DEVICE unsigned long long detected() const {
-    const Location at{tile, around.columns};
-    unsigned long long sum = 0;
-    if (!at.place.column(at.x) || at.x >= around.columns) return sum;
+  // Which of a thread's points the detector sees, a bit each.
+  AUTOTUNE_DEVICE unsigned long long seen() const {
+    const Location at{tile};
+    const unsigned useful = useful_rows();
+    unsigned long long bits = 0;
 #pragma unroll
     for (int r = 0; r < rows; ++r)
-      if (at.place.row(at.y + r) && at.y + r < around.rows) sum += around.detected(c[r], at.y + r, at.x);
+#pragma unroll
+      for (int j = 0; j < columns; ++j)
+        if ((useful >> r & 1) && at.x + j < around.columns && around.detector.load(at.y + r, at.x + j))
+          bits |= 1ull << (r * columns + j);
+    return bits;
+  }
+  // What those add to F.
+  AUTOTUNE_DEVICE unsigned long long detected(unsigned long long bits) const {
+    unsigned long long sum = 0;
+    if (!__any_sync(0xffffffffu, bits != 0)) return sum;
+#pragma unroll
+    for (int r = 0; r < rows; ++r)
+#pragma unroll
+      for (int j = 0; j < columns; ++j)
+        if (bits >> (r * columns + j) & 1) sum += quanta(c[r].at[j], around.quanta_per_unit);
     return sum;
   }
 
-  // For a block that keeps its tile: the useful points that halos show, those of other tiles or, as a mirror image
-  // behind a wall, its own.
-  AUTOTUNE_DEVICE void store_rim(const Field<Number>& to) const {
-    const Location at{tile, around.columns};
+  // For a block that keeps its tile, a bit for each row of a thread: the useful ones that halos show, those of other
+  // tiles or, as a mirror image behind a wall, its own.
+  AUTOTUNE_DEVICE unsigned rim_rows() const {
+    const Location at{tile};
     const int left = at.place.left, top = at.place.top;
-    if (!at.place.column(at.x) || at.x >= around.columns) return;
     const bool beside = at.x < left + Place::halo_x || at.x + columns > left + Place::useful_x - Place::halo_x ||
                         at.x + columns > around.columns - Place::halo_x;
     const int lower = min(top + Place::useful_y, around.rows) - Place::halo_y;
+    unsigned shown = 0;
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       const int row = at.y + r;
-      if (!at.place.row(row) || row >= around.rows) continue;
-      if (beside || row < top + Place::halo_y || row >= lower) to.store_inside(c[r], row, at.x);
+      shown |= (beside || row < top + Place::halo_y || row >= lower ? 1u : 0u) << r;
+    }
+    return shown & useful_rows();
+  }
+  // All that are not useful: behind a wall as far as the halo reaches, the rest being of no use to anyone.
+  AUTOTUNE_DEVICE unsigned halo_rows() const {
+    const Location at{tile};
+    return at.x + columns > around.columns ? (1u << rows) - 1 : ~useful_rows() & ((1u << rows) - 1);
+  }
+
+  // The rows of `which`. In a field that is `roomy`, without a branch between them, so that
+  // all are under way at once and the code is short: it runs once a time block, mostly not from the instruction cache.
+  AUTOTUNE_DEVICE void store_rows(const Field<Number>& to, unsigned which) const {
+    const Location at{tile};
+    if (roomy(at.place)) {
+      Number* const first = to.place(at.y, at.x);
+#pragma unroll
+      for (int r = 0; r < rows; ++r)
+        if (which >> r & 1) *reinterpret_cast<Row*>(first + static_cast<long long>(r) * to.pitch) = c[r];
+    } else {
+#pragma unroll
+      for (int r = 0; r < rows; ++r)
+        if (which >> r & 1) to.store_inside(c[r], at.y + r, at.x);
     }
   }
-  // All that is not useful: behind a wall as far as the halo reaches, the rest being of no use to anyone.
-  AUTOTUNE_DEVICE void load_halo(const Field<Number>& from) {
-    const Location at{tile, around.columns};
-    if (around.rows < height)
-      load_halo_rows<false, false>(from, at);
-    else if (at.mirrored.together)
-      load_halo_rows<true, true>(from, at);
-    else
-      load_halo_rows<true, false>(from, at);
+  AUTOTUNE_DEVICE void load_rows(const Field<Number>& from, unsigned which) {
+    const Location at{tile};
+    if (roomy(at.place)) {
+      const bool turned = at.x < 0 || at.x >= around.columns;
+      const int column = turned ? once_folded(at.x, around.columns) - (columns - 1) : at.x;
+#pragma unroll
+      for (int r = 0; r < rows; ++r) {
+        const Number* const place = from.place(once_folded(at.y + r, around.rows), column);
+        if (which >> r & 1) c[r] = *reinterpret_cast<const Row*>(place);
+      }
+      if (turned) turn_rows(which);
+    } else {
+      const Mirrored<columns, 1> mirrored{at.x, around.columns};
+#pragma unroll
+      for (int r = 0; r < rows; ++r)
+        if (which >> r & 1) c[r] = mirrored.load(from, folded(at.y + r, around.rows));
+    }
   }
 
  private:
-  // Loads without a branch between them, so that all are under way at once. ONCE: no row lies behind two walls.
-  template <bool ONCE, bool TOGETHER>
-  AUTOTUNE_DEVICE void load_halo_rows(const Field<Number>& from, const Location& at) {
-    const bool beside = !at.place.column(at.x) || at.x + columns > around.columns;
+  // Whether the field has only whole accesses and none of the tile's points lies behind two walls.
+  AUTOTUNE_DEVICE bool roomy(const Place& place) const {
+    return around.columns % columns == 0 && around.columns >= Place::halo_x && around.rows >= Place::halo_y &&
+           place.left + width - Place::halo_x <= 2 * around.columns &&
+           place.top + height - Place::halo_y <= 2 * around.rows;
+  }
+
+  // A bit for each of a thread's rows that is useful and lies in the field.
+  AUTOTUNE_DEVICE unsigned useful_rows() const {
+    const Location at{tile};
+    const bool inside = at.place.column(at.x) && at.x < around.columns;
+    unsigned useful = 0;
+#pragma unroll
+    for (int r = 0; r < rows; ++r)
+      useful |= (inside && at.place.row(at.y + r) && at.y + r < around.rows ? 1u : 0u) << r;
+    return useful;
+  }
+
+  // Mirror images: the last column first.
+  AUTOTUNE_DEVICE void turn_rows(unsigned which) {
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      const int y = at.y + r;
-      if (!beside && at.place.row(y) && y < around.rows) continue;
-      const int once = y < 0 ? -1 - y : y < around.rows ? y : 2 * around.rows - 1 - y;
-      const int row = ONCE ? once : folded(y, around.rows);
-      if constexpr (TOGETHER) {
-        c[r] = from.template load<columns>(row, at.x);
-      } else {
+      const Row row = c[r];
 #pragma unroll
-        for (int j = 0; j < columns; ++j) c[r].at[j] = from.point(row, at.mirrored.at[j]);
-      }
+      for (int j = 0; j < columns; ++j)
+        if (which >> r & 1) c[r].at[j] = row.at[columns - 1 - j];
     }
   }
 

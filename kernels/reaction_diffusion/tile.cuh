@@ -56,6 +56,8 @@ struct Blocked {
     left = static_cast<int>(tile % across) * useful_x;
     top = static_cast<int>(tile / across) * useful_y;
   }
+  // Of the tile in that column and row of tiles.
+  AUTOTUNE_DEVICE Blocked(int column, int row) : left(column * useful_x), top(row * useful_y) {}
   AUTOTUNE_DEVICE bool column(int x) const { return x >= left && x < left + useful_x; }
   AUTOTUNE_DEVICE bool row(int y) const { return y >= top && y < top + useful_y; }
 };
