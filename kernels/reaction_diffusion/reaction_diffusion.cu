@@ -148,7 +148,7 @@ AUTOTUNE_DEVICE void advance_beside(const Surroundings<Policy>& around, const Fi
   RegisterTile<Policy> registers{around, blockIdx.x};
   registers.load(even);
   const unsigned long long seen = registers.seen();
-  const unsigned rim = registers.rim_rows(), halo = registers.halo_rows();
+  const int rim = registers.rim_rows(), halo = registers.halo_rows();
   for (unsigned done = 0, number = 1;; ++number) {
     const unsigned end = min(done + static_cast<unsigned>(Policy::time_block), step_count);
     while (done < end) {
@@ -163,9 +163,9 @@ AUTOTUNE_DEVICE void advance_beside(const Surroundings<Policy>& around, const Fi
       return;
     }
     const Field<Real<Policy>> rims = one_of(even, odd, number % 2);
-    registers.store_rows(rims, rim);
+    registers.store_rows(rims, opaque(rim));
     neighbours.meet(number);
-    registers.load_rows(rims, halo);
+    registers.load_rows(rims, opaque(halo));
   }
 }
 
@@ -186,16 +186,16 @@ AUTOTUNE_DEVICE void advance_all(const Surroundings<Policy>& around, const Field
       RegisterTile<Policy> registers{around, blockIdx.x};
       registers.load(even);
       const unsigned long long seen = registers.seen();
-      const unsigned rim = registers.rim_rows(), halo = registers.halo_rows();
+      const int rim = registers.rim_rows(), halo = registers.halo_rows();
       for (;;) {
         const unsigned steps = next_steps<Policy>(done, step_count, interval);
         registers.advance(steps);
         done += steps, source ^= 1;
         if (done % interval == 0) add_to_sample<Policy::block_size>(sums, done / interval, registers.detected(seen));
         if (done == step_count) break;
-        registers.store_rows(one_of(even, odd, source), rim);
+        registers.store_rows(one_of(even, odd, source), opaque(rim));
         autotune::grid_barrier(arrived);
-        registers.load_rows(one_of(even, odd, source), halo);
+        registers.load_rows(one_of(even, odd, source), opaque(halo));
       }
       registers.store(one_of(even, odd, source));
       return;

@@ -8,7 +8,7 @@
 template <class Policy>
 struct RegisterTile {
   static constexpr int columns = Policy::vector_width, rows = Policy::strip, warps = Policy::block_size / 32;
-  static constexpr int width = 32 * columns, height = warps * rows;
+  static constexpr int width = 32 * columns, height = warps * rows, all_rows = (1 << rows) - 1;
   using Number = Real<Policy>;
   using Row = Points<Number, columns>;
   using Place = Blocked<Policy, width, height>;
@@ -46,7 +46,7 @@ struct RegisterTile {
     }
   }
 
-  AUTOTUNE_DEVICE void load(const Field<Number>& from) { load_rows(from, ~0u); }
+  AUTOTUNE_DEVICE void load(const Field<Number>& from) { load_rows(from, all_rows); }
 
   // `c` by up to time_block steps.
   AUTOTUNE_DEVICE void advance(unsigned steps) {
@@ -67,7 +67,7 @@ struct RegisterTile {
   // Which of a thread's points the detector sees, a bit each.
   AUTOTUNE_DEVICE unsigned long long seen() const {
     const Location at{tile};
-    const unsigned useful = useful_rows();
+    const int useful = useful_rows();
     unsigned long long bits = 0;
 #pragma unroll
     for (int r = 0; r < rows; ++r)
@@ -91,50 +91,52 @@ struct RegisterTile {
 
   // For a block that keeps its tile, a bit for each row of a thread: the useful ones that halos show, those of other
   // tiles or, as a mirror image behind a wall, its own.
-  AUTOTUNE_DEVICE unsigned rim_rows() const {
+  AUTOTUNE_DEVICE int rim_rows() const {
     const Location at{tile};
     const int left = at.place.left, top = at.place.top;
     const bool beside = at.x < left + Place::halo_x || at.x + columns > left + Place::useful_x - Place::halo_x ||
                         at.x + columns > around.columns - Place::halo_x;
     const int lower = min(top + Place::useful_y, around.rows) - Place::halo_y;
-    unsigned shown = 0;
+    int shown = 0;
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       const int row = at.y + r;
-      shown |= (beside || row < top + Place::halo_y || row >= lower ? 1u : 0u) << r;
+      shown |= (beside || row < top + Place::halo_y || row >= lower ? 1 : 0) << r;
     }
     return shown & useful_rows();
   }
   // All that are not useful: behind a wall as far as the halo reaches, the rest being of no use to anyone.
-  AUTOTUNE_DEVICE unsigned halo_rows() const {
+  AUTOTUNE_DEVICE int halo_rows() const {
     const Location at{tile};
-    return at.x + columns > around.columns ? (1u << rows) - 1 : ~useful_rows() & ((1u << rows) - 1);
+    return at.x + columns > around.columns ? all_rows : ~useful_rows() & all_rows;
   }
 
   // The rows of `which`. In a field that is `roomy`, without a branch between them, so that
   // all are under way at once and the code is short: it runs once a time block, mostly not from the instruction cache.
-  AUTOTUNE_DEVICE void store_rows(const Field<Number>& to, unsigned which) const {
+  AUTOTUNE_DEVICE void store_rows(const Field<Number>& to, int which) const {
     const Location at{tile};
     if (roomy(at.place)) {
       Number* const first = to.place(at.y, at.x);
 #pragma unroll
       for (int r = 0; r < rows; ++r)
-        if (which >> r & 1) *reinterpret_cast<Row*>(first + static_cast<long long>(r) * to.pitch) = c[r];
+        if (which >> r & 1) *reinterpret_cast<Row*>(first + r * static_cast<int>(to.pitch)) = c[r];
     } else {
 #pragma unroll
       for (int r = 0; r < rows; ++r)
         if (which >> r & 1) to.store_inside(c[r], at.y + r, at.x);
     }
   }
-  AUTOTUNE_DEVICE void load_rows(const Field<Number>& from, unsigned which) {
+  AUTOTUNE_DEVICE void load_rows(const Field<Number>& from, int which) {
     const Location at{tile};
     if (roomy(at.place)) {
       const bool turned = at.x < 0 || at.x >= around.columns;
       const int column = turned ? once_folded(at.x, around.columns) - (columns - 1) : at.x;
+      const int top = once_folded(at.y, around.rows);
+      const Number* const first = from.place(top, column);
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
-        const Number* const place = from.place(once_folded(at.y + r, around.rows), column);
-        if (which >> r & 1) c[r] = *reinterpret_cast<const Row*>(place);
+        const int down = once_folded(at.y + r, around.rows) - top;
+        if (which >> r & 1) c[r] = *reinterpret_cast<const Row*>(first + down * static_cast<int>(from.pitch));
       }
       if (turned) turn_rows(which);
     } else {
@@ -154,18 +156,18 @@ struct RegisterTile {
   }
 
   // A bit for each of a thread's rows that is useful and lies in the field.
-  AUTOTUNE_DEVICE unsigned useful_rows() const {
+  AUTOTUNE_DEVICE int useful_rows() const {
     const Location at{tile};
     const bool inside = at.place.column(at.x) && at.x < around.columns;
-    unsigned useful = 0;
+    int useful = 0;
 #pragma unroll
     for (int r = 0; r < rows; ++r)
-      useful |= (inside && at.place.row(at.y + r) && at.y + r < around.rows ? 1u : 0u) << r;
+      useful |= (inside && at.place.row(at.y + r) && at.y + r < around.rows ? 1 : 0) << r;
     return useful;
   }
 
   // Mirror images: the last column first.
-  AUTOTUNE_DEVICE void turn_rows(unsigned which) {
+  AUTOTUNE_DEVICE void turn_rows(int which) {
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       const Row row = c[r];
