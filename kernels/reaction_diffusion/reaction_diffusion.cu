@@ -138,11 +138,12 @@ AUTOTUNE_DEVICE unsigned block_count(unsigned step_count, unsigned interval) {
   return step_count / interval * ((interval + most - 1) / most) + (step_count % interval + most - 1) / most;
 }
 
-// All steps with a block for every tile, each in step with those around it. A sample needs no exchange.
+// All steps with a block for every tile: tiles stay in registers from the first step to the last, and only rims go
+// through memory. A sample needs no exchange.
 template <class Policy, class Sums>
-AUTOTUNE_DEVICE void advance_beside(const Surroundings<Policy>& around, const Field<Real<Policy>>& even,
-                                    const Field<Real<Policy>>& odd, const Sums& sums, unsigned* shown,
-                                    unsigned step_count, unsigned interval) {
+AUTOTUNE_DEVICE void advance_staying(const Surroundings<Policy>& around, const Field<Real<Policy>>& even,
+                                     const Field<Real<Policy>>& odd, const Sums& sums, unsigned* arrived,
+                                     unsigned* shown, unsigned step_count, unsigned interval) {
   using Place = typename RegisterTile<Policy>::Place;
   const Neighbours neighbours{shown, (around.columns + Place::useful_x - 1u) / Place::useful_x};
   RegisterTile<Policy> registers{around, blockIdx.x};
@@ -157,50 +158,30 @@ AUTOTUNE_DEVICE void advance_beside(const Surroundings<Policy>& around, const Fi
       done += steps;
       if (done % interval == 0) add_to_sample<Policy::block_size>(sums, done / interval, registers.detected(seen));
     }
-    if (done == step_count) {
-      neighbours.meet(number);  // no one reads rims any more
-      registers.store(one_of(even, odd, block_count<Policy>(step_count, interval) % 2));
-      return;
-    }
     const Field<Real<Policy>> rims = one_of(even, odd, number % 2);
-    registers.store_rows(rims, opaque(rim));
-    neighbours.meet(number);
+    if (done < step_count) registers.store_rows(rims, opaque(rim));
+    if constexpr (Policy::launch == Launch::neighbours)
+      neighbours.meet(number);
+    else
+      autotune::grid_barrier(arrived);
+    if (done == step_count) break;  // and no one reads rims any more
     registers.load_rows(rims, opaque(halo));
   }
+  registers.store(one_of(even, odd, block_count<Policy>(step_count, interval) % 2));
 }
 
-// All steps in one cooperative launch. Blocks enough for all tiles keep them in registers from the first step to the
-// last, and only rims go through memory.
+// All steps in one cooperative launch.
 template <class Policy, class Sums>
 AUTOTUNE_DEVICE void advance_all(const Surroundings<Policy>& around, const Field<Real<Policy>>& even,
                                  const Field<Real<Policy>>& odd, const Sums& sums, unsigned* arrived, unsigned* shown,
                                  unsigned step_count, unsigned interval) {
-  unsigned done = 0, source = 0;
   if constexpr (in_registers<Policy>) {
-    const unsigned tiles = tile_count<Policy>(around.rows, around.columns);
-    if (Policy::launch == Launch::neighbours && gridDim.x == tiles) {
-      advance_beside<Policy>(around, even, odd, sums, shown, step_count, interval);
-      return;
-    }
-    if (gridDim.x == tiles) {
-      RegisterTile<Policy> registers{around, blockIdx.x};
-      registers.load(even);
-      const unsigned long long seen = registers.seen();
-      const int rim = registers.rim_rows(), halo = registers.halo_rows();
-      for (;;) {
-        const unsigned steps = next_steps<Policy>(done, step_count, interval);
-        registers.advance(steps);
-        done += steps, source ^= 1;
-        if (done % interval == 0) add_to_sample<Policy::block_size>(sums, done / interval, registers.detected(seen));
-        if (done == step_count) break;
-        registers.store_rows(one_of(even, odd, source), opaque(rim));
-        autotune::grid_barrier(arrived);
-        registers.load_rows(one_of(even, odd, source), opaque(halo));
-      }
-      registers.store(one_of(even, odd, source));
+    if (gridDim.x == tile_count<Policy>(around.rows, around.columns)) {
+      advance_staying<Policy>(around, even, odd, sums, arrived, shown, step_count, interval);
       return;
     }
   }
+  unsigned done = 0, source = 0;
   while (done < step_count) {
     const unsigned steps = next_steps<Policy>(done, step_count, interval);
     done += steps;
