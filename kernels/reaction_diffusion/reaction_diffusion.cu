@@ -200,9 +200,9 @@ __global__ void __launch_bounds__(Policy::block_size, Policy::min_blocks)
             typename Policy::even_view even_view, typename Policy::odd_view odd_view, typename Policy::own own,
             typename Policy::beam_columns beam_columns, typename Policy::beam_rows beam_rows,
             typename Policy::open_sides open_sides, typename Policy::detector detector, typename Policy::peak peak,
-            typename Policy::sums sums, typename Policy::cycle cycle, typename Policy::barrier barrier, typename Policy::shown shown,
-            double diffusion, double bleaching, float beam_rate, float centre_x, float centre_y, unsigned step_count,
-            unsigned interval, unsigned sample_index, unsigned source) {
+            typename Policy::sums sums, typename Policy::cycle cycle, typename Policy::barrier barrier,
+            typename Policy::shown shown, double diffusion, double bleaching, float beam_rate, float centre_x,
+            float centre_y, unsigned step_count, unsigned interval, unsigned sample_index, unsigned source) {
   using Number = Real<Policy>;
   const int rows = static_cast<int>(open_sides.extent(0)), columns = static_cast<int>(open_sides.extent(1));
   const Surroundings<Policy> around{{Rates<Policy>{diffusion, bleaching},
@@ -218,6 +218,7 @@ __global__ void __launch_bounds__(Policy::block_size, Policy::min_blocks)
                                     columns,
                                     power_of_two(quantum_exponent(peak.load(0), 1ull * rows * columns))};
   const Concentration<Policy> even{field_even, rows, columns}, odd{field_odd, rows, columns};
+  if constexpr (in_registers<Policy>) RegisterTile<Policy>::begin();
   if constexpr (Policy::launch == Launch::persistent || Policy::launch == Launch::neighbours) {
     advance_all<Policy>(around, even, odd, sums, barrier.memory.base, shown.memory.base, step_count, interval);
   } else {

@@ -1,7 +1,7 @@
 // field_memory register_flow: a register_stream for fields that are mostly far from walls and in the dark. A strip that
-// no wall touches has a loop of its own, in which a row is fetched at one address, and one that no beam touches another,
-// in which `own` is a constant. The loops are level_rows rows long, so that they stay in the instruction cache, and rows
-// are fetched as many ahead. With three rows a level, a row stays in the registers it was made in.
+// no wall touches has a loop of its own, in which a row is fetched at one address, and one that no beam touches
+// another, in which `own` is a constant. The loops are level_rows rows long, so that they stay in the instruction
+// cache, and rows are fetched as many ahead. With three rows a level, a row stays in the registers it was made in.
 #pragma once
 #include "tile.cuh"
 
@@ -40,8 +40,8 @@ struct RegisterFlow {
   }
 
  private:
-  // Where the columns of a strip may lie: in the field; in part behind one wall, where an access is one turned round; or
-  // anywhere.
+  // Where the columns of a strip may lie: in the field; in part behind one wall, where an access is one turned round;
+  // or anywhere.
   enum class Sides { inside, turned, scattered };
 
   static AUTOTUNE_DEVICE int lane() { return static_cast<int>(threadIdx.x) % 32; }

@@ -3,6 +3,7 @@
 // and below are registers, and only the first and last row of a warp go through shared memory, once a step.
 #pragma once
 #include "autotune/shared.cuh"
+#include "step_barrier.cuh"
 #include "tile.cuh"
 
 template <class Policy>
@@ -14,7 +15,10 @@ struct RegisterTile {
   using Place = Blocked<Policy, width, height>;
   struct Edges {
     Row row[2][warps][2][32];  // by step's parity, warp, upper or lower, lane
+    StepBarrier stored;
   };
+  // Where registers are short, `own` is computed at every step, and not in the dark.
+  static constexpr bool by_light = Policy::min_blocks > 1 && Policy::coefficient != Coefficient::stored;
 
   // Where a thread's points are: `x` of the first column, `y` of the first row. Made anew in every phase.
   struct Location {
@@ -30,9 +34,10 @@ struct RegisterTile {
   const Surroundings<Policy>& around;
   int tile;  // its column of tiles, and its row in the upper half
   Row c[rows];
-  OwnTile<Policy, rows, columns> own;
+  OwnTile<Policy, rows, columns, !by_light> own;
   SidesTile<rows, columns> sides;
   bool plain;  // no point of the warp has a closed side
+  bool lit;    // `own` may differ from `still` in the warp
 
   AUTOTUNE_DEVICE RegisterTile(const Surroundings<Policy>& around_, unsigned number) : around(around_) {
     const unsigned across = (around.columns + Place::useful_x - 1) / Place::useful_x;
@@ -40,6 +45,7 @@ struct RegisterTile {
     const Location at{tile};
     const Mirrored<columns, 1> mirrored{at.x, around.columns};
     own.load(around.medium, at.y, 1, mirrored);
+    if constexpr (by_light) lit = own.any_lit();
     if constexpr (Policy::boundary == Boundary::mask) {
       sides.load(around, at.y, 1, mirrored);
       plain = !__any_sync(0xffffffffu, sides.any_closed);
@@ -48,17 +54,21 @@ struct RegisterTile {
 
   AUTOTUNE_DEVICE void load(const Field<Number>& from) { load_rows(from, all_rows); }
 
-  // `c` by up to time_block steps.
+  // Once a launch, by all threads of the block, before the first tile is advanced.
+  static AUTOTUNE_DEVICE void begin() {
+    autotune::dynamic_shared<Edges>()->stored.begin(warps);
+    __syncthreads();
+  }
+
+  // `c` by up to time_block steps. Every warp meets the same barriers, whichever way it takes.
   AUTOTUNE_DEVICE void advance(unsigned steps) {
     if constexpr (Policy::boundary == Boundary::mask) {
-      // Every warp meets the same barriers, whichever it takes.
-      if (plain)
-        march<false>(steps);
-      else
-        march<true>(steps);
-    } else {
-      march<false>(steps);
+      if (!plain) return march<true, true>(steps);
     }
+    if constexpr (by_light) {
+      if (!lit) return march<false, false>(steps);
+    }
+    march<false, true>(steps);
   }
 
   // All useful points of the tile.
@@ -161,8 +171,7 @@ struct RegisterTile {
     const bool inside = at.place.column(at.x) && at.x < around.columns;
     int useful = 0;
 #pragma unroll
-    for (int r = 0; r < rows; ++r)
-      useful |= (inside && at.place.row(at.y + r) && at.y + r < around.rows ? 1 : 0) << r;
+    for (int r = 0; r < rows; ++r) useful |= (inside && at.place.row(at.y + r) && at.y + r < around.rows ? 1 : 0) << r;
     return useful;
   }
 
@@ -177,7 +186,7 @@ struct RegisterTile {
     }
   }
 
-  template <bool WALLS>
+  template <bool WALLS, bool LIT>
   AUTOTUNE_DEVICE Row advanced_row(int r, const Row& north, const Row& here, const Row& south) const {
     const Number west_of = __shfl_up_sync(0xffffffffu, here.at[columns - 1], 1);
     const Number east_of = __shfl_down_sync(0xffffffffu, here.at[0], 1);
@@ -187,7 +196,7 @@ struct RegisterTile {
     for (int j = 0; j < columns; ++j) {
       const Number west = j ? here.at[j ? j - 1 : 0] : west_of;
       const Number east = j < columns - 1 ? here.at[j < columns - 1 ? j + 1 : 0] : east_of;
-      const Number a = own.at(around.medium, r, j);
+      const Number a = LIT ? own.at(around.medium, r, j) : around.medium.rates.still;
       if constexpr (WALLS)
         next.at[j] = walled(sides.at(r, j), a, d, here.at[j], north.at[j], south.at[j], west, east);
       else
@@ -196,7 +205,7 @@ struct RegisterTile {
     return next;
   }
 
-  template <bool WALLS>
+  template <bool WALLS, bool LIT>
   AUTOTUNE_DEVICE void march(unsigned steps) {
     Edges& edges = *autotune::dynamic_shared<Edges>();
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
@@ -206,26 +215,29 @@ struct RegisterTile {
     for (unsigned step = 0; step < steps; ++step, parity ^= 1) {
       edges.row[parity][warp][0][lane] = c[0];
       edges.row[parity][warp][1][lane] = c[rows - 1];
-      // The rows that need nothing of others come before the barrier, so that warps are seldom waited for.
+      edges.stored.arrive();
+      // The rows that need nothing of others come before the others are waited for: by then they are mostly there.
       const Row first = c[0], second = c[rows > 1 ? 1 : 0], last_but_one = c[rows > 1 ? rows - 2 : 0];
       Row north = first;
 #pragma unroll
       for (int r = 1; r < rows - 1; ++r) {
         const Row here = c[r];
-        c[r] = advanced_row<WALLS>(r, north, here, c[r + 1]);
+        c[r] = advanced_row<WALLS, LIT>(r, north, here, c[r + 1]);
         north = here;
       }
-      __syncthreads();
+      edges.stored.wait(parity);
       const Row upper = edges.row[parity][above][1][lane], lower = edges.row[parity][below][0][lane];
       if constexpr (rows == 1) {
-        c[0] = advanced_row<WALLS>(0, upper, first, lower);
+        c[0] = advanced_row<WALLS, LIT>(0, upper, first, lower);
       } else {
         const Row last = c[rows - 1];
-        c[0] = advanced_row<WALLS>(0, upper, first, second);
-        c[rows - 1] = advanced_row<WALLS>(rows - 1, last_but_one, last, lower);
+        c[0] = advanced_row<WALLS, LIT>(0, upper, first, second);
+        c[rows - 1] = advanced_row<WALLS, LIT>(rows - 1, last_but_one, last, lower);
       }
     }
-    // The next march may begin with the same parity, and F is summed up in the same memory.
-    __syncthreads();
+    if (parity) {  // the next march begins with 0 again
+      edges.stored.arrive();
+      edges.stored.wait(parity);
+    }
   }
 };
