@@ -1,10 +1,11 @@
-"""Repulsion integrals by libcint (through PySCF): the oracle and the peer of the eri family.
+"""Repulsion integrals by libcint (through PySCF): the oracle and the peer of the eri and eri_sp families.
 
     python benchmarks/eri_libcint.py --workload water8 --out eri-libcint.csv
+    python benchmarks/eri_libcint.py --family eri_sp --workload water8 --out eri-sp-libcint.csv
 
 Needs PySCF; ours are timed beside it in the same run, on the first GPU or on --device. ``int2e`` with eightfold
-symmetry on all cores: the s functions are given to it alone, with the very exponents and coefficients that the kernels
-get.
+symmetry on all cores: the functions that the kernels have are given to it alone, with their very exponents and
+coefficients. What is counted is components (quartets of primitives) of eri, and integrals of eri_sp.
 """
 
 import os
@@ -19,28 +20,31 @@ import numpy as np
 from harness import arguments, bound, check, entry, inputs_of, variants_of, write_rows
 from numpy.typing import NDArray
 
-from autotune.declaration import Inputs, load_family
+from autotune.declaration import Family, Inputs, load_family
 from autotune.device import Resident, open_backend
 from autotune.measure import median
 
-FAMILY = load_family("eri")
+# What is counted: the family's scalar, and its name in columns.
+COUNTED = {"eri": ("components", "components"), "eri_sp": ("different", "integrals")}
 
 
 def mole(arrays: Mapping[str, NDArray[Any]]) -> Any:
-    """A PySCF molecule whose functions are the ``shells`` of the family's arrays, in their order, in bohr."""
+    """A PySCF molecule whose functions are the ``shells`` of family eri's arrays, or eri_sp's, in their order, in
+    bohr."""
     from pyscf import gto
 
     shells, primitives = arrays["shells"], arrays["primitives"]
     atoms, basis = [], {}
     for number, shell in enumerate(shells):
         rows = primitives[shell["first"] : shell["first"] + shell["count"]]
-        # PySCF takes coefficients of normalised primitives, (2a/pi)^0.75 exp(-a r^2).
-        norms = (2 * rows["exponent"] / np.pi) ** 0.75
+        momentum = int(shell["momentum"]) if "momentum" in (shells.dtype.names or ()) else 0
+        # PySCF takes coefficients of normalised primitives, (2a/pi)^0.75 exp(-a r^2), times 2 sqrt(a) x for p.
+        norms = (2 * rows["exponent"] / np.pi) ** 0.75 * (2 * np.sqrt(rows["exponent"])) ** momentum
         pairs = [
             [float(a), float(c)] for a, c in zip(rows["exponent"], rows["coefficient"] / norms, strict=True)
         ]
         atoms.append((f"H@{number}", [float(shell[axis]) for axis in "xyz"]))
-        basis[f"H@{number}"] = [[0, *pairs]]
+        basis[f"H@{number}"] = [[momentum, *pairs]]
     return gto.M(atom=atoms, basis=basis, unit="Bohr", spin=len(atoms) % 2, verbose=0)
 
 
@@ -70,6 +74,7 @@ def seconds(molecule: Any, rounds: int) -> tuple[float, NDArray[np.float64]]:
 
 def main(words: Sequence[str] | None = None) -> int:
     parser = arguments(__doc__, "eri-libcint.csv")
+    parser.add_argument("--family", choices=COUNTED, default="eri")
     parser.add_argument("--workload", action="append")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--policies", type=Path, default=Path("policies"))
@@ -79,39 +84,43 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args(words)
     workloads = given.workload or ("water8",)
+    family = load_family(given.family)
+    scalar, unit = COUNTED[given.family]
     if given.check:
-        every = [inputs_of(FAMILY, name) for name in workloads]
-        return check(FAMILY, every, given.configuration or ["control"], peers=("pyscf",), device=given.device)
+        every = [inputs_of(family, name) for name in workloads]
+        return check(family, every, given.configuration or ["control"], peers=("pyscf",), device=given.device)
     rows = []
     for name in workloads:
-        inputs = inputs_of(FAMILY, name)
+        inputs = inputs_of(family, name)
         took, expected = seconds(mole(inputs.arrays), given.rounds)
-        components = int(inputs.scalars["components"])
+        count = int(inputs.scalars[scalar])
         cores = len(os.sched_getaffinity(0))
-        row: dict[str, Any] = {"workload": name, "components": components, "cores": cores}
-        row |= {"libcint_ms": took * 1e3, "libcint_components_per_s": components / took}
-        for found in ours(name, inputs, expected, given):
-            rows.append({**row, **found})
+        row: dict[str, Any] = {"workload": name, unit: count, "cores": cores}
+        row |= {"libcint_ms": took * 1e3, f"libcint_{unit}_per_s": count / took}
+        for found in ours(family, name, inputs, expected, given):
+            rows.append({**row, f"gpu_{unit}_per_s": count / found["gpu_ms"] * 1e3, **found})
             print("  ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
     write_rows(given.out, rows)
     return 0
 
 
 def ours(
-    workload: str, inputs: Inputs, expected: NDArray[np.float64], given: Any
+    family: Family, workload: str, inputs: Inputs, expected: NDArray[np.float64], given: Any
 ) -> Iterator[dict[str, Any]]:
-    """Configurations on the device: median time, and the largest difference to libcint."""
+    """Configurations on the device: median time, that of each kernel in one call more, and the largest difference to
+    libcint."""
     with closing(open_backend(given.device)) as backend, backend.current():
-        chosen = given.configuration or [entry(FAMILY, given.policies, backend.device.slug, workload)]
+        chosen = given.configuration or [entry(family, given.policies, backend.device.slug, workload)]
         resident = Resident(backend, inputs)
-        for variant in variants_of(FAMILY, chosen, inputs.options):
+        for variant in variants_of(family, chosen, inputs.options):
             (execution,) = bound(resident, (variant,))
             execution.run()
             got = execution.restore("integrals", expected.shape)
             ms = median(backend.sample(execution.run, 20, False))
+            times = backend.kernel_times(execution.run)
             yield {
                 "gpu_ms": ms,
-                "gpu_components_per_s": int(inputs.scalars["components"]) / ms * 1e3,
+                "kernels_ms": " ".join(f"{name}={took:.4g}" for name, took in times.items()),
                 "largest_difference": float(np.abs(got - expected).max()),
                 "device": backend.device.name,
                 "configuration": variant.configuration.id,

@@ -1,4 +1,4 @@
-"""Contracted Gaussian s shells of elements, from a basis set in the JSON of the Basis Set Exchange.
+"""Contracted Gaussian s and p shells of elements, from a basis set in the JSON of the Basis Set Exchange.
 
 Three basis sets ship in ``basis/``. Any other is a JSON file (as its web site gives them), or a name where the
 ``basis_set_exchange`` package is installed; a run needs neither.
@@ -26,11 +26,12 @@ _LETTERS = "spdfghi"
 
 @dataclass(frozen=True)
 class Shell:
-    """One contracted s function: exponents in bohr^-2, and the coefficients of *unnormalised* primitives
-    exp(-a r^2), so that the function's norm is one."""
+    """One contracted s function, or three p functions (``momentum`` 1): exponents in bohr^-2, and the coefficients of
+    *unnormalised* primitives exp(-a r^2), or x exp(-a r^2), so that a function's norm is one."""
 
     exponents: tuple[float, ...]
     coefficients: tuple[float, ...]
+    momentum: int = 0
 
 
 @dataclass(frozen=True)
@@ -42,23 +43,29 @@ class Basis:
     left_out: Mapping[str, tuple[str, ...]]
 
 
-def read(name: str, elements: Sequence[str]) -> Basis:
-    """The s shells of ``elements`` in basis ``name``: one that ships, a FILE.json, or any that the package
-    basis_set_exchange knows. Raises UnknownName, WorkloadError."""
+def read(name: str, elements: Sequence[str], highest: int = 0) -> Basis:
+    """The shells of ``elements`` with momenta up to ``highest`` (0 or 1) in basis ``name``: one that ships, a
+    FILE.json, or any that the package basis_set_exchange knows. An element's s shells are first. Raises UnknownName,
+    WorkloadError."""
     content = _content(name)
     shells, left_out = {}, {}
     for element in dict.fromkeys(elements):
         entry = content.get(str(SYMBOLS.index(element) + 1), {})
         if not isinstance(entry, dict) or not entry.get("electron_shells"):
             raise WorkloadError(f"basis {name} has no shells for {element}; take another basis")
-        shells[element], left_out[element] = _of_element(entry["electron_shells"], f"basis {name}: {element}")
+        shells[element], left_out[element] = _of_element(
+            entry["electron_shells"], highest, f"basis {name}: {element}"
+        )
     return Basis(name, shells, left_out)
 
 
-def contracted(exponents: Sequence[float], coefficients: Sequence[float], where: str) -> Shell:
-    """A normalised s function of normalised primitives with these coefficients. Raises WorkloadError.
+def contracted(
+    exponents: Sequence[float], coefficients: Sequence[float], where: str, momentum: int = 0
+) -> Shell:
+    """Normalised functions of normalised primitives with these coefficients. Raises WorkloadError.
 
-    <a|b> = (2 sqrt(ab) / (a + b))^1.5 for normalised primitives; a primitive's norm is (2a/pi)^0.75.
+    <a|b> = (2 sqrt(ab) / (a + b))^(l + 1.5) for normalised primitives of momentum l = 0 or 1; a primitive's norm is
+    (2a/pi)^0.75 (2 sqrt(a))^l.
     """
     if not exponents or len(exponents) != len(coefficients):
         raise WorkloadError(
@@ -71,14 +78,18 @@ def contracted(exponents: Sequence[float], coefficients: Sequence[float], where:
     if not all(map(math.isfinite, coefficients)):
         raise WorkloadError(f"{where}: coefficients {list(coefficients)}; they must be numbers")
     used = [(a, c) for a, c in zip(exponents, coefficients, strict=True) if c]
-    norm = math.fsum(c * d * (2 * math.sqrt(a * b) / (a + b)) ** 1.5 for a, c in used for b, d in used)
+    norm = math.fsum(
+        c * d * (2 * math.sqrt(a * b) / (a + b)) ** (momentum + 1.5) for a, c in used for b, d in used
+    )
     if not used or norm <= 0:
         raise WorkloadError(f"{where}: the coefficients {list(coefficients)} make a function that is zero")
-    scaled = tuple(c / math.sqrt(norm) * (2 * a / math.pi) ** 0.75 for a, c in used)
-    return Shell(tuple(a for a, _ in used), scaled)
+    scaled = tuple(
+        c / math.sqrt(norm) * (2 * a / math.pi) ** 0.75 * (2 * math.sqrt(a)) ** momentum for a, c in used
+    )
+    return Shell(tuple(a for a, _ in used), scaled, momentum)
 
 
-def _of_element(listed: Any, where: str) -> tuple[tuple[Shell, ...], tuple[str, ...]]:
+def _of_element(listed: Any, highest: int, where: str) -> tuple[tuple[Shell, ...], tuple[str, ...]]:
     found: list[Shell] = []
     others: dict[str, int] = {}
     try:
@@ -88,11 +99,11 @@ def _of_element(listed: Any, where: str) -> tuple[tuple[Shell, ...], tuple[str, 
             momenta = momenta if len(momenta) == len(columns) else momenta * len(columns)
             exponents = [float(text) for text in shell["exponents"]]
             for momentum, column in zip(momenta, columns, strict=True):
-                if momentum:
+                if momentum > highest:
                     letter = _LETTERS[momentum] if momentum < len(_LETTERS) else f"l={momentum}"
                     others[letter] = others.get(letter, 0) + 1
                 else:
-                    found.append(contracted(exponents, [float(text) for text in column], where))
+                    found.append(contracted(exponents, [float(text) for text in column], where, momentum))
     except AutotuneError:
         raise
     except (KeyError, TypeError, ValueError) as problem:
@@ -100,6 +111,7 @@ def _of_element(listed: Any, where: str) -> tuple[tuple[Shell, ...], tuple[str, 
             f"{where}: a shell is not as the Basis Set Exchange writes it ({type(problem).__name__}: {problem}); "
             "needed are angular_momentum, exponents and coefficients"
         ) from None
+    found.sort(key=lambda shell: shell.momentum)
     return tuple(found), tuple(f"{count} {letter}" for letter, count in others.items())
 
 

@@ -34,6 +34,26 @@ def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, Any]:
     for name in parameters:
         if name not in _PARAMETERS:
             raise UnknownName("parameter", name, _PARAMETERS, "family eri")
+    wanted = str(parameters.get("shells", "s"))
+    if wanted == "sp":
+        raise WorkloadError(
+            "shells: sp is family eri_sp's, which takes the same parameters: name it as the family"
+        )
+    molecule, chosen = molecule_and_basis(parameters, root)
+    placed = placed_shells(molecule, chosen, wanted)
+    output = parameters.get("output", "integrals")
+    if output not in ("integrals", "coulomb_exchange"):
+        raise UnknownName("output", output, ("integrals", "coulomb_exchange"), "family eri")
+    if output == "integrals":
+        return arrays_of(placed)
+    return arrays_of(placed, density(len(placed), int(parameters.get("seed", 0))))
+
+
+def molecule_and_basis(
+    parameters: Mapping[str, Any], root: Path, highest: int = 0
+) -> tuple[molecules.Molecule, basis.Basis]:
+    """What ``geometry`` or ``waters``, and ``basis`` say, with shells of momenta up to ``highest``. Raises
+    WorkloadError, UnknownName."""
     if ("geometry" in parameters) == ("waters" in parameters) or "basis" not in parameters:
         raise WorkloadError(
             f"parameters {sorted(parameters)} do not make an input: give basis, and either geometry: FILE.xyz or "
@@ -48,14 +68,7 @@ def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, Any]:
         molecule = molecules.read_xyz(find_data(str(parameters["geometry"]), root))
     name = str(parameters["basis"])
     path = str(find_data(name, root)) if name.endswith(".json") else name
-    chosen = basis.read(path, molecule.elements)
-    placed = placed_shells(molecule, chosen, str(parameters.get("shells", "s")))
-    output = parameters.get("output", "integrals")
-    if output not in ("integrals", "coulomb_exchange"):
-        raise UnknownName("output", output, ("integrals", "coulomb_exchange"), "family eri")
-    if output == "integrals":
-        return arrays_of(placed)
-    return arrays_of(placed, density(len(placed), int(parameters.get("seed", 0))))
+    return molecule, basis.read(path, molecule.elements, highest)
 
 
 def ragged(parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

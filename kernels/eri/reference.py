@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["matrices", "repulsion_integrals"]
+__all__ = ["error_function", "matrices", "repulsion_integrals"]
 
 _AT_ONCE = 1 << 21  # components
 
 
-def _error_function(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def error_function(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """erf, from scipy where it is installed: many times faster than one call a number."""
     try:
         from scipy.special import erf  # type: ignore[import-untyped,import-not-found,unused-ignore]  # noqa: PLC0415
@@ -24,7 +24,7 @@ def _error_function(x: NDArray[np.float64]) -> NDArray[np.float64]:
 def _boys(t: NDArray[np.float64]) -> NDArray[np.float64]:
     """F0(t) = 1/2 sqrt(pi/t) erf(sqrt t), and 1 - t/3 + t^2/10 where t is so small that both vanish."""
     root = np.sqrt(np.maximum(t, 1e-300))
-    return np.where(t < 1e-6, 1 - t / 3 + t * t / 10, math.sqrt(math.pi) / 2 * _error_function(root) / root)
+    return np.where(t < 1e-6, 1 - t / 3 + t * t / 10, math.sqrt(math.pi) / 2 * error_function(root) / root)
 
 
 def repulsion_integrals(shells: NDArray[Any], primitives: NDArray[Any]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""The s shells of a molecule in a basis, each at its atom."""
+"""The s and p shells of a molecule in a basis, each at its atom."""
 
 from collections.abc import Sequence
 
@@ -7,19 +7,27 @@ from autotune.family import UnknownName, WorkloadError
 from .basis import Basis, Shell
 from .molecules import Molecule
 
-__all__ = ["left_out", "placed_shells"]
+__all__ = ["highest_momentum", "left_out", "placed_shells"]
+
+_HIGHEST = {"s": 0, "sp": 1, "all": 1}
+
+
+def highest_momentum(wanted: str) -> int:
+    """Of the shells that are taken from a basis: ``wanted`` is s, sp or all. Raises UnknownName."""
+    if wanted not in _HIGHEST:
+        raise UnknownName("shells", wanted, tuple(_HIGHEST), "family eri")
+    return _HIGHEST[wanted]
 
 
 def placed_shells(molecule: Molecule, basis: Basis, wanted: str = "s") -> list[tuple[Sequence[float], Shell]]:
-    """(centre in bohr, shell) for every s shell of every atom, in their order. ``wanted`` is s, or all: then a basis
-    with shells of other momenta for an element that is there is refused. Raises UnknownName, WorkloadError."""
-    if wanted not in ("s", "all"):
-        raise UnknownName("shells", wanted, ("s", "all"), "family eri")
+    """(centre in bohr, shell) for every shell of every atom, in their order. ``wanted`` is s or sp, or all: then a
+    basis that has more for an element that is there than was taken is refused. Raises UnknownName, WorkloadError."""
+    highest_momentum(wanted)
     others = left_out(molecule, basis)
     if wanted == "all" and others:
         raise WorkloadError(
-            f"basis {basis.name} has shells that are not supported: {'; '.join(others)}. Only the class (ss|ss) is: "
-            "take shells=s to have the s shells alone, or a basis without others"
+            f"basis {basis.name} has shells that are not supported: {'; '.join(others)}. Take shells=s or shells=sp "
+            "to have the s shells alone, or s and p, or a basis without others"
         )
     return [
         (tuple(position.tolist()), shell)
@@ -29,6 +37,6 @@ def placed_shells(molecule: Molecule, basis: Basis, wanted: str = "s") -> list[t
 
 
 def left_out(molecule: Molecule, basis: Basis) -> list[str]:
-    """What the elements have beside s shells: ``O: 2 p``."""
+    """What the elements have beside the shells that were taken: ``O: 2 p``."""
     found = ((element, basis.left_out[element]) for element in dict.fromkeys(molecule.elements))
     return [f"{element}: {', '.join(others)}" for element, others in found if others]

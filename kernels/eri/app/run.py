@@ -1,16 +1,19 @@
 """``autotune run eri -i geometry=FILE.xyz -i basis=6-31g -o integrals.npz``: the integrals of a molecule, or with
-``-i density=FILE.npy`` (or ``-i output=coulomb_exchange``, with the identity) its Coulomb and exchange matrices."""
+``-i density=FILE.npy`` (or ``-i output=coulomb_exchange``, with the identity) its Coulomb and exchange matrices. With
+``-i shells=sp`` family eri_sp makes them, unless all shells are s."""
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from autotune.family import TunedKernel, UnknownName, UsageError, read_npy
+from autotune.family import TunedKernel, UnknownName, UsageError, load_family, read_npy
 
 from .. import basis, molecules
 from ..arrays import arrays_of
-from ..shells import left_out, placed_shells
+from ..shells import highest_momentum, left_out, placed_shells
 
 __all__ = ["run"]
 
@@ -21,7 +24,7 @@ _OUTPUTS = ("integrals", "coulomb_exchange")
 def run(
     given: Mapping[str, str],
     output: Path | None,
-    open_kernel: Callable[[], TunedKernel],
+    open_kernel: Callable[..., TunedKernel],
     note: Callable[[str], None],
 ) -> None:
     """Compute what ``given`` asks for, write ``output`` (.npz) and sum up through ``note``. All input is checked before
@@ -40,21 +43,34 @@ def run(
     if "density" in given and wanted == "integrals":
         raise UsageError("-i density is for -i output=coulomb_exchange; integrals need none")
     molecule = molecules.read_xyz(Path(given["geometry"]))
-    chosen = basis.read(given["basis"], molecule.elements)
-    placed = placed_shells(molecule, chosen, given.get("shells", "s"))
+    shells = given.get("shells", "s")
+    chosen = basis.read(given["basis"], molecule.elements, highest_momentum(shells))
+    placed = placed_shells(molecule, chosen, shells)
+    momenta = np.array([shell.momentum for _, shell in placed], np.int64)
+    options = {"output": wanted, "accuracy": given.get("accuracy", "float64")}
+    if momenta.any() and options.pop("accuracy") != "float64":
+        raise UsageError(
+            f"-i accuracy={given['accuracy']} is for s shells; with p shells there is float64 alone"
+        )
     density = None
     if wanted == "coulomb_exchange":
-        density = np.eye(len(placed))
+        density = np.eye(int((2 * momenta + 1).sum()))
         if "density" in given:
             density = np.asarray(read_npy(Path(given["density"]), "-i density"), np.float64)
-    arrays = arrays_of(placed, density)
-    note(f"shells       {len(placed)} s shells of {len(molecule.elements)} atoms in {chosen.name}")
+    family = "eri_sp" if momenta.any() else "eri"
+    arrays = _of_s_and_p(placed, density) if momenta.any() else arrays_of(placed, density)
+    counts = [f"{count} {letter}" for letter, count in zip("sp", np.bincount(momenta), strict=False) if count]
+    note(f"shells       {' and '.join(counts)} shells of {len(molecule.elements)} atoms in {chosen.name}")
     others = left_out(molecule, chosen)
     if others:
-        note(f"left out     {'; '.join(others)} (only s shells are integrated)")
-    note(f"work         {arrays['work_units']:,} work-units, {arrays['components']:,} components")
-    kernel = open_kernel()
-    options = {"output": wanted, "accuracy": given.get("accuracy", "float64")}
+        note(
+            f"left out     {'; '.join(others)} (only {' and '.join('sp'[: len(counts)])} shells are integrated)"
+        )
+    if momenta.any():
+        note(f"work         {arrays['quartets']:,} quartets of shells, {arrays['different']:,} integrals")
+    else:
+        note(f"work         {arrays['work_units']:,} work-units, {arrays['components']:,} components")
+    kernel = open_kernel("" if family == "eri" else family)
     inputs = kernel.bind(**arrays, **options)
     results = kernel.run(inputs)
     about = {
@@ -63,6 +79,7 @@ def run(
         "shell_atoms": np.repeat(
             np.arange(len(molecule.elements)), [len(chosen.shells[element]) for element in molecule.elements]
         ),
+        "shell_momenta": momenta,
         "basis": np.array(chosen.name),
         "left_out": np.array(others, dtype=str),
     }
@@ -71,6 +88,14 @@ def run(
         np.savez(file, **{name: results[name] for name in names}, **about)  # type: ignore[arg-type]
     taken, _ = kernel.explain(inputs)
     assert taken.configuration is not None
-    note(f"eri on {kernel.device}: {taken.configuration.id} ({taken.match})")
+    note(f"{family} on {kernel.device}: {taken.configuration.id} ({taken.match})")
     for name in names:
         note(f"{name:12} {results[name].dtype} {results[name].shape}")
+
+
+def _of_s_and_p(placed: Any, density: Any) -> dict[str, Any]:
+    """The arrays of family eri_sp."""
+    module = load_family("eri_sp", check=False).module
+    assert module is not None, "kernels/eri_sp/family.py ships with this family"
+    made: dict[str, Any] = import_module(f"{module.__name__}.arrays").arrays_of(placed, density)
+    return made

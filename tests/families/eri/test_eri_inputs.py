@@ -106,8 +106,12 @@ def test_shells_of_other_momenta_are_refused_by_name_or_left_out() -> None:
     assert len(placed(water, read("cc-pVDZ", water.elements), "s")) == 3 + 2 + 2
     with pytest.raises(WorkloadError, match=r"O: 2 p, 1 d; H: 1 p.*shells=s"):
         placed(water, read("cc-pVDZ", water.elements), "all")
-    with pytest.raises(UnknownName, match=r"allowed: s, all"):
-        placed(water, read("cc-pVDZ", water.elements), "sp")
+    with pytest.raises(WorkloadError, match=r"supported: O: 1 d\. Take shells=s or shells=sp"):
+        placed(water, read("cc-pVDZ", water.elements, highest=1), "all")
+    with_p = placed(water, read("cc-pVDZ", water.elements, highest=1), "sp")
+    assert [shell.momentum for _, shell in with_p] == [0, 0, 0, 1, 1, 0, 0, 1, 0, 0, 1]
+    with pytest.raises(UnknownName, match=r"allowed: s, sp, all"):
+        placed(water, read("cc-pVDZ", water.elements), "spd")
     hydrogen = part("molecules").Molecule(("H",), np.zeros((1, 3)))
     assert len(placed(hydrogen, read("6-31g", ["H"]), "all")) == 2
 
@@ -163,6 +167,7 @@ def test_functions_are_normalised_and_zero_coefficients_dropped() -> None:
         ({"basis": "6-31g", "water": 2}, "did you mean 'waters'"),
         ({"basis": "6-31g", "waters": 2, "output": "fock"}, "unknown output 'fock'"),
         ({"basis": "6-31g", "waters": 2, "shells": "d"}, "unknown shells 'd'"),
+        ({"basis": "6-31g", "waters": 2, "shells": "sp"}, "sp is family eri_sp's"),
         ({"basis": "6-31g", "geometry": "nowhere.xyz"}, "'nowhere.xyz' is not there"),
         ({"basis": "6-31g", "waters": 64}, "5,057,816,176 integrals; at most 4,294,967,295"),
     ],
@@ -247,7 +252,7 @@ def test_a_density_in_matrices_out(run: Run, tmp_path: Path) -> None:
         (["geometry={xyz}", "basis=6-31g", "densty=x"], 2, "did you mean 'density'"),
         (["geometry={xyz}", "basis=6-31g", "output=integrals", "density=x.npy"], 2, "integrals need none"),
         (["geometry={xyz}", "basis=6-31g", "output=fock"], 2, "unknown output 'fock'"),
-        (["geometry={xyz}", "basis=6-31g", "shells=all"], 4, "O: 2 p"),
+        (["geometry={xyz}", "basis=cc-pvdz", "shells=all"], 4, "O: 1 d. Take shells=s or shells=sp"),
         (["geometry=nowhere.xyz", "basis=6-31g"], 4, "geometry nowhere.xyz cannot be read"),
         (["geometry={xyz}", "basis=6-31g", "density=nowhere.npy"], 4, "nowhere.npy"),
     ],

@@ -1,0 +1,91 @@
+// The Boys functions Fn(T) = integral over u in [0, 1] of u^2n exp(-T u^2), n = 0 .. ORDER, T >= 0 (Helgaker,
+// Joergensen, Olsen, Molecular Electronic-Structure Theory, section 9.8). boys.py makes the table.
+#pragma once
+#include "autotune/device.cuh"
+
+enum class Boys { erf, table, two_orders, every_order, shared_table };
+
+constexpr int boys_rows = 160;         // a quarter wide each
+constexpr double boys_end = 40;        // from here exp(-T) is nothing beside any Fn up to F4
+constexpr double boys_series_end = 5;  // from here the recursion upwards loses nothing
+constexpr int boys_terms = 44;
+constexpr double half_root_pi = 0.88622692545275801365;
+
+// A polynomial of degree 7 in T less the middle of the row.
+struct BoysRow {
+  double c0, c1, c2, c3, c4, c5, c6, c7;
+};
+
+AUTOTUNE_DEVICE double boys_row(const BoysRow& row, double d) {
+  double sum = fma(row.c7, d, row.c6);
+  sum = fma(sum, d, row.c5);
+  sum = fma(sum, d, row.c4);
+  sum = fma(sum, d, row.c3);
+  sum = fma(sum, d, row.c2);
+  sum = fma(sum, d, row.c1);
+  return fma(sum, d, row.c0);
+}
+
+// From order FIRST down: all terms are positive, so nothing is lost.
+template <int ORDER, int FIRST = ORDER>
+AUTOTUNE_DEVICE void boys_downwards(double t, double decay, double (&f)[ORDER + 1]) {
+#pragma unroll
+  for (int n = FIRST - 1; n >= 0; --n) f[n] = fma(2 * t, f[n + 1], decay) * (1.0 / (2 * n + 1));
+}
+
+// F0 alone, and up from it: T so large that exp(-T) is left out.
+template <int ORDER>
+AUTOTUNE_DEVICE void boys_far(double t, double (&f)[ORDER + 1]) {
+  const double root = rsqrt(t), half = 0.5 * (root * root);
+  f[0] = half_root_pi * root;
+#pragma unroll
+  for (int n = 0; n < ORDER; ++n) f[n + 1] = (2 * n + 1) * half * f[n];
+}
+
+// Without a table: the series exp(-T) sum over k of (2T)^k / ((2n+1)(2n+3) ... (2n+2k+1)), from its end; and erf.
+template <int ORDER>
+AUTOTUNE_DEVICE void boys_erf(double t, double (&f)[ORDER + 1]) {
+  const double decay = exp(-t);
+  if (t < boys_series_end) {
+    double sum = 1;
+    for (int k = boys_terms; k > 0; --k) sum = fma(sum, 2 * t / (2 * ORDER + 2 * k + 1), 1.0);
+    f[ORDER] = decay * sum * (1.0 / (2 * ORDER + 1));
+    boys_downwards<ORDER>(t, decay, f);
+  } else {
+    const double root = sqrt(t), half = 0.5 / t;
+    f[0] = half_root_pi * erf(root) / root;
+#pragma unroll
+    for (int n = 0; n < ORDER; ++n) f[n + 1] = ((2 * n + 1) * f[n] - decay) * half;
+  }
+}
+
+// By the policy's method. `table` is the accessor of the rows, `shared` the block's copy of those of ORDER.
+template <class Policy, int ORDER>
+AUTOTUNE_DEVICE void boys_functions(double t, const typename Policy::boys_table& table, const BoysRow* shared,
+                                    double (&f)[ORDER + 1]) {
+  if constexpr (Policy::boys == Boys::erf) {
+    boys_erf<ORDER>(t, f);
+  } else {
+    if (t >= boys_end) {
+      boys_far<ORDER>(t, f);
+      return;
+    }
+    const int row = static_cast<int>(4 * t);
+    const double d = t - (row + 0.5) * 0.25;
+    if constexpr (Policy::boys == Boys::every_order) {
+#pragma unroll
+      for (int n = 0; n <= ORDER; ++n) f[n] = boys_row(table.load(n, row), d);
+    } else if constexpr (Policy::boys == Boys::two_orders && ORDER > 0) {
+      // exp(-T) from both: what the difference loses is nothing beside what it is added to.
+      f[ORDER] = boys_row(table.load(ORDER, row), d);
+      f[ORDER - 1] = boys_row(table.load(ORDER - 1, row), d);
+      boys_downwards<ORDER, ORDER - 1>(t, fma(-2 * t, f[ORDER], (2 * ORDER - 1) * f[ORDER - 1]), f);
+    } else {
+      if constexpr (Policy::boys == Boys::shared_table)
+        f[ORDER] = boys_row(shared[row], d);
+      else
+        f[ORDER] = boys_row(table.load(ORDER, row), d);
+      if constexpr (ORDER > 0) boys_downwards<ORDER>(t, exp(-t), f);
+    }
+  }
+}

@@ -1,0 +1,35 @@
+// Made by `autotune show FAMILY control --header`: the default configuration, for editors and for compiling
+// the kernel source on its own.
+// clang-format off
+#pragma once
+
+struct Default {
+  static constexpr Classes classes = Classes::together;
+  static constexpr Granularity granularity = Granularity::thread;
+  static constexpr int parts = 1;
+  static constexpr BraTransform bra_transform = BraTransform::each;
+  static constexpr PairTable pair_table = PairTable::none;
+  static constexpr Boys boys = Boys::erf;
+  static constexpr int block_size = 128;
+  static constexpr Output output = Output::integrals;
+  using shells = autotune::Array<Shell, autotune::Global<autotune::Texel<8>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using primitives = autotune::Array<Primitive, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using pairs = autotune::Array<Pair, autotune::Global<autotune::Texel<8>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using table = autotune::Array<PrimitivePair, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using boys_table = autotune::Array<BoysRow, autotune::Global<autotune::Texel<16>>, autotune::Strided<2, 1>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using density = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<2, 1>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using integrals = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using coulomb = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<2, 1>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using exchange = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<2, 1>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using coulomb_sum = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<2, 1>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using exchange_sum = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<2, 1>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+};
+template __global__ void tabulate<Default>(Default::shells, Default::primitives, Default::pairs, Default::table, Default::integrals, Default::coulomb, Default::exchange);
+template __global__ void integrate_ssss<Default>(Default::shells, Default::primitives, Default::pairs, Default::table, Default::boys_table, Default::density, Default::integrals, Default::coulomb_sum, Default::exchange_sum, unsigned long long, unsigned int, unsigned int, unsigned int);
+template __global__ void integrate_spss<Default>(Default::shells, Default::primitives, Default::pairs, Default::table, Default::boys_table, Default::density, Default::integrals, Default::coulomb_sum, Default::exchange_sum, unsigned long long, unsigned int, unsigned int, unsigned int);
+template __global__ void integrate_spsp<Default>(Default::shells, Default::primitives, Default::pairs, Default::table, Default::boys_table, Default::density, Default::integrals, Default::coulomb_sum, Default::exchange_sum, unsigned long long, unsigned int, unsigned int, unsigned int);
+template __global__ void integrate_ppss<Default>(Default::shells, Default::primitives, Default::pairs, Default::table, Default::boys_table, Default::density, Default::integrals, Default::coulomb_sum, Default::exchange_sum, unsigned long long, unsigned int, unsigned int, unsigned int);
+template __global__ void integrate_ppsp<Default>(Default::shells, Default::primitives, Default::pairs, Default::table, Default::boys_table, Default::density, Default::integrals, Default::coulomb_sum, Default::exchange_sum, unsigned long long, unsigned int, unsigned int, unsigned int);
+template __global__ void integrate_pppp<Default>(Default::shells, Default::primitives, Default::pairs, Default::table, Default::boys_table, Default::density, Default::integrals, Default::coulomb_sum, Default::exchange_sum, unsigned long long, unsigned int, unsigned int, unsigned int);
+template __global__ void integrate_any<Default>(Default::shells, Default::primitives, Default::pairs, Default::table, Default::boys_table, Default::density, Default::integrals, Default::coulomb_sum, Default::exchange_sum, unsigned long long, unsigned int, unsigned int, unsigned int);
+template __global__ void symmetrise<Default>(Default::coulomb_sum, Default::exchange_sum, Default::coulomb, Default::exchange);

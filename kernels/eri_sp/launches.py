@@ -1,0 +1,125 @@
+"""Orders of the pairs, and the launches of one call: a run of quartets of shells for each class."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.family import Execution
+
+from .neighbour import eri
+
+__all__ = ["CLASSES", "Launch", "launches", "orders", "plan"]
+
+CLASSES = {(0, 0): "ssss", (1, 0): "spss", (1, 1): "spsp", (2, 0): "ppss", (2, 1): "ppsp", (2, 2): "pppp"}
+
+Arrays = dict[str, NDArray[Any]]
+Positions = NDArray[np.int64]
+
+
+def _by_class(arrays: Arrays) -> Positions:
+    return np.argsort(arrays["pairs"]["momenta"], kind="stable")
+
+
+def _by_subclass(arrays: Arrays) -> Positions:
+    """By class, then by primitive pairs, the fewest first."""
+    return np.lexsort((arrays["pairs"]["count"], arrays["pairs"]["momenta"]))
+
+
+def _by_place(arrays: Arrays) -> Positions:
+    """By class, then by primitive pairs, then along a curve through space: the kets of a warp are then all near their
+    bra, or all far from it."""
+    placed = eri("expansion").orders["place"](arrays)
+    return np.asarray(placed[np.argsort(arrays["pairs"]["momenta"][placed], kind="stable")])
+
+
+orders: dict[str, Callable[[Arrays], Positions]] = {
+    "class": _by_class,
+    "subclass": _by_subclass,
+    "place": _by_place,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """One launch of ``integrate_NAME``: ``threads`` threads for ``units`` quartets, ``kets`` of them to a bra, or a
+    triangle when that is 0."""
+
+    name: str
+    threads: int
+    units: int
+    first_bra: int = 0
+    first_ket: int = 0
+    kets: int = 0
+
+
+def plan(execution: Execution) -> None:
+    """One call. Asynchronous where the backend is."""
+    for step in execution.once("steps", lambda: list(_steps(execution))):
+        step()
+
+
+def launches(momenta: NDArray[Any], granularity: str, block_size: int, parts: int) -> list[Launch]:
+    """Those of a kernel for each class; ``momenta`` are those of the pairs as they lie on the device, ascending. The
+    heaviest class is first."""
+    starts = np.searchsorted(momenta, (0, 1, 2, 3)).tolist()
+    made = []
+    for (bra, ket), name in reversed(CLASSES.items()):
+        bras, kets = starts[bra + 1] - starts[bra], starts[ket + 1] - starts[ket]
+        if not bras or not kets:
+            continue
+        each = parts if ket == 2 else 1
+        units = bras * (bras + 1) // 2 if bra == ket else bras * kets
+        row = 0 if bra == ket else kets
+        threads = (
+            _blocks(bras, row, block_size // each) * block_size if granularity == "block" else units * each
+        )
+        made.append(
+            Launch(
+                name=name, threads=threads, units=units, first_bra=starts[bra], first_ket=starts[ket], kets=row
+            )
+        )  # fmt: skip
+    return made
+
+
+def _blocks(bras: int, kets: int, width: int) -> int:
+    """Blocks for a run, each with ``width`` kets (runs.cuh: chunk)."""
+    if kets:
+        return bras * -(-kets // width)
+    groups, rest = divmod(bras, width)
+    return width * (groups * (groups + 1) // 2) + rest * (groups + 1)
+
+
+def _steps(execution: Execution) -> Iterator[Callable[[], None]]:
+    names = execution.names
+    digested = names["output"] == "coulomb_exchange"
+    if digested:
+        for name in ("coulomb_sum", "exchange_sum"):
+            yield _clear(execution, name)
+    yield _launch(execution, "tabulate")
+    for launch in _all(execution):
+        scalars = dict(vars(launch))
+        yield _launch(execution, f"integrate_{scalars.pop('name')}", **scalars)
+    if digested:
+        yield _launch(execution, "symmetrise")
+
+
+def _all(execution: Execution) -> list[Launch]:
+    names = execution.names
+    if names["classes"] == "together":
+        units = names["pair"] * (names["pair"] + 1) // 2
+        return [Launch(name="any", threads=units, units=units)]
+    momenta = execution.restore("pairs", (names["pair"],))["momenta"]
+    order = execution.orders.get("pair")
+    sorted_ = momenta if order is None else momenta[order.old]
+    return launches(sorted_, names["granularity"], names["block_size"], names["parts"])
+
+
+def _clear(execution: Execution, name: str) -> Callable[[], None]:
+    return lambda: execution.zero(name)
+
+
+def _launch(execution: Execution, kernel: str, **scalars: int) -> Callable[[], None]:
+    return lambda: execution.launch(kernel, **scalars)

@@ -1,0 +1,186 @@
+"""The integrals from the moments of a normal distribution, in numpy; shares nothing with the kernels or their tables.
+
+With s = u^2 and alpha = pq/(p + q), the integrand of (ab|cd) over u in [0, 1] is exp(-alpha |P-Q|^2 s) times, for each
+axis, the mean of (x1 - A)^a (x1 - B)^b (x2 - C)^c (x2 - D)^d, where x1 and x2 are normally distributed around
+P - alpha/p s (P - Q) and Q + alpha/q s (P - Q) with variances (1 - alpha/p s)/2p and (1 - alpha/q s)/2q and covariance
+s/(2p + 2q) (Dupuis, Rys, King, J. Chem. Phys. 65, 111, 1976, whose recursion these means obey). A mean is a polynomial
+in s, and the integral of s^n exp(-T s) is the Boys function Fn(T).
+"""
+
+import itertools
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .neighbour import eri
+
+__all__ = ["reference", "repulsion_integrals"]
+
+_AT_ONCE = 1 << 17  # quartets of primitives
+_SMALL, _TERMS = 12.0, 60
+
+Real = NDArray[np.float64]
+Polynomial = list[Real]  # in s, the lowest power first
+
+
+def reference(arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """What family.py's ``reference`` gives: the output that ``options`` ask for, and a single zero for the other."""
+    integrals = repulsion_integrals(arrays["shells"], arrays["primitives"])
+    if options["output"] == "integrals":
+        return {"integrals": integrals, "coulomb": np.zeros((1, 1)), "exchange": np.zeros((1, 1))}
+    coulomb, exchange = eri("reference").matrices(integrals, arrays["density"])
+    return {"integrals": np.zeros(1), "coulomb": coulomb, "exchange": exchange}
+
+
+def repulsion_integrals(shells: NDArray[Any], primitives: NDArray[Any]) -> Real:
+    """(ij|kl) of functions for i >= j, k >= l, ij >= kl by canonical index."""
+    momenta = shells["momentum"].astype(int)
+    count = int((2 * momenta + 1).sum())
+    pairs = count * (count + 1) // 2
+    out = np.zeros(pairs * (pairs + 1) // 2)
+    all_of_them = list(itertools.combinations_with_replacement(range(len(shells)), 2))
+    groups = [
+        [
+            (i, j) if momenta[i] > momenta[j] else (j, i)
+            for i, j in all_of_them
+            if momenta[i] + momenta[j] == both
+        ]
+        for both in range(3)
+    ]
+    products = [[_product(shells, primitives, i, j) for i, j in group] for group in groups]
+    for bra, ket in itertools.combinations_with_replacement(range(3), 2):
+        if groups[bra] and groups[ket]:
+            of_bra, of_ket = (
+                (np.array(groups[side]), np.array([len(rows) for rows in products[side]]), products[side])
+                for side in (bra, ket)
+            )
+            _fill_class(out, shells, of_bra, of_ket, is_triangle=bra == ket)
+    return out
+
+
+Side = tuple[NDArray[Any], NDArray[Any], list[Real]]  # shells of each pair, their lengths, their products
+
+
+def _fill_class(out: Real, shells: NDArray[Any], bra: Side, ket: Side, is_triangle: bool) -> None:
+    """All quartets of pairs from two lists, as many at once as there is room for."""
+    if is_triangle:
+        left, right = np.tril_indices(len(bra[0]))
+    else:
+        left, right = (where.ravel() for where in np.indices((len(bra[0]), len(ket[0]))))
+    work = bra[1][left] * ket[1][right]
+    rows = [np.concatenate(side[2]) for side in (bra, ket)]
+    starts = [np.cumsum(side[1]) - side[1] for side in (bra, ket)]
+    parts = np.cumsum(work) // _AT_ONCE
+    for part in np.split(np.arange(len(work)), np.flatnonzero(np.diff(parts)) + 1):
+        owner = np.repeat(np.arange(len(part)), work[part])
+        m = np.arange(len(owner)) - (np.cumsum(work[part]) - work[part])[owner]
+        kets = ket[1][right[part]][owner]
+        four = np.concatenate((bra[0][left[part]], ket[0][right[part]]), axis=1)
+        _fill(
+            out, shells, four, rows[0][starts[0][left[part]][owner] + m // kets],
+            rows[1][starts[1][right[part]][owner] + m % kets], np.cumsum(work[part]) - work[part],
+        )  # fmt: skip
+
+
+def _product(shells: NDArray[Any], primitives: NDArray[Any], i: int, j: int) -> Real:
+    """Rows (P, P - A, P - B, p, weight) of the products of the primitives of two shells."""
+    left, right = shells[i], shells[j]
+    a = primitives[left["first"] : left["first"] + left["count"]][:, None]
+    b = primitives[right["first"] : right["first"] + right["count"]][None, :]
+    p = a["exponent"] + b["exponent"]
+    centre = [(a["exponent"] * left[axis] + b["exponent"] * right[axis]) / p for axis in "xyz"]
+    from_a = [b["exponent"] / p * (right[axis] - left[axis]) for axis in "xyz"]
+    from_b = [a["exponent"] / p * (left[axis] - right[axis]) for axis in "xyz"]
+    distance = sum((left[axis] - right[axis]) ** 2 for axis in "xyz")
+    weight = a["coefficient"] * b["coefficient"] * np.exp(-(a["exponent"] * b["exponent"]) / p * distance)
+    return np.stack([*centre, *from_a, *from_b, p, weight], axis=-1).reshape(-1, 11)
+
+
+def _fill(
+    out: Real, shells: NDArray[Any], four: NDArray[Any], left: Real, right: Real, starts: NDArray[Any]
+) -> None:
+    """Every integral of some quartets of shells of one class, from rows for each of their quartets of primitives."""
+    p, q = left[:, 9], right[:, 9]
+    alpha = p * q / (p + q)
+    apart = [left[:, axis] - right[:, axis] for axis in range(3)]
+    t = alpha * sum(distance**2 for distance in apart)
+    scale = 2 * math.pi**2.5 / (p * q * np.sqrt(p + q)) * left[:, 10] * right[:, 10]
+    momenta = [int(momentum) for momentum in shells["momentum"][four[0]]]
+    boys = [scale * value for value in _boys(sum(momenta), t)]
+    spread = (
+        [0.5 / p, -0.5 * alpha / p**2],  # the variance of x1
+        [0.5 / q, -0.5 * alpha / q**2],
+        [np.zeros(1), 0.5 / (p + q)],  # their covariance
+    )
+    first = shells["function"][four].astype(np.int64)
+    cached: dict[tuple[int, tuple[int, ...]], Polynomial] = {}
+    for chosen in itertools.product(*(range(2 * momentum + 1) for momentum in momenta)):
+        total: Polynomial = [np.ones(1)]
+        for axis in range(3):
+            powers = tuple(place for place in range(4) if momenta[place] and chosen[place] == axis)
+            if (axis, powers) not in cached:
+                shift = (-alpha / p * apart[axis], alpha / q * apart[axis])
+                means = [
+                    [rows[:, column + axis], shift[place // 2]]
+                    for place, (rows, column) in enumerate(((left, 3), (left, 6), (right, 3), (right, 6)))
+                ]
+                cached[axis, powers] = _mean(list(powers), means, spread)
+            total = _times(total, cached[axis, powers])
+        each = sum(value * boys[power] for power, value in enumerate(total))
+        i, j, k, low = (first[:, place] + chosen[place] for place in range(4))
+        out[_triangle(_triangle(i, j), _triangle(k, low))] = np.add.reduceat(np.asarray(each), starts)
+
+
+def _mean(factors: list[int], means: list[Polynomial], spread: tuple[Polynomial, ...]) -> Polynomial:
+    """Of a product of deviations, 0 and 1 of x1, 2 and 3 of x2 (Isserlis)."""
+    if not factors:
+        return [np.ones(1)]
+    first, *rest = factors
+    total = _times(means[first], _mean(rest, means, spread))
+    for place, other in enumerate(rest):
+        both = spread[2 if (first < 2) != (other < 2) else 0 if first < 2 else 1]
+        total = _plus(total, _times(both, _mean(rest[:place] + rest[place + 1 :], means, spread)))
+    return total
+
+
+def _times(a: Polynomial, b: Polynomial) -> Polynomial:
+    if len(a) < len(b):
+        a, b = b, a
+    made = [x * b[0] for x in a]
+    for n, y in enumerate(b[1:], 1):
+        made.append(np.zeros(1))
+        for m, x in enumerate(a):
+            made[m + n] = made[m + n] + x * y
+    return made
+
+
+def _plus(a: Polynomial, b: Polynomial) -> Polynomial:
+    return [x + y for x, y in itertools.zip_longest(a, b, fillvalue=np.zeros(1))]
+
+
+def _triangle(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+    high, low = np.maximum(a, b), np.minimum(a, b)
+    return np.asarray(high * (high + 1) // 2 + low)
+
+
+def _boys(order: int, t: Real) -> list[Real]:
+    """F0 to Fn: below T = 12 from a series for the highest, downwards; beyond it from erf, upwards."""
+    made = [np.empty_like(t) for _ in range(order + 1)]
+    near = t < _SMALL
+    small, large = t[near], t[~near]
+    decay, term = np.exp(-small), np.exp(-small) / (2 * order + 1)
+    value = term.copy()
+    for k in range(1, _TERMS):
+        term = term * (2 * small / (2 * order + 2 * k + 1))
+        value += term
+    made[order][near] = value
+    for n in range(order - 1, -1, -1):
+        made[n][near] = value = (2 * small * value + decay) / (2 * n + 1)
+    root, decay = np.sqrt(large), np.exp(-large)
+    made[0][~near] = value = math.sqrt(math.pi) / 2 * eri("reference").error_function(root) / root
+    for n in range(order):
+        made[n + 1][~near] = value = ((2 * n + 1) * value - decay) / (2 * large)
+    return made
