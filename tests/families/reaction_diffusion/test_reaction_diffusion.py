@@ -44,7 +44,8 @@ RECTANGLE = [
     "field_memory=register_tile,boundary=clamp,strip=6,time_block=4,vector_width=2,block_size=128",
     "field_memory=register_tile,boundary=mask,strip=1,time_block=2,block_size=256,coefficient=separable,launch=persistent",
     "field_memory=register_stream,boundary=clamp,strip=16,time_block=2,vector_width=2,block_size=128",
-    "field_memory=register_flow,boundary=clamp,coefficient=separable,strip=16,time_block=2,vector_width=2,block_size=128",
+    "field_memory=register_flow,boundary=clamp,coefficient=separable,strip=16,time_block=2,vector_width=2,block_size=128,level_rows=3",
+    "field_memory=register_tile,boundary=clamp,coefficient=separable,strip=12,time_block=4,vector_width=4,block_size=256,min_blocks=2",
 ]
 OUTLINE = [
     "field_memory=texture,vector_width=2,strip=4",
@@ -126,16 +127,23 @@ def test_configurations_are_bit_equal_in_float64(backend: CpuBackend) -> None:
 
 
 @pytest.mark.gpu
-def test_a_gpu_gives_the_bits_of_a_cpu(backend: CpuBackend) -> None:
+@pytest.mark.parametrize("shape", [(211, 333), (300, 532)])
+def test_a_gpu_gives_the_bits_of_a_cpu(backend: CpuBackend, shape: tuple[int, int]) -> None:
     from autotune.device.open import open_backend
 
-    bound = inputs(np.ones((211, 333), np.bool_), {}, seconds=0.0097, sample_seconds=0.0023)
+    bound = inputs(np.ones(shape, np.bool_), {}, seconds=0.0097, sample_seconds=0.0023)
     ((_, expected),) = run_all(backend, bound, [])
-    resident = "field_memory=register_tile,boundary=clamp,vector_width=4,launch=persistent,strip"
+    resident = "field_memory=register_tile,boundary=clamp,vector_width=4,launch"
+    flow = "field_memory=register_flow,boundary=clamp,coefficient=separable,block_size=128,level_rows=3"
     texts = [
         *RECTANGLE,
-        f"{resident}=6,block_size=640,time_block=16",
-        f"{resident}=8,block_size=256,time_block=12",
+        f"{resident}=persistent,strip=6,block_size=640,time_block=16",
+        f"{resident}=persistent,strip=8,block_size=256,time_block=12",
+        f"{resident}=neighbours,strip=9,block_size=384,time_block=12",
+        f"{resident}=neighbours,strip=8,block_size=256,time_block=12,coefficient=recomputed",
+        f"{resident}=graph,strip=16,block_size=256,time_block=12,min_blocks=2,coefficient=separable",
+        f"{flow},strip=64,time_block=12,vector_width=4",
+        f"{flow},strip=64,time_block=8,vector_width=8",
     ]
     with open_backend("cuda") as gpu:
         for name, found in run_all(gpu, bound, texts):
