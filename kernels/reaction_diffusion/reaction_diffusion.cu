@@ -111,6 +111,25 @@ AUTOTUNE_DEVICE unsigned long long advance_tile(const Surroundings<Policy>& arou
   }
 }
 
+// All tiles of a block by `steps` steps, each fetched while the one before is worked on.
+template <class Policy, class From>
+AUTOTUNE_DEVICE unsigned long long advance_ahead(const Surroundings<Policy>& around, const From& from,
+                                                 const Concentration<Policy>& to, unsigned tiles, unsigned steps,
+                                                 bool sampled) {
+  using Tile = RegisterTile<Policy>;
+  unsigned long long sum = 0;
+  if (blockIdx.x < tiles) Tile::fetch(around, from, blockIdx.x);
+  for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    Tile registers{around, tile};
+    registers.take(from);
+    if (tile + gridDim.x < tiles) Tile::fetch(around, from, tile + gridDim.x);
+    registers.advance(steps);
+    registers.store(to);
+    if (sampled) sum += registers.detected(registers.seen());
+  }
+  return sum;
+}
+
 // What an ordinary launch does: every tile by `steps` steps, and sample number `sample` after it (0: none).
 template <class Policy, class From, class Sums>
 AUTOTUNE_DEVICE void advance_once(const Surroundings<Policy>& around, const From& from, const Concentration<Policy>& to,
@@ -120,8 +139,11 @@ AUTOTUNE_DEVICE void advance_once(const Surroundings<Policy>& around, const From
   constexpr unsigned teams = by_warps ? Policy::block_size / 32 : 1;
   const unsigned team = by_warps ? threadIdx.x / 32 : 0;
   unsigned long long sum = 0;
-  for (unsigned tile = blockIdx.x * teams + team; tile < tiles; tile += gridDim.x * teams)
-    sum += advance_tile<Policy>(around, from, to, tile, steps, sample != 0);
+  if constexpr (Policy::tiles_ahead > 0)
+    sum = advance_ahead<Policy>(around, from, to, tiles, steps, sample != 0);
+  else
+    for (unsigned tile = blockIdx.x * teams + team; tile < tiles; tile += gridDim.x * teams)
+      sum += advance_tile<Policy>(around, from, to, tile, steps, sample != 0);
   if (sample) add_to_sample<Policy::block_size>(sums, sample, sum);
 }
 
@@ -148,7 +170,7 @@ AUTOTUNE_DEVICE void advance_staying(const Surroundings<Policy>& around, const F
   const Neighbours neighbours{shown, (around.columns + Place::useful_x - 1u) / Place::useful_x};
   RegisterTile<Policy> registers{around, blockIdx.x};
   registers.load(even);
-  const unsigned long long seen = registers.seen();
+  const auto seen = registers.seen();
   const int rim = registers.rim_rows(), halo = registers.halo_rows();
   for (unsigned done = 0, number = 1;; ++number) {
     const unsigned end = min(done + static_cast<unsigned>(Policy::time_block), step_count);
@@ -218,7 +240,6 @@ __global__ void __launch_bounds__(Policy::block_size, Policy::min_blocks)
                                     columns,
                                     power_of_two(quantum_exponent(peak.load(0), 1ull * rows * columns))};
   const Concentration<Policy> even{field_even, rows, columns}, odd{field_odd, rows, columns};
-  if constexpr (in_registers<Policy>) RegisterTile<Policy>::begin();
   if constexpr (Policy::launch == Launch::persistent || Policy::launch == Launch::neighbours) {
     advance_all<Policy>(around, even, odd, sums, barrier.memory.base, shown.memory.base, step_count, interval);
   } else {

@@ -2,8 +2,8 @@
 // `strip` rows, a thread vector_width columns of them: neighbours to the left and right come by shuffles, those above
 // and below are registers, and only the first and last row of a warp go through shared memory, once a step.
 #pragma once
+#include "async_copy.cuh"
 #include "autotune/shared.cuh"
-#include "step_barrier.cuh"
 #include "tile.cuh"
 
 template <class Policy>
@@ -15,7 +15,10 @@ struct RegisterTile {
   using Place = Blocked<Policy, width, height>;
   struct Edges {
     Row row[2][warps][2][32];  // by step's parity, warp, upper or lower, lane
-    StepBarrier stored;
+  };
+  struct Fetched {
+    Edges edges;
+    Row row[Policy::tiles_ahead ? rows : 1][Policy::block_size];  // of the next tile, each thread its own
   };
   // Where registers are short, `own` is computed at every step, and not in the dark.
   static constexpr bool by_light = Policy::min_blocks > 1 && Policy::coefficient != Coefficient::stored;
@@ -39,9 +42,8 @@ struct RegisterTile {
   bool plain;  // no point of the warp has a closed side
   bool lit;    // `own` may differ from `still` in the warp
 
-  AUTOTUNE_DEVICE RegisterTile(const Surroundings<Policy>& around_, unsigned number) : around(around_) {
-    const unsigned across = (around.columns + Place::useful_x - 1) / Place::useful_x;
-    tile = static_cast<int>(number % across | number / across << 16);
+  AUTOTUNE_DEVICE RegisterTile(const Surroundings<Policy>& around_, unsigned number)
+      : around(around_), tile(packed(around_, number)) {
     const Location at{tile};
     const Mirrored<columns, 1> mirrored{at.x, around.columns};
     own.load(around.medium, at.y, 1, mirrored);
@@ -54,10 +56,24 @@ struct RegisterTile {
 
   AUTOTUNE_DEVICE void load(const Field<Number>& from) { load_rows(from, all_rows); }
 
-  // Once a launch, by all threads of the block, before the first tile is advanced.
-  static AUTOTUNE_DEVICE void begin() {
-    autotune::dynamic_shared<Edges>()->stored.begin(warps);
-    __syncthreads();
+  // Begins to fetch tile `number` into shared memory, where each thread finds its points with `take`, once the block
+  // has taken what it fetched before.
+  static AUTOTUNE_DEVICE void fetch(const Surroundings<Policy>& around, const Field<Number>& from, unsigned number) {
+    const Location at{packed(around, number)};
+    if (!roomy(around, at.place)) return;
+    Fetched& fetched = *autotune::dynamic_shared<Fetched>();
+    const Reach reach{around, from, at};
+#pragma unroll
+    for (int r = 0; r < rows; ++r) copy_async(fetched.row[r][threadIdx.x], *reach.row(r));
+  }
+  AUTOTUNE_DEVICE void take(const Field<Number>& from) {
+    const Location at{tile};
+    if (!roomy(around, at.place)) return load(from);
+    Fetched& fetched = *autotune::dynamic_shared<Fetched>();
+    await_copies();
+#pragma unroll
+    for (int r = 0; r < rows; ++r) c[r] = fetched.row[r][threadIdx.x];
+    if (Reach{around, from, at}.turned) turn_rows(all_rows);
   }
 
   // `c` by up to time_block steps. Every warp meets the same barriers, whichever way it takes.
@@ -75,27 +91,30 @@ struct RegisterTile {
   AUTOTUNE_DEVICE void store(const Field<Number>& to) const { store_rows(to, useful_rows()); }
 
   // Which of a thread's points the detector sees, a bit each.
-  AUTOTUNE_DEVICE unsigned long long seen() const {
+  struct Seen {
+    unsigned word[(rows * columns + 31) / 32];
+  };
+  AUTOTUNE_DEVICE Seen seen() const {
     const Location at{tile};
     const int useful = useful_rows();
-    unsigned long long bits = 0;
+    Seen bits{};
 #pragma unroll
-    for (int r = 0; r < rows; ++r)
-#pragma unroll
-      for (int j = 0; j < columns; ++j)
-        if ((useful >> r & 1) && at.x + j < around.columns && around.detector.load(at.y + r, at.x + j))
-          bits |= 1ull << (r * columns + j);
+    for (int n = 0; n < rows * columns; ++n) {
+      const int r = n / columns, x = at.x + n % columns;
+      if ((useful >> r & 1) && x < around.columns && around.detector.load(at.y + r, x))
+        bits.word[n / 32] |= 1u << n % 32;
+    }
     return bits;
   }
   // What those add to F.
-  AUTOTUNE_DEVICE unsigned long long detected(unsigned long long bits) const {
+  AUTOTUNE_DEVICE unsigned long long detected(const Seen& bits) const {
     unsigned long long sum = 0;
-    if (!__any_sync(0xffffffffu, bits != 0)) return sum;
+    unsigned any = 0;
+    for (const unsigned word : bits.word) any |= word;
+    if (!__any_sync(0xffffffffu, any != 0)) return sum;
 #pragma unroll
-    for (int r = 0; r < rows; ++r)
-#pragma unroll
-      for (int j = 0; j < columns; ++j)
-        if (bits >> (r * columns + j) & 1) sum += quanta(c[r].at[j], around.quanta_per_unit);
+    for (int n = 0; n < rows * columns; ++n)
+      if (bits.word[n / 32] >> n % 32 & 1) sum += quanta(c[n / columns].at[n % columns], around.quanta_per_unit);
     return sum;
   }
 
@@ -125,7 +144,7 @@ struct RegisterTile {
   // all are under way at once and the code is short: it runs once a time block, mostly not from the instruction cache.
   AUTOTUNE_DEVICE void store_rows(const Field<Number>& to, int which) const {
     const Location at{tile};
-    if (roomy(at.place)) {
+    if (roomy(around, at.place)) {
       Number* const first = to.place(at.y, at.x);
 #pragma unroll
       for (int r = 0; r < rows; ++r)
@@ -138,17 +157,14 @@ struct RegisterTile {
   }
   AUTOTUNE_DEVICE void load_rows(const Field<Number>& from, int which) {
     const Location at{tile};
-    if (roomy(at.place)) {
-      const bool turned = at.x < 0 || at.x >= around.columns;
-      const int column = turned ? once_folded(at.x, around.columns) - (columns - 1) : at.x;
-      const int top = once_folded(at.y, around.rows);
-      const Number* const first = from.place(top, column);
+    if (roomy(around, at.place)) {
+      const Reach reach{around, from, at};
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
-        const int down = once_folded(at.y + r, around.rows) - top;
-        if (which >> r & 1) c[r] = *reinterpret_cast<const Row*>(first + down * static_cast<int>(from.pitch));
+        const Row* const place = reach.row(r);
+        if (which >> r & 1) c[r] = *place;
       }
-      if (turned) turn_rows(which);
+      if (reach.turned) turn_rows(which);
     } else {
       const Mirrored<columns, 1> mirrored{at.x, around.columns};
 #pragma unroll
@@ -158,8 +174,33 @@ struct RegisterTile {
   }
 
  private:
+  static AUTOTUNE_DEVICE int packed(const Surroundings<Policy>& around, unsigned number) {
+    const unsigned across = (around.columns + Place::useful_x - 1) / Place::useful_x;
+    return static_cast<int>(number % across | number / across << 16);
+  }
+
+  // Where a thread's rows are in a field that is `roomy`: behind a wall as mirror images, the last column first.
+  struct Reach {
+    const Surroundings<Policy>& around;
+    bool turned;
+    int y, top, pitch;
+    const Number* first;
+
+    AUTOTUNE_DEVICE Reach(const Surroundings<Policy>& around_, const Field<Number>& from, const Location& at)
+        : around(around_),
+          turned(at.x < 0 || at.x >= around_.columns),
+          y(at.y),
+          top(once_folded(at.y, around_.rows)),
+          pitch(static_cast<int>(from.pitch)),
+          first(from.place(top, turned ? once_folded(at.x, around_.columns) - (columns - 1) : at.x)) {}
+
+    AUTOTUNE_DEVICE const Row* row(int r) const {
+      return reinterpret_cast<const Row*>(first + (once_folded(y + r, around.rows) - top) * pitch);
+    }
+  };
+
   // Whether the field has only whole accesses and none of the tile's points lies behind two walls.
-  AUTOTUNE_DEVICE bool roomy(const Place& place) const {
+  static AUTOTUNE_DEVICE bool roomy(const Surroundings<Policy>& around, const Place& place) {
     return around.columns % columns == 0 && around.columns >= Place::halo_x && around.rows >= Place::halo_y &&
            place.left + width - Place::halo_x <= 2 * around.columns &&
            place.top + height - Place::halo_y <= 2 * around.rows;
@@ -205,8 +246,20 @@ struct RegisterTile {
     return next;
   }
 
+  // Rows FIRST to LAST, whose neighbours are the thread's own; `north` is what the row before FIRST was.
+  template <bool WALLS, bool LIT, int FIRST, int LAST>
+  AUTOTUNE_DEVICE void advance_rows(Row& north) {
+#pragma unroll
+    for (int r = FIRST; r <= LAST; ++r) {
+      const Row here = c[r];
+      c[r] = advanced_row<WALLS, LIT>(r, north, here, c[r + 1]);
+      north = here;
+    }
+  }
+
   template <bool WALLS, bool LIT>
   AUTOTUNE_DEVICE void march(unsigned steps) {
+    constexpr int middle = rows / 2;
     Edges& edges = *autotune::dynamic_shared<Edges>();
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
     const int above = warp ? warp - 1 : 0, below = warp < warps - 1 ? warp + 1 : warp;
@@ -215,18 +268,14 @@ struct RegisterTile {
     for (unsigned step = 0; step < steps; ++step, parity ^= 1) {
       edges.row[parity][warp][0][lane] = c[0];
       edges.row[parity][warp][1][lane] = c[rows - 1];
-      edges.stored.arrive();
-      // The rows that need nothing of others come before the others are waited for: by then they are mostly there.
+      // The rows that need nothing of others lie around the barrier, so that warps are seldom waited for and what they
+      // left is fetched in time.
       const Row first = c[0], second = c[rows > 1 ? 1 : 0], last_but_one = c[rows > 1 ? rows - 2 : 0];
       Row north = first;
-#pragma unroll
-      for (int r = 1; r < rows - 1; ++r) {
-        const Row here = c[r];
-        c[r] = advanced_row<WALLS, LIT>(r, north, here, c[r + 1]);
-        north = here;
-      }
-      edges.stored.wait(parity);
+      advance_rows<WALLS, LIT, 1, middle - 1>(north);
+      __syncthreads();
       const Row upper = edges.row[parity][above][1][lane], lower = edges.row[parity][below][0][lane];
+      advance_rows<WALLS, LIT, middle ? middle : 1, rows - 2>(north);
       if constexpr (rows == 1) {
         c[0] = advanced_row<WALLS, LIT>(0, upper, first, lower);
       } else {
@@ -235,9 +284,7 @@ struct RegisterTile {
         c[rows - 1] = advanced_row<WALLS, LIT>(rows - 1, last_but_one, last, lower);
       }
     }
-    if (parity) {  // the next march begins with 0 again
-      edges.stored.arrive();
-      edges.stored.wait(parity);
-    }
+    // The next march may begin with the same parity.
+    __syncthreads();
   }
 };
