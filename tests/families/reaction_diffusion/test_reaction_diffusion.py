@@ -287,9 +287,15 @@ def test_workloads_are_declared_as_they_are(name: str) -> None:
 def test_presets_cover_what_the_family_is_about() -> None:
     fast = [dict(c) for c in FAMILY.space.configurations("fast")]
     assert len(fast) <= 80
-    assert {c["launch"] for c in fast} == {"graph", "persistent"}
-    large = {c["field_memory"] for c in FAMILY.space.configurations("large")}
-    assert large == {"register_tile", "register_stream", "shared"}
+    assert {c["launch"] for c in fast} == {"graph", "persistent", "neighbours"}
+    large = [dict(c) for c in FAMILY.space.configurations("large")]
+    assert {c["field_memory"] for c in large} == {
+        "register_tile",
+        "register_stream",
+        "register_flow",
+        "shared",
+    }
+    assert {(c["min_blocks"], c["tiles_ahead"]) for c in large} >= {(1, 0), (2, 0), (2, 1)}
     textbook = [dict(c) for c in FAMILY.space.configurations("textbook")]
     assert {c["boundary"] for c in textbook} == {"branch", "ghost", "clamp", "mask"}
     assert {c["boundary"] for c in textbook if c["field_memory"] == "texture"} == {"branch", "clamp", "mask"}
