@@ -15,6 +15,7 @@ struct Default {
   static constexpr int block_columns = 32;
   static constexpr int min_blocks = 1;
   static constexpr int level_rows = 2;
+  static constexpr int tiles_ahead = 0;
   static constexpr Precision precision = Precision::float32;
   static constexpr Walls walls = Walls::outline;
   static constexpr BeamShape beam_shape = BeamShape::any;

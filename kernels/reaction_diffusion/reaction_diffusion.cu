@@ -240,6 +240,7 @@ __global__ void __launch_bounds__(Policy::block_size, Policy::min_blocks)
                                     columns,
                                     power_of_two(quantum_exponent(peak.load(0), 1ull * rows * columns))};
   const Concentration<Policy> even{field_even, rows, columns}, odd{field_odd, rows, columns};
+  if constexpr (in_registers<Policy>) RegisterTile<Policy>::begin();
   if constexpr (Policy::launch == Launch::persistent || Policy::launch == Launch::neighbours) {
     advance_all<Policy>(around, even, odd, sums, barrier.memory.base, shown.memory.base, step_count, interval);
   } else {

@@ -4,6 +4,7 @@
 #pragma once
 #include "async_copy.cuh"
 #include "autotune/shared.cuh"
+#include "step_barrier.cuh"
 #include "tile.cuh"
 
 template <class Policy>
@@ -15,6 +16,7 @@ struct RegisterTile {
   using Place = Blocked<Policy, width, height>;
   struct Edges {
     Row row[2][warps][2][32];  // by step's parity, warp, upper or lower, lane
+    StepBarrier stored;
   };
   struct Fetched {
     Edges edges;
@@ -74,6 +76,14 @@ struct RegisterTile {
 #pragma unroll
     for (int r = 0; r < rows; ++r) c[r] = fetched.row[r][threadIdx.x];
     if (Reach{around, from, at}.turned) turn_rows(all_rows);
+  }
+
+  // Once a launch, by all threads of the block, before the first tile is advanced.
+  static AUTOTUNE_DEVICE void begin() {
+    if constexpr (by_light) {
+      autotune::dynamic_shared<Edges>()->stored.begin(warps);
+      __syncthreads();
+    }
   }
 
   // `c` by up to time_block steps. Every warp meets the same barriers, whichever way it takes.
@@ -257,9 +267,12 @@ struct RegisterTile {
     }
   }
 
+  // Warps wait for each other once a step. Where a block has the multiprocessor to itself, a barrier lies in the middle
+  // of the rows that need nothing of others, so that what they left is fetched in time; where two share it, warps
+  // arrive before those rows and wait after them.
   template <bool WALLS, bool LIT>
   AUTOTUNE_DEVICE void march(unsigned steps) {
-    constexpr int middle = rows / 2;
+    constexpr int middle = by_light ? rows - 1 : rows > 3 ? rows / 2 : 1;
     Edges& edges = *autotune::dynamic_shared<Edges>();
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
     const int above = warp ? warp - 1 : 0, below = warp < warps - 1 ? warp + 1 : warp;
@@ -268,14 +281,16 @@ struct RegisterTile {
     for (unsigned step = 0; step < steps; ++step, parity ^= 1) {
       edges.row[parity][warp][0][lane] = c[0];
       edges.row[parity][warp][1][lane] = c[rows - 1];
-      // The rows that need nothing of others lie around the barrier, so that warps are seldom waited for and what they
-      // left is fetched in time.
+      if constexpr (by_light) edges.stored.arrive();
       const Row first = c[0], second = c[rows > 1 ? 1 : 0], last_but_one = c[rows > 1 ? rows - 2 : 0];
       Row north = first;
       advance_rows<WALLS, LIT, 1, middle - 1>(north);
-      __syncthreads();
+      if constexpr (by_light)
+        edges.stored.wait(parity);
+      else
+        __syncthreads();
       const Row upper = edges.row[parity][above][1][lane], lower = edges.row[parity][below][0][lane];
-      advance_rows<WALLS, LIT, middle ? middle : 1, rows - 2>(north);
+      advance_rows<WALLS, LIT, middle, rows - 2>(north);
       if constexpr (rows == 1) {
         c[0] = advanced_row<WALLS, LIT>(0, upper, first, lower);
       } else {
@@ -284,7 +299,12 @@ struct RegisterTile {
         c[rows - 1] = advanced_row<WALLS, LIT>(rows - 1, last_but_one, last, lower);
       }
     }
-    // The next march may begin with the same parity.
-    __syncthreads();
+    // The next march begins with parity 0 again.
+    if constexpr (!by_light) {
+      __syncthreads();
+    } else if (parity) {
+      edges.stored.arrive();
+      edges.stored.wait(parity);
+    }
   }
 };
