@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from autotune.device import DeviceProgram, Execution, Room
     from autotune.dispatch import Prepared, TunedKernel, Units
     from autotune.files import data_root, pip_install
+    from autotune.hardware import leave_driver
     from autotune.layout import Links, named_orders
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "cuda_library",
     "data_root",
     "find_data",
+    "leave_driver",
     "library",
     "load_family",
     "load_workload",
@@ -70,6 +72,7 @@ _ON_DEMAND = {  # by package
     "device": "DeviceProgram Execution Room",
     "dispatch": "TunedKernel Prepared Units",
     "files": "data_root pip_install",
+    "hardware": "leave_driver",
     "layout": "Links named_orders",
 }
 

@@ -98,20 +98,25 @@ def _references(paths: Sequence[Path], lengths: Sequence[int]) -> Iterator[tuple
 
 def genome(letters: int, seed: int = 20260501) -> Codes:
     """A separator ends it. Pieces are made each on its own, by all cores, with the same elements."""
-    generator = np.random.default_rng(seed)
-    elements = [generator.integers(0, 4, length).astype(np.uint8) for length, _ in ELEMENTS]
+    elements = repeats(np.random.default_rng(seed))
     text = np.empty(letters + 1, np.uint8)
     text[letters] = TREE.SEPARATOR
     pieces = [text[begin : min(begin + AT_ONCE, letters)] for begin in range(0, letters, AT_ONCE)]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for _ in pool.map(
-            lambda k: _fill(pieces[k], elements, np.random.default_rng((seed, k))), range(len(pieces))
+            lambda k: fill(pieces[k], elements, np.random.default_rng((seed, k))), range(len(pieces))
         ):
             pass
     return text
 
 
-def _fill(piece: Codes, elements: Sequence[Codes], generator: np.random.Generator) -> None:
+def repeats(generator: np.random.Generator) -> list[Codes]:
+    """What a genome has many copies of."""
+    return [generator.integers(0, 4, length).astype(np.uint8) for length, _ in ELEMENTS]
+
+
+def fill(piece: Codes, elements: Sequence[Codes], generator: np.random.Generator) -> None:
+    """A piece of a genome, made in its place."""
     piece[:] = generator.integers(0, 256, piece.size, np.uint8) >> 6
     for element, (length, share) in zip(elements, ELEMENTS, strict=True):
         if length >= piece.size:

@@ -116,7 +116,10 @@ def _trial(
     family: Family, workload: str, row: Mapping[str, str], numbers: Mapping[str, float], options: Mapping[str, Any]
 ) -> Trial:  # fmt: skip
     pairs = (pair.partition("=") for pair in row["configuration"].split(","))
-    configuration = Configuration({name: family.space.policy(name).value(value) for name, _, value in pairs})
+    named = {name: family.space.policy(name).value(value) for name, _, value in pairs}
+    configuration = Configuration(
+        {**family.space.control, **named}
+    )  # of policies that came later, the defaults
     first, last = float(row["first_ms"]), float(row["time_ms"])
     measured = Measurement(
         median_ms=first, minimum_ms=first, spread=float(row["spread"]), samples=int(row["samples"]),

@@ -36,7 +36,7 @@ _LISTED = 1000  # a space of more is not swept whole
 
 # What is known to be worth trying in spaces that are too large to be tried whole.
 _PRESETS = {"reaction_diffusion": ("textbook", "fast", "large"), "coulomb": ("paper", "fast"),
-            "mummergpu": ("mummergpu-1.0", "mummergpu-2.0"), "allpairs": ("tiles", "ladder")}  # fmt: skip
+            "mummergpu": ("mummergpu-1.0", "mummergpu-2.0"), "allpairs": ("short",)}  # fmt: skip
 
 # Hopeless by more than a hundred times wherever they take a noticeable time.
 _NEVER = {"cyclospectrum": ("generation=sequential",), "allpairs": ("memory=constant",)}

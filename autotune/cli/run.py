@@ -5,6 +5,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune import files as paths
+from autotune.cli.ahead import Ahead
+from autotune.cli.leftovers import alone
 from autotune.compile import Cache, default_root
 from autotune.declaration import Family, Inputs, bind, load_family, prepare, read_npy
 from autotune.declaration import load_workload as load
@@ -63,12 +66,18 @@ def run(
         return
 
     with _whole(output) as unfinished, ExitStack() as opened:
+        ahead: Ahead | None = None
+        if application is not None and len(devices) == 1:
+            ahead = opened.enter_context(
+                Ahead(family, policies, partial(_tuned, family, devices[0], policies))
+            )
 
         def open_kernel(name: str = "") -> "Opened":
             """The family's kernel, or another's of that name that it builds on: on the same devices, from the same
             policy files."""
             of = load_family(name, check=False) if name else family
-            kernel = _kernel(of, devices, policies, allocation, note)
+            own = ahead.kernel() if ahead and not name else None
+            kernel = own or _kernel(of, devices, policies, allocation, note)
             opened.enter_context(kernel)
             return kernel
 
@@ -136,10 +145,14 @@ def _kernel(
     family: Family, devices: Sequence[str], policies: Path | None, allocation: str, note: Note
 ) -> "Opened":
     if len(devices) == 1:
-        return TunedKernel(family, devices[0], policies, Cache(default_root()), objective=_ONE_CALL)
+        return _tuned(family, devices[0], policies)
     from autotune.dispatch import SpreadKernel
 
     return SpreadKernel(family, devices, policies, allocation or "automatic", _teller(note))
+
+
+def _tuned(family: Family, device: str, policies: Path | None) -> TunedKernel:
+    return TunedKernel(family, device, policies, Cache(default_root()), objective=_ONE_CALL)
 
 
 def _teller(note: Note) -> "Callable[[Spread, Report], None]":
@@ -271,7 +284,7 @@ def _whole(output: Path | None) -> Iterator[Path | None]:
         return
     temporary: Path | None = None
     try:  # a place where nothing can be written shows before anything is done
-        with replaced(output, ending=f".partial{output.suffix}") as temporary:
+        with replaced(output, ending=f".partial{output.suffix}") as temporary, alone(output, temporary):
             yield temporary
     except OSError as problem:
         known = temporary is None or problem.filename in (None, str(temporary))

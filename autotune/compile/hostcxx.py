@@ -18,6 +18,7 @@ from typing import ClassVar
 
 from autotune.compile import stand_ins
 from autotune.compile.host_source import host_source
+from autotune.compile.told_version import told_version
 from autotune.compile.toolchain import (
     Batch,
     BuildError,
@@ -264,11 +265,15 @@ def _cpuinfo() -> list[str]:
 @lru_cache(maxsize=16)
 def _version(command: tuple[str, ...]) -> str:
     """The command without its folder, and the first line of its ``--version``."""
-    status, answer, complaint = run_compiler([*command, "--version"])
-    lines = answer.splitlines()
-    if status or not lines:
-        raise CompilerError(f"{shlex.join(command)} --version failed: {complaint.strip() or 'no output'}")
-    return shlex.join([Path(command[0]).name, *command[1:], lines[0].strip()])
+
+    def asked() -> str:
+        status, answer, complaint = run_compiler([*command, "--version"])
+        lines = answer.splitlines()
+        if status or not lines:
+            raise CompilerError(f"{shlex.join(command)} --version failed: {complaint.strip() or 'no output'}")
+        return lines[0].strip()
+
+    return shlex.join([Path(command[0]).name, *command[1:], told_version(command, asked)])
 
 
 def _driver_flags(command: tuple[str, ...]) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from autotune.device.backend import (
 from autotune.device.clocks import POWER_OR_HEAT, Watch, watch
 from autotune.device.execution import Execution
 from autotune.device.foreign import View
-from autotune.device.open import device_names, has_driver, open_backend
+from autotune.device.open import device_names, has_driver, import_ahead, open_backend
 from autotune.device.orders import Ordering
 from autotune.device.placed import PlacedInput, Shared, linear
 from autotune.device.program import DeviceProgram, Room
@@ -96,6 +96,7 @@ __all__ = [
     "energy_counter",
     "foreign",
     "has_driver",
+    "import_ahead",
     "is_as_stored",
     "lie_merged",
     "linear",

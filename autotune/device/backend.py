@@ -81,6 +81,10 @@ class Outlet(Protocol):
         """After they were: queue ``copies``. Returns what ``wait`` takes."""
         ...
 
+    def is_done(self, chunk: Any) -> bool:
+        """Whether ``wait`` would return at once. Raises LaunchError."""
+        ...
+
     def wait(self, chunk: Any) -> tuple[float, float]:
         """Until the chunk and its copies are done: (seconds on the device, seconds of the copies). Raises
         LaunchError."""

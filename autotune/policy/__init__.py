@@ -41,6 +41,7 @@ from autotune.policy.selection import (
     choose,
     file_of,
     find,
+    find_ahead,
     of_objective,
     untuned,
 )
@@ -90,6 +91,7 @@ __all__ = [
     "file_of",
     "file_refusal",
     "find",
+    "find_ahead",
     "known_configuration",
     "locked",
     "mean_regret",

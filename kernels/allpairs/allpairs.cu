@@ -6,11 +6,12 @@
 // holds several attributes; the layout pads the last one with a value equal in all instances, so no tail
 // needs a guard.
 #include "autotune/array.cuh"
+#include "differ.cuh"
+#include "store_tile.cuh"
+#include "tensor_tile.cuh"
 
-enum class Accumulate { global_atomic, register_atomic, shared_memory, warp_shuffle, register_tile };
-enum class Missing { category, masked };
-
-constexpr unsigned missing_value = 3;  // PLINK's fourth code, see plink.py
+enum class Accumulate { global_atomic, register_atomic, shared_memory, warp_shuffle, register_tile, tensor_tile };
+enum class Adder { popc, carry_save };
 
 // Calls visit(mask, packing) for every word of a and b: one bit of mask set per attribute that differs.
 template <class Policy, class Value, class Visit>
@@ -78,14 +79,37 @@ AUTOTUNE_DEVICE void block_owns_pair(typename Policy::genotypes genotypes, typen
   }
 }
 
+// Which attributes of a and b differ, word by word.
+template <class Policy, class Value>
+AUTOTUNE_DEVICE void differences(const Value& a, const Value& b, unsigned (&mask)[Value::words]) {
+  int w = 0;
+  for_differences<Policy>(a, b, [&](unsigned word) { mask[w++] = word; });
+}
+
+// Counts three items by two population counts in place of three: a full adder for each bit makes a sum and a carry.
+template <class Policy, class Value>
+AUTOTUNE_DEVICE int count_three(const Value (&a)[3], const Value (&b)[3]) {
+  unsigned mask[3][Value::words];
+#pragma unroll
+  for (int i = 0; i < 3; ++i) differences<Policy>(a[i], b[i], mask[i]);
+  int count = 0;
+#pragma unroll
+  for (int w = 0; w < Value::words; ++w) {
+    const unsigned x = mask[0][w], y = mask[1][w], z = mask[2][w];
+    count += __popc(x ^ y ^ z) + 2 * __popc((x & y) | (x & z) | (y & z));
+  }
+  return count;
+}
+
 // A thread owns tile x tile pairs, their counts in registers. Its rows and columns lie a block apart, so
 // that a warp's loads and stores are contiguous.
 template <class Policy>
 AUTOTUNE_DEVICE void thread_owns_tile(typename Policy::genotypes genotypes, typename Policy::distance distance) {
   constexpr int tile = Policy::tile, lanes = 16, rows = Policy::block_size / lanes;  // lanes run along a row of D
   const unsigned instances = genotypes.extent(0), tiles = (instances + lanes * tile - 1) / (lanes * tile);
-  const unsigned first_row = blockIdx.x / tiles * (rows * tile) + threadIdx.x / lanes;
-  const unsigned first_column = blockIdx.x % tiles * (lanes * tile) + threadIdx.x % lanes;
+  const Square square = square_of<Policy>(blockIdx.x, tiles);
+  const unsigned first_row = square.down * (rows * tile) + threadIdx.x / lanes;
+  const unsigned first_column = square.across * (lanes * tile) + threadIdx.x % lanes;
   unsigned row[tile], column[tile];
   int count[tile][tile] = {};
 #pragma unroll
@@ -93,7 +117,24 @@ AUTOTUNE_DEVICE void thread_owns_tile(typename Policy::genotypes genotypes, type
     row[t] = min(first_row + t * rows, instances - 1);
     column[t] = min(first_column + t * lanes, instances - 1);
   }
-  for (unsigned k = 0; k < genotypes.extent(1); ++k) {
+  unsigned k = 0;
+  if constexpr (Policy::adder == Adder::carry_save) {
+    for (; k + 3 <= genotypes.extent(1); k += 3) {
+      typename Policy::genotypes::value_type a[3], b[tile][3];
+#pragma unroll
+      for (int t = 0; t < tile; ++t)
+#pragma unroll
+        for (unsigned i = 0; i < 3; ++i) b[t][i] = genotypes.load(column[t], k + i);
+#pragma unroll
+      for (int r = 0; r < tile; ++r) {
+#pragma unroll
+        for (unsigned i = 0; i < 3; ++i) a[i] = genotypes.load(row[r], k + i);
+#pragma unroll
+        for (int c = 0; c < tile; ++c) count[r][c] += count_three<Policy>(a, b[c]);
+      }
+    }
+  }
+  for (; k < genotypes.extent(1); ++k) {
     typename Policy::genotypes::value_type b[tile];
 #pragma unroll
     for (int t = 0; t < tile; ++t) b[t] = genotypes.load(column[t], k);
@@ -110,6 +151,22 @@ AUTOTUNE_DEVICE void thread_owns_tile(typename Policy::genotypes genotypes, type
     for (int c = 0; c < tile; ++c)
       if (first_row + r * rows < instances && first_column + c * lanes < instances)
         distance.store(count[r][c], row[r], column[c]);
+  if constexpr (Policy::pairs == Pairs::triangle) {  // mirrored through shared memory, 16 x 16 pairs at a time
+    static_assert(rows == lanes, "half of the pairs are computed by square tiles");
+    __shared__ int corner[rows][lanes + 1];
+    if (!square.is_mirrored()) return;
+    const unsigned down = threadIdx.x / lanes, along = threadIdx.x % lanes;
+#pragma unroll
+    for (int r = 0; r < tile; ++r)
+#pragma unroll
+      for (int c = 0; c < tile; ++c) {
+        __syncthreads();
+        corner[down][along] = count[r][c];
+        __syncthreads();
+        const unsigned i = first_row - down + r * rows + along, j = first_column - along + c * lanes + down;
+        if (i < instances && j < instances) distance.store(corner[along][down], j, i);
+      }
+  }
 }
 
 template <class Policy>
@@ -117,6 +174,8 @@ __global__ void __launch_bounds__(Policy::block_size)
     allpairs(typename Policy::genotypes genotypes, typename Policy::distance distance) {
   if constexpr (Policy::accumulate == Accumulate::register_tile)
     thread_owns_tile<Policy>(genotypes, distance);
+  else if constexpr (Policy::accumulate == Accumulate::tensor_tile)
+    block_owns_square<Policy>(genotypes, distance);
   else
     block_owns_pair<Policy>(genotypes, distance);
 }

@@ -11,6 +11,7 @@ from autotune.family import WorkloadError
 
 from . import boys
 from .basis import Shell
+from .tiles import runs_array
 
 __all__ = ["MOST_INTEGRALS", "PAIR", "PRIMITIVE", "PRIMITIVE_PAIR", "SHELL", "arrays_of", "pair_bounds"]
 
@@ -56,6 +57,7 @@ def arrays_of(
         "host_table": host_table,
         "boys_table": boys.table(),
         "quotient": boys.quotient(),
+        "runs": runs_array(pairs["count"]),
         "density": np.zeros((1, 1)) if density is None else _symmetric(density, len(shells)),
         "work_units": work_units,
         "components": components,

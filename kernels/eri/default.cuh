@@ -13,6 +13,7 @@ struct Default {
   static constexpr int block_size = 128;
   static constexpr int split = 1;
   static constexpr int unroll = 1;
+  static constexpr int bras = 8;
   static constexpr Output output = Output::integrals;
   static constexpr Accuracy accuracy = Accuracy::float64;
   using shells = autotune::Array<Shell, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
@@ -24,6 +25,7 @@ struct Default {
   using sums = autotune::Array<Sum, autotune::Global<autotune::Texel<16>>, autotune::Strided<2, 1>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using boys_table = autotune::Array<BoysRow, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using quotient = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using runs = autotune::Array<PairRun, autotune::Global<autotune::Texel<8>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using unit_list = autotune::Array<WorkUnit, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using component_list = autotune::Array<Component, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using density = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<2, 1>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
@@ -35,5 +37,5 @@ struct Default {
 };
 template __global__ void tabulate_pairs<Default>(Default::shells, Default::primitives, Default::pairs, Default::device_table);
 template __global__ void tabulate_sums<Default>(Default::exponents, Default::sums);
-template __global__ void integrate<Default>(Default::shells, Default::primitives, Default::pairs, Default::host_table, Default::device_table, Default::sums, Default::boys_table, Default::quotient, Default::unit_list, Default::component_list, Default::density, Default::integrals, Default::coulomb, Default::exchange, Default::coulomb_sum, Default::exchange_sum, double, unsigned long long, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int);
+template __global__ void integrate<Default>(Default::shells, Default::primitives, Default::pairs, Default::host_table, Default::device_table, Default::sums, Default::boys_table, Default::quotient, Default::runs, Default::unit_list, Default::component_list, Default::density, Default::integrals, Default::coulomb, Default::exchange, Default::coulomb_sum, Default::exchange_sum, double, unsigned long long, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int);
 template __global__ void symmetrise<Default>(Default::coulomb_sum, Default::exchange_sum, Default::coulomb, Default::exchange);

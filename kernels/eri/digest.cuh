@@ -45,16 +45,16 @@ struct Digest {
       contract<true>(bra, ket, value);
   }
 
- private:
-  AUTOTUNE_DEVICE static unsigned long long target(const Pair& bra, const Pair& ket) {
-    const unsigned long long ij = wide_triangle(bra.i, bra.j), kl = wide_triangle(ket.i, ket.j);
-    return ij > kl ? wide_triangle(ij, kl) : wide_triangle(kl, ij);
-  }
-
   // How many of the eight are different.
   AUTOTUNE_DEVICE static double times(const Pair& bra, const Pair& ket) {
     const bool same = bra.i == ket.i && bra.j == ket.j;
     return (bra.i == bra.j ? 1 : 2) * (ket.i == ket.j ? 1 : 2) * (same ? 1 : 2);
+  }
+
+ private:
+  AUTOTUNE_DEVICE static unsigned long long target(const Pair& bra, const Pair& ket) {
+    const unsigned long long ij = wide_triangle(bra.i, bra.j), kl = wide_triangle(ket.i, ket.j);
+    return ij > kl ? wide_triangle(ij, kl) : wide_triangle(kl, ij);
   }
 
   // J = (A + A^T) / 4 and K = (B + B^T) / 8 with A and B as added up here; the density is symmetric.

@@ -10,23 +10,10 @@
 #include "digest.cuh"
 #include "expansion.cuh"
 #include "pairs.cuh"
+#include "screening.cuh"
+#include "tile_integrals.cuh"
 
-enum class Accuracy { float64, mixed, float32 };
-enum class Screening { none, schwarz };
-
-constexpr double mixed_below = 1e-4;       // of the Schwarz bound: what is smaller is computed in single precision
 constexpr unsigned nothing = 0xffffffffu;  // no work-unit
-
-// Whether a work-unit with this Schwarz bound is computed in single precision.
-template <class Policy>
-AUTOTUNE_DEVICE bool is_single(double bound) {
-  return Policy::accuracy == Accuracy::float32 || (Policy::accuracy == Accuracy::mixed && bound < mixed_below);
-}
-
-template <class Policy>
-AUTOTUNE_DEVICE bool is_negligible(const Pair& bra, const Pair& ket, double threshold) {
-  return Policy::screening == Screening::schwarz && bra.bound * ket.bound < threshold;
-}
 
 // ---- one thread, one work-unit
 
@@ -149,11 +136,13 @@ __global__ void __launch_bounds__(Policy::block_size)
     integrate(typename Policy::shells shells, typename Policy::primitives primitives, typename Policy::pairs pairs,
               typename Policy::host_table host_table, typename Policy::device_table device_table,
               typename Policy::sums sums, typename Policy::boys_table boys_table, typename Policy::quotient quotient,
-              typename Policy::unit_list unit_list, typename Policy::component_list component_list,
-              typename Policy::density density, typename Policy::integrals integrals, typename Policy::coulomb coulomb,
+              typename Policy::runs runs, typename Policy::unit_list unit_list,
+              typename Policy::component_list component_list, typename Policy::density density,
+              typename Policy::integrals integrals, typename Policy::coulomb coulomb,
               typename Policy::exchange exchange, typename Policy::coulomb_sum coulomb_sum,
               typename Policy::exchange_sum exchange_sum, double threshold, unsigned long long units, unsigned each,
-              unsigned first_unit, unsigned first_bra, unsigned first_ket, unsigned kets) {
+              unsigned first_unit, unsigned first_bra, unsigned first_ket, unsigned kets, unsigned parts,
+              unsigned share) {
   Molecule<Policy> molecule{shells, primitives, pairs, host_table, device_table, sums, boys_table, quotient, nullptr};
   const Digest<Policy> digest{density, integrals, coulomb_sum, exchange_sum};
   const Run run{first_bra, first_ket, kets};
@@ -172,7 +161,10 @@ __global__ void __launch_bounds__(Policy::block_size)
     __syncthreads();
     molecule.boys_shared = rows;
   }
-  if constexpr (Policy::granularity == Granularity::block) {
+  if constexpr (Policy::granularity == Granularity::tile) {
+    const unsigned number = first_unit + blockIdx.x / share * parts + blockIdx.x % share;
+    block_owns_tile<Policy>(molecule, digest, runs, number, threshold);
+  } else if constexpr (Policy::granularity == Granularity::block) {
     // The last rows are the longest, and where pairs are sorted the heaviest: they go first.
     const unsigned number = first_unit + gridDim.x - 1 - blockIdx.x;
     block_owns_bra<Policy>(molecule, digest, chunk(run, number, Policy::block_size / Policy::split), threshold);
@@ -218,10 +210,11 @@ __global__ void tabulate_pairs(typename Policy::shells shells, typename Policy::
   if (position >= pairs.extent(0)) return;
   const Pair pair = pairs.load(position);
   const Shell left = shells.load(pair.i), right = shells.load(pair.j);
-  for (unsigned m = threadIdx.x % 32; m < pair.count; m += 32)
-    device_table.store(product(left, primitives.load(left.first + m / right.count), right,
-                               primitives.load(right.first + m % right.count)),
-                       pair.first + m);
+  for (unsigned m = threadIdx.x % 32; m < pair.count; m += 32) {
+    const PrimitivePair made = product(left, primitives.load(left.first + m / right.count), right,
+                                       primitives.load(right.first + m % right.count));
+    device_table.store(Policy::roots == Roots::inverse ? inverted(made) : made, pair.first + m);
+  }
 }
 
 // 1/sqrt(p + q) and pq/(p + q) of every two sums of exponents.

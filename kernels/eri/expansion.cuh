@@ -3,7 +3,7 @@
 #include "autotune/device.cuh"
 
 enum class Expansion { components, work_units, index };
-enum class Granularity { thread, warp, component, block };
+enum class Granularity { thread, warp, component, block, tile };
 
 // A work-unit on a list: positions of its pairs, its shells, where its integral goes, how many components it has.
 struct WorkUnit {

@@ -2,6 +2,7 @@
 work-units and of components. Records are as in expansion.cuh."""
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -24,12 +25,8 @@ __all__ = [
 WORK_UNIT = np.dtype([(name, "u4") for name in ("bra", "ket", "i", "j", "k", "l", "target", "components")])
 COMPONENT = np.dtype([(name, "u4") for name in ("a", "b", "c", "d", "i", "j", "k", "l", "target")])
 
-SORTED = (
-    "subclass",
-    "schwarz",
-    "distance",
-    "place",
-)  # orders in which pairs of equally many primitives lie together
+# Orders in which pairs of equally many primitives lie together.
+SORTED = ("subclass", "schwarz", "distance", "place", "decade")
 
 Positions = NDArray[np.int64]
 
@@ -71,16 +68,32 @@ def _by_place(arrays: dict[str, NDArray[Any]]) -> Positions:
     a, b = diffuse[pairs["i"]], diffuse[pairs["j"]]
     left, right = shells[pairs["i"]], shells[pairs["j"]]
     centres = np.stack([(a * left[axis] + b * right[axis]) / (a + b) for axis in "xyz"])
+    return np.lexsort((_curve(centres), pairs["count"]))
+
+
+def _curve(centres: NDArray[np.float64]) -> Positions:
+    """Where points (3, n) are along a Z-order curve."""
     low, wide = centres.min(axis=1, keepdims=True), max(float(np.ptp(centres, axis=1).max()), 1e-300)
     cells = ((centres - low) / wide * (2**_CURVE_BITS - 1)).astype(np.int64)
-    place = np.zeros(len(pairs), np.int64)
+    place = np.zeros(centres.shape[1], np.int64)
     for bit, axis in itertools.product(range(_CURVE_BITS), range(3)):
         place |= (cells[axis] >> bit & 1) << (3 * bit + axis)
-    return np.lexsort((place, pairs["count"]))
+    return place
+
+
+def _by_decade(arrays: dict[str, NDArray[Any]]) -> Positions:
+    """By primitive pairs, then by decades of the Schwarz bound, the largest first, and in each by place: what screening
+    leaves of a bra's kets lies together, and so do neighbours."""
+    pairs = arrays["pairs"]
+    place = np.empty(len(pairs), np.int64)
+    place[_by_place(arrays)] = np.arange(len(pairs))
+    decade = np.floor(np.log10(np.maximum(pairs["bound"], 1e-300)))
+    return np.lexsort((place, -decade, pairs["count"]))
 
 
 orders = {
     "class": _by_class, "subclass": _by_subclass, "schwarz": _by_bound, "distance": _by_distance, "place": _by_place,
+    "decade": _by_decade,
 }  # fmt: skip
 
 
@@ -89,14 +102,19 @@ orders = {
 
 @dataclass(frozen=True)
 class Run:
-    """``units`` work-units of ``each`` components; bras from ``first_bra`` on, kets from ``first_ket`` on, ``kets`` of
-    them to a bra, or a triangle when that is 0."""
+    """``units`` work-units of ``each`` components; bras from ``first_bra`` on, of ``count`` primitive pairs each, kets
+    from ``first_ket`` on, ``kets`` of them to a bra, or a triangle when that is 0."""
 
     first_bra: int
     first_ket: int
     kets: int
     units: int
     each: int
+    count: int = 1
+
+    @property
+    def bras(self) -> int:
+        return self.units // self.kets if self.kets else (math.isqrt(8 * self.units + 1) - 1) // 2
 
 
 def runs_of(counts: NDArray[Any]) -> list[Run]:
@@ -106,9 +124,11 @@ def runs_of(counts: NDArray[Any]) -> list[Run]:
     runs = []
     for number, (bra, bra_end, bra_count) in enumerate(classes):
         bras = bra_end - bra
-        runs.append(Run(bra, bra, 0, bras * (bras + 1) // 2, bra_count**2))
+        runs.append(Run(bra, bra, 0, bras * (bras + 1) // 2, bra_count**2, bra_count))
         for ket, ket_end, ket_count in classes[:number]:
-            runs.append(Run(bra, ket, ket_end - ket, bras * (ket_end - ket), bra_count * ket_count))
+            runs.append(
+                Run(bra, ket, ket_end - ket, bras * (ket_end - ket), bra_count * ket_count, bra_count)
+            )
     return sorted(runs, key=lambda run: -run.each)
 
 

@@ -4,7 +4,6 @@ A call is prepared once for an execution: its steps and lists do not change from
 """
 
 import itertools
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from autotune.family import Execution, Latest
 
-from . import expansion
+from . import expansion, tiles
 
 __all__ = [
     "Launch",
@@ -41,7 +40,8 @@ class Step:
 @dataclass(frozen=True, kw_only=True)
 class Launch:
     """One launch of ``integrate``: ``threads`` threads for ``units`` work-units (or listed components) of ``each``
-    components, from ``first_unit`` of the list or those of a run."""
+    components, from ``first_unit`` of the list or those of a run. Of tiles, those with number ``first_unit`` and the
+    ``share - 1`` behind it of every ``parts``."""
 
     threads: int
     units: int
@@ -50,6 +50,8 @@ class Launch:
     first_bra: int = 0
     first_ket: int = 0
     kets: int = 0
+    parts: int = 1
+    share: int = 1
 
 
 Buffer = NDArray[np.uint8]
@@ -68,7 +70,9 @@ def sends(execution: Execution) -> list[Callable[[], None]]:
     return [step.do for step in _steps(execution) if step.what == "send"]
 
 
-def launches(counts: NDArray[Any], granularity: str, block_size: int, split: int = 1) -> list[Launch]:
+def launches(
+    counts: NDArray[Any], granularity: str, block_size: int, split: int = 1, bras: int = 8
+) -> list[Launch]:
     """The launches of ``integrate`` for work-units found by their index; ``counts`` are the primitive pairs of the
     pairs as they lie on the device."""
     pairs = len(counts)
@@ -81,6 +85,9 @@ def launches(counts: NDArray[Any], granularity: str, block_size: int, split: int
             )
             for run in expansion.runs_of(counts)
         ]  # fmt: skip
+    if granularity == "tile":
+        shape = tiles.Shape(block_size, split, bras)
+        return [Launch(threads=sum(map(shape.tiles, expansion.runs_of(counts))) * block_size, units=units)]
     if granularity == "block":
         blocks = blocks_of(expansion.Run(0, 0, 0, units, 0), block_size // split)
         return [Launch(threads=blocks * block_size, units=units)]
@@ -91,8 +98,7 @@ def blocks_of(run: expansion.Run, width: int) -> int:
     """Blocks for a run with granularity block, each with ``width`` kets (expansion.cuh: chunk)."""
     if run.kets:
         return run.units // run.kets * -(-run.kets // width)
-    bras = (math.isqrt(8 * run.units + 1) - 1) // 2
-    groups, rest = divmod(bras, width)
+    groups, rest = divmod(run.bras, width)
     return width * (groups * (groups + 1) // 2) + rest * (groups + 1)
 
 
@@ -103,7 +109,8 @@ def _steps(execution: Execution) -> Iterator[Step]:
     yield from before(execution)
     if names["expansion"] == "index":
         for launch in launches(
-            ordered_pairs(execution)["count"], names["granularity"], names["block_size"], names["split"]
+            ordered_pairs(execution)["count"],
+            *(names[policy] for policy in ("granularity", "block_size", "split", "bras")),
         ):
             yield compute(execution, launch)
     elif names["expansion"] == "work_units":

@@ -3,7 +3,7 @@
 #include "boys.cuh"
 
 enum class PairTable { none, host, device };
-enum class Roots { computed, table, deferred };
+enum class Roots { computed, table, deferred, inverse };
 
 struct Shell {
   double x, y, z;  // bohr
@@ -26,6 +26,25 @@ struct PrimitivePair {
   double x, y, z, exponent, factor;
   unsigned kind, spare;  // kind: which distinct sum of exponents it is
 };
+
+// With roots `inverse`, a pair of primitives as the device's table has it: 1/p in place of p, the factor by
+// sqrt(sqrt(pi)/2 / p), and in place of kind 28/p in single precision. A component is then
+// factor factor' / sqrt(s) * F0(|P - Q|^2 / s) / (sqrt(pi)/2) with s = 1/p + 1/q, and beyond T = 28 that of two point
+// charges, factor factor' / |P - Q|.
+AUTOTUNE_DEVICE PrimitivePair inverted(const PrimitivePair& pair) {
+  const double inverse = 1 / pair.exponent;
+  const float reach = static_cast<float>(28 * inverse);
+  return {
+      pair.x, pair.y, pair.z, inverse, pair.factor * sqrt(half_root_pi * inverse), autotune::bit_cast<unsigned>(reach),
+      0};
+}
+
+// Whether x >= y > 0, for x to its upper half: beside the pipe of double precision.
+AUTOTUNE_DEVICE bool is_at_least(double x, float y) {
+  return static_cast<int>(__double_as_longlong(x) >> 32) >=
+         static_cast<int>((autotune::bit_cast<unsigned>(y) >> 3) + (896u << 20));
+}
+AUTOTUNE_DEVICE bool is_at_least(float x, float y) { return x >= y; }
 
 // Of two sums of exponents p and q: 1/sqrt(p + q) and pq/(p + q).
 struct Sum {
@@ -79,6 +98,15 @@ struct Molecule {
       return computed(pair, m);
   }
 
+  // The component (ab|cd) without the factors of bra and ket, for roots `inverse`.
+  template <class Real>
+  AUTOTUNE_DEVICE Real between(Real square, const PrimitivePair& bra, const PrimitivePair& ket) const {
+    const float reach = autotune::bit_cast<float>(bra.kind) + autotune::bit_cast<float>(ket.kind);
+    if (is_at_least(square, reach)) return reciprocal_root(square);
+    const Real root = reciprocal_root(static_cast<Real>(bra.exponent) + static_cast<Real>(ket.exponent));
+    return root * Real(1 / half_root_pi) * boys_near<Policy>(square * (root * root), boys_table, quotient, boys_shared);
+  }
+
   // The component (ab|cd) without the ket's factor: factor / sqrt(p + q) * F0(pq/(p + q) |P - Q|^2).
   template <class Real>
   AUTOTUNE_DEVICE Real component(const PrimitivePair& bra, const PrimitivePair& ket) const {
@@ -86,6 +114,7 @@ struct Molecule {
                dz = static_cast<Real>(bra.z - ket.z);
     const Real square = fma(dx, dx, fma(dy, dy, dz * dz));
     const Real factor = static_cast<Real>(bra.factor);
+    if constexpr (Policy::roots == Roots::inverse) return factor * between(square, bra, ket);
     Real root, reduced;
     if constexpr (Policy::roots == Roots::deferred) {
       // Beyond T = pq |P-Q|^2 / (p + q) = 28, F0 / sqrt(p + q) is sqrt(pi)/2 / sqrt(pq |P-Q|^2): one root, not two.

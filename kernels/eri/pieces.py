@@ -5,8 +5,8 @@ are added up over the devices; a list of integrals lies in no piece's order, so 
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,16 @@ from autotune.family import Execution, UsageError
 from .cost_model import CostModel, Share
 from .expansion import SORTED, Run, orders, runs_of
 from .launches import Launch, Step, after, before, blocks_of, compute, ordered_pairs
+from .tiles import Shape
 
-__all__ = ["Piece", "pieces_of", "shares_of", "subclass_launches", "units"]
+__all__ = ["Piece", "joined", "pieces_of", "shares_of", "subclass_launches", "units"]
 
 # In components: what a work-unit costs beside them, as measured on an H200 with (H2O)27 digested into matrices
 # (benchmarks/eri_subclasses.py). The seconds of a component are found where it runs.
 RELATIVE = CostModel(component=1.0, transfer=127.0, start=0.0)
 _LARGEST = 1 / 512  # of all cost, in one piece
 _BATCH = 32
+_PARTS = 128  # of all tiles, which make a launch together however many there are
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,15 @@ def pieces_of(
     return pieces
 
 
+def joined(launches: Iterable[Launch]) -> Iterator[Launch]:
+    """Those of pieces in a row as few as possible: of each run one, so that the host is not what is waited for."""
+    for _, some in itertools.groupby(
+        launches, lambda one: (one.each, one.first_bra, one.first_ket, one.kets)
+    ):
+        parts = list(some)
+        yield replace(parts[0], threads=sum(p.threads for p in parts), units=sum(p.units for p in parts))
+
+
 def shares_of(counts: NDArray[Any]) -> list[Share]:
     """The subclasses, the fewest components first."""
     found: dict[int, int] = {}
@@ -70,12 +81,28 @@ def subclass_launches(execution: Execution) -> Iterator[tuple[Share, Callable[[]
     names = execution.names
     _check_order(names)
     counts = ordered_pairs(execution)["count"]
-    pieces = pieces_of(counts, names["granularity"], names["block_size"], names["split"], largest=1.0)
+    if names["granularity"] == "tile":
+        pieces = _runs_of_tiles(counts, Shape.of(names))
+    else:
+        pieces = pieces_of(counts, names["granularity"], names["block_size"], names["split"], largest=1.0)
     for share in shares_of(counts):
         steps = [
             compute(execution, piece.launch) for piece in pieces if piece.share.components == share.components
         ]
         yield share, _all(steps)
+
+
+def _runs_of_tiles(counts: NDArray[Any], shape: Shape) -> list[Piece]:
+    """A launch of tiles for each run."""
+    runs = runs_of(counts)
+    tiles = [shape.tiles(run) for run in runs]
+    return [
+        Piece(
+            Share(run.each, run.units),
+            Launch(threads=many * shape.block_size, units=run.units, first_unit=first),
+        )
+        for run, many, first in zip(runs, tiles, itertools.accumulate(tiles, initial=0), strict=False)
+    ]
 
 
 def _all(steps: Sequence[Step]) -> Callable[[], None]:
@@ -92,13 +119,15 @@ def units(arrays: Mapping[str, NDArray[Any]], names: Mapping[str, Any]) -> Any:
 
     _check(names)
     counts = arrays["pairs"]["count"][orders[names["order"]](dict(arrays))]
+    if names["granularity"] == "tile":
+        return _parts_of_tiles(counts, Shape.of(names))
     pieces = pieces_of(counts, names["granularity"], names["block_size"], names["split"])
 
     def run(execution: Execution, first: int, count: int) -> None:
         for step in before(execution):
             step.do()
-        for piece in pieces[first : first + count]:
-            compute(execution, piece.launch).do()
+        for launch in joined(piece.launch for piece in pieces[first : first + count]):
+            compute(execution, launch).do()
         for step in after(execution):
             step.do()
 
@@ -112,6 +141,21 @@ def units(arrays: Mapping[str, NDArray[Any]], names: Mapping[str, Any]) -> Any:
         sums=("integrals", "coulomb", "exchange"),
         groups=np.array([subclasses[piece.share.components] for piece in pieces], np.int64),
     )
+
+
+def _parts_of_tiles(counts: NDArray[Any], shape: Shape) -> Any:
+    """Every 128th tile is a unit, so that all units are alike and any of them in a row are one launch."""
+    from autotune.family import Units  # noqa: PLC0415  # only where several devices are
+
+    tiles = sum(map(shape.tiles, runs_of(counts)))
+
+    def run(execution: Execution, first: int, count: int) -> None:
+        threads = -(-tiles // _PARTS) * count * shape.block_size
+        launch = Launch(threads=threads, units=tiles, first_unit=first, parts=_PARTS, share=count)
+        for step in (*before(execution), compute(execution, launch), *after(execution)):
+            step.do()
+
+    return Units(costs=np.ones(_PARTS), run=run, batch=_PARTS, sums=("integrals", "coulomb", "exchange"))
 
 
 def _check(names: Mapping[str, Any]) -> None:

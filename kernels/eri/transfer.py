@@ -6,6 +6,7 @@ from typing import Any
 
 from .arrays import PAIR, PRIMITIVE, PRIMITIVE_PAIR, SHELL
 from .expansion import COMPONENT, WORK_UNIT
+from .tiles import PAIR_RUN
 
 __all__ = ["Transfer", "transfer"]
 
@@ -42,6 +43,8 @@ def transfer(configuration: Mapping[str, Any], sizes: Mapping[str, Any]) -> Tran
         tables += sizes["boys_row"] * _BOYS_ROW
     if configuration["boys"] == "loaded_rational":
         tables += sizes["coefficient"] * _REAL
+    if configuration["granularity"] == "tile":
+        tables += sizes["run"] * PAIR_RUN.itemsize
     lists = 0
     if configuration["expansion"] == "work_units":
         lists = _in_parts(sizes["work_units"], sizes["listed_unit"]) * WORK_UNIT.itemsize

@@ -3,6 +3,7 @@
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -110,6 +111,17 @@ def opened() -> Any:
     from autotune.device.cuda.backend import CudaBackend
 
     return CudaBackend(0)
+
+
+def test_a_context_that_another_thread_opened_is_released(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cuda, "call", lambda name, *rest: driver._asked((name, *rest), free=True) or 0)
+    with ThreadPoolExecutor(1) as pool:
+        backend = pool.submit(opened).result()
+    backend.close()
+    backend.close()
+    assert driver.log == ["retain", "detach", ("cuDeviceGet", 0), ("cuDevicePrimaryCtxRelease", 0)]
 
 
 def test_data_are_placed_lent_and_freed(driver: Driver) -> None:

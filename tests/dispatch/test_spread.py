@@ -85,6 +85,20 @@ def test_every_allocation_gives_the_result(tmp_path: Path) -> None:
     assert not [member for member in spread.members if member.process.poll() is None]
 
 
+def test_sums_leave_behind_the_last_chunk(tmp_path: Path) -> None:
+    """Nobody waits to be asked: they are asked for before the chunks are done."""
+    loaded, inputs = opened(tmp_path / "walker")
+    with Spread(loaded, inputs, ["cpu"] * 2, configuration=CONSTANT) as spread:
+        seen: list[bool] = []
+        spread.run("contiguous", batch=1, watch=lambda member, _: seen.append(member.has_left))
+        assert len(seen) == 41 and all(seen)
+        check(spread, expected(loaded, inputs))
+        spread.run("automatic", gather=False, watch=lambda member, _: seen.append(not member.has_left))
+        assert all(seen)
+        spread.fetch()
+        check(spread, expected(loaded, inputs))
+
+
 class Killer:
     """Ends workers by SIGKILL when so many chunks are done in all."""
 

@@ -124,6 +124,25 @@ def test_batch_and_devices_are_chosen_together() -> None:
     assert allocate(slices, "automatic", [Model(1e-7, per_byte=1e-6)] * 4, bytes_per_unit=1.0).batch == 96
 
 
+def test_queues_end_in_small_chunks() -> None:
+    """The last twelfth of each worker's time, unless that takes the plan longer by more than a percent."""
+    slices = units(np.ones(256), batch=32)
+    for queue in allocate(slices, "automatic", [ONE] * 2).queues:
+        assert [chunk.count for chunk in queue] == [32, 32, 32, 21, 1, 2, 2, 2, 2, 2]
+    dear = allocate(slices, "automatic", [launched(0.4)] * 2).queues[
+        0
+    ]  # three more launches: 130.8, and not 129.6
+    assert [chunk.count for chunk in dear] == [32, 32, 32, 21, 3, 4, 4]
+    for models in ([launched(8.0)] * 2, [ONE]):
+        sizes = [chunk.count for chunk in allocate(slices, "automatic", models).queues[0]]
+        assert set(sizes) == {sizes[0]}
+    # of chunks that differ the cheapest are the last, and more than one is cut where one is too little
+    uneven = units([*np.full(8, 0.25), *np.ones(120)], batch=8, groups=[0] * 8 + [1] * 120)
+    for queue in allocate(uneven, "automatic", [ONE] * 2).queues:
+        costs = [uneven.cost(chunk) for chunk in queue]
+        assert max(costs[-5:]) <= 2 and costs == sorted(costs, reverse=True)
+
+
 def test_what_a_plan_takes() -> None:
     work = units([1, 2, 3, 4])
     plan = Plan("contiguous", 1, ((Chunk(0, 1), Chunk(2, 1)), (Chunk(1, 1), Chunk(3, 1))))
@@ -202,7 +221,8 @@ def test_calibration_predicts_a_device_that_few_units_do_not_fill(filled: int, m
         return {0: [(float(-(-chunk.count // filled)), 0.0) for chunk in chunks]}
 
     models, after = calibrated(work, np.zeros(many), 0.5, timed)
-    assert all(low + 1 <= high <= 2 * low or high == 1 for low, high in pairwise(sizes))
+    assert all(low + 1 <= high <= 2 * low or high == 1 for low, high in pairwise(sizes[:-1]))
+    assert sizes[-1] == max(sizes)  # a plan's chunks are as large as that
     assert max(sizes) <= max(1, min(batch, max(2, many // 2)))
     for size in sizes:
         assert models[0].seconds(size) == pytest.approx(-(-size // filled))

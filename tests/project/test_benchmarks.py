@@ -42,6 +42,7 @@ SMALL = {
     "eri_transfer": "--device cpu --workload water2 --scheme scheme-2 --out {out}",
     "generated_declarations": "--count 6 --device cpu --out {out}",
     "mummergpu_index": "--device cpu --letters 9000 --runs 1 --host --kinds tree ranges --out {out}",
+    "mummergpu_large": "--device cpu --letters 90000 --records 2 --reads 50 --out {out}",
     "layout_pictures": "",
     "mummergpu_beyond": "",
     "mummergpu_policy_analysis": "",
@@ -63,6 +64,7 @@ SMALL = {
 CHECKED = {
     "allpairs_peers": "--workload ragged",
     "allpairs_plink": "--workload hapmap3-slice",
+    "allpairs_programs": "--workload hapmap3-slice",
     "coulomb_accuracy": "--workload 1a63-slice",
     "coulomb_cpu": "",
     "coulomb_ions": "--workload 1a63-ions",
@@ -75,6 +77,7 @@ CHECKED = {
     "energy": "allpairs --workload ragged",
     "engine_peers": "",
     "eri_libcint": "--workload water2",
+    "eri_matrices": "--workload water8-jk --configuration control",
     "eri_subclasses": "--workload water2",
     "eri_transfer": "--workload water2",
     "kernel_tuner_run": "nvcuda --workload ragged --set memory=global --out {out} --cache {tmp}",

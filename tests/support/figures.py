@@ -113,25 +113,25 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
 
 # -- allpairs ---------------------------------------------------------------------------------------------
 
-SWEEP, PEERS = "allpairs-h200.csv", "allpairs-h200-peers.csv"
+SWEEP, SHORT, PEERS = "allpairs-h200.csv", "allpairs-h200-short.csv", "allpairs-h200-peers.csv"
 SIZES = ("primer", "hapmap3", "wide")
 
 
-@figure("allpairs", "({2,608} timed, {608} excluded because they do not fit in constant memory)", SWEEP)
+@figure("allpairs", "({1,220} timed, {100} excluded because they do not fit in constant memory)", SHORT)
 def _(frame: pd.DataFrame) -> Sequence[float]:
     return (frame["state"] == "measured").sum(), (frame["state"] == "excluded").sum()
 
 
-@figure("README", "{816} of {1,072} tried, {256} excluded: {816} measured;", SWEEP)
+@figure("README", "{390} of 1,304 tried, {50} excluded ({440} selected): {390} measured;", SHORT)
 def _(frame: pd.DataFrame) -> Sequence[float]:
     some = frame[frame["workload"] == "wide"]
     measured = (some["state"] == "measured").sum()
-    return measured, len(some), (some["state"] == "excluded").sum(), measured
+    return measured, (some["state"] == "excluded").sum(), len(some), measured
 
 
 for _preset, _text in {
-    "control naive": "control {1.21} s {1,036} x the winner", "coalesced": "coalesced {215} ms {184} x the winner",
-    "shared": "shared {161} ms {138} x the winner",
+    "control naive": "control {1.23} s {3,237} x the winner", "coalesced": "coalesced {215} ms {565} x the winner",
+    "shared": "shared {161} ms {425} x the winner",
 }.items():  # fmt: skip
 
     def _above(frame: pd.DataFrame, preset: str = _preset) -> Sequence[float]:
@@ -140,7 +140,50 @@ for _preset, _text in {
         shown = milliseconds / 1e3 if milliseconds > 1e3 else milliseconds
         return shown, milliseconds / winner(frame, "allpairs", "wide")
 
-    figure("README", _text, SWEEP)(_above)
+    figure("README", _text, SHORT)(_above)
+
+
+def _of_kind(frame: pd.DataFrame, workload: str, **wanted: Any) -> float:
+    return 1e3 * best(frame, packing="planes2", workload=workload, **wanted)
+
+
+for _text, _wanted in (
+    (
+        "| `all` | `adder=popc` | {6.56} µs | {154} µs | {1,167} µs |",
+        ("register_tile", "all", "direct", "popc"),
+    ),
+    (
+        "`adder=carry_save` | {8.83} µs | {166} µs | {1,249} µs |",
+        ("register_tile", "all", "direct", "carry_save"),
+    ),
+    ("`adder=popc` | {6.78} µs | {129} µs | {764} µs |", ("register_tile", "triangle", "direct", "popc")),
+    (
+        "`adder=carry_save` | {10.5} µs | {116} µs | {821} µs |",
+        ("register_tile", "triangle", "direct", "carry_save"),
+    ),
+    ("`staging=direct` | {6.53} µs | {45.9} µs | {467} µs |", ("tensor_tile", "all", "direct", "popc")),
+    ("`staging=shared` | {6.64} µs | {48.6} µs | {564} µs |", ("tensor_tile", "all", "shared", "popc")),
+    ("`staging=direct` | {6.91} µs | {41.2} µs | {380} µs |", ("tensor_tile", "triangle", "direct", "popc")),
+    ("`staging=shared` | {7.04} µs | {44.9} µs | {447} µs |", ("tensor_tile", "triangle", "shared", "popc")),
+):
+
+    def _kinds(frame: pd.DataFrame, wanted: tuple[str, ...] = _wanted) -> Sequence[float]:
+        names = dict(zip(("accumulate", "pairs", "staging", "adder"), wanted, strict=True))
+        return [_of_kind(frame, size, **names) for size in SIZES]
+
+    figure("allpairs", _text, SHORT)(_kinds)
+
+
+@figure(
+    "allpairs",
+    "makes the best of it {2.0} times as fast as the best register tile on `wide` and {2.8} times on `hapmap3`",
+    SHORT,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [
+        _of_kind(frame, size, accumulate="register_tile") / _of_kind(frame, size, accumulate="tensor_tile")
+        for size in ("wide", "hapmap3")
+    ]
 
 
 def _peer(what: str, scales: Sequence[float]) -> Callable[[pd.DataFrame], Sequence[float]]:
@@ -150,47 +193,45 @@ def _peer(what: str, scales: Sequence[float]) -> Callable[[pd.DataFrame], Sequen
 
 
 for _what, _text, _scales in (
-    ("autotune: naive", "| naive | {38.8} µs | {184} ms | {1,203} ms |", (1e3, 1, 1)),
-    ("autotune: coalesced", "| coalesced | {16.4} µs | {28.2} ms | {215} ms |", (1e3, 1, 1)),
-    ("autotune: char", "| char | {13.9} µs | {20.6} ms | {161.8} ms |", (1e3, 1, 1)),
-    ("autotune: register", "| register | {13.6} µs | {2.21} ms | {161.5} ms |", (1e3, 1, 1)),
-    ("autotune: shared", "| shared | {11.7} µs | {2.37} ms | {161.3} ms |", (1e3, 1, 1)),
-    ("autotune: tuned", "| **tuned** | **{4.67} µs** | **{0.153} ms** | **{1.167} ms** |", (1e3, 1, 1)),
-    ("torch.cdist(p=0)", "| torch.cdist(p=0) | {23.6} µs | {19.9} ms | {420} ms |", (1e3, 1, 1)),
-    ("torch._int_mm rank-2 + epilogue", "with epilogue | {13.6} µs | - | {2.40} ms |", (1e3, 0, 1)),
-    ("torch._int_mm rank-2, product alone", "(not yet D) | {6.7} µs | - | {0.876} ms |", (1e3, 0, 1)),
+    ("autotune: naive", "| naive | {40.3} µs | {186} ms | {1,203} ms |", (1e3, 1, 1)),
+    ("autotune: coalesced", "| coalesced | {17.6} µs | {28.2} ms | {215} ms |", (1e3, 1, 1)),
+    ("autotune: char", "| char | {15.3} µs | {20.5} ms | {162.0} ms |", (1e3, 1, 1)),
+    ("autotune: register", "| register | {14.9} µs | {2.21} ms | {161.7} ms |", (1e3, 1, 1)),
+    ("autotune: shared", "| shared | {13.3} µs | {2.37} ms | {161.5} ms |", (1e3, 1, 1)),
+    ("autotune: tuned", "| **tuned** | **{6.40} µs** | **{0.0413} ms** | **{0.380} ms** |", (1e3, 1, 1)),
+    ("torch.cdist(p=0)", "| torch.cdist(p=0) | {25.3} µs | {19.8} ms | {420} ms |", (1e3, 1, 1)),
+    ("torch._int_mm rank-2 + epilogue", "with epilogue | {15.0} µs | - | {2.40} ms |", (1e3, 0, 1)),
+    ("torch._int_mm rank-2, product alone", "(not yet D) | {8.3} µs | - | {0.879} ms |", (1e3, 0, 1)),
 ):
     figure("allpairs", _text, PEERS)(_peer(_what, _scales))
 
 
-@figure("allpairs", "| tuned over shared | {2.5} x | {15.5} x | {138} x |", PEERS)
+@figure("allpairs", "| tuned over shared | {2.1} x | {57.4} x | {425} x |", PEERS)
 def _(frame: pd.DataFrame) -> Sequence[float]:
     return [row(frame, "times_the_tuned", workload=size, what="autotune: shared") for size in SIZES]
 
 
-@figure("allpairs", "| tuned, compares a second | {1.4e12} | {8.6e13} | {1.18e14} |", PEERS)
+@figure("allpairs", "| tuned, compares a second | {1.0e12} | {3.19e14} | {3.62e14} |", PEERS)
 def _(frame: pd.DataFrame) -> Sequence[float]:
     return [row(frame, "compares_per_s", workload=size, what="autotune: tuned") for size in SIZES]
 
 
 @figure(
     "allpairs",
-    "The {1.18e14} compares a second on `wide` (counted as N x N x A) are {89} % of what the measured POPC rate allows at "
-    "32 attributes each ({4.14e12} x 32 = {1.33e14}, `benchmarks/results/limits.json`)",
+    "which take {0.272} ms at the {3.94e12} bytes a second that this GPU moves (`benchmarks/results/limits.json`): {72} % of "
+    "the kernel's time. Population count no longer binds: {3.62e14} compares a second, counted as N x N x A, are {2.7} times "
+    "what the measured rate of POPC would allow for all pairs ({4.14e12} x 32 = {1.33e14})",
     PEERS, "limits.json",
 )  # fmt: skip
 def _(frame: pd.DataFrame, limits: dict[str, float]) -> Sequence[float]:
-    rate = row(frame, "compares_per_s", workload="wide", what="autotune: tuned")
-    popc = limits["popc_per_s"]
-    return rate, 100 * rate / (32 * popc), popc, 32 * popc
+    there = {"workload": "wide", "what": "autotune: tuned"}
+    rate, took = row(frame, "compares_per_s", **there), row(frame, "median_ms", **there)
+    popc, moved = limits["popc_per_s"], limits["bytes_per_s"]
+    write = 4e3 * 16384**2 / moved
+    return write, moved, 100 * write / took, rate, rate / (32 * popc), popc, 32 * popc
 
 
-@figure("allpairs", "the tuned kernel wins by {2.1} x", PEERS)
-def _(frame: pd.DataFrame) -> Sequence[float]:
-    return [row(frame, "times_the_tuned", workload="wide", what="torch._int_mm rank-2 + epilogue")]
-
-
-@figure("allpairs", "The factors do not: {3.3} x from naive to shared", PEERS)
+@figure("allpairs", "The factors do not: {3.0} x from naive to shared", PEERS)
 def _(frame: pd.DataFrame) -> Sequence[float]:
     naive, shared = (
         row(frame, "median_ms", workload="primer", what=f"autotune: {w}") for w in ("naive", "shared")
@@ -206,34 +247,49 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
     return [100 * (two / one - 1)]
 
 
-@figure(
-    "allpairs",
-    "(`appendix`; in these rows it still has its former name, `cpu`), takes {297} ms there",
-    SWEEP,
-)
+@figure("allpairs", "thread a pair (`appendix`), takes {297} ms there", SHORT)
 def _(frame: pd.DataFrame) -> Sequence[float]:
-    return [
-        row(
-            frame[frame["preset"].fillna("").str.split().map(lambda p: "cpu" in p)],
-            "time_ms",
-            workload="wide",
-        )
-    ]
+    return [row(frame, "time_ms", workload="wide", preset="appendix")]
 
 
 @figure(
     "allpairs",
-    "On `wide` the winner reads a 1D texture: {1.167} ms, where global and read-only memory reach {1.220} ms with their own "
-    "best tile ({4.5} %). On `hapmap3` it is the other way round: read-only and global {0.152} ms, texture {0.161} ms.",
+    "On `wide` its winner read a 1D texture: {1.17} ms, where global and read-only memory reached {1.22} ms with their own "
+    "best tile ({4.6} %). On `hapmap3` it was the other way round: read-only and global {0.152} ms, texture {0.161} ms.",
     SWEEP,
 )  # fmt: skip
 def _(frame: pd.DataFrame) -> Sequence[float]:
-    texture, other = (
-        winner(frame, "allpairs", "wide"),
-        best(frame, workload="wide", memory=["global", "readonly"]),
-    )
+    texture, other = (best(frame, workload="wide", memory=m) for m in ("texture", ["global", "readonly"]))
     plain, third = (best(frame, workload="hapmap3", memory=m) for m in (["global", "readonly"], "texture"))
     return texture, other, 100 * (other / texture - 1), plain, third
+
+
+PROGRAMS = "allpairs-h200-programs.csv"
+for _what, _part, _text in (
+    ("autotune", "kernel", "| kernel of autotune | {0.032} | {0.384} |"),
+    ("hammingdist", "kernel", "| kernel of hammingdist | {1.045} | {80.7} |"),
+    ("autotune", "call", "| call of autotune, numpy to numpy | {17.9} | {367} |"),
+    ("hammingdist", "call", "| call of hammingdist, FASTA to numpy | {185} | {774} |"),
+    ("plink --distance, 16 threads", "calculation", "calculation, as below | {58} | {1,469} |"),
+    ("plink --distance, 16 threads", "command", "`plink --distance`: command | {103} | {11,660} |"),
+):
+
+    def _program(frame: pd.DataFrame, what: str = _what, part: str = _part) -> Sequence[float]:
+        return [row(frame, "median_ms", workload=size, what=what, part=part) for size in ("hapmap3", "wide")]
+
+    figure("allpairs", _text, PROGRAMS)(_program)
+
+
+@figure("allpairs", "The kernel is {33} and {210} times as fast as hammingdist's", PROGRAMS)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    there = [
+        [
+            row(frame, "median_ms", workload=size, what=what, part="kernel")
+            for what in ("hammingdist", "autotune")
+        ]
+        for size in ("hapmap3", "wide")
+    ]
+    return [theirs / ours for theirs, ours in there]
 
 
 PLINK = "allpairs-plink-cpu.csv"
@@ -1505,6 +1561,42 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
     seconds = alone.groupby("workload")["seconds_median"].agg(["min", "max"])
     stopped = alone[alone["workload"] == "cbrigg"]["problem"].str.extract(r"not done in (\d+) s")[0].iloc[0]
     return [*seconds.loc["lmono"], seconds.loc["ssuis", "max"], *seconds.loc["hsill"], float(stopped)]
+
+
+LARGE = "mummergpu-h200-large.csv"
+
+
+@figure("mummergpu", "{3,100,000,000} letters in {24} records", LARGE)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return frame["letters"].iloc[0], frame["records"].iloc[0]
+
+
+@figure("mummergpu", "and {200,064} reads of 150 letters of it", LARGE)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    assert (frame["found"] == frame["reads"]).all()
+    return [frame["reads"].iloc[0]]
+
+
+@figure("mummergpu", "an empty compile cache, took {18.0} s", LARGE)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [frame["seconds"].iloc[0]]
+
+
+@figure(
+    "mummergpu",
+    "which {5.5} were reading {3.1} GB of text, {4.7} the index in one page, {6.4} the search of {517,360} matches",
+    LARGE,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    (row,) = frame.to_dict("records")
+    parts = dict(part.split() for part in row["phases"].partition(";")[0].split(", "))
+    seconds = [float(parts[name]) for name in ("reading", "index", "search")]
+    return seconds[0], row["letters"] / 1e9, *seconds[1:], row["matches"]
+
+
+@figure("mummergpu", "the host's memory held {6,179} MiB", LARGE)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [frame["host_mib"].iloc[0]]
 
 
 INDEX = "mummergpu-h200-index.csv"

@@ -37,13 +37,14 @@ def assert_is_the_index(program: DeviceProgram, text: Text, merged: bool = False
 
 def words_before(text: Text, letters: int) -> Any:
     """How many suffixes come before each word; what ends within one counts as if T followed."""
-    counts = np.zeros(4**letters + 1, np.uint32)
-    for place in np.flatnonzero(text != 4):
-        word = text[place : place + letters].tolist()
-        end = word.index(4) if 4 in word else len(word)
-        digits = word[:end] + [3] * (letters - end)
-        counts[1 + sum(digit << 2 * power for power, digit in enumerate(digits[::-1]))] += 1
-    return np.cumsum(counts)
+    words, ended = np.zeros(text.size, np.int64), np.zeros(text.size, bool)
+    padded = np.append(text, np.full(letters, 4, np.uint8))
+    for behind in range(letters):
+        letter = padded[behind : behind + text.size]
+        ended |= letter == 4
+        words = 4 * words + np.where(ended, 3, letter)
+    counts = np.bincount(words[text != 4], minlength=4**letters)
+    return np.append(0, np.cumsum(counts)).astype(np.uint32)
 
 
 def repeats(length: int, unit: int, seed: int = 3) -> Text:

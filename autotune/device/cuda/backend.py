@@ -27,6 +27,7 @@ from autotune.device.backend import (
 from autotune.device.clocks import Watch
 from autotune.device.cuda.calls import CudaCall, Joints
 from autotune.device.cuda.driver import (
+    call,
     describe_device,
     open_device,
     open_driver,
@@ -67,6 +68,7 @@ class CudaBackend(Closing):
         self._driver = open_driver()
         self.driver_error: type[Exception] = self._driver.Error
         self._handle, self._context = open_device(self._driver, ordinal)
+        self._opened_by = threading.get_ident()
         self._local = threading.local()  # depth: how often current() is nested; the rest: see _restored
         self._images: dict[Path, Any] = {}
         self._joints = Joints(self._driver)
@@ -480,6 +482,9 @@ class CudaBackend(Closing):
                 self._probe.forget()
                 self._images.clear()
             self._context.detach()
+            if threading.get_ident() != self._opened_by:
+                # PyCUDA keeps its hands off a context that another thread has retained: nobody would release it.
+                call("cuDevicePrimaryCtxRelease", call("cuDeviceGet", self.device.ordinal))
         self._context = None
 
 

@@ -62,6 +62,13 @@ class CudaOutlet:
         plane.width_in_bytes, plane.height = copy.width, copy.rows
         plane(self._stream)
 
+    def is_done(self, chunk: tuple[Any, ...]) -> bool:
+        with self._current():
+            try:
+                return bool(chunk[-1].query())
+            except self._driver.Error as problem:
+                raise LaunchError(str(problem)) from None
+
     def wait(self, chunk: tuple[Any, ...]) -> tuple[float, float]:
         with self._current():
             try:

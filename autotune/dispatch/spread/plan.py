@@ -6,6 +6,8 @@ device, says what a plan should take.
 """
 
 import heapq
+import math
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -21,6 +23,8 @@ ALLOCATIONS = ("automatic", "contiguous", "dynamic")
 
 _ROUNDS = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64)  # chunks for each worker that are considered
 _AS_GOOD = 1.01
+_TAIL = 1 / 12  # of a worker's time, at its end, in small chunks: models are off by a few percent
+_PIECES = (1 / 32, 1 / 64)  # of a worker's time, in one of these
 _SHORTEST_S = 2e-3  # handing out a chunk and hearing of its end takes the host about a tenth of that
 
 
@@ -185,12 +189,39 @@ def _automatic(units: Units, models: Sequence[Model], batch: int, bytes_per_unit
     seconds = float(units.costs.sum()) * max(model.per_cost for model in models)
     plans = [p for p in plans if seconds / sum(map(len, p.queues)) >= _SHORTEST_S] or plans[-1:]
     ends = [max(predicted(plan, units, models, bytes_per_unit)) for plan in plans]
-    return [plan for plan, end in zip(plans, ends, strict=True) if end <= min(ends) * _AS_GOOD][-1]
+    plan, end = [pair for pair in zip(plans, ends, strict=True) if pair[1] <= min(ends) * _AS_GOOD][-1]
+    tailed = [plan, *(_tailed(plan, units, models, piece) for piece in _PIECES)]
+    finest = [p for p in tailed if max(predicted(p, units, models, bytes_per_unit)) <= end * _AS_GOOD]
+    return finest[-1] if len(models) > 1 else plan
+
+
+def _tailed(plan: Plan, units: Units, models: Sequence[Model], piece: float) -> Plan:
+    """The plan with the end of each queue in chunks of a share ``piece`` of its time, that a worker which is done can
+    take: what is left then is little, whatever the models were off by."""
+    queues = []
+    for queue, model in zip(plan.queues, models, strict=True):
+        seconds = [model.seconds(units.cost(chunk)) for chunk in queue]
+        left, piece_s, cut = _TAIL * sum(seconds), piece * sum(seconds), deque[Chunk]()
+        for chunk, takes in zip(reversed(queue), reversed(seconds), strict=True):
+            is_end = left > 0 and takes > 0
+            cut.extendleft(
+                reversed(_cut(chunk, min(1.0, left / takes), piece_s / takes) if is_end else [chunk])
+            )
+            left -= takes
+        queues.append(tuple(cut))
+    return replace(plan, queues=tuple(queues))
+
+
+def _cut(chunk: Chunk, tail: float, piece: float) -> list[Chunk]:
+    """``chunk``, and a share ``tail`` of it, its last units, in chunks of a share ``piece`` of it each."""
+    whole = chunk.count - math.ceil(tail * chunk.count)
+    many = max(1, round((chunk.count - whole) / max(1.0, piece * chunk.count)))
+    edges = [0, *(whole + (chunk.count - whole) * k // many for k in range(many + 1))]
+    return [Chunk(chunk.first + low, high - low) for low, high in pairwise(edges) if low < high]
 
 
 def _balanced(units: Units, models: Sequence[Model], batch: int) -> tuple[tuple[Chunk, ...], ...]:
-    """Each chunk, the costliest first, to the worker that would be done with it first (Graham 1969, LPT); a worker's
-    chunks in the order of their units."""
+    """Each chunk, the costliest first, to the worker that would be done with it first (Graham 1969, LPT)."""
     queues: list[list[Chunk]] = [[] for _ in models]
     loads = [0.0] * len(models)
     for chunk in _costliest_first(units, batch):
@@ -198,7 +229,7 @@ def _balanced(units: Units, models: Sequence[Model], batch: int) -> tuple[tuple[
         worker = ends.index(min(ends))
         queues[worker].append(chunk)
         loads[worker] = ends[worker]
-    return tuple(tuple(sorted(queue)) for queue in queues)
+    return tuple(map(tuple, queues))
 
 
 def _costliest_first(units: Units, batch: int) -> list[Chunk]:
@@ -271,6 +302,10 @@ def calibrated(
         many *= 2
         if all(_is_flat(units, asked, times) for times in samples.values()):
             break
+    if asked[-1].count < limit:  # a plan's chunks are as large as that
+        asked.append(_middle(low, high, limit))
+        for worker, times in timed(asked[-1:]).items():
+            samples[worker] += times
     models = {worker: _curve(units, bytes_per_unit, asked, times) for worker, times in samples.items()}
     others = [(first, last) for first, last in pairwise(edges) if (first, last) != (low, high)]
     if not others:

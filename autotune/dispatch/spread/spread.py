@@ -301,9 +301,7 @@ class Spread:
             raise UsageError(
                 "nothing is gathered: run, or fetch after a run that left its results on the devices"
             )
-        sums = {
-            name: np.sum(self._summands(name), axis=0, dtype=own[0].dtype) for name, own in self._sums.items()
-        }
+        sums = {name: _added(self._summands(name)) for name in self._sums}
         return {data.name: self._parts[data.name] if data.name in self._parts else sums[data.name]
                 for data in self.family.outputs}  # fmt: skip
 
@@ -323,6 +321,13 @@ class Spread:
             for one in member.share.done
         ]
         return model.refined(samples) if samples else model
+
+
+def _added(summands: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    total = summands[0].copy()
+    for other in summands[1:]:
+        total += other
+    return total
 
 
 class SpreadKernel(Closing):

@@ -17,7 +17,7 @@ from autotune.processes import Answer, Child, Failure, Warned
 
 _Given = TypeVarTuple("_Given")
 _MEANWHILE_S = 5e-4
-_AHEAD = 3  # chunks in hand where more may come: one under way, the next, and one that comes meanwhile
+_AHEAD = 2  # chunks in hand where more may come: one under way and the next
 
 
 @dataclass(kw_only=True)
@@ -59,8 +59,9 @@ class Member:
         self.queue: deque[Chunk] = deque()
         self.in_hand: deque[Chunk] = deque()
         self.kept: list[Chunk] = []
+        self.has_left = False  # its results were asked for behind the last of its chunks
         self.share = Share(device=name)  # of the last run
-        self.is_awaited = True  # an answer that is not of a chunk is to come; the first one: its device
+        self.awaited = 1  # answers to come that are not of chunks; the first one: its device
         self.answer: Any = None
         self.chunk_seconds, self._since = chunk_seconds, time.monotonic()
         self.child = Child(
@@ -75,13 +76,18 @@ class Member:
     @property
     def deadline(self) -> float:
         """When it has given no sign of life for too long (time.monotonic)."""
-        return self._since + self.chunk_seconds if self.in_hand or self.is_awaited else math.inf
+        return self._since + self.chunk_seconds if self.is_busy else math.inf
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self.in_hand or self.awaited)
 
     def hand(self, chunks: Iterable[Chunk]) -> None:
         chunks = tuple(chunks)
         if chunks:
-            if not self.in_hand:
+            if not self.is_busy:
                 self._since = time.monotonic()
+            self.has_left = False
             self.in_hand += chunks
             self.tell(Worker.add, chunks)
 
@@ -91,22 +97,33 @@ class Member:
 
     def ask(self, method: Callable[[Worker, *_Given], Any], *given: *_Given) -> None:
         """The same, of which there will be an ``answer``."""
-        self.is_awaited, self._since = True, time.monotonic()
+        self._await()
         self.child.send((method, given, True))
+
+    def fetch(self) -> None:
+        """Its results that only its device has leave behind all chunks that it was given; then there is an answer."""
+        self._await()
+        self.has_left = True
+        self.tell(Worker.fetch, [*self.kept, *self.in_hand])
+
+    def _await(self) -> None:
+        if not self.is_busy:
+            self._since = time.monotonic()
+        self.awaited += 1
 
     def heard(self) -> object:
         """The next message. Raises EOFError or OSError at the process's end."""
         message: object = self.child.pipe.recv()
         self._since = time.monotonic()
         if isinstance(message, Answer):
-            self.is_awaited, self.answer = False, message.content
+            self.awaited, self.answer = self.awaited - 1, message.content
         return message
 
     def give_up(self, cause: str) -> list[Chunk]:
         """It is no more: the chunks that others have to run. When this returns nothing of it writes any longer."""
         self.child.close()
         self.lost = self.share.lost = cause
-        self.is_awaited = False
+        self.awaited = 0
         left = [*self.in_hand, *self.kept, *self.queue]
         for chunks in (self.in_hand, self.kept, self.queue):
             chunks.clear()
@@ -124,7 +141,7 @@ class Team:
         self.watch: Callable[[Member, Chunk], None] | None = None
         self._shared: deque[Chunk] = deque()
         self._again: set[Chunk] = set()
-        self._steals = self._keeps = False
+        self._steals = self._keeps = self._gathers = False
         self._begin = 0.0
 
     @property
@@ -141,8 +158,9 @@ class Team:
 
     def run(self, plan: Plan, *, leaves: bool, keeps: bool) -> None:
         """Every chunk of the plan once. With ``leaves`` results leave as they are made; with ``keeps`` some stay on the
-        devices, so that a chunk is lost with its device until ``fetch``. Raises DeviceError when no member is left."""
-        self._steals, self._keeps = plan.steals, keeps
+        devices, so that a chunk is lost with its device until ``fetch``; with both these leave behind each member's
+        last chunk. Raises DeviceError when no member is left."""
+        self._steals, self._keeps, self._gathers = plan.steals, keeps, leaves and keeps
         self._shared, self._again = deque(plan.shared), set()
         self._begin = time.perf_counter()
         for member in self.members:
@@ -154,15 +172,14 @@ class Team:
                 member.queue = deque(queue)
             else:
                 member.hand(queue)
+        for member in self.alive:
+            member.has_left = False
         self.drive()
 
     def fetch(self) -> None:
-        """Results that only the devices have. A member lost meanwhile has its chunks run again, and all are asked
-        anew."""
-        asked: list[Member] = []
-        while asked != self.alive:
-            asked = self.alive
-            self.ask(lambda member: member.ask(Worker.fetch, list(member.kept)))
+        """Results that only the devices have. A member lost meanwhile has its chunks run again."""
+        self._gathers = True
+        self.drive()
 
     def drive(self) -> None:
         """Until nothing is left to run and nobody is to answer. Raises DeviceError when no member is left to do it, and
@@ -171,10 +188,13 @@ class Team:
             for next_chunk in (self._own, self._anyones):  # nobody takes what is another's first chunk
                 for member in self.alive:
                     chunks: list[Chunk] = []
-                    while len(chunks) < member.room and (chunk := next_chunk(member, bool(chunks))):
+                    while len(chunks) < member.room and (chunk := next_chunk(member, len(chunks))):
                         chunks.append(chunk)
                     member.hand(chunks)
-            waiting = [member for member in self.alive if member.in_hand or member.is_awaited]
+            for member in self.alive if self._gathers else ():
+                if not member.has_left and self._is_last(member):
+                    member.fetch()
+            waiting = [member for member in self.alive if member.is_busy]
             if not waiting:
                 return
             left = min(member.deadline for member in waiting) - time.monotonic()
@@ -189,20 +209,25 @@ class Team:
                     silence = f"no sign of life for {member.chunk_seconds:g} s; its process was killed"
                     self._give_up(member, silence)
 
+    def _is_last(self, member: Member) -> bool:
+        """Whether what it was handed is all that it is to get, unless another is lost."""
+        queued = self.alive if self._steals else [member]
+        return not self._shared and not any(one.queue for one in queued)
+
     @staticmethod
-    def _own(member: Member, _: bool) -> Chunk | None:
+    def _own(member: Member, _: int) -> Chunk | None:
         return member.queue.popleft() if member.queue else None
 
-    def _anyones(self, member: Member, is_given: bool) -> Chunk | None:
-        """A chunk for whoever has room; else, for one that has nothing left to do, the last of the longest queue."""
+    def _anyones(self, member: Member, given: int) -> Chunk | None:
+        """A chunk for whoever has room; else, for one that is at its last chunk, the last of the longest queue."""
         if self._shared:
             chunk = self._shared.popleft()
             if chunk in self._again:
                 member.share.redone += chunk.count
             return chunk
         longest = max(self.alive, key=lambda other: len(other.queue))
-        is_idle = not (member.in_hand or is_given)
-        return longest.queue.pop() if self._steals and is_idle and longest.queue else None
+        is_soon_idle = len(member.in_hand) + given <= 1
+        return longest.queue.pop() if self._steals and is_soon_idle and longest.queue else None
 
     def _hear(self, member: Member) -> None:
         try:

@@ -4,6 +4,7 @@ It queues a few chunks ahead, so that the device never waits for the host, and r
 """
 
 import os
+import time
 import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,6 +39,9 @@ from autotune.policy import untuned
 from autotune.processes import Answer, reporting
 
 _AHEAD = 3  # chunks queued on the device at once
+_LOOK_S = (
+    1e-5  # between two looks whether a chunk is done; a pipe's poll would wait for a millisecond at least
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,6 +159,13 @@ class Done:
 
 
 @dataclass(frozen=True)
+class Fetch:
+    """What of these chunks, and of sums, is on the device only."""
+
+    chunks: tuple[Chunk, ...]
+
+
+@dataclass(frozen=True)
 class Lost:
     """The device, which said why."""
 
@@ -188,8 +199,8 @@ class Worker:
         self._stack.callback(self._backend.close)
         self._stack.enter_context(self._backend.current())
         self._family, self._inputs = task.load("the start of workers")
-        self._pending: deque[Chunk] = deque()
-        self._flying: deque[tuple[Chunk, Any]] = deque()
+        self._pending: deque[Chunk | Fetch] = deque()
+        self._flying: deque[tuple[Chunk | Fetch, Any]] = deque()
         self._leaves = False  # whether a chunk's results go to the host when it is done
 
     def work(self) -> None:
@@ -205,11 +216,22 @@ class Worker:
                 if is_asked:
                     self._pipe.send(Answer(found))
             elif self._pending and len(self._flying) < _AHEAD:
-                chunk = self._pending.popleft()
-                self._flying.append((chunk, self._begun(chunk)))
+                item = self._pending.popleft()
+                self._flying.append((item, self._begun(item)))
+            elif self._outlet.is_done(self._flying[0][1]):
+                self._tell(*self._flying.popleft())
             else:
-                chunk, flight = self._flying.popleft()
-                self._pipe.send(Done(chunk, *self._outlet.wait(flight)))
+                time.sleep(
+                    _LOOK_S
+                )  # a message may come before that, with a chunk to be queued behind this one
+
+    def _tell(self, item: Chunk | Fetch, flight: Any) -> None:
+        times = self._outlet.wait(flight)
+        if isinstance(item, Fetch):
+            self._results.restore(item.chunks)
+            self._pipe.send(Answer(None))
+        else:
+            self._pipe.send(Done(item, *times))
 
     def chosen(self) -> tuple[dict[str, Any], str]:
         """The configuration that the dispatcher takes here, and how it found it."""
@@ -257,20 +279,25 @@ class Worker:
         self._pending += chunks
 
     def calibrated(self, chunks: Sequence[Chunk]) -> list[tuple[float, float]]:
-        """Each chunk by itself, twice: (seconds, seconds of the copy) of the second time."""
+        """(seconds, seconds of the copy) of each chunk behind others of its like, as chunks of a run are: the device
+        does not wait for the host there."""
         self._leaves = True
-        return [[self._outlet.wait(self._begun(chunk)) for _ in range(2)][1] for chunk in chunks]
+        found = []
+        for chunk in chunks:
+            flights = [self._begun(chunk) for _ in range(_AHEAD)]
+            found.append(min([self._outlet.wait(flight) for flight in flights][1:]))
+        return found
 
     def fetch(self, chunks: Sequence[Chunk]) -> None:
-        """Results that are on the device only: this worker's chunks of parts, and its sums."""
-        while self._flying:
-            self._outlet.wait(self._flying.popleft()[1])
-        parts = [] if self._leaves else [copy for chunk in chunks for copy in self._results.copies(chunk)]
-        flight = self._outlet.finish(self._outlet.start(), [*parts, *self._results.copies(None)])
-        self._results.restore(chunks)
-        self._outlet.wait(flight)
+        """Results that are on the device only, these chunks' parts and this worker's sums, leave behind all chunks that
+        it has. Then there is an Answer."""
+        self._pending.append(Fetch(tuple(chunks)))
 
-    def _begun(self, chunk: Chunk) -> Any:
+    def _begun(self, item: Chunk | Fetch) -> Any:
         started = self._outlet.start()
-        self._units.run(self._execution, chunk.first, chunk.count)
-        return self._outlet.finish(started, list(self._results.copies(chunk)) if self._leaves else [])
+        if isinstance(item, Chunk):
+            self._units.run(self._execution, item.first, item.count)
+            return self._outlet.finish(started, list(self._results.copies(item)) if self._leaves else [])
+        parts = () if self._leaves else item.chunks
+        copies = [copy for chunk in (*parts, None) for copy in self._results.copies(chunk)]
+        return self._outlet.finish(started, copies)

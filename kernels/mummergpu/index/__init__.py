@@ -83,14 +83,16 @@ class Index:
 
 
 def wanted_for(configuration: Mapping[str, Any], tables: Mapping[str, int]) -> Wanted:
-    """What a configuration reads; ``tables`` are the letters of each table's words."""
+    """What a configuration reads; ``tables`` are the letters of each table's words. Tables of equal words go together:
+    an index with one serves who reads the other."""
+    letters = tables.get(configuration["search"])
     has_tree, has_ranges = configuration["search"] == "tree", configuration["emit"] == "ranges"
     return Wanted(
         tree=has_tree,
         merged=configuration["tree_grouping"] == "merged",
         ranges=has_tree and has_ranges,
         leaves=has_ranges,
-        tables={name: letters for name, letters in tables.items() if name == configuration["search"]},
+        tables={name: of_words for name, of_words in tables.items() if of_words == letters},
     )
 
 

@@ -24,6 +24,7 @@ FASTEST = "granularity=block,order=subclass,pair_table=device,boys=loaded_ration
 
 
 DEFERRED = FASTEST.replace("order=subclass", "order=place").replace("roots=table", "roots=deferred,split=4")
+TILED = FASTEST.replace("block,order=subclass", "tile,order=place").replace("roots=table", "roots=inverse")
 COUNTS = (6, 3, 1, 3, 1, 3, 1)  # primitives of the s shells of a water in 6-31G
 
 
@@ -83,6 +84,7 @@ def test_transfer_bytes_are_what_is_copied_and_the_articles_figures() -> None:
         "scheme-4-pairs": molecule,
         DEFERRED: molecule + 8 * 20,
         FASTEST: molecule + 8 * 20 + 8 * len(water1.arrays["exponents"]),
+        TILED: molecule + 8 * 20 + 24 * len(water1.arrays["runs"]),
         "granularity=block,order=subclass,pair_table=host,boys=table": molecule + 48 * products + 48 * 320,
     }
     chosen = {text: FAMILY.space.configuration(text) for text in expected}
@@ -137,7 +139,7 @@ def test_lower_accuracy_is_as_accurate_as_it_says_and_no_more(
 ) -> None:
     water2 = inputs({"waters": 2, "basis": "6-31g"}, accuracy=accuracy)
     expected = libcint.integrals(libcint.mole(water2.arrays))
-    ways = [*WAYS[3:], DEFERRED, "granularity=block,order=subclass,pair_table=host,boys=table"]
+    ways = [*WAYS[3:], DEFERRED, TILED, "granularity=block,order=subclass,pair_table=host,boys=table"]
     if accuracy == "float32":
         ways.append(WAYS[0])
     for configuration, _, found in results(backend, [*map(FAMILY.space.configuration, ways)], [water2]):
@@ -175,7 +177,7 @@ def square(integrals: np.ndarray, count: int) -> np.ndarray:
 
 
 @settings(max_examples=25, deadline=None)
-@given(chosen=shells(), way=st.sampled_from([FASTEST, DEFERRED, WAYS[2]]))
+@given(chosen=shells(), way=st.sampled_from([FASTEST, DEFERRED, TILED, WAYS[2]]))
 def test_any_shells_equal_libcint_and_keep_schwarzs_inequality(
     backend: CpuBackend, chosen: list[tuple[tuple[float, ...], list[float], list[float]]], way: str
 ) -> None:
@@ -236,7 +238,7 @@ def edge_cases() -> dict[str, list[tuple[tuple[float, float, float], list[float]
 def test_edges_equal_libcint_and_are_never_nan(name: str, backend: CpuBackend) -> None:
     given_ = of_shells(edge_cases()[name])
     expected = libcint.integrals(libcint.mole(given_.arrays))
-    ways = ["granularity=thread", "granularity=thread,boys=rational", DEFERRED]
+    ways = ["granularity=thread", "granularity=thread,boys=rational", DEFERRED, TILED]
     ways += [
         f"granularity=block,order=subclass,pair_table=device,boys={boys}"
         for boys in ("table", "shared_table")

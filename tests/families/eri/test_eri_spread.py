@@ -15,7 +15,7 @@ WATER2 = {"waters": 2, "basis": "6-31g", "output": "coulomb_exchange", "seed": 3
 FAST = {"order": "subclass", "pair_table": "device", "boys": "rational"}
 
 
-@pytest.mark.parametrize("granularity", ["block", "component"])
+@pytest.mark.parametrize("granularity", ["block", "tile", "component"])
 def test_matrices_from_two_workers_equal_pyscfs(granularity: str) -> None:
     water2 = inputs(WATER2)
     expected = libcint.matrices(libcint.mole(water2.arrays), water2.arrays["density"])

@@ -115,11 +115,12 @@ def test_an_earlier_output_stays_when_a_run_fails(tmp_path: Path, monkeypatch: p
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("out", "earlier")]
 
 
-def test_a_signal_to_the_program(way: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
+def test_a_signal_to_the_program(way: dict[str, Any], tmp_path: Path, sent: int, code: int) -> None:
     program = (
         "import importlib, signal, sys, time\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored where tests run in the background
-        "from autotune.cli import main\nfrom autotune.family import load_family\n"
+        "from autotune.__main__ import entry_point\nfrom autotune.family import load_family\n"
         "alignment = importlib.import_module(load_family('mummergpu').module.__name__ + '.app.run')\n"
         "class Slow:\n"
         "    policy, lanes = '', 1\n"
@@ -127,7 +128,7 @@ def test_a_signal_to_the_program(way: dict[str, Any], tmp_path: Path) -> None:
         "    def search(self, *_): print('searching', flush=True); time.sleep(60)\n"
         "    def close(self): print('closed', flush=True)\n"
         "alignment.Searcher = Slow\n"
-        "sys.exit(main(sys.argv[1:]))\n"
+        "entry_point()\n"
     )
     items = [text for name, value in way.items() for text in ("-i", f"{name}={value}")]
     arguments = [
@@ -148,11 +149,12 @@ def test_a_signal_to_the_program(way: dict[str, Any], tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "searching\n"
         assert list(tmp_path.glob(".out.*.partial"))
-        process.send_signal(signal.SIGINT)
+        process.send_signal(sent)
         shown, said = process.communicate(timeout=30)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert shown == "closed\n"
     assert "Traceback" not in said
+    assert not list(tmp_path.glob(".out*"))
 
 
 def test_reads_that_change_between_pages(

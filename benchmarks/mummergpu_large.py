@@ -1,0 +1,164 @@
+"""A reference of human size through the whole command: `autotune run mummergpu`, both strands, one page or as many as
+the device asks for, and whether every read is found where it was taken from.
+
+    python benchmarks/mummergpu_large.py --out benchmarks/results/mummergpu-h200-large.csv
+
+The reference is made of the pieces of mummergpu_index.py's genome, in --records records of one line, with each letter
+changed once more with a chance of 0.05, as the copies of a repeat differ (a tandem repeat of 1,000 letters without a
+change has a million matches with a read of it). Reads are 150 letters of it, every other one of the other strand. A row
+has the seconds of the command by a clock outside it and by what it prints, and the most memory that it took on the
+host. 3.1 billion letters take 3.2 GB of disk in --scratch, 7 GB of the host's memory and up to 110 GB of the device's.
+The exit code is 1 where a read was not found.
+"""
+
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import mummergpu_index as genomes
+import numpy as np
+from harness import arguments, python_path, write_rows
+from mummergpu_end_to_end import configuration, machine, phases
+from numpy.typing import NDArray
+
+SEED = 20261122
+READ_LETTERS = 150
+CHANGED = 13  # of 256
+PIECE = 1 << 24
+LETTERS = np.frombuffer(b"ACGT", np.uint8)
+
+
+class Read(NamedTuple):
+    """Where reads were taken from: record, position and strand, and their codes."""
+
+    record: NDArray[np.int64]
+    position: NDArray[np.int64]
+    is_reverse: NDArray[np.bool_]
+    codes: NDArray[np.uint8]
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = arguments(__doc__, "mummergpu-large.csv")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--letters", type=int, default=3_100_000_000)
+    parser.add_argument("--records", type=int, default=24)
+    parser.add_argument("--reads", type=int, default=200_000)
+    parser.add_argument("--min-match-length", type=int, default=100)
+    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--scratch", type=Path, help="a folder for the reference and the output")
+    given = parser.parse_args(words)
+    if given.check:
+        print(f"{given.letters:,} letters in {given.records} records")
+        return 0
+    rows = []
+    with tempfile.TemporaryDirectory(dir=given.scratch) as name:
+        folder = Path(name)
+        reads = write_reference(folder / "reference.fa", given.letters, given.records, given.reads)
+        write_reads(folder / "reads.fa", reads)
+        for _ in range(given.runs):
+            row = run(folder, given.device, given.min_match_length)
+            matches, found = found_in(folder / "output.mems", reads)
+            of_run = {"letters": given.letters, "records": given.records, "reads": len(reads.record)}
+            rows.append(
+                {**machine(len(os.sched_getaffinity(0))), **of_run, **row, "matches": matches, "found": found}
+            )
+            print(*(f"{key}: {value}" for key, value in rows[-1].items()), sep="\n", flush=True)
+    write_rows(given.out, rows)
+    return int(any(row["found"] < row["reads"] for row in rows))
+
+
+# ---- inputs
+
+
+def write_reference(path: Path, letters: int, records: int, reads: int) -> Read:
+    """A FASTA file of so many letters, and about so many reads of it."""
+    size = letters // records
+    elements = genomes.repeats(np.random.default_rng(SEED))
+    jobs = [(record, begin) for record in range(records) for begin in range(0, size, PIECE)]
+    header = len(b">chr00\n")
+    with path.open("wb") as file, ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for record in range(records):
+            os.pwrite(file.fileno(), b">chr%02d\n" % record, record * (header + size + 1))
+            os.pwrite(file.fileno(), b"\n", (record + 1) * (header + size + 1) - 1)
+
+        def make(job: tuple[int, int]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+            record, begin = job
+            generator = np.random.default_rng((SEED, record, begin))
+            piece = np.empty(min(PIECE, size - begin), np.uint8)
+            genomes.fill(piece, elements, generator)
+            drawn = generator.integers(0, 256, piece.size, np.uint8)
+            changed = np.flatnonzero(drawn < CHANGED)
+            piece[changed] = (piece[changed] + 1 + drawn[changed] % 3) % 4
+            os.pwrite(file.fileno(), LETTERS[piece].data, record * (header + size + 1) + header + begin)
+            positions = generator.integers(0, piece.size - READ_LETTERS, reads // len(jobs) + 1)
+            return positions + begin, piece[positions[:, None] + np.arange(READ_LETTERS)]
+
+        made = list(pool.map(make, jobs))
+    of_record = np.repeat([record for record, _ in jobs], [len(positions) for positions, _ in made])
+    codes = np.concatenate([codes for _, codes in made])
+    is_reverse = np.arange(len(codes)) % 2 == 1
+    codes = np.where(is_reverse[:, None], 3 - codes[:, ::-1], codes).astype(np.uint8)
+    return Read(of_record, np.concatenate([positions for positions, _ in made]), is_reverse, codes)
+
+
+def write_reads(path: Path, reads: Read) -> None:
+    lines = (b">r%d\n%b\n" % (number, read.tobytes()) for number, read in enumerate(LETTERS[reads.codes]))
+    path.write_bytes(b"".join(lines))
+
+
+# ---- the command
+
+
+def run(folder: Path, device: str, min_match_length: int) -> dict[str, Any]:
+    """The command once."""
+    given = {
+        "reference": folder / "reference.fa", "queries": folder / "reads.fa", "both_strands": "true",
+        "min_match_length": min_match_length,
+    }  # fmt: skip
+    command = [sys.executable, "-m", "autotune", "run", "mummergpu", "--device", device]
+    command += [word for name, value in given.items() for word in ("-i", f"{name}={value}")]
+    environment = {**os.environ, "PYTHONPATH": python_path()}
+    begin = time.perf_counter()
+    command += ["-o", str(folder / "output.mems")]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+    seconds = time.perf_counter() - begin
+    host = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10
+    assert done.returncode == 0, done.stderr
+    text = done.stdout
+    pages = re.search(r"(\d+) pages?$", text, re.MULTILINE)
+    printed = re.search(r"^seconds +([0-9.]+):", text, re.MULTILINE)
+    assert pages and printed
+    return {
+        "min_match_length": min_match_length, "strands": 2, "pages": int(pages[1]), "seconds": round(seconds, 2),
+        "seconds_printed": float(printed[1]), "phases": phases(text), "host_mib": host,
+        "configuration": configuration(text),
+    }  # fmt: skip
+
+
+def found_in(path: Path, reads: Read) -> tuple[int, int]:
+    """How many matches an output has, and how many reads it has where they were taken from, whole."""
+    matches, seen = 0, np.zeros(len(reads.record), bool)
+    read, is_reverse = -1, False
+    with path.open("rb") as lines:
+        for line in lines:
+            words = line.split()
+            if line.startswith(b">"):
+                read, is_reverse = int(words[1][1:]), len(words) > 2
+                continue
+            matches += 1
+            own = reads.is_reverse[read] == is_reverse and words[0] == b"chr%02d" % reads.record[read]
+            if own and int(words[1]) == reads.position[read] + 1 and int(words[3]) == READ_LETTERS:
+                seen[read] = True
+    return matches, int(seen.sum())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
