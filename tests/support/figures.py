@@ -2025,35 +2025,106 @@ def _lattice(**wanted: Any) -> Callable[[pd.DataFrame], Sequence[float]]:
     return values
 
 
-_WINNER = {
-    "block_size": 640, "strip": 6, "coefficient": "separable", "time_block": 16, "launch": "graph",
-    "field_memory": "register_tile",
-}  # fmt: skip
-for _text, _change in {
-    "16 steps a launch, graph | {81.5} ms | {1.29e12} | the winner |": {},
-    "| 512 threads x 8 rows, otherwise as the winner | {88.0} ms | {1.19e12} |": {
-        "block_size": 512,
-        "strip": 8,
-    },
-    "| 384 threads x 12 rows, 20 steps | {89.4} ms | {1.17e12} |": {
+for _text, _wanted in {
+    "| 384 threads x 10 rows x 4 columns in registers, separable, 16 steps, `neighbours` | {58.6} ms | {1.79e12} |": {
+        "field_memory": "register_tile",
+        "strip": 10,
         "block_size": 384,
-        "strip": 12,
-        "time_block": 20,
+        "time_block": 16,
+        "launch": "neighbours",
+        "coefficient": "separable",
     },
-    "| the winner with 12 steps | {90.4} ms | {1.16e12} |": {"time_block": 12},
-    "| the winner, persistent, `own` stored | {94.9} ms | {1.11e12} |": {
-        "launch": "persistent",
+    "| 384 threads x 10 rows, 16 steps, `neighbours`, `own` stored | {60.2} ms | {1.74e12} |": {
+        "field_memory": "register_tile",
+        "strip": 10,
+        "time_block": 16,
+        "launch": "neighbours",
         "coefficient": "stored",
     },
-    "| the winner with `own` stored | {98.7} ms | {1.06e12} |": {"coefficient": "stored"},
+    "| 384 threads x 9 rows, 12 steps, `neighbours` | {61.8} ms | {1.70e12} |": {
+        "field_memory": "register_tile",
+        "strip": 9,
+        "time_block": 12,
+        "launch": "neighbours",
+    },
+    "| 384 threads x 10 rows, 16 steps, `persistent` | {64.1} ms | {1.64e12} |": {
+        "field_memory": "register_tile",
+        "strip": 10,
+        "time_block": 16,
+        "launch": "persistent",
+    },
+    "| 256 threads x 16 rows, 16 steps, `neighbours` | {66.0} ms | {1.59e12} |": {
+        "field_memory": "register_tile",
+        "strip": 16,
+        "launch": "neighbours",
+    },
+    "| 640 threads x 6 rows, 16 steps, `neighbours` | {66.7} ms | {1.57e12} |": {
+        "field_memory": "register_tile",
+        "strip": 6,
+        "launch": "neighbours",
+    },
+    "| 512 threads x 8 rows, 16 steps, `neighbours` | {66.8} ms | {1.57e12} |": {
+        "field_memory": "register_tile",
+        "strip": 8,
+        "launch": "neighbours",
+    },
+    "| 384 threads x 10 rows, 16 steps, `graph` | {78.1} ms | {1.34e12} |": {
+        "field_memory": "register_tile",
+        "strip": 10,
+        "time_block": 16,
+        "launch": "graph",
+    },
+    "| 640 threads x 6 rows, 16 steps, `graph` | {85.6} ms | {1.22e12} |": {
+        "field_memory": "register_tile",
+        "strip": 6,
+        "launch": "graph",
+    },
+    "| a graph of one-step launches (`readonly`, `clamp`, four columns a thread) | {348.5} ms | {3.01e11} |": {
+        "field_memory": "readonly"
+    },
 }.items():
-    figure("reaction_diffusion", _text, EXPERIMENT)(_lattice(**{**_WINNER, **_change}))
-for _text, _change in {
-    "12 steps, persistent | {41.9} ms | {1.54e12} |": {"launch": "persistent"},
-    "| the same as launches of a graph | {42.2} ms | {1.53e12} |": {"launch": "graph"},
+    figure("reaction_diffusion", _text, EXPERIMENT)(_lattice(**_wanted))
+for _text, _wanted in {
+    "| two blocks of 256 threads x 16 rows x 4 columns a multiprocessor, separable, 12 steps, graph | {32.3} ms | {2.00e12} |": {
+        "field_memory": "register_tile",
+        "strip": 16,
+        "time_block": 12,
+        "launch": "graph",
+        "min_blocks": 2,
+    },
+    "| the same with 8 steps | {33.8} ms | {1.90e12} |": {
+        "field_memory": "register_tile",
+        "strip": 16,
+        "time_block": 8,
+        "launch": "graph",
+        "min_blocks": 2,
+    },
+    "| the same with 20 rows, 12 steps | {34.2} ms | {1.89e12} |": {
+        "field_memory": "register_tile",
+        "strip": 20,
+        "time_block": 12,
+        "launch": "graph",
+        "min_blocks": 2,
+    },
+    "| a flow, 12 steps, three rows a level, strips of 256 rows | {36.8} ms | {1.75e12} |": {
+        "field_memory": "register_flow"
+    },
+    "| a block of 512 threads x 8 rows a multiprocessor, 12 steps, persistent | {37.1} ms | {1.74e12} |": {
+        "field_memory": "register_tile",
+        "strip": 8,
+        "launch": "persistent",
+    },
+    "| 16 rows, 12 steps, one cooperative launch, tiles fetched ahead | {37.5} ms | {1.72e12} |": {
+        "field_memory": "register_tile",
+        "strip": 16,
+        "tiles_ahead": 1,
+    },
+    "| a stream, 8 steps, strips of 256 rows, separable, `min_blocks` 1 | {52.2} ms | {1.24e12} |": {
+        "field_memory": "register_stream"
+    },
+    "| a graph of one-step launches, as above | {197.5} ms | {3.26e11} |": {"field_memory": "readonly"},
 }.items():
-    _large = {**_WINNER, "block_size": 512, "strip": 8, "time_block": 12, **_change}
-    figure("reaction_diffusion", _text, LARGE)(_lattice(**_large))
+    figure("reaction_diffusion", _text, LARGE)(_lattice(**_wanted))
 
 
 @figure(
@@ -2065,12 +2136,35 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
     return list(frame["updates_per_second"])
 
 
+for _text, _row in {
+    "strips of 256) | 16,384 x 16,384, 240 | {1.57e12} |": 0,
+    "| the same | 8,192 x 8,192, 240 | {1.39e12} |": 1,
+    "one for each multiprocessor) | 10,472 x 10,472, 243 | {1.11e12} |": 3,
+    "| the same with 128 threads | 10,472 x 10,472, 243 | {9.97e11} |": 2,
+}.items():
+
+    def _stencils(frame: pd.DataFrame, index: int = _row) -> Sequence[float]:
+        return [frame["updates_per_second"].iloc[index]]
+
+    figure("reaction_diffusion", _text, "reaction_diffusion-h200-stencils.csv")(_stencils)
+
+
+@figure(
+    "reaction_diffusion",
+    "the winner of the table above takes {0.272} ms ({1.54e12}\nupdates/s), 384 threads x 9 rows with 12 steps {0.286} ms",
+    "reaction_diffusion-h200-tiles.csv",
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    some = frame[frame["workload"] == "experiment"].sort_values("time_ms")
+    return some["time_ms"].iloc[0], some["operations_per_s"].iloc[0], some["time_ms"].iloc[1]
+
+
 TUNED = "reaction_diffusion-h200.csv"
 
 
 @figure(
     "reaction_diffusion",
-    "| `fast` | 48 of 48 | {0.352} ms, {1.19e12} updates/s: the winner of the table above | {0.377} ms",
+    "| `fast` | 48 of 48 | {0.352} ms, {1.19e12} updates/s: 640 threads x 6 rows, 16 steps, graph | {0.377} ms",
     TUNED,
 )
 def _(frame: pd.DataFrame) -> Sequence[float]:
