@@ -30,6 +30,7 @@ SMALL = {
     "coulomb_cpu": "--workload 1a63-slice --out {out} simple",
     "coulomb_ions": "--device cpu --workload 1a63-ions --out {out} update=eager "
     "update=lazy,launch=graph,tile_records=soa,tile=6",
+    "coulomb_map": "--device cpu --workload 1a63-map --points 20 --out {out} method=expansions",
     "cyclospectrum_charts": "--device cpu --sizes 5 16 --samples 1 --out {out}",
     "cyclospectrum_exact": "--device cpu --set generation=prefix --set vector_width=1 --set outputs_per_thread=1 "
     "--set block_size=256 --set finish=host_sort --sizes 1 5 --out {out}",
@@ -68,6 +69,7 @@ CHECKED = {
     "coulomb_accuracy": "--workload 1a63-slice",
     "coulomb_cpu": "",
     "coulomb_ions": "--workload 1a63-ions",
+    "coulomb_map": "--workload 1a63-map",
     "coulomb_published": "--workload 1a63-slice",
     "crossover": "allpairs --parameter instances=28,56 --parameter attributes=64",
     "cyclospectrum_charts": "",

@@ -1,0 +1,1 @@
+"""``autotune run coulomb_map``: maps of structures."""
