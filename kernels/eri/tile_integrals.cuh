@@ -60,6 +60,7 @@ struct BraOrder {
   }
 };
 
+// A lane's part in a tile: one ket (`column` of its warp), which `split` lanes have together.
 template <class Policy>
 struct TileOfUnits {
   using Shape = TileShape<Policy>;
@@ -206,6 +207,8 @@ struct TileOfUnits {
     digest.exchange_sum.add(sum, row, rank.shell);
   }
 };
+
+// ---- one block, one tile: what the block's warps have in common is its bras and their primitive pairs
 
 template <class Policy>
 AUTOTUNE_DEVICE void block_owns_tile(const Molecule<Policy>& molecule, const Digest<Policy>& digest,

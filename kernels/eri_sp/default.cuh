@@ -7,6 +7,8 @@ struct Default {
   static constexpr Classes classes = Classes::together;
   static constexpr Granularity granularity = Granularity::thread;
   static constexpr int parts = 1;
+  static constexpr int split = 1;
+  static constexpr int split_heavy = 1;
   static constexpr BraTransform bra_transform = BraTransform::each;
   static constexpr PairTable pair_table = PairTable::none;
   static constexpr Boys boys = Boys::erf;

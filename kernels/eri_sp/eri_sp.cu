@@ -33,40 +33,46 @@ AUTOTUNE_DEVICE void share(const typename Policy::boys_table& table, int order, 
   __syncthreads();
 }
 
-// ---- one thread, one quartet of shells, or one part of it
+// ---- one team of threads, one quartet of shells
 
+// Where there is no quartet the team goes along with another's, and gives nothing away.
 template <class Policy, int BRA, int KET>
-AUTOTUNE_DEVICE void thread_owns_quartet(const Work<Policy>& work, const BoysRow* rows, const Pair& bra,
-                                         const Pair& ket, unsigned turn) {
+AUTOTUNE_DEVICE void team_owns_quartet(const Work<Policy>& work, const BoysRow* rows, const Pair& bra, const Pair& ket,
+                                       const Team<Policy, BRA, KET>& team, bool is_there) {
+  const unsigned turn = team.turn();
   const Vector ab = turned(work.molecule.between(bra), turn), cd = turned(work.molecule.between(ket), turn);
-  Quartet<Policy, BRA, KET> quartet{work.molecule, work.boys_table, rows, turn};
+  Quartet<Policy, BRA, KET> quartet{work.boys_table, rows, turn};
 #pragma unroll 1
-  for (unsigned m = 0; m < bra.count; ++m) quartet.add(work.molecule.load(bra, m), ab, ket, cd);
-  work.digest.template take<BRA, KET>(bra, ket, quartet);
+  for (unsigned m = team.share(); m < bra.count && is_there; m += team.split)
+    quartet.add(work.molecule.load(bra, m), ab, Primitives<Policy>{work.molecule, ket}, ket.count, cd);
+  quartet.add_up();
+  if (is_there && team.share() == 0) work.digest.template take<BRA, KET>(bra, ket, quartet);
 }
 
-// ---- one block, one pair as bra: its primitive pairs lie in shared memory, and a thread (or three) has a ket
+// ---- one block, one pair as ket: its primitive pairs lie in shared memory, and a team has a bra
 
 template <class Policy, int BRA, int KET>
-AUTOTUNE_DEVICE void block_owns_bra(const Work<Policy>& work, const BoysRow* rows, const Chunk& chunk) {
-  constexpr unsigned tile_size = 36, parts = parts_of<Policy>(KET), width = Policy::block_size / parts;
+AUTOTUNE_DEVICE void block_owns_ket(const Work<Policy>& work, const BoysRow* rows, const Chunk& chunk) {
+  constexpr unsigned tile_size = 36;
   __shared__ PrimitivePair tile[tile_size];
-  const unsigned thread = threadIdx.x, turn = thread % parts, position = chunk.ket + thread / parts;
-  const bool is_there = thread < width * parts && position < chunk.end;
-  const Pair bra = work.molecule.pairs.load(chunk.bra);
-  const Pair ket = work.molecule.pairs.load(min(position, chunk.end - 1));
+  const Team<Policy, BRA, KET> team;
+  const unsigned turn = team.turn(), position = chunk.column + team.number;
+  const bool is_there = team.number < team.of_a_block && position < chunk.end;
+  const Pair ket = work.molecule.pairs.load(chunk.row);
+  const Pair bra = work.molecule.pairs.load(min(position, chunk.end - 1));
   const Vector ab = turned(work.molecule.between(bra), turn), cd = turned(work.molecule.between(ket), turn);
-  Quartet<Policy, BRA, KET> quartet{work.molecule, work.boys_table, rows, turn};
-  for (unsigned first = 0; first < bra.count; first += tile_size) {
-    const unsigned held = min(tile_size, bra.count - first);
+  Quartet<Policy, BRA, KET> quartet{work.boys_table, rows, turn};
+  for (unsigned first = 0; first < ket.count; first += tile_size) {
+    const unsigned held = min(tile_size, ket.count - first);
     __syncthreads();
-    for (unsigned m = thread; m < held; m += Policy::block_size) tile[m] = work.molecule.load(bra, first + m);
+    for (unsigned n = threadIdx.x; n < held; n += Policy::block_size) tile[n] = work.molecule.load(ket, first + n);
     __syncthreads();
-    if (!is_there) continue;
 #pragma unroll 1
-    for (unsigned m = 0; m < held; ++m) quartet.add(tile[m], ab, ket, cd);
+    for (unsigned m = team.share(); m < bra.count && is_there; m += team.split)
+      quartet.add(work.molecule.load(bra, m), ab, tile, held, cd);
   }
-  if (is_there) work.digest.template take<BRA, KET>(bra, ket, quartet);
+  quartet.add_up();
+  if (is_there && team.share() == 0) work.digest.template take<BRA, KET>(bra, ket, quartet);
 }
 
 // ---- the quartets of one class, and where the list is not sorted by class those of any
@@ -79,18 +85,24 @@ AUTOTUNE_DEVICE void integrate(const Work<Policy>& work) {
     share<Policy>(work.boys_table, BRA + KET, shared);
     rows = shared;
   }
-  constexpr unsigned parts = parts_of<Policy>(KET);
   if constexpr (Policy::granularity == Granularity::block) {
     // The last rows are the longest: they go first.
-    block_owns_bra<Policy, BRA, KET>(work, rows,
-                                     chunk(work.run, gridDim.x - 1 - blockIdx.x, Policy::block_size / parts));
+    block_owns_ket<Policy, BRA, KET>(work, rows,
+                                     chunk(work.run, gridDim.x - 1 - blockIdx.x, Team<Policy, BRA, KET>::of_a_block));
   } else {
-    const unsigned long long thread = 1ull * blockIdx.x * Policy::block_size + threadIdx.x, unit = thread / parts;
-    if (unit >= work.units) return;
-    const Place place = work.run[unit];
-    thread_owns_quartet<Policy, BRA, KET>(work, rows, work.molecule.pairs.load(place.bra),
-                                          work.molecule.pairs.load(place.ket), static_cast<unsigned>(thread % parts));
+    const Team<Policy, BRA, KET> team;
+    const unsigned long long unit = 1ull * blockIdx.x * team.of_a_block + team.number;
+    const bool is_there = team.number < team.of_a_block && unit < work.units;
+    const Place place = work.run[is_there ? unit : 0];
+    team_owns_quartet<Policy, BRA, KET>(work, rows, work.molecule.pairs.load(place.column),
+                                        work.molecule.pairs.load(place.row), team, is_there);
   }
+}
+
+// One thread a quartet, with all of its functions.
+template <class Policy, int BRA, int KET>
+AUTOTUNE_DEVICE void of_class(const Work<Policy>& work, const Pair& bra, const Pair& ket) {
+  team_owns_quartet<Policy, BRA, KET>(work, nullptr, bra, ket, Team<Policy, BRA, KET>(), true);
 }
 
 template <class Policy>
@@ -98,7 +110,7 @@ AUTOTUNE_DEVICE void integrate_any_class(const Work<Policy>& work) {
   const unsigned long long unit = 1ull * blockIdx.x * Policy::block_size + threadIdx.x;
   if (unit >= work.units) return;
   const Place place = work.run[unit];
-  Pair bra = work.molecule.pairs.load(place.bra), ket = work.molecule.pairs.load(place.ket);
+  Pair bra = work.molecule.pairs.load(place.column), ket = work.molecule.pairs.load(place.row);
   if (bra.momenta < ket.momenta) {
     const Pair other = bra;
     bra = ket;
@@ -106,17 +118,17 @@ AUTOTUNE_DEVICE void integrate_any_class(const Work<Policy>& work) {
   }
   switch (bra.momenta * 3 + ket.momenta) {
     case 0:
-      return thread_owns_quartet<Policy, 0, 0>(work, nullptr, bra, ket, 0);
+      return of_class<Policy, 0, 0>(work, bra, ket);
     case 3:
-      return thread_owns_quartet<Policy, 1, 0>(work, nullptr, bra, ket, 0);
+      return of_class<Policy, 1, 0>(work, bra, ket);
     case 4:
-      return thread_owns_quartet<Policy, 1, 1>(work, nullptr, bra, ket, 0);
+      return of_class<Policy, 1, 1>(work, bra, ket);
     case 6:
-      return thread_owns_quartet<Policy, 2, 0>(work, nullptr, bra, ket, 0);
+      return of_class<Policy, 2, 0>(work, bra, ket);
     case 7:
-      return thread_owns_quartet<Policy, 2, 1>(work, nullptr, bra, ket, 0);
+      return of_class<Policy, 2, 1>(work, bra, ket);
     default:
-      return thread_owns_quartet<Policy, 2, 2>(work, nullptr, bra, ket, 0);
+      return of_class<Policy, 2, 2>(work, bra, ket);
   }
 }
 
@@ -128,12 +140,12 @@ __global__ void __launch_bounds__(Policy::block_size)
                    typename Policy::table table, typename Policy::boys_table boys_table,
                    typename Policy::density density, typename Policy::integrals integrals,
                    typename Policy::coulomb_sum coulomb_sum, typename Policy::exchange_sum exchange_sum,
-                   unsigned long long units, unsigned first_bra, unsigned first_ket, unsigned kets) {
+                   unsigned long long units, unsigned first_row, unsigned first_column, unsigned columns) {
   if constexpr (Policy::classes == Classes::apart)
     integrate<Policy, 0, 0>({{shells, primitives, pairs, table},
                              boys_table,
                              {shells, density, integrals, coulomb_sum, exchange_sum},
-                             {first_bra, first_ket, kets},
+                             {first_row, first_column, columns},
                              units});
 }
 
@@ -143,12 +155,12 @@ __global__ void __launch_bounds__(Policy::block_size)
                    typename Policy::table table, typename Policy::boys_table boys_table,
                    typename Policy::density density, typename Policy::integrals integrals,
                    typename Policy::coulomb_sum coulomb_sum, typename Policy::exchange_sum exchange_sum,
-                   unsigned long long units, unsigned first_bra, unsigned first_ket, unsigned kets) {
+                   unsigned long long units, unsigned first_row, unsigned first_column, unsigned columns) {
   if constexpr (Policy::classes == Classes::apart)
     integrate<Policy, 1, 0>({{shells, primitives, pairs, table},
                              boys_table,
                              {shells, density, integrals, coulomb_sum, exchange_sum},
-                             {first_bra, first_ket, kets},
+                             {first_row, first_column, columns},
                              units});
 }
 
@@ -158,12 +170,12 @@ __global__ void __launch_bounds__(Policy::block_size)
                    typename Policy::table table, typename Policy::boys_table boys_table,
                    typename Policy::density density, typename Policy::integrals integrals,
                    typename Policy::coulomb_sum coulomb_sum, typename Policy::exchange_sum exchange_sum,
-                   unsigned long long units, unsigned first_bra, unsigned first_ket, unsigned kets) {
+                   unsigned long long units, unsigned first_row, unsigned first_column, unsigned columns) {
   if constexpr (Policy::classes == Classes::apart)
     integrate<Policy, 1, 1>({{shells, primitives, pairs, table},
                              boys_table,
                              {shells, density, integrals, coulomb_sum, exchange_sum},
-                             {first_bra, first_ket, kets},
+                             {first_row, first_column, columns},
                              units});
 }
 
@@ -173,12 +185,12 @@ __global__ void __launch_bounds__(Policy::block_size)
                    typename Policy::table table, typename Policy::boys_table boys_table,
                    typename Policy::density density, typename Policy::integrals integrals,
                    typename Policy::coulomb_sum coulomb_sum, typename Policy::exchange_sum exchange_sum,
-                   unsigned long long units, unsigned first_bra, unsigned first_ket, unsigned kets) {
+                   unsigned long long units, unsigned first_row, unsigned first_column, unsigned columns) {
   if constexpr (Policy::classes == Classes::apart)
     integrate<Policy, 2, 0>({{shells, primitives, pairs, table},
                              boys_table,
                              {shells, density, integrals, coulomb_sum, exchange_sum},
-                             {first_bra, first_ket, kets},
+                             {first_row, first_column, columns},
                              units});
 }
 
@@ -188,12 +200,12 @@ __global__ void __launch_bounds__(Policy::block_size)
                    typename Policy::table table, typename Policy::boys_table boys_table,
                    typename Policy::density density, typename Policy::integrals integrals,
                    typename Policy::coulomb_sum coulomb_sum, typename Policy::exchange_sum exchange_sum,
-                   unsigned long long units, unsigned first_bra, unsigned first_ket, unsigned kets) {
+                   unsigned long long units, unsigned first_row, unsigned first_column, unsigned columns) {
   if constexpr (Policy::classes == Classes::apart)
     integrate<Policy, 2, 1>({{shells, primitives, pairs, table},
                              boys_table,
                              {shells, density, integrals, coulomb_sum, exchange_sum},
-                             {first_bra, first_ket, kets},
+                             {first_row, first_column, columns},
                              units});
 }
 
@@ -203,12 +215,12 @@ __global__ void __launch_bounds__(Policy::block_size)
                    typename Policy::table table, typename Policy::boys_table boys_table,
                    typename Policy::density density, typename Policy::integrals integrals,
                    typename Policy::coulomb_sum coulomb_sum, typename Policy::exchange_sum exchange_sum,
-                   unsigned long long units, unsigned first_bra, unsigned first_ket, unsigned kets) {
+                   unsigned long long units, unsigned first_row, unsigned first_column, unsigned columns) {
   if constexpr (Policy::classes == Classes::apart)
     integrate<Policy, 2, 2>({{shells, primitives, pairs, table},
                              boys_table,
                              {shells, density, integrals, coulomb_sum, exchange_sum},
-                             {first_bra, first_ket, kets},
+                             {first_row, first_column, columns},
                              units});
 }
 
@@ -218,12 +230,12 @@ __global__ void __launch_bounds__(Policy::block_size)
                   typename Policy::table table, typename Policy::boys_table boys_table,
                   typename Policy::density density, typename Policy::integrals integrals,
                   typename Policy::coulomb_sum coulomb_sum, typename Policy::exchange_sum exchange_sum,
-                  unsigned long long units, unsigned first_bra, unsigned first_ket, unsigned kets) {
+                  unsigned long long units, unsigned first_row, unsigned first_column, unsigned columns) {
   if constexpr (Policy::classes == Classes::together)
     integrate_any_class<Policy>({{shells, primitives, pairs, table},
                                  boys_table,
                                  {shells, density, integrals, coulomb_sum, exchange_sum},
-                                 {first_bra, first_ket, kets},
+                                 {first_row, first_column, columns},
                                  units});
 }
 

@@ -11,7 +11,7 @@ from autotune.family import Execution
 
 from .neighbour import eri
 
-__all__ = ["CLASSES", "Launch", "launches", "orders", "plan"]
+__all__ = ["CLASSES", "Launch", "Teams", "launches", "orders", "plan"]
 
 CLASSES = {(0, 0): "ssss", (1, 0): "spss", (1, 1): "spsp", (2, 0): "ppss", (2, 1): "ppsp", (2, 2): "pppp"}
 
@@ -44,15 +44,15 @@ orders: dict[str, Callable[[Arrays], Positions]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Launch:
-    """One launch of ``integrate_NAME``: ``threads`` threads for ``units`` quartets, ``kets`` of them to a bra, or a
-    triangle when that is 0."""
+    """One launch of ``integrate_NAME``: ``threads`` threads for ``units`` quartets, ``columns`` of them to a row, or a
+    triangle when that is 0 (runs.cuh)."""
 
     name: str
     threads: int
     units: int
-    first_bra: int = 0
-    first_ket: int = 0
-    kets: int = 0
+    first_row: int = 0
+    first_column: int = 0
+    columns: int = 0
 
 
 def plan(execution: Execution) -> None:
@@ -61,7 +61,22 @@ def plan(execution: Execution) -> None:
         step()
 
 
-def launches(momenta: NDArray[Any], granularity: str, block_size: int, parts: int) -> list[Launch]:
+@dataclass(frozen=True)
+class Teams:
+    """Threads that have a quartet together, as quartet.cuh has them: ``parts`` of (pp|pp) and the like, and how many
+    share the bra's primitive pairs."""
+
+    parts: int
+    split: int
+    split_heavy: int
+
+    def of_a_warp(self, bra: int, ket: int) -> int:
+        """Quartets of that class."""
+        split = self.split_heavy if bra + ket > 2 else self.split
+        return 32 // (split * (self.parts if ket == 2 else 1))
+
+
+def launches(momenta: NDArray[Any], granularity: str, block_size: int, teams: Teams) -> list[Launch]:
     """Those of a kernel for each class; ``momenta`` are those of the pairs as they lie on the device, ascending. The
     heaviest class is first."""
     starts = np.searchsorted(momenta, (0, 1, 2, 3)).tolist()
@@ -70,25 +85,24 @@ def launches(momenta: NDArray[Any], granularity: str, block_size: int, parts: in
         bras, kets = starts[bra + 1] - starts[bra], starts[ket + 1] - starts[ket]
         if not bras or not kets:
             continue
-        each = parts if ket == 2 else 1
+        width = block_size // 32 * teams.of_a_warp(bra, ket)
         units = bras * (bras + 1) // 2 if bra == ket else bras * kets
-        row = 0 if bra == ket else kets
-        threads = (
-            _blocks(bras, row, block_size // each) * block_size if granularity == "block" else units * each
-        )
+        columns = 0 if bra == ket else bras
+        blocks = _blocks(kets, columns, width) if granularity == "block" else -(-units // width)
         made.append(
             Launch(
-                name=name, threads=threads, units=units, first_bra=starts[bra], first_ket=starts[ket], kets=row
+                name=name, threads=blocks * block_size, units=units, first_row=starts[ket],
+                first_column=starts[bra], columns=columns,
             )
         )  # fmt: skip
     return made
 
 
-def _blocks(bras: int, kets: int, width: int) -> int:
-    """Blocks for a run, each with ``width`` kets (runs.cuh: chunk)."""
-    if kets:
-        return bras * -(-kets // width)
-    groups, rest = divmod(bras, width)
+def _blocks(rows: int, columns: int, width: int) -> int:
+    """Blocks for a run, each with ``width`` columns (runs.cuh: chunk)."""
+    if columns:
+        return rows * -(-columns // width)
+    groups, rest = divmod(rows, width)
     return width * (groups * (groups + 1) // 2) + rest * (groups + 1)
 
 
@@ -114,7 +128,8 @@ def _all(execution: Execution) -> list[Launch]:
     momenta = execution.restore("pairs", (names["pair"],))["momenta"]
     order = execution.orders.get("pair")
     sorted_ = momenta if order is None else momenta[order.old]
-    return launches(sorted_, names["granularity"], names["block_size"], names["parts"])
+    teams = Teams(names["parts"], names["split"], names["split_heavy"])
+    return launches(sorted_, names["granularity"], names["block_size"], teams)
 
 
 def _clear(execution: Execution, name: str) -> Callable[[], None]:

@@ -85,3 +85,12 @@ struct Molecule {
     return {left.x - right.x, left.y - right.y, left.z - right.z};
   }
 };
+
+// The primitive pairs of a pair where they are; those of a block's tile are an array of its own.
+template <class Policy>
+struct Primitives {
+  const Molecule<Policy>& molecule;
+  const Pair& pair;
+
+  AUTOTUNE_DEVICE PrimitivePair operator[](unsigned m) const { return molecule.load(pair, m); }
+};

@@ -12,33 +12,49 @@ enum class BraTransform { each, once };
 
 AUTOTUNE_DEVICE constexpr int functions(int momenta) { return momenta == 0 ? 1 : momenta == 1 ? 3 : 9; }
 
-// Threads that have a quartet together.
-template <class Policy>
-AUTOTUNE_DEVICE constexpr int parts_of(int ket) {
-  return ket == 2 ? Policy::parts : 1;
-}
+// Threads that have a quartet together lie in one warp: `parts` of them have different functions, and `split` times as
+// many, each with some of the bra's primitive pairs, are added up.
+template <class Policy, int BRA, int KET>
+struct Team {
+  static constexpr unsigned parts = KET == 2 ? Policy::parts : 1;
+  static constexpr unsigned split = BRA + KET > 2 ? Policy::split_heavy : Policy::split;
+  static constexpr unsigned threads = parts * split, of_a_warp = 32 / threads,
+                            of_a_block = Policy::block_size / 32 * of_a_warp;
+
+  unsigned number, member;  // of the team in its block, or of_a_block for the lanes that are left over; in the team
+
+  AUTOTUNE_DEVICE Team() {
+    const unsigned lane = threadIdx.x % 32, team = lane / threads;
+    number = team < of_a_warp ? threadIdx.x / 32 * of_a_warp + team : of_a_block;
+    member = lane % threads;
+  }
+  AUTOTUNE_DEVICE unsigned turn() const { return member % parts; }
+  AUTOTUNE_DEVICE unsigned share() const { return member / parts; }
+};
 
 template <class Policy, int BRA, int KET>
 struct Quartet {
   static constexpr int order = BRA + KET;
   static constexpr int bra_functions = functions(BRA);
-  static constexpr int ket_functions = functions(KET) / parts_of<Policy>(KET);
+  static constexpr int ket_functions = functions(KET) / static_cast<int>(Team<Policy, BRA, KET>::parts);
   static constexpr int bra_hermites = hermites(BRA);
 
-  const Molecule<Policy>& molecule;
   const typename Policy::boys_table& boys_table;
   const BoysRow* boys_shared;
   unsigned turn;
   double value[bra_functions][ket_functions] = {};
 
-  // Add a primitive pair of the bra with all of the ket; ab and cd are between the shells of either, turned.
-  AUTOTUNE_DEVICE void add(const PrimitivePair& left, const Vector& ab, const Pair& ket, const Vector& cd) {
+  // Add a primitive pair of the bra with the first `count` of the ket; ab and cd are between the shells of either,
+  // turned.
+  template <class Ket>
+  AUTOTUNE_DEVICE void add(const PrimitivePair& left, const Vector& ab, const Ket& ket, unsigned count,
+                           const Vector& cd) {
     const Expansion of_bra = expansion(left.weight, left.half, ab.x, ab.y, ab.z, false);
     const Vector p = turned({left.x, left.y, left.z}, turn);
     double held[ket_functions][bra_hermites] = {};
 #pragma unroll 1
-    for (unsigned n = 0; n < ket.count; ++n) {
-      const PrimitivePair right = molecule.load(ket, n);
+    for (unsigned n = 0; n < count; ++n) {
+      const PrimitivePair right = ket[n];
       const Expansion of_ket = expansion(right.weight, right.half, cd.x, cd.y, cd.z, true);
       const Vector q = turned({right.x, right.y, right.z}, turn);
       double r[hermites(order)];
@@ -46,6 +62,23 @@ struct Quartet {
       of_the_ket<0, 0>(of_bra, of_ket, r, held);
     }
     if constexpr (Policy::bra_transform == BraTransform::once) of_the_bra<0, 0>(of_bra, held);
+  }
+
+  // The sum over the team, for the first of those that have the same functions. Every thread of a warp calls it.
+  AUTOTUNE_DEVICE void add_up() {
+    using Of = Team<Policy, BRA, KET>;
+    constexpr unsigned step = Of::split % 3 == 0 ? 3 : 2;
+#pragma unroll
+    for (unsigned apart = Of::threads / step; apart >= Of::parts && Of::split > 1; apart /= step)
+#pragma unroll
+      for (int b = 0; b < bra_functions; ++b)
+#pragma unroll
+        for (int k = 0; k < ket_functions; ++k) {
+          double sum = value[b][k];
+#pragma unroll
+          for (unsigned m = 1; m < step; ++m) sum += __shfl_down_sync(0xffffffffu, value[b][k], m * apart);
+          value[b][k] = sum;
+        }
   }
 
  private:
@@ -84,7 +117,7 @@ struct Quartet {
   // with alpha = pq / (p + q), and what the recursion makes of them.
   AUTOTUNE_DEVICE void integrate(double p, double q, double factor, const Vector& between,
                                  double (&r)[hermites(order)]) const {
-    const double root = rsqrt(p + q), alpha = p * q * (root * root);
+    const double root = autotune::reciprocal_root(p + q), alpha = p * q * (root * root);
     const double square = fma(between.x, between.x, fma(between.y, between.y, between.z * between.z));
     double base[order + 1];
     boys_functions<Policy, order>(alpha * square, boys_table, boys_shared, base);

@@ -10,7 +10,7 @@ in s, and the integral of s^n exp(-T s) is the Boys function Fn(T).
 import itertools
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from .neighbour import eri
 __all__ = ["reference", "repulsion_integrals"]
 
 _AT_ONCE = 1 << 17  # quartets of primitives
-_SMALL, _TERMS = 12.0, 60
 
 Real = NDArray[np.float64]
 Polynomial = list[Real]  # in s, the lowest power first
@@ -37,52 +36,49 @@ def reference(arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]) ->
 
 def repulsion_integrals(shells: NDArray[Any], primitives: NDArray[Any]) -> Real:
     """(ij|kl) of functions for i >= j, k >= l, ij >= kl by canonical index."""
-    momenta = shells["momentum"].astype(int)
-    count = int((2 * momenta + 1).sum())
+    count = int((2 * shells["momentum"].astype(int) + 1).sum())
     pairs = count * (count + 1) // 2
     out = np.zeros(pairs * (pairs + 1) // 2)
-    all_of_them = list(itertools.combinations_with_replacement(range(len(shells)), 2))
-    groups = [
-        [
-            (i, j) if momenta[i] > momenta[j] else (j, i)
-            for i, j in all_of_them
-            if momenta[i] + momenta[j] == both
-        ]
-        for both in range(3)
-    ]
-    products = [[_product(shells, primitives, i, j) for i, j in group] for group in groups]
-    for bra, ket in itertools.combinations_with_replacement(range(3), 2):
-        if groups[bra] and groups[ket]:
-            of_bra, of_ket = (
-                (np.array(groups[side]), np.array([len(rows) for rows in products[side]]), products[side])
-                for side in (bra, ket)
-            )
-            _fill_class(out, shells, of_bra, of_ket, is_triangle=bra == ket)
+    groups = _groups(shells, primitives)
+    for number, bra in enumerate(groups):
+        left, right = np.tril_indices(len(bra.shells))
+        _fill_all(out, shells, bra, bra, left, right)
+        for ket in groups[:number]:
+            left, right = np.indices((len(bra.shells), len(ket.shells))).reshape(2, -1)
+            _fill_all(out, shells, bra, ket, left, right)
     return out
 
 
-Side = tuple[NDArray[Any], NDArray[Any], list[Real]]  # shells of each pair, their lengths, their products
+class Group(NamedTuple):
+    """Pairs of shells with equal momenta and equally many products: shells (pair, 2), the higher momentum first, and
+    products (11, pair, product)."""
+
+    shells: NDArray[np.int64]
+    products: Real
 
 
-def _fill_class(out: Real, shells: NDArray[Any], bra: Side, ket: Side, is_triangle: bool) -> None:
-    """All quartets of pairs from two lists, as many at once as there is room for."""
-    if is_triangle:
-        left, right = np.tril_indices(len(bra[0]))
-    else:
-        left, right = (where.ravel() for where in np.indices((len(bra[0]), len(ket[0]))))
-    work = bra[1][left] * ket[1][right]
-    rows = [np.concatenate(side[2]) for side in (bra, ket)]
-    starts = [np.cumsum(side[1]) - side[1] for side in (bra, ket)]
-    parts = np.cumsum(work) // _AT_ONCE
-    for part in np.split(np.arange(len(work)), np.flatnonzero(np.diff(parts)) + 1):
-        owner = np.repeat(np.arange(len(part)), work[part])
-        m = np.arange(len(owner)) - (np.cumsum(work[part]) - work[part])[owner]
-        kets = ket[1][right[part]][owner]
-        four = np.concatenate((bra[0][left[part]], ket[0][right[part]]), axis=1)
-        _fill(
-            out, shells, four, rows[0][starts[0][left[part]][owner] + m // kets],
-            rows[1][starts[1][right[part]][owner] + m % kets], np.cumsum(work[part]) - work[part],
-        )  # fmt: skip
+def _groups(shells: NDArray[Any], primitives: NDArray[Any]) -> list[Group]:
+    found: dict[tuple[int, int], list[tuple[tuple[int, int], Real]]] = {}
+    for i, j in itertools.combinations_with_replacement(range(len(shells)), 2):
+        pair = (i, j) if shells["momentum"][i] > shells["momentum"][j] else (j, i)
+        rows = _product(shells, primitives, *pair)
+        kind = int(shells["momentum"][i]) + int(shells["momentum"][j])
+        found.setdefault((kind, len(rows)), []).append((pair, rows))
+    return [
+        Group(np.array([pair for pair, _ in some]), np.moveaxis(np.stack([rows for _, rows in some]), 2, 0))
+        for some in found.values()
+    ]
+
+
+def _fill_all(
+    out: Real, shells: NDArray[Any], bra: Group, ket: Group, left: NDArray[Any], right: NDArray[Any]
+) -> None:
+    """Quartets of pairs ``left`` of one group and ``right`` of another, as many at once as there is room for."""
+    width = max(1, _AT_ONCE // (bra.products.shape[2] * ket.products.shape[2]))
+    for first in range(0, len(left), width):
+        some, others = left[first : first + width], right[first : first + width]
+        four = np.concatenate((bra.shells[some], ket.shells[others]), axis=1)
+        _fill(out, shells, four, bra.products[:, some, :, None], ket.products[:, others, None, :])
 
 
 def _product(shells: NDArray[Any], primitives: NDArray[Any], i: int, j: int) -> Real:
@@ -99,15 +95,13 @@ def _product(shells: NDArray[Any], primitives: NDArray[Any], i: int, j: int) -> 
     return np.stack([*centre, *from_a, *from_b, p, weight], axis=-1).reshape(-1, 11)
 
 
-def _fill(
-    out: Real, shells: NDArray[Any], four: NDArray[Any], left: Real, right: Real, starts: NDArray[Any]
-) -> None:
-    """Every integral of some quartets of shells of one class, from rows for each of their quartets of primitives."""
-    p, q = left[:, 9], right[:, 9]
+def _fill(out: Real, shells: NDArray[Any], four: NDArray[Any], left: Real, right: Real) -> None:
+    """Every integral of some quartets of shells with equal momenta, from the products of either pair."""
+    p, q = left[9], right[9]
     alpha = p * q / (p + q)
-    apart = [left[:, axis] - right[:, axis] for axis in range(3)]
+    apart = [left[axis] - right[axis] for axis in range(3)]
     t = alpha * sum(distance**2 for distance in apart)
-    scale = 2 * math.pi**2.5 / (p * q * np.sqrt(p + q)) * left[:, 10] * right[:, 10]
+    scale = 2 * math.pi**2.5 / (p * q * np.sqrt(p + q)) * left[10] * right[10]
     momenta = [int(momentum) for momentum in shells["momentum"][four[0]]]
     boys = [scale * value for value in _boys(sum(momenta), t)]
     spread = (
@@ -124,14 +118,14 @@ def _fill(
             if (axis, powers) not in cached:
                 shift = (-alpha / p * apart[axis], alpha / q * apart[axis])
                 means = [
-                    [rows[:, column + axis], shift[place // 2]]
+                    [rows[column + axis], shift[place // 2]]
                     for place, (rows, column) in enumerate(((left, 3), (left, 6), (right, 3), (right, 6)))
                 ]
                 cached[axis, powers] = _mean(list(powers), means, spread)
             total = _times(total, cached[axis, powers])
-        each = sum(value * boys[power] for power, value in enumerate(total))
+        each = np.asarray(sum(value * boys[power] for power, value in enumerate(total)))
         i, j, k, low = (first[:, place] + chosen[place] for place in range(4))
-        out[_triangle(_triangle(i, j), _triangle(k, low))] = np.add.reduceat(np.asarray(each), starts)
+        out[_triangle(_triangle(i, j), _triangle(k, low))] = each.sum(axis=(1, 2))
 
 
 def _mean(factors: list[int], means: list[Polynomial], spread: tuple[Polynomial, ...]) -> Polynomial:
@@ -167,20 +161,24 @@ def _triangle(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _boys(order: int, t: Real) -> list[Real]:
-    """F0 to Fn: below T = 12 from a series for the highest, downwards; beyond it from erf, upwards."""
+    """F0 to Fn: for small T from a series for the highest, downwards; beyond from erf, upwards, which loses nothing
+    where T is above 3n."""
     made = [np.empty_like(t) for _ in range(order + 1)]
-    near = t < _SMALL
+    end = 3.0 * order + 1e-3
+    near = t < end
     small, large = t[near], t[~near]
     decay, term = np.exp(-small), np.exp(-small) / (2 * order + 1)
     value = term.copy()
-    for k in range(1, _TERMS):
+    for k in range(1, 25 + int(3 * end)):
         term = term * (2 * small / (2 * order + 2 * k + 1))
         value += term
     made[order][near] = value
     for n in range(order - 1, -1, -1):
         made[n][near] = value = (2 * small * value + decay) / (2 * n + 1)
-    root, decay = np.sqrt(large), np.exp(-large)
+    root = np.sqrt(large)
     made[0][~near] = value = math.sqrt(math.pi) / 2 * eri("reference").error_function(root) / root
+    if order:
+        decay = np.exp(-large)
     for n in range(order):
         made[n + 1][~near] = value = ((2 * n + 1) * value - decay) / (2 * large)
     return made

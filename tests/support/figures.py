@@ -9,7 +9,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
@@ -1372,6 +1372,174 @@ for _text, (_workload, _wanted) in LISTS.items():
         return [*rates, one["libcint_ms"], ratio] if text.count("{") == 4 else [*rates, ratio]
 
     figure("eri", _text, LIBCINT)(_beside)
+
+# -- eri_sp -----------------------------------------------------------------------------------------------
+
+SP, SP_LIBCINT = "eri-sp-h200.csv", "eri-sp-h200-libcint.csv"
+SP_BASE: dict[str, Any] = {
+    "workload": "water8", "order": "place", "classes": "apart", "granularity": "block", "parts": 3, "split": 1,
+    "split_heavy": 1, "bra_transform": "once", "pair_table": "device", "table_records": "aos", "boys": "table",
+    "boys_memory": "global", "block_size": 64,
+}  # fmt: skip
+
+
+def sp(frame: pd.DataFrame, column: str = "time_ms", **other: Any) -> float:
+    """Of the configuration that differs from the one beside which policies are judged."""
+    return row(frame, column, **(SP_BASE | other))
+
+
+@figure(
+    "eri_sp", "All {51} configurations of `short` on `water8` and {28} of `teams` on the other two ran", SP
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    swept = frame[frame["state"] == "measured"].groupby("workload").size()
+    return swept["water8"] - 1, swept["water8-jk"] - 1  # control is one more
+
+
+@figure(
+    "eri_sp",
+    "{0.267} ms on `water8` ({4.77e9} integrals/s; control {14.2} ms), {0.310} ms on `water8-jk` and {0.0954} ms on `water2`",
+    SP,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    teams: dict[str, Any] = {"split": 3, "split_heavy": 9, "boys": "quotient"}
+    control = frame[frame["classes"] == "together"].query("workload == 'water8'")["time_ms"].max()
+    return [
+        sp(frame, **teams), sp(frame, "operations_per_s", **teams), control,
+        sp(frame, workload="water8-jk", **teams), sp(frame, workload="water2", **teams),
+    ]  # fmt: skip
+
+
+SP_LISTS: dict[str, tuple[str, str]] = {
+    "| quotient, 3, 9 | {0.265} ms | {4.82e9} | {57.1} ms | **{216} x** |": ("water8", "boys=quotient,split=3,split_heavy=9"),
+    "| | table, 1, 3 | {0.311} ms | {4.10e9} | | {184} x |": ("water8", "boys=table,split=1,split_heavy=3"),
+    "| | quotient, 1, 1 | {0.363} ms | {3.51e9} | | {157} x |": ("water8", "boys=quotient,split=1,split_heavy=1"),
+    "| table, 1, 3 | {2.71} ms | {7.39e9} | {420} ms | **{155} x** |": ("water16", "boys=table,split=1,split_heavy=3"),
+    "| | quotient, 1, 1 | {2.73} ms | {7.35e9} | | {154} x |": ("water16", "boys=quotient,split=1,split_heavy=1"),
+    "| | quotient, 3, 9 | {2.96} ms | {6.76e9} | | {142} x |": ("water16", "boys=quotient,split=3,split_heavy=9"),
+}  # fmt: skip
+for _text, (_workload, _words) in SP_LISTS.items():
+
+    def _sp_beside(
+        frame: pd.DataFrame, workload: str = _workload, words: str = _words, text: str = _text
+    ) -> Sequence[float]:
+        some = frame[frame["workload"] == workload]
+        for word in words.split(","):
+            some = some[("," + some["configuration"] + ",").str.contains(f",{word},", regex=False)]
+        (one,) = some.to_dict("records")
+        first = [one["gpu_ms"], one["gpu_integrals_per_s"]]
+        ratio = one["libcint_ms"] / one["gpu_ms"]
+        return [*first, one["libcint_ms"], ratio] if text.count("{") == 4 else [*first, ratio]
+
+    figure("eri_sp", _text, SP_LIBCINT)(_sp_beside)
+
+
+@figure("eri_sp", "was {1.8e-14} in every row of `water16`, {9.3e-15} of `water8`", SP_LIBCINT)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [frame[frame["workload"] == name]["largest_difference"].max() for name in ("water16", "water8")]
+
+
+@figure(
+    "eri_sp",
+    "the best list of (H2O)16 is {28} % of the measured {1.50e13} a second (`benchmarks/results/limits.json`), that of "
+    "(H2O)8 {18} %",
+    SP, SP_LIBCINT, "limits.json",
+)  # fmt: skip
+def _(frame: pd.DataFrame, beside: pd.DataFrame, ceilings: Any) -> Sequence[float]:
+    ceiling = ceilings["fp64_fma_per_s"]
+    least = 11_376_388_116  # multiply_adds of water16
+    large = least / beside[beside["workload"] == "water16"]["gpu_ms"].min() * 1e3
+    small = frame[frame["workload"] == "water8"]["fp64_fma_per_s"].max()
+    return large / ceiling * 100, ceiling, small / ceiling * 100
+
+
+@figure("eri_sp", "of the 0.267 ms (ss|ss) and (sp|ss) take {0.154}", SP)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    teams: dict[str, Any] = {"split": 3, "split_heavy": 9, "boys": "quotient"}
+    return [sum(sp(frame, f"kernel_integrate_{name}_ms", **teams) for name in ("ssss", "spss"))]
+
+
+@figure("eri_sp", "and no split, {0.370} ms", SP)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [sp(frame)]
+
+
+@figure("eri_sp", "takes {0.629} ms with sorted pairs and {1.13} ms with pairs as generated", SP)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    some = frame[(frame["classes"] == "together") & (frame["boys"] == "table")]
+    return [row(some, "time_ms", workload="water8", order=order) for order in ("place", "none")]
+
+
+@figure("eri_sp", "{2.5} times as slow ({0.149} ms in place of {0.061})", SP)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    one, three = (sp(frame, "kernel_integrate_pppp_ms", parts=parts) for parts in (1, 3))
+    return one / three, one, three
+
+
+SP_LONGER: dict[str, Sequence[Mapping[str, Any]]] = {
+    "`bra_transform: each` costs {8} %": [{"bra_transform": "each"}],
+    "`two_orders` takes {19} % longer and `every_order` {28} %": [
+        {"boys": "two_orders"},
+        {"boys": "every_order"},
+    ],
+    "`block_size` 128 costs {3} % and 256 {23} %": [{"block_size": 128}, {"block_size": 256}],
+    "has no such rows, costs {4} %": [{"granularity": "thread"}],
+}
+for _text, _changes in SP_LONGER.items():
+
+    def _sp_longer(frame: pd.DataFrame, changes: Sequence[Mapping[str, Any]] = _changes) -> Sequence[float]:
+        return [(sp(frame, **change) / sp(frame) - 1) * 100 for change in changes]
+
+    figure("eri_sp", _text, SP)(_sp_longer)
+
+
+@figure("eri_sp", "a table of pairs saves {3} % (at `block_size` 128)", SP)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [(1 - sp(frame, block_size=128) / sp(frame, block_size=128, pair_table="none")) * 100]
+
+
+@figure("eri_sp", "`split_heavy` 3 saves {16} % and `split` 3 with it {9} % more", SP)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    heavy, both = (sp(frame, split=split, split_heavy=3) / sp(frame) for split in (1, 3))
+    return (1 - heavy) * 100, (heavy - both) * 100
+
+
+@figure("eri_sp", "On (H2O)16 `split_heavy` 3 saves {2} %, and 3 and 9 cost {9} %", SP_LIBCINT)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    def took(words: str) -> float:
+        some = frame[frame["workload"] == "water16"]
+        for word in words.split(","):
+            some = some[("," + some["configuration"] + ",").str.contains(f",{word},", regex=False)]
+        (value,) = some["gpu_ms"]
+        return float(value)
+
+    table = [took(f"boys=table,split=1,split_heavy={heavy}") for heavy in (1, 3)]
+    quotient = [
+        took(f"boys=quotient,{teams}") for teams in ("split=1,split_heavy=1", "split=3,split_heavy=9")
+    ]
+    return (1 - table[1] / table[0]) * 100, (quotient[1] / quotient[0] - 1) * 100
+
+
+@figure("eri_sp", "where the quotient saves {13} % with `split` 3 and {4} % without", SP)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    def of_ssss(**other: Any) -> float:
+        return sp(frame, "kernel_integrate_ssss_ms", **other)
+
+    teams = {"split": 3, "split_heavy": 9}
+    return [
+        (1 - of_ssss(boys="quotient", **teams) / of_ssss(**teams)) * 100,
+        (1 - of_ssss(boys="quotient") / of_ssss()) * 100,
+    ]
+
+
+@figure("eri_sp", "Shared memory is {1} % faster, and {11} % slower in (ss|ss)", SP)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    kernel = "kernel_integrate_ssss_ms"
+    return (
+        (1 - sp(frame, boys="shared_table") / sp(frame)) * 100,
+        (sp(frame, kernel, boys="shared_table") / sp(frame, kernel) - 1) * 100,
+    )
+
 
 SPLITS = {2: "eri-h200-subclasses.csv", 1: "eri-h200-subclasses-split1.csv"}
 for _split, _text in {

@@ -229,6 +229,7 @@ def edge_cases() -> dict[str, list[tuple[tuple[float, float, float], list[float]
         "the same shell twice": [(place, six, weights), (place, six, weights)],
         "tight and diffuse": [(place, [1e6], [1.0]), ((0, 0, 1), [1e-3], [1.0]), ((1, 1, 0), [1e6, 1e-3], [0.5, 0.5])],
         "far apart": [((0, 0, 0), [1.3], [1.0]), ((300, 0, 0), six, weights), ((0, 4e5, 0), [0.2], [1.0])],
+        "twelve primitives": [(place, [4.0 / 2**n for n in range(12)], [0.2] * 12), ((0, 1, 0), [0.3], [1.0])],
         "one and six primitives": [(place, [0.27], [1.0]), ((1, 0, 0), six, weights)],
         "around the end of the quotient and of the table": near,
     }  # fmt: skip

@@ -43,6 +43,7 @@ def test_workers_run_what_the_policy_file_says(tmp_path: Path) -> None:
         f"{{schema: 1, workload: two, family: eri, parameters: {parameters}, options: {options}}}\n"
     )
     swept = ["sweep", "eri", "-w", str(workload), "--device", "cpu", "--preset", "screened", "--samples", "1"]
+    swept += ["--set", "split=1", "--set", "roots=inverse"]  # one configuration
     assert main([*swept, "--policies", str(tmp_path), "--out", str(tmp_path / "out")]) == 0
     with Spread(FAMILY, inputs(WATER2), ["cpu", "cpu"], policies=tmp_path) as spread:
         assert spread.configuration["order"] == "schwarz"
