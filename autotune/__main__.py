@@ -58,8 +58,6 @@ def _settle() -> None:
     """What suits a process that makes one call of kernels and ends."""
     # Numpy's library of linear algebra begins with a thread on every core, which no kernel here needs.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # The driver makes 8 queues to a GPU else, and takes 80 ms longer to make and to remove them.
-    os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "2")
     # One thread imports while another reads files, which would wait 5 ms for each of its many short steps.
     sys.setswitchinterval(0.0002)
     gc.disable()  # while modules are imported, of which nothing is garbage
@@ -83,7 +81,7 @@ class _Terminated:
         if self._came:
             sys.stderr.flush()
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            os.kill(os.getpid(), signal.SIGTERM)
+            signal.raise_signal(signal.SIGTERM)
 
 
 def _awaken(arguments: Sequence[str]) -> EarlyContext | None:
@@ -100,6 +98,9 @@ def _awaken(arguments: Sequence[str]) -> EarlyContext | None:
     kind, _, number = named.partition(":")
     if kind not in ("auto", "cuda") or not (number or "0").isdigit():
         return None
+    if "--mpi" not in arguments:
+        # The driver makes 8 queues to a GPU else, and takes 80 ms longer to make and to remove them.
+        os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "2")
     return EarlyContext(int(number or 0))
 
 

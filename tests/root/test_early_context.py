@@ -111,11 +111,15 @@ def test_without_a_driver_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> No
         (["run", "mummergpu", "--device"], None),
     ],
 )
-def test_which_command_wants_which_gpu(driver: Driver, arguments: list[str], ordinal: int | None) -> None:
+def test_which_command_wants_which_gpu(
+    driver: Driver, arguments: list[str], ordinal: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "environ", {})
     early = main._awaken(arguments)
     if early is not None:
         early.finish()
     assert driver.asked == ([] if ordinal is None else [ordinal])
+    assert ("CUDA_DEVICE_MAX_CONNECTIONS" in os.environ) == (ordinal is not None)
 
 
 def test_a_command_counts_from_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
