@@ -1085,6 +1085,102 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
     ]
 
 
+# -- coulomb_map ------------------------------------------------------------------------------------------
+
+SORTING = ("find_box_ms", "lay_grid_ms", "count_atoms_ms", "begin_cells_ms", "sort_atoms_ms")
+MAPS: list[tuple[str, str, str, str]] = [
+    ("coulomb_map-h200-million.csv",
+     "method=expansions,cell=12,order=14,separation=24",
+     "| `million`, 12³ points, order 14, 2.4 radii | {77.2} ms | {0.22} | {54.8} | {2.8} | {19.4} | {2.6·10¹⁵} |",
+     "| `million`, 12³ points, order 14, 2.4 radii | {101,000} | {1.8·10⁻⁹} | {4.0·10⁻⁷} | {5.2·10⁻³} | {0} | {77.4} ms |"),
+    ("coulomb_map-h200-million.csv",
+     "method=expansions,cell=12,order=14,separation=27",
+     "| `million`, 12³ points, order 14, 2.7 radii | {101} ms | {0.22} | {71.0} | {2.8} | {26.3} | {2.0·10¹⁵} |",
+     "| `million`, 12³ points, order 14, 2.7 radii | {101,000} | {8.8·10⁻¹⁰} | {7.9·10⁻⁸} | {1.3·10⁻²} | {0} | {101} ms |"),
+]  # fmt: skip
+
+
+def _map_times(configuration: str) -> Callable[..., Sequence[float]]:
+    def values(frame: pd.DataFrame) -> Sequence[float]:
+        (found,) = frame[frame["configuration"] == configuration].to_dict("records")
+        sorting = sum(found[name] for name in SORTING)
+        return [
+            found["ms"],
+            sorting,
+            found["expand_ms"],
+            found["shift_ms"],
+            found["sum_points_ms"],
+            found["evaluations_per_s"],
+        ]
+
+    return values
+
+
+def _map_errors(configuration: str) -> Callable[..., Sequence[float]]:
+    names = ["checked", "error_of_sum", "bound_of_sum", "error_of_bound", "above_bound", "ms_with_bounds"]
+    return lambda frame: [row(frame, name, configuration=configuration) for name in names]
+
+
+for _file, _configuration, _times, _errors in MAPS:
+    figure("coulomb_map", _times, _file)(_map_times(_configuration))
+    figure("coulomb_map", _errors, _file)(_map_errors(_configuration))
+
+
+SMALL_MAPS = "coulomb_map-h200.csv"
+CLOUD: list[tuple[str, dict[str, Any]]] = [
+    ("| order 14, `point_blocks=4`, `records=soa` | {5.13} ms | {3.16} | {1.67} |", {"point_blocks": 4, "records": "soa"}),
+    ("| order 14 | {5.24} ms | {3.12} | {1.83} |", {}),
+    ("| order 14, cubes of 8³ | {5.29} ms | {4.07} | {0.62} |", {"cell": 8}),
+    ("| order 14, cubes of 16³, `point_blocks=2` | {5.96} ms | {2.44} | {3.30} |", {"cell": 16, "point_blocks": 2}),
+    ("| order 14, tiles of 128, `expand_blocks=3` | {5.45} ms | {3.33} | {1.82} |", {"tile": 128, "expand_blocks": 3}),
+    ("| order 14, tiles of 64, `point_blocks=2` | {6.80} ms | {4.32} | {2.20} |", {"tile": 64, "point_blocks": 2}),
+    ("| order 16 | {6.60} ms | {4.38} | {1.85} |", {"order": 16}),
+    ("| order 14, 2.7 radii (`always`) | {6.89} ms | {3.88} | {2.69} |", {"separation": 27}),
+    ("| order 14, 2.0 radii: all cubes go back | {392} ms | {2.22} | {389} |", {"separation": 20}),
+]  # fmt: skip
+_PLAIN = {
+    "workload": "cloud", "state": "measured", "method": "expansions", "cell": 12, "order": 14, "separation": 24, "tile": 256,
+    "expand_blocks": 2, "point_blocks": 3, "records": "aos", "terms": "cube_major",
+}  # fmt: skip
+
+
+def _cloud(wanted: dict[str, Any]) -> Callable[..., Sequence[float]]:
+    names = ["time_ms", "kernel_expand_ms", "kernel_sum_points_ms"]
+    return lambda frame: [row(frame, name, **{**_PLAIN, **wanted}) for name in names]
+
+
+for _text, _wanted in CLOUD:
+    figure("coulomb_map", _text, SMALL_MAPS)(_cloud(_wanted))
+
+
+@figure("coulomb_map", "| `direct`, the best: cubes of 16³ | {256} ms | | {256} |", SMALL_MAPS)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [best(frame, workload="cloud", method="direct", cell=16)] * 2
+
+
+@figure("coulomb_map", "Expansions are {50} times as fast as single atoms here", SMALL_MAPS)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    times = [best(frame, workload="cloud", method=method) for method in ("direct", "expansions")]
+    return [times[0] / times[1]]
+
+
+@figure(
+    "coulomb_map",
+    "single atoms are faster, {129} µs beside {233} µs. All {90} configurations were tried, {84} ran",
+    SMALL_MAPS,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    small = frame[frame["workload"] == "1a63-map"]
+    times = [1000 * best(small, state="measured", method=method) for method in ("direct", "expansions")]
+    return [*times, len(small), (small["state"] == "measured").sum()]
+
+
+@figure("coulomb_map", "when {43} of the 90 configurations were tried; {39} ran", SMALL_MAPS)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    cloud = frame[frame["workload"] == "cloud"]
+    return [len(cloud), (cloud["state"] == "measured").sum()]
+
+
 # -- coulomb ----------------------------------------------------------------------------------------------
 
 CUBICS = "coulomb-h200-cubics.csv"
