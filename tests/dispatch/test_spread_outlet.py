@@ -40,6 +40,9 @@ class Notes:
             def synchronize(self) -> None:
                 notes.notes.append("wait")
 
+            def query(self) -> bool:
+                return self.at < notes.clock
+
             def time_since(self, other: "Event") -> float:
                 return self.at - other.at
 
@@ -84,6 +87,7 @@ def test_copies_go_behind_their_chunk_and_beside_the_next(monkeypatch: pytest.Mo
     first = outlet.finish(outlet.start(), [Copy(placed(1000), 24, 40, 40, host[:40])])
     second = outlet.finish(outlet.start(), [Copy(placed(1000), 64, 12, 32, host[:24])])
     third = outlet.finish(outlet.start(), [])
+    assert [outlet.is_done(chunk) for chunk in (first, second, third)] == [True, True, False]
     assert outlet.wait(first) == (1e-3, 1e-3)
     assert outlet.wait(second)[1] == 1e-3
     assert outlet.wait(third) == (1e-3, 0.0)
@@ -114,8 +118,10 @@ def test_a_device_that_fails_is_a_launch_error(monkeypatch: pytest.MonkeyPatch) 
         raise Notes.Error("an illegal memory access was encountered")
 
     chunk[-1].synchronize = fails
-    with pytest.raises(LaunchError, match="illegal memory access"):
-        outlet.wait(chunk)
+    chunk[-1].query = fails
+    for ask in (outlet.wait, outlet.is_done):
+        with pytest.raises(LaunchError, match="illegal memory access"):
+            ask(chunk)
     outlet.close()
 
 

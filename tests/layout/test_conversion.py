@@ -121,9 +121,10 @@ def check(backend: Backend, folder: Path) -> None:
     """On several shapes, run after run, over copies that hold something else before."""
     family = turning(folder)
     variants = tuple(Variant.of(family, family.space.configuration(text), {}) for text in CHOSEN)
-    (binaries,) = compile_many(
-        batch(family, variants), backend.toolchain(), Cache(default_root()), 1, len(CHOSEN)
+    chunks = compile_many(
+        batch(family, variants), backend.toolchain(), Cache(default_root()), 1, len(CHOSEN), early=False
     )
+    binaries = [binary for chunk in chunks for binary in chunk]
     for shape in ((2, 33, 40), (1, 1, 1), (3, 5, 65)):
         x = np.random.default_rng(5).integers(0, 8, shape).astype(np.float32)
         resident = Resident(backend, bind(family, {"x": x}, {}, {}))

@@ -218,17 +218,36 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
 
 @figure(
     "allpairs",
-    "which take {0.272} ms at the {3.94e12} bytes a second that this GPU moves (`benchmarks/results/limits.json`): {72} % of "
-    "the kernel's time. Population count no longer binds: {3.62e14} compares a second, counted as N x N x A, are {2.7} times "
-    "what the measured rate of POPC would allow for all pairs ({4.14e12} x 32 = {1.33e14})",
+    "Storing the {1.07e9} bytes of `wide` takes {0.250} ms by a kernel that does nothing else, {66} % of this one's time; the "
+    "bits of half of its pairs would take the tensor cores {0.054} ms at the {5.13e15} a second that they reach alone, those of "
+    "`hapmap3` {5.1} µs, {12} % of the kernel's time",
+    PEERS, "allpairs-h200-limits.csv",
+)  # fmt: skip
+def _(frame: pd.DataFrame, limits: pd.DataFrame) -> Sequence[float]:
+    wide, hapmap3 = (row(frame, "median_ms", workload=w, what="autotune: tuned") for w in ("wide", "hapmap3"))
+    stored = 4 * 16384**2 / row(limits, "per_second", what="bytes stored")
+    bits = row(limits, "per_second", what="bits of products")
+    of_wide, of_hapmap3 = (4 * a * n * (n + 1) / 2 / bits for n, a in ((16384, 512), (957, 14389)))
+    return [
+        4 * 16384**2, 1e3 * stored, 1e5 * stored / wide, 1e3 * of_wide, bits, 1e6 * of_hapmap3, 1e5 * of_hapmap3 / hapmap3
+    ]  # fmt: skip
+
+
+@figure("allpairs", "465 squares are {0.22} of the warps that fit", SHORT)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    seen = frame[(frame["workload"] == "hapmap3") & (frame["accumulate"] == "tensor_tile")]
+    return [seen["counter_achieved_occupancy_allpairs"].dropna().iloc[0]]
+
+
+@figure(
+    "allpairs",
+    "{3.62e14} compares a second, counted as N x N x A, are {2.7} times what the measured rate of POPC would allow for all "
+    "pairs ({4.14e12} x 32 = {1.33e14}",
     PEERS, "limits.json",
 )  # fmt: skip
 def _(frame: pd.DataFrame, limits: dict[str, float]) -> Sequence[float]:
-    there = {"workload": "wide", "what": "autotune: tuned"}
-    rate, took = row(frame, "compares_per_s", **there), row(frame, "median_ms", **there)
-    popc, moved = limits["popc_per_s"], limits["bytes_per_s"]
-    write = 4e3 * 16384**2 / moved
-    return write, moved, 100 * write / took, rate, rate / (32 * popc), popc, 32 * popc
+    rate, popc = row(frame, "compares_per_s", workload="wide", what="autotune: tuned"), limits["popc_per_s"]
+    return rate, rate / (32 * popc), popc, 32 * popc
 
 
 @figure("allpairs", "The factors do not: {3.0} x from naive to shared", PEERS)
@@ -1479,7 +1498,7 @@ def sp(frame: pd.DataFrame, column: str = "time_ms", **other: Any) -> float:
 
 
 @figure(
-    "eri_sp", "All {51} configurations of `short` on `water8` and {28} of `teams` on the other two ran", SP
+    "eri_sp", "All {51} configurations of `short` on `water8` and {28} of `teams` on the other three ran", SP
 )
 def _(frame: pd.DataFrame) -> Sequence[float]:
     swept = frame[frame["state"] == "measured"].groupby("workload").size()
@@ -2039,7 +2058,7 @@ SPREAD = ("coulomb-h200-x2-achbp-384.csv", "coulomb-h200-x2-mache-384.csv", "eri
 
 @figure(
     "several-gpus",
-    "By `automatic`, two H200s reach {0.994} and {0.985} of twice one on [potential maps of 384 "
+    "by `automatic`, two H200s reached {0.994} and {0.985} of twice one on [potential maps of 384 "
     "slices](coulomb.md#measured), and {0.957} on [integrals of (H2O)27](eri.md), a run of {28} ms, where `contiguous` "
     "reaches {0.981}",
     *SPREAD,
@@ -2050,6 +2069,41 @@ def _(*frames: pd.DataFrame) -> Sequence[float]:
 
     shares = [two(frame, "auto", "efficiency") for frame in frames]
     return [*shares, 1e3 * two(frames[2], "auto", "elapsed_s"), two(frames[2], "contiguous", "efficiency")]
+
+
+# J and K on two devices by five programs
+TILES = "eri-h200-x2-tiles.csv"
+for _session, _text in (
+    (1, "| 1 | {16.6} ms | {8.54} ms | {0.969} | {8.44} ms | {0.981} |"),
+    (2, "| 2 | {16.5} ms | {8.57} ms | {0.964} | {8.57} ms | {0.964} |"),
+    (3, "| 3 | {16.6} ms | {8.61} ms | {0.963} | {8.58} ms | {0.966} |"),
+    (4, "| 4 | {16.4} ms | {8.49} ms | {0.963} | {8.44} ms | {0.968} |"),
+    (5, "| 5 | {16.4} ms | {8.81} ms | {0.931} | {8.80} ms | {0.931} |"),
+):
+
+    def _five(frame: pd.DataFrame, session: int = _session) -> Sequence[float]:
+        some = frame[(frame["session"] == session) & (frame["worker"] == "all") & (frame["redone"] == 0)]
+        two = [
+            scale * row(some, column, devices=2, allocation=allocation)
+            for allocation in ("automatic", "contiguous")
+            for scale, column in ((1e3, "elapsed_s"), (1, "efficiency"))
+        ]
+        return [1e3 * some[some["devices"] == 1]["elapsed_s"].min(), *two]
+
+    figure("several-gpus", _text, TILES)(_five)
+
+
+@figure("several-gpus", "a run takes {0.52} ms on one device and {0.47} ms on two (medians)", TILES)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    some = frame[(frame["worker"] == "all") & (frame["allocation"] == "contiguous") & (frame["redone"] == 0)]
+    besides = 1e3 * (some["elapsed_s"] - some["computing_s"] / some["devices"])
+    return [float(besides[some["devices"] == n].median()) for n in (1, 2)]
+
+
+@figure("several-gpus", "It was {0.86} ms on two devices (`eri-h200-x2.csv`) until", SPREAD[2])
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    there = {"devices": 2, "allocation": "contiguous", "worker": "all", "redone": 0}
+    return [1e3 * (row(frame, "elapsed_s", **there) - row(frame, "computing_s", **there) / 2)]
 
 
 def _energy(frame: pd.DataFrame, family: str, role: str, column: str) -> float:

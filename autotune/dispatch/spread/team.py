@@ -1,6 +1,7 @@
 """The workers of a spread together: who gets the next chunk, what they answer, what becomes of a lost one's work."""
 
 import math
+import os
 import time
 import warnings
 from collections import deque
@@ -10,7 +11,7 @@ from multiprocessing.connection import wait
 from typing import Any, TypeVarTuple
 
 from autotune.dispatch.spread.plan import Chunk, Plan
-from autotune.dispatch.spread.worker import Done, Lost, Task, Worker, serve
+from autotune.dispatch.spread.worker import AWAKE_S, Done, Lost, Task, Worker, serve
 from autotune.errors import DeviceError
 from autotune.hardware import Device
 from autotune.processes import Answer, Child, Failure, Warned
@@ -63,6 +64,7 @@ class Member:
         self.share = Share(device=name)  # of the last run
         self.awaited = 1  # answers to come that are not of chunks; the first one: its device
         self.answer: Any = None
+        self._mail: list[tuple[Callable[..., Any], tuple[Any, ...], bool]] = []  # goes together
         self.chunk_seconds, self._since = chunk_seconds, time.monotonic()
         self.child = Child(
             serve, (task, name), folder=folder, what=f"a process for {name}", error=DeviceError
@@ -92,13 +94,19 @@ class Member:
             self.tell(Worker.add, chunks)
 
     def tell(self, method: Callable[[Worker, *_Given], Any], *given: *_Given) -> None:
-        """Have the process's Worker do something."""
-        self.child.send((method, given, False))
+        """Have the process's Worker do something, when the mail is sent."""
+        self._mail.append((method, given, False))
 
     def ask(self, method: Callable[[Worker, *_Given], Any], *given: *_Given) -> None:
         """The same, of which there will be an ``answer``."""
         self._await()
-        self.child.send((method, given, True))
+        self._mail.append((method, given, True))
+
+    def send(self) -> None:
+        """The mail, as one message: a process that has to be woken for each takes longer than for all."""
+        if self._mail:
+            self.child.send(self._mail)
+            self._mail = []
 
     def fetch(self) -> None:
         """Its results that only its device has leave behind all chunks that it was given; then there is an answer."""
@@ -194,6 +202,8 @@ class Team:
             for member in self.alive if self._gathers else ():
                 if not member.has_left and self._is_last(member):
                     member.fetch()
+            for member in self.alive:
+                member.send()
             waiting = [member for member in self.alive if member.is_busy]
             if not waiting:
                 return
@@ -201,13 +211,23 @@ class Team:
             if self._meanwhile:
                 self._meanwhile()
                 left = min(left, _MEANWHILE_S)
-            heard = wait([member.child.pipe for member in waiting], max(0.0, left))
+            heard = self._heard([member.child.pipe for member in waiting], max(0.0, left))
             for member in waiting:
                 if member.child.pipe in heard:
                     self._hear(member)
                 elif time.monotonic() >= member.deadline:
                     silence = f"no sign of life for {member.chunk_seconds:g} s; its process was killed"
                     self._give_up(member, silence)
+
+    def _heard(self, pipes: list[Any], seconds: float) -> list[Any]:
+        """Those of ``pipes`` that have a message, after so many seconds none. For a while it is looked for without
+        sleep (see ``Worker``), where no core is taken from workers by that."""
+        until = time.monotonic() + seconds
+        is_free = not self._meanwhile and all(member.name != "cpu" for member in self.members)
+        awake = min(until, time.monotonic() + AWAKE_S * is_free)
+        while not (heard := wait(pipes, 0)) and time.monotonic() < awake:
+            os.sched_yield()
+        return heard or wait(pipes, max(0.0, until - time.monotonic()))
 
     def _is_last(self, member: Member) -> bool:
         """Whether what it was handed is all that it is to get, unless another is lost."""

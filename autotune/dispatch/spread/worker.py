@@ -39,9 +39,7 @@ from autotune.policy import untuned
 from autotune.processes import Answer, reporting
 
 _AHEAD = 3  # chunks queued on the device at once
-_LOOK_S = (
-    1e-5  # between two looks whether a chunk is done; a pipe's poll would wait for a millisecond at least
-)
+AWAKE_S = 0.02  # without work, before a message is waited for at no cost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,23 +205,30 @@ class Worker:
         """A message, or a chunk begun or ended, at a time."""
         self._pipe.send(Answer(self._backend.device))
         while True:
+            if not (self._pending or self._flying) and self._backend.device.kind != "cpu":
+                self._look()
             if not (self._pending or self._flying) or self._pipe.poll():
                 message = self._pipe.recv()
                 if message is None:
                     return
-                method, arguments, is_asked = message
-                found = method(self, *arguments)
-                if is_asked:
-                    self._pipe.send(Answer(found))
+                for method, arguments, is_asked in message:
+                    found = method(self, *arguments)
+                    if is_asked:
+                        self._pipe.send(Answer(found))
             elif self._pending and len(self._flying) < _AHEAD:
                 item = self._pending.popleft()
                 self._flying.append((item, self._begun(item)))
             elif self._outlet.is_done(self._flying[0][1]):
                 self._tell(*self._flying.popleft())
             else:
-                time.sleep(
-                    _LOOK_S
-                )  # a message may come before that, with a chunk to be queued behind this one
+                os.sched_yield()  # a message may come meanwhile, with a chunk to be queued behind this one
+
+    def _look(self) -> None:
+        """For a message, for a while, without sleep: where a core sleeps, above all a virtual machine's, it takes some
+        tenths of a millisecond until it works again."""
+        until = time.monotonic() + AWAKE_S
+        while not self._pipe.poll() and time.monotonic() < until:
+            os.sched_yield()
 
     def _tell(self, item: Chunk | Fetch, flight: Any) -> None:
         times = self._outlet.wait(flight)

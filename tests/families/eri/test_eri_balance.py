@@ -143,6 +143,8 @@ def test_pieces_are_the_runs_cut(shells: list[int], granularity: str, largest: f
             assert piece.launch.threads == threads * piece.share.units
     assert found == expansion.subclasses(counts)
     assert [Share(c, n) for c, n in found.items()] == cuts.shares_of(counts)
+    whole = [piece.launch for piece in cuts.pieces_of(counts, granularity, 4, largest=1.0)]
+    assert list(cuts.joined(piece.launch for piece in pieces)) == whole
     each = [piece.share.components for piece in pieces]
     assert each == sorted(each)
     if granularity != "block":

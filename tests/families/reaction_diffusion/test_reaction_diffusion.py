@@ -185,7 +185,7 @@ def test_mass_stays_or_sinks_and_no_new_extremes_appear(
     assert fluorescence[-1] == pytest.approx(c.sum(), rel=1e-12)
     assert (np.diff(fluorescence) <= 1e-12 * (1 + fluorescence[0])).all()
     assert c.min() >= 0
-    assert c.max() <= made["initial"].max(initial=0) * (1 + 1e-14)
+    assert c.max() <= float(made["initial"].max(initial=0)) * (1 + 1e-14)
     assert not c[~inside].any()
     unbleached = kernel.run(kernel.bind(**{**made, "bleaching": 0.0}, beam_shape="gaussian"))  # float32
     assert unbleached["fluorescence"] == pytest.approx(unbleached["fluorescence"][0], rel=1e-5)
