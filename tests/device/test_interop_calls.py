@@ -26,6 +26,7 @@ class Function:
     launched: list[Any] = field(default_factory=list)
     attributes: list[Any] = field(default_factory=list)
     fails: bool = False
+    shared_size_bytes: int = 0  # static
 
     def _launch_kernel(self, grid: Any, block: Any, buffer: Any, shared: int, stream: Any) -> None:
         if self.fails:

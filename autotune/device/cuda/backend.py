@@ -25,7 +25,7 @@ from autotune.device.backend import (
     require_room,
 )
 from autotune.device.clocks import Watch
-from autotune.device.cuda.calls import CudaCall, Joints
+from autotune.device.cuda.calls import CudaCall, Joints, consent
 from autotune.device.cuda.driver import (
     call,
     describe_device,
@@ -333,7 +333,7 @@ class CudaBackend(Closing):
     def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
         function = module.functions[kernel]
         with self._launching(kernel):
-            self._consent(function, geometry)
+            consent(self._driver, function, geometry)
             function._launch_kernel(  # noqa: SLF001 - the path PyCUDA's prepared calls take
                 geometry.grid, geometry.block, packed(arguments), geometry.shared_bytes, self._stream
             )
@@ -342,7 +342,7 @@ class CudaBackend(Closing):
         self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]
     ) -> None:
         with self._launching(kernel):
-            self._consent(module.functions[kernel], geometry)
+            consent(self._driver, module.functions[kernel], geometry)
             if kernel not in module.handles:
                 module.handles[kernel] = captured_function(
                     self._captured(lambda: self.launch(module, kernel, geometry, arguments))
@@ -366,11 +366,6 @@ class CudaBackend(Closing):
             yield
             if self._traced is not None:
                 self._traced.append((kernel, start, self._driver.Event().record()))
-
-    def _consent(self, function: Any, geometry: Geometry) -> None:
-        if geometry.shared_bytes > 48 << 10:  # more needs the kernel's consent
-            attribute = self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
-            function.set_attribute(attribute, geometry.shared_bytes)
 
     def stage(self, name: str, work: Callable[[int], None]) -> None:
         with self._launching(name):

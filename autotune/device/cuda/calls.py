@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from autotune.compile import Geometry
 from autotune.device.backend import Beginning, Constant, Launch, LaunchError, Placed, require_room
 from autotune.device.cuda.driver import call
 
@@ -80,7 +81,13 @@ class ConstantWindow:
 
 
 _ADDRESS = struct.Struct("<Q")
-_FREELY_SHARED = 48 << 10  # bytes of dynamic shared memory; more needs the kernel's consent
+_FREELY_SHARED = 48 << 10  # bytes of shared memory, static ones too; more needs the kernel's consent
+
+
+def consent(driver: Any, function: Any, geometry: Geometry) -> None:
+    """Let a launch have the dynamic shared memory that it asks for."""
+    if geometry.shared_bytes and geometry.shared_bytes + function.shared_size_bytes > _FREELY_SHARED:
+        function.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, geometry.shared_bytes)
 
 
 def parameters(arguments: Sequence[bytes]) -> tuple[bytearray, list[int]]:
@@ -130,9 +137,7 @@ class CudaCall:
         steps = []
         for launch in launches:
             function, geometry = launch.module.functions[launch.kernel], launch.geometry  # type: ignore[attr-defined]
-            if geometry.shared_bytes > _FREELY_SHARED:
-                attribute = driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
-                function.set_attribute(attribute, geometry.shared_bytes)
+            consent(driver, function, geometry)
             packed, offsets = parameters(launch.arguments)
             for name, offset in zip(launch.names, offsets, strict=True):
                 if name:
