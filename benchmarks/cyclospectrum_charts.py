@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
-from cyclospectrum_exact import inputs_of
+from cyclospectrum_exact import inputs_of, options_of
 from harness import arguments, bound, check, variants_of, write_rows
 
 from autotune.compile import Variant
@@ -50,7 +50,7 @@ def main(words: Sequence[str] | None = None) -> int:
     rows: list[dict[str, Any]] = []
     with closing(backend), backend.current():
         for order, what in (("unsorted", "sums"), ("sorted", "list")):
-            variants = variants_of(FAMILY, programs.values(), {"order": order})
+            variants = variants_of(FAMILY, programs.values(), options_of(order))
             for program, variant in zip(programs, variants, strict=True):
                 sizes = [n for n in given.sizes if what == "sums" or n <= given.list_sizes]
                 for row in timed(backend, variant, order, sizes, given):

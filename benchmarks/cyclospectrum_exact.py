@@ -2,9 +2,10 @@
 
     python benchmarks/cyclospectrum_exact.py --out benchmarks/results/cyclospectrum-exact.csv
 
-For a GPU; ``--device cpu`` with ``--set`` for a part of the space shows that the script works. The sorted list: host
-sort up to --host residues, else sorted on the device up to the largest size. The unsorted list: every way to make the
-sums at every size. One sequential thread is too slow for more than 255 residues (brute) and 1,024 (optimized).
+For a GPU; ``--device cpu`` with ``--set`` for a part of the space shows that the script works. The sorted list and the
+pairs of mass and count: on the host up to --host residues, else on the device up to the largest size. The unsorted
+list: every way to make the sums at every size. One sequential thread is too slow for more than 255 residues (brute) and
+1,024 (optimized).
 """
 
 import os
@@ -24,19 +25,25 @@ from autotune.measure import Verifier
 
 FAMILY = load_family("cyclospectrum")
 SIZES = (1, 2, 3, 5, 10, 37, 255, 1024, 4096)
+ORDERS = ("unsorted", "sorted", "pairs")
 _SEQUENTIAL = {"sequential_brute": 255, "sequential_iterated": 1024}
 
 
 def inputs_of(residues: int, order: str) -> Inputs:
     made = module_of(FAMILY).inputs({"residues": residues, "seed": residues}, Path())
-    return bind(FAMILY, made, {"order": order}, {})
+    return bind(FAMILY, made, options_of(order), {})
+
+
+def options_of(order: str) -> dict[str, str]:
+    """Of the list in an order, or of pairs, which ascend."""
+    return {"order": "sorted", "output": "pairs"} if order == "pairs" else {"order": order, "output": "list"}
 
 
 def is_tried(variant: Variant, residues: int, order: str, host: int) -> bool:
     policies = variant.configuration
     if policies["generation"] in _SEQUENTIAL:
         return residues <= _SEQUENTIAL[str(policies["generation"])]
-    sorts_on_host = order == "sorted" and policies["finish"] == "host_sort"
+    sorts_on_host = order != "unsorted" and policies["finish"] == "host_sort"
     return not sorts_on_host or residues <= host
 
 
@@ -46,21 +53,23 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--set", action="append", default=[], metavar="POLICY=V1,V2", help="part of the space"
     )
+    parser.add_argument("--preset", default="full", help="part of the space")
+    parser.add_argument("--orders", nargs="*", default=ORDERS, choices=ORDERS)
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
     parser.add_argument("--host", type=int, default=255, help="largest size that is sorted on the host")
     parser.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)))
     given = parser.parse_args(words)
     narrowed = {name: values.split(",") for name, _, values in (text.partition("=") for text in given.set)}
-    space = FAMILY.space.configurations("full", narrowed)
+    space = FAMILY.space.configurations(given.preset, narrowed)
     if given.check:
-        every = [inputs_of(min(given.sizes), order) for order in ("unsorted", "sorted")]
+        every = [inputs_of(min(given.sizes), order) for order in given.orders]
         return check(FAMILY, every, space, device=given.device)
     rows: list[dict[str, Any]] = []
     with closing(open_backend(given.device)) as backend, backend.current():
-        for order in ("unsorted", "sorted"):
+        for order in given.orders:
             begin = time.perf_counter()
             at_five = inputs_of(5, order)
-            variants = variants_of(FAMILY, space, {"order": order})
+            variants = variants_of(FAMILY, space, options_of(order))
             variants = tuple(v for v in variants if not excluded(v, at_five, backend))
             cache, toolchain = Cache(default_root()), backend.toolchain()
             chunks = compile_many(batch(FAMILY, variants), toolchain, cache, given.processes, 16)

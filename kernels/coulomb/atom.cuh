@@ -1,12 +1,13 @@
 // What a policy means for one atom and one point: number types, and q / r by several ways to an inverse square root.
 #pragma once
 #include "autotune/array.cuh"
+#include "cubic.cuh"
 
 enum class Precalculate { none, slice, block, thread };
-enum class Points { adjacent, strided };
+enum class Points { adjacent, strided, spread };
 enum class Accumulate { read_first, shared, at_end };
 enum class Staging { none, shared };
-enum class Rsqrt { ieee, fast, mixed4, mixed3, mixed2, newton };
+enum class Rsqrt { ieee, fast, mixed4, mixed3, mixed2, newton, cubic4, cubic3 };
 enum class Precision { float32, compensated, float64 };
 enum class Edges { guarded, padded };
 enum class SlicesPerLaunch { all };
@@ -39,11 +40,15 @@ struct alignas(16) PreparedAtom {
 
 // Past the throughput of the reciprocal square root unit: of so many points one takes the multiply-add pipe; 0 is none.
 template <class Policy>
-constexpr int newton_one_in = Policy::rsqrt == Rsqrt::mixed4   ? 4
-                              : Policy::rsqrt == Rsqrt::mixed3 ? 3
-                              : Policy::rsqrt == Rsqrt::mixed2 ? 2
-                              : Policy::rsqrt == Rsqrt::newton ? 1
-                                                               : 0;
+constexpr int pipe_one_in = Policy::rsqrt == Rsqrt::mixed4 || Policy::rsqrt == Rsqrt::cubic4   ? 4
+                            : Policy::rsqrt == Rsqrt::mixed3 || Policy::rsqrt == Rsqrt::cubic3 ? 3
+                            : Policy::rsqrt == Rsqrt::mixed2                                   ? 2
+                            : Policy::rsqrt == Rsqrt::newton                                   ? 1
+                                                                                               : 0;
+
+// Which way it takes there: a cubic, or Newton's steps.
+template <class Policy>
+constexpr bool has_cubics = Policy::rsqrt == Rsqrt::cubic4 || Policy::rsqrt == Rsqrt::cubic3;
 
 // 1 / sqrt(s) * newton_scale, relative error below 4e-7: a guess from the bits of s and two of Newton's steps. The
 // guess and the first step are Kadlec's (2010, "Improving the fast inverse square root"), whose error is 6.5e-4; each
@@ -57,22 +62,72 @@ AUTOTUNE_DEVICE float newton_rsqrt(float s) {
   return y * fmaf(-s, y * y, 3 / (kadlec_factor * kadlec_factor));
 }
 
+// Whether a block makes dz * dz of its slices: it keeps an atom as SlicedAtom then, else as PreparedAtom.
+template <class Policy>
+constexpr bool block_has_slices = Policy::precalculate == Precalculate::block && Policy::points_z > 1;
+
+// What a block keeps of an atom for several slices: dz * dz of each, and what cubics need.
+template <class Policy>
+struct alignas(16) SlicedAtom {
+  using Real = RealOf<Policy>;
+  Real x, y, q, weight, dz2[Policy::points_z];
+
+  SlicedAtom() = default;
+  AUTOTUNE_DEVICE SlicedAtom(const Atom& atom, Real step, const Real (&slice)[Policy::points_z])
+      : x(atom.x), y(atom.y), q(atom.q), weight(has_cubics<Policy> ? cubic::weight(atom.q) : 0) {
+#pragma unroll
+    for (int z = 0; z < Policy::points_z; ++z) {
+      const Real dz = fma(step, slice[z], -static_cast<Real>(atom.z));
+      dz2[z] = dz * dz;
+    }
+  }
+};
+
+template <class Policy, bool = block_has_slices<Policy>>
+struct AtomType {
+  using type = PreparedAtom<RealOf<Policy>>;
+};
+template <class Policy>
+struct AtomType<Policy, true> {
+  using type = SlicedAtom<Policy>;
+};
+template <class Policy>
+using AtomOf = typename AtomType<Policy>::type;
+
+// What an atom's charge adds to the points of a thread, which have numbers: row after row of its slices.
 template <class Policy>
 struct Charge {
   using Real = RealOf<Policy>;
-  Real q, for_newton;
-  AUTOTUNE_DEVICE explicit Charge(Real charge) : q(charge), for_newton(charge * newton_scale_inverse) {}
+  static constexpr int one_in = pipe_one_in<Policy>;
+  Real q, for_newton, weight = 0;
+  unsigned signed_guess = 0;
 
-  // Adds q / sqrt(s) to sum, for point number `point` of a thread's points.
+  AUTOTUNE_DEVICE explicit Charge(const AtomOf<Policy>& atom) : q(atom.q), for_newton(atom.q * newton_scale_inverse) {
+    if constexpr (has_cubics<Policy>) {
+      weight = atom.weight;
+      signed_guess = cubic::signed_guess(atom.q);
+    }
+  }
+
+  AUTOTUNE_DEVICE static constexpr bool on_pipe(int point) {
+    return one_in && point % (one_in ? one_in : 1) == one_in - 1;
+  }
+
+  // The squared distance, as `added` wants it. The product is the same in all slices.
+  AUTOTUNE_DEVICE Real squared(Real dxy2, Real dz2, int point) const {
+    return has_cubics<Policy> && on_pipe(point) ? fma(dz2, weight, dxy2 * weight) : dxy2 + dz2;
+  }
+
+  // Adds q / sqrt(s) to sum.
   AUTOTUNE_DEVICE Real added(Real sum, Real s, int point) const {
     if constexpr (Policy::precision == Precision::float64) {
       return fma(q, Policy::rsqrt == Rsqrt::ieee ? 1 / sqrt(s) : rsqrt(s), sum);
     } else if constexpr (Policy::rsqrt == Rsqrt::ieee) {
       return fma(q, 1 / sqrtf(s), sum);
     } else {
-      constexpr int one_in = newton_one_in<Policy>;
-      if (one_in && point % (one_in ? one_in : 1) == one_in - 1) return fma(for_newton, newton_rsqrt(s), sum);
-      return fma(q, rsqrtf(s), sum);
+      if (!on_pipe(point)) return fma(q, rsqrtf(s), sum);
+      if constexpr (has_cubics<Policy>) return cubic::added(sum, s, signed_guess);
+      return fma(for_newton, newton_rsqrt(s), sum);
     }
   }
 };

@@ -18,13 +18,13 @@ __global__ void __launch_bounds__(256)
   dz2.store(fmaf(dz, dz, softening), first_atom + a);
 }
 
-// Calls visit(atom) for every atom, its z as `prepare` makes it. Staged atoms go through shared memory, a tile of one
-// atom a thread at a time.
+// Calls visit(atom) for every atom, as `prepare` makes it. Staged atoms go through shared memory, a tile of one atom a
+// thread at a time.
 template <class Policy, class Prepare, class Visit>
 AUTOTUNE_DEVICE void for_atoms(unsigned count, Prepare prepare, Visit visit) {
   if constexpr (Policy::staging == Staging::shared) {
     constexpr unsigned threads = Policy::block_x * Policy::block_y;
-    __shared__ PreparedAtom<RealOf<Policy>> tile[threads];
+    __shared__ AtomOf<Policy> tile[threads];
     const unsigned thread = threadIdx.y * Policy::block_x + threadIdx.x;
     for (unsigned first = 0; first < count; first += threads) {
       __syncthreads();
@@ -40,12 +40,17 @@ AUTOTUNE_DEVICE void for_atoms(unsigned count, Prepare prepare, Visit visit) {
   }
 }
 
+// How many blocks a multiprocessor has to have room for. 0 leaves the compiler the choice, and it saves registers for
+// more threads; where the instructions of one thread keep the units busy, it does better with 1.
 template <class Policy>
-__global__ void __launch_bounds__(Policy::block_x* Policy::block_y)
+constexpr int fewest_blocks = block_has_slices<Policy> ? 1 : 0;
+
+template <class Policy>
+__global__ void __launch_bounds__(Policy::block_x* Policy::block_y, fewest_blocks<Policy>)
     coulomb(typename Policy::atoms atoms, typename Policy::dz2 dz2, typename Policy::potential potential, float spacing,
             unsigned first_slice, unsigned slices, unsigned first_atom, unsigned atom_count) {
   using Real = RealOf<Policy>;
-  const Place<Policy> place(first_slice, first_slice + slices);
+  const Place<Policy> place(potential, first_slice, first_slice + slices);
   Sums<Policy> sums(potential, place);
   Real column[Policy::points_x], slice[Policy::points_z];
 #pragma unroll
@@ -56,18 +61,22 @@ __global__ void __launch_bounds__(Policy::block_x* Policy::block_y)
 
   const auto prepare = [&](unsigned a) {
     const Atom atom = atoms.load(a);
-    PreparedAtom<Real> prepared = {atom.x, atom.y, atom.z, atom.q};
-    if constexpr (Policy::precalculate == Precalculate::slice) prepared.z = dz2.load(first_atom + a);
-    if constexpr (Policy::precalculate == Precalculate::block) {
-      const Real dz = fma(step, slice[0], -prepared.z);
-      prepared.z = fma(dz, dz, static_cast<Real>(softening));
+    if constexpr (block_has_slices<Policy>) {
+      return SlicedAtom<Policy>(atom, step, slice);
+    } else {
+      PreparedAtom<Real> prepared = {atom.x, atom.y, atom.z, atom.q};
+      if constexpr (Policy::precalculate == Precalculate::slice) prepared.z = dz2.load(first_atom + a);
+      if constexpr (Policy::precalculate == Precalculate::block) {
+        const Real dz = fma(step, slice[0], -prepared.z);
+        prepared.z = fma(dz, dz, static_cast<Real>(softening));
+      }
+      return prepared;
     }
-    return prepared;
   };
-  for_atoms<Policy>(atom_count, prepare, [&](const PreparedAtom<Real>& atom) {
-    const Charge<Policy> charge(atom.q);
+  for_atoms<Policy>(atom_count, prepare, [&](const AtomOf<Policy>& atom) {
+    const Charge<Policy> charge(atom);
     const Real dy = fma(step, row, -atom.y);
-    if constexpr (Policy::precalculate == Precalculate::thread) {
+    if constexpr (Policy::points_z > 1) {
       // dx2 + dy2 of a point is good for all its slices, dz2 of a slice for all its points.
       const Real dy2 = fma(dy, dy, static_cast<Real>(softening));
       Real dxy2[Policy::points_x];
@@ -78,12 +87,18 @@ __global__ void __launch_bounds__(Policy::block_x* Policy::block_y)
       }
 #pragma unroll
       for (int z = 0; z < Policy::points_z; ++z) {
-        const Real dz = fma(step, slice[z], -atom.z), dz2_of_slice = dz * dz;
+        Real dz2_of_slice;
+        if constexpr (block_has_slices<Policy>) {
+          dz2_of_slice = atom.dz2[z];
+        } else {
+          const Real dz = fma(step, slice[z], -atom.z);
+          dz2_of_slice = dz * dz;
+        }
 #pragma unroll
-        for (int p = 0; p < Policy::points_x; ++p) sums.add(z, p, charge, dxy2[p] + dz2_of_slice);
+        for (int p = 0; p < Policy::points_x; ++p)
+          sums.add(z, p, charge, charge.squared(dxy2[p], dz2_of_slice, z * Policy::points_x + p));
       }
     } else {
-      static_assert(Policy::points_z == 1, "family.yaml: several slices a thread reuse dx2 + dy2");
       Real dz2_of_slice = atom.z;
       if constexpr (Policy::precalculate == Precalculate::none) {
         const Real dz = fma(step, slice[0], -atom.z);

@@ -3,18 +3,28 @@
 #include "atom.cuh"
 
 // A thread has points_x points of a row in points_z slices. They are adjacent, or a block's width apart so that what a
-// warp reads and writes is contiguous.
+// warp reads and writes is contiguous, or spread over the whole row: then threads fill row after row, and only a row's
+// last points and the last block's threads can be without work.
 template <class Policy>
 struct Place {
-  static constexpr unsigned step = Policy::points == Points::adjacent ? 1 : Policy::block_x;
-  unsigned row, first_column, first_slice, end_slice;
+  unsigned row, first_column, step, first_slice, end_slice;
 
-  AUTOTUNE_DEVICE Place(unsigned begin, unsigned end)
-      : row(blockIdx.y * Policy::block_y + threadIdx.y),
-        first_column(blockIdx.x * (Policy::block_x * Policy::points_x) +
-                     threadIdx.x * (Policy::points == Points::adjacent ? Policy::points_x : 1)),
-        first_slice(begin + blockIdx.z * Policy::points_z),
-        end_slice(end) {}
+  template <class Map>
+  AUTOTUNE_DEVICE Place(const Map& map, unsigned begin, unsigned end)
+      : first_slice(begin + blockIdx.z * Policy::points_z), end_slice(end) {
+    if constexpr (Policy::points == Points::spread) {
+      const unsigned thread = (blockIdx.x * Policy::block_y + threadIdx.y) * Policy::block_x + threadIdx.x;
+      step = (map.extent(2) + Policy::points_x - 1) / Policy::points_x;
+      row = thread / step;
+      first_column = thread % step;
+    } else {
+      constexpr bool adjacent = Policy::points == Points::adjacent;
+      step = adjacent ? 1 : Policy::block_x;
+      row = blockIdx.y * Policy::block_y + threadIdx.y;
+      first_column =
+          blockIdx.x * (Policy::block_x * Policy::points_x) + threadIdx.x * (adjacent ? Policy::points_x : 1);
+    }
+  }
 
   AUTOTUNE_DEVICE unsigned column(int p) const { return first_column + p * step; }
   AUTOTUNE_DEVICE unsigned slice(int z) const { return first_slice + z; }

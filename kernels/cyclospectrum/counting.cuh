@@ -24,7 +24,7 @@ AUTOTUNE_DEVICE unsigned first_at_least(const Ring& before, unsigned from, unsig
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
     tally(typename Policy::ring before, typename Policy::counts counts) {
-  if constexpr (Policy::finish == Finish::counting) {
+  if constexpr (Policy::finish == Finish::counting && Policy::count_by == CountBy::differences) {
     constexpr bool in_shared = Policy::count_in == CountIn::shared;
     constexpr unsigned window = Policy::window, warps = Policy::block_size / 32, all_lanes = 0xffffffffu;
     unsigned* const bins = autotune::dynamic_shared<unsigned>();
@@ -60,104 +60,58 @@ __global__ void __launch_bounds__(Policy::block_size)
   }
 }
 
-// How often `mass` is in the list, of which `total` is the largest: the parts of that mass, 0 and the total.
-template <class Counts>
-AUTOTUNE_DEVICE unsigned occurrences(const Counts& counts, unsigned mass, unsigned total) {
-  if (mass > total) return 0;
-  return counts.load(min(mass, total - mass)) + (mass == 0) + (mass == total);
-}
+// How often a mass is in the list: as a part of the ring, and once for 0 and for the total.
+template <class Policy>
+struct Occurrences {
+  typename Policy::counts counts;
+  typename Policy::field field;
+  unsigned n, total;
 
-// sums[b] = how many values of the list lie in run b of the bins.
+  AUTOTUNE_DEVICE unsigned operator()(unsigned mass) const {
+    if (mass > total) return 0;
+    const unsigned ends = (mass == 0) + (mass == total);
+    if constexpr (Policy::count_by == CountBy::differences) {
+      return counts.load(min(mass, total - mass)) + ends;
+    } else {
+      // Of two starts at one place of the ring, one is a part of no mass before the other, the other all but that.
+      if (ends) return (field.load(0) - n) / 2 * ends + ends;
+      return field.load(mass) + field.load(total - mass);
+    }
+  }
+
+  // What the scan adds up: values of the list, or masses that are in it.
+  AUTOTUNE_DEVICE unsigned places(unsigned mass) const {
+    const unsigned found = (*this)(mass);
+    return Policy::output == Output::pairs ? found > 0 : found;
+  }
+};
+
+// sums[b] = how many places run b of the masses takes.
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
-    tile_sums(typename Policy::counts counts, typename Policy::sums sums, typename Policy::ends ends) {
-  if constexpr (Policy::finish == Finish::counting) {
+    tile_sums(typename Policy::counts counts, typename Policy::field field, typename Policy::ring ring,
+              typename Policy::sums sums, unsigned total) {
+  if constexpr (Policy::finish == Finish::counting && Policy::scan == Scan::passes) {
+    const Occurrences<Policy> occurrences{counts, field, ring.extent(0) / 2, total};
     unsigned sum = 0, whole;
     for (unsigned bin = threadIdx.x; bin < tile_bins; bin += Policy::block_size)
-      sum += occurrences(counts, blockIdx.x * tile_bins + bin, ends.extent(0) - 1);
+      sum += occurrences.places(blockIdx.x * tile_bins + bin);
     block_sum_before(sum, whole);
     if (threadIdx.x == 0) sums.store(whole, blockIdx.x);
   }
 }
 
-// sums[b] = how many values lie in the runs before b. One block.
+// sums[b] = how many places the runs before b take; the last, all. One block.
 template <class Policy>
-__global__ void __launch_bounds__(1024) scan_tiles(typename Policy::sums sums) {
-  if constexpr (Policy::finish == Finish::counting) {
+__global__ void __launch_bounds__(1024) scan_tiles(typename Policy::sums sums, unsigned total) {
+  if constexpr (Policy::finish == Finish::counting && Policy::scan == Scan::passes) {
+    const unsigned tiles = total / tile_bins + 1;
     unsigned before = 0, whole;
-    for (unsigned tile = 0; tile < sums.extent(0); tile += blockDim.x, before += whole) {
+    for (unsigned tile = 0; tile < tiles; tile += blockDim.x, before += whole) {
       const unsigned mine = tile + threadIdx.x;
-      const unsigned here = block_sum_before(mine < sums.extent(0) ? sums.load(mine) : 0, whole);
-      if (mine < sums.extent(0)) sums.store(before + here, mine);
+      const unsigned here = block_sum_before(mine < tiles ? sums.load(mine) : 0, whole);
+      if (mine < tiles) sums.store(before + here, mine);
     }
-  }
-}
-
-// ends[m] = how many values of the list are at most m.
-template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size)
-    offsets(typename Policy::counts counts, typename Policy::sums sums, typename Policy::ends ends) {
-  if constexpr (Policy::finish == Finish::counting) {
-    unsigned before = sums.load(blockIdx.x), whole;
-    for (unsigned bin = 0; bin < tile_bins; bin += Policy::block_size, before += whole) {
-      const unsigned mass = blockIdx.x * tile_bins + bin + threadIdx.x;
-      const unsigned here = occurrences(counts, mass, ends.extent(0) - 1);
-      const unsigned sum = block_sum_before(here, whole) + here;
-      if (mass < ends.extent(0)) ends.store(before + sum, mass);
-    }
-  }
-}
-
-// The first mass in [low, high] with ends[mass] > output, or high.
-template <class Ends>
-AUTOTUNE_DEVICE unsigned mass_between(const Ends& ends, unsigned low, unsigned high, unsigned output) {
-  while (low < high) {
-    const unsigned middle = (low + high) / 2;
-    if (ends.load(middle) <= output)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-// The first mass >= low with ends[mass] > output: it is near, so steps double until it is passed.
-template <class Ends>
-AUTOTUNE_DEVICE unsigned mass_after(const Ends& ends, unsigned low, unsigned output) {
-  const unsigned last = ends.extent(0) - 1;
-  unsigned step = 1;
-  while (low < last && ends.load(min(low + step, last) - 1) <= output) {
-    low = min(low + step, last);
-    step *= 2;
-  }
-  return mass_between(ends, low, min(low + step - 1, last), output);
-}
-
-// The list from its counts. A warp writes a run of vectors, so most stores hold a mass or two.
-template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size)
-    expand(typename Policy::ends ends, typename Policy::spectrum spectrum) {
-  if constexpr (Policy::finish == Finish::counting) {
-    using Vector = typename Policy::spectrum::value_type;
-    constexpr unsigned words = Vector::words, rounds = Policy::outputs_per_thread / words;
-    const unsigned warp = (blockIdx.x * Policy::block_size + threadIdx.x) / 32, lane = threadIdx.x % 32;
-    const unsigned first = warp * rounds * 32 + lane, outputs = ends.load(ends.extent(0) - 1);
-    if (first >= spectrum.extent(0)) return;
-    unsigned mass = mass_between(ends, 0, ends.extent(0) - 1, first * words), end = ends.load(mass);
-    for (unsigned round = 0; round < rounds; ++round) {
-      const unsigned place = first + round * 32;
-      if (place >= spectrum.extent(0)) return;
-      Vector vector;
-#pragma unroll
-      for (unsigned k = 0; k < words; ++k) {
-        const unsigned output = place * words + k;
-        if (output >= end && end < outputs) {
-          mass = mass_after(ends, mass + 1, output);
-          end = ends.load(mass);
-        }
-        vector.word[k] = output < outputs ? mass : 0;
-      }
-      spectrum.store(vector, place);
-    }
+    if (threadIdx.x == 0) sums.store(before, tiles);
   }
 }

@@ -19,12 +19,19 @@ enum class Wrap { conditional, modulo, doubled };
 enum class OutputAxes { length_major, start_major };
 enum class Finish { host_sort, radix_sort, counting };
 enum class KeyBits { all, needed };
+enum class CountBy { differences, transform };
+enum class PrimeSize { wide, narrow };
 enum class CountIn { shared, global };
+enum class Launch { stream, graph };
+enum class Scan { passes, look_back, listing };
+enum class Find { search, table };
 enum class Order { sorted, unsorted };
+enum class Output { list, pairs };
 
 // After the names of the policies.
-#include "counting.cuh"
+#include "autocorrelation.cuh"
 #include "generation.cuh"
+#include "look_back.cuh"
 
 #ifndef AUTOTUNE_VARIANTS
 #include "default.cuh"

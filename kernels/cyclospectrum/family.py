@@ -9,12 +9,18 @@ from numpy.typing import NDArray
 
 from autotune.family import Application, Execution, WorkloadError, on_demand
 
-from .peptide import MASSES, checked_masses, masses_of
+from .peptide import MASSES, MOST_PAIRED, MOST_RESIDUES, checked_masses, masses_of
 from .radix_sort import radix_sort
+from .reference import list_of, pairs_of
+from .transform import count_by_transform
 
 _MADE = {"residues", "seed"}
-_FEW = 1 << 26  # values that numpy sorts in a second or two
-_AT_ONCE = 1 << 22  # of the reference's sums, when they are counted
+_TO_PAIRS = ("tile_sums", "scan_tiles", "pair_up")
+_TO_LIST = {  # from counts, by the policy scan
+    "passes": ("tile_sums", "scan_tiles", "offsets", "expand"),
+    "look_back": ("look_back", "expand"),
+    "listing": ("list_tiles",),
+}
 
 Array = NDArray[Any]
 
@@ -24,7 +30,7 @@ Array = NDArray[Any]
 
 def inputs(parameters: Mapping[str, Any], _root: Path) -> dict[str, Any]:
     """``peptide: LETTERS`` or ``masses: [57, 71, …]`` ; or ``residues: N`` drawn at random (``seed``) from the twenty
-    amino acids. No file is read."""
+    amino acids; more than 46,341 are for pairs. No file is read."""
     if parameters.keys() == {"peptide"}:
         return arrays_of(masses_of(str(parameters["peptide"])))
     if parameters.keys() == {"masses"}:
@@ -38,7 +44,7 @@ def inputs(parameters: Mapping[str, Any], _root: Path) -> dict[str, Any]:
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise WorkloadError(f"residues must be a whole number of at least 1, found {count!r}")
     generator = np.random.default_rng(int(parameters.get("seed", 0)))
-    return arrays_of(generator.choice(np.array(list(MASSES.values()), np.int32), count))
+    return arrays_of(generator.choice(np.array(list(MASSES.values()), np.int32), count), MOST_PAIRED)
 
 
 def ragged(_parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -47,10 +53,10 @@ def ragged(_parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield {"residues": residues, "seed": residues}
 
 
-def arrays_of(masses: Any) -> dict[str, Any]:
+def arrays_of(masses: Any, most: int = MOST_RESIDUES) -> dict[str, Any]:
     """What the kernels take: ``residues`` and their ``total``, from whole masses of at least 0 in the order of the
-    ring. Raises WorkloadError for masses that are negative, fractional or too large, and for too many of them."""
-    residues = checked_masses(masses)
+    ring. Raises WorkloadError for masses that are negative, fractional or too large, and for more than ``most``."""
+    residues = checked_masses(masses, most)
     if not residues.size:
         raise WorkloadError("no masses given: the kernels need at least 1 (without any the list is 0, 0)")
     return {"residues": residues, "total": int(residues.sum(dtype=np.int64))}
@@ -60,16 +66,20 @@ def arrays_of(masses: Any) -> dict[str, Any]:
 
 
 def plan(execution: Execution) -> None:
-    """The sums by the policy's generation, then its finish; counting makes no sums."""
+    """The sums by the policy's generation, then its finish; counting makes no sums, and the host's pairs need no
+    kernel."""
     policies = execution.names
     ordered = policies["order"] == "sorted"
     generation, finish = policies["generation"], policies["finish"]
+    if policies["output"] == "pairs" and finish == "host_sort":
+        execution.stage("host_sort", lambda _stream: _host_pairs(execution))
+        return
     into_spare = int(ordered and finish == "radix_sort" and _passes(execution) % 2)
-    if generation == "prefix" or (policies["wrap"] == "doubled" and policies["staging"] == 0):
-        execution.launch("arrange")
     if finish == "counting":
         _count(execution)
         return
+    if generation == "prefix" or (policies["wrap"] == "doubled" and policies["staging"] == 0):
+        execution.launch("arrange")
     _generate(execution, generation, into_spare)
     if not ordered:
         return
@@ -107,9 +117,26 @@ def _generate(execution: Execution, generation: str, into_spare: int) -> None:
 
 
 def _count(execution: Execution) -> None:
-    execution.zero("counts")
-    for kernel in ("tally", "tile_sums", "scan_tiles", "offsets", "expand"):
-        execution.launch(kernel)
+    """Arranged where differences are counted, counted, and written; as one graph where the policy says so."""
+
+    def launches() -> None:
+        scan = execution.names["scan"]
+        if scan != "passes":
+            execution.zero("sums")
+        if execution.names["count_by"] == "transform":
+            count_by_transform(execution)
+        else:
+            execution.launch("arrange")
+            execution.zero("counts")
+            execution.launch("tally")
+        pairs = execution.names["output"] == "pairs"
+        for kernel in _TO_PAIRS if pairs else _TO_LIST[str(scan)]:
+            execution.launch(kernel)
+
+    if execution.names["launch"] == "graph":
+        execution.graph("counting", launches)
+    else:
+        launches()
 
 
 def _bits(execution: Execution) -> int:
@@ -143,37 +170,21 @@ def _host_sort(execution: Execution, source: str) -> None:
     execution.refill("spectrum", fetched)
 
 
+def _host_pairs(execution: Execution) -> None:
+    masses = execution.backend.download(execution.placed["residues"]).view(np.int32)
+    pairs = pairs_of(masses[: execution.names["n"]].astype(np.int64))
+    execution.refill("spectrum", pairs.view(np.uint8))
+
+
 # ---- reference
 
 
 def reference(arrays: Mapping[str, Array], options: Mapping[str, Any]) -> dict[str, Array]:
-    """The sums by numpy's prefix sums. Sorted by numpy; of longer lists the values are counted and repeated."""
+    """The list by numpy's prefix sums, or its pairs (reference.py)."""
     masses = arrays["residues"].astype(np.int64)
-    n, total = masses.size, int(masses.sum())
-    before = np.concatenate(([0], np.cumsum(np.concatenate((masses, masses)))))
-    outputs = n * (n - 1) + 2
-    if options["order"] == "sorted" and outputs > _FEW and total < _FEW:
-        return {"spectrum": _counted(before, n, total)}
-    spectrum = np.empty(outputs, np.int32)
-    for row in range(n - 1):
-        spectrum[row * n : (row + 1) * n] = before[row + 1 : row + 1 + n] - before[:n]
-    spectrum[-2:] = 0, total
-    if options["order"] == "sorted":
-        spectrum.sort()
-    return {"spectrum": spectrum}
-
-
-def _counted(before: NDArray[np.int64], n: int, total: int) -> Array:
-    counts = np.zeros(total + 1, np.int64)
-    counts[0] += 1
-    counts[total] += 1
-    windows = np.lib.stride_tricks.sliding_window_view(before[1 : 2 * n - 1], n - 1)  # [start, length - 1]
-    step = max(1, _AT_ONCE // n)
-    for start in range(0, n, step):
-        stop = min(n, start + step)
-        sums = windows[start:stop] - before[start:stop, None]
-        counts += np.bincount(sums.reshape(-1), minlength=total + 1)
-    return np.repeat(np.arange(total + 1, dtype=np.int32), counts)
+    if options["output"] == "pairs":
+        return {"spectrum": pairs_of(masses)}
+    return {"spectrum": list_of(masses, str(options["order"]))}
 
 
 # ---- autotune run

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from autotune.family import WorkloadError
 
-__all__ = ["LARGEST", "MASSES", "MOST_RESIDUES", "Masses", "checked_masses", "masses_of"]
+__all__ = ["LARGEST", "MASSES", "MOST_PAIRED", "MOST_RESIDUES", "Masses", "checked_masses", "masses_of"]
 
 # Integer masses of the residues, in daltons (the table of the bioinformatics courses the post comes from; leucine and
 # isoleucine weigh the same, and so do lysine and glutamine).
@@ -20,14 +20,16 @@ MASSES: Mapping[str, int] = MappingProxyType(
     }
 )  # fmt: skip
 MOST_RESIDUES = 46_341  # n (n - 1) + 2 < 2^31
+MOST_PAIRED = 1 << 20  # of pairs, whose counts are at most n where no mass is 0
 LARGEST = 2**31 - 1
 
 Masses = NDArray[np.int32]
 
 
-def checked_masses(masses: Any) -> Masses:
+def checked_masses(masses: Any, most: int = MOST_RESIDUES) -> Masses:
     """``masses`` as int32, one dimension. None is negative or fractional, their sum is at most 2^31 - 1, and there are
-    at most 46,341, so that neither a sum nor an index passes 32 bits. Zero is allowed. Raises WorkloadError."""
+    at most ``most``: 46,341 for a list, 1,048,576 for pairs, so that neither a sum nor an index nor a count passes 32
+    bits. Zero is allowed, above 46,341 residues it is not. Raises WorkloadError."""
     given = np.asarray(masses)
     if given.ndim != 1:
         raise WorkloadError(f"masses: {given.ndim} dimensions given, 1 needed")
@@ -40,13 +42,22 @@ def checked_masses(masses: Any) -> Masses:
             "masses: fractional or NaN values given, whole numbers needed; scale them first (for autotune run: "
             "-i decimals=5 keeps five decimals)"
         )
-    if given.size > MOST_RESIDUES:
+    if given.size > most:
         raise WorkloadError(
-            f"{given.size:,} residues: at most {MOST_RESIDUES:,}; a longer list has more values than a 32-bit index "
-            "reaches"
+            f"{given.size:,} residues: at most {most:,}; a longer "
+            + (
+                "list has more values than a 32-bit index reaches (as pairs, 1,048,576: output=pairs)"
+                if most == MOST_RESIDUES
+                else "ring is not explored"
+            )
         )
     if given.min() < 0:
         raise WorkloadError(f"mass {given.min()} is negative: a mass is at least 0")
+    if given.size > MOST_RESIDUES and given.min() == 0:
+        raise WorkloadError(
+            f"a mass of 0 among {given.size:,} residues: above {MOST_RESIDUES:,} each is at least 1, or a count could "
+            "pass 32 bits"
+        )
     total = sum(int(mass) for mass in given)
     if total > LARGEST:
         raise WorkloadError(

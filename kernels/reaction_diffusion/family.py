@@ -113,11 +113,12 @@ def plan(execution: Execution) -> None:
     names = execution.names
     steps, interval, time_block = (int(names[name]) for name in ("steps", "interval", "time_block"))
     made = _schedule(steps, interval, time_block)
-    for scratch in ("peak", "sums", "cycle", "barrier"):
+    staying = names["launch"] in ("persistent", "neighbours")
+    for scratch in ("peak", "sums", *(("barrier", "shown") if staying else ("cycle",))):
         execution.zero(scratch)
     execution.launch("survey")
     execution.launch("prepare")
-    if names["launch"] == "persistent":
+    if staying:
         execution.launch_cooperative("advance", step_count=steps)
     else:
         _advance(execution, made, in_graphs=names["launch"] == "graph")

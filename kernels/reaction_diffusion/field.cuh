@@ -58,6 +58,10 @@ struct Field {
   AUTOTUNE_DEVICE void store(const Points<Number, COLUMNS>& value, int y, int x) const {
     points<COLUMNS, autotune::Global>().store(value, y + ring_rows, (x + ring_columns) / COLUMNS);
   }
+  // Where point (y, x) is; the next row's is `pitch` further.
+  AUTOTUNE_DEVICE Number* place(int y, int x) const {
+    return base + static_cast<long long>(y + ring_rows) * pitch + (x + ring_columns);
+  }
   AUTOTUNE_DEVICE Number point(int y, int x) const { return load<1>(y, x).at[0]; }
   AUTOTUNE_DEVICE void set_point(Number value, int y, int x) const { store<1>({{value}}, y, x); }
 
@@ -115,6 +119,12 @@ AUTOTUNE_DEVICE int folded(int index, int count) {
   while (static_cast<unsigned>(index) >= static_cast<unsigned>(count))  // once, but for fields smaller than a tile
     index = (index < 0 ? 0 : 2 * count) - 1 - index;
   return index;
+}
+
+// The same for an index at most `count` behind a wall, by two comparisons.
+AUTOTUNE_DEVICE int once_folded(int index, int count) {
+  const int above = max(index, -1 - index);
+  return min(above, 2 * count - 1 - above);
 }
 
 // Where a thread finds its COLUMNS points of a row, STRIDE apart, in a field that is continued over its walls by its

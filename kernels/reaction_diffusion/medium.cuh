@@ -70,17 +70,29 @@ struct Medium {
   }
 };
 
-// `own` of the ROWS x COLUMNS points that a thread keeps: all in registers, or the two factors.
-template <class Policy, int ROWS, int COLUMNS>
+// `value` in a register from here on: the compiler may not compute it anew where it is used.
+template <class Number>
+AUTOTUNE_DEVICE void keep(Number& value) {
+#ifndef AUTOTUNE_CPU
+  if constexpr (sizeof(Number) == 4)
+    asm volatile("" : "+f"(value));
+  else
+    asm volatile("" : "+d"(value));
+#endif
+}
+
+// `own` of the ROWS x COLUMNS points that a thread keeps: all in registers (where it is stored, or KEPT), or the two
+// factors.
+template <class Policy, int ROWS, int COLUMNS, bool KEPT = false>
 struct OwnTile {
-  static constexpr bool whole = Policy::coefficient == Coefficient::stored;
+  static constexpr bool stored = Policy::coefficient == Coefficient::stored, whole = stored || KEPT;
   using Number = Real<Policy>;
   Number kept[whole ? ROWS : 1][COLUMNS], down[whole ? 1 : ROWS];
 
   template <class Columns>
   AUTOTUNE_DEVICE void load(const Medium<Policy>& medium, int y, int row_stride, const Columns& mirrored) {
     const int rows = medium.stored.rows;
-    if constexpr (whole) {
+    if constexpr (stored) {
 #pragma unroll
       for (int r = 0; r < ROWS; ++r) {
         const auto row = mirrored.load(medium.stored, folded(y + r * row_stride, rows));
@@ -88,11 +100,33 @@ struct OwnTile {
         for (int j = 0; j < COLUMNS; ++j) kept[r][j] = row.at[j];
       }
     } else {
+      Number across[COLUMNS];
 #pragma unroll
-      for (int j = 0; j < COLUMNS; ++j) kept[0][j] = medium.across(mirrored.at[j]);
+      for (int j = 0; j < COLUMNS; ++j) across[j] = medium.across(mirrored.at[j]);
 #pragma unroll
-      for (int r = 0; r < ROWS; ++r) down[r] = medium.down(folded(y + r * row_stride, rows));
+      for (int r = 0; r < ROWS; ++r) {
+        const Number below = medium.down(folded(y + r * row_stride, rows));
+        if constexpr (!KEPT) down[r] = below;
+#pragma unroll
+        for (int j = 0; j < COLUMNS; ++j) {
+          if constexpr (KEPT) {
+            kept[r][j] = medium.own(across[j], below);
+            keep(kept[r][j]);
+          } else {
+            kept[0][j] = across[j];
+          }
+        }
+      }
     }
+  }
+  // Whether `own` may differ from `still` anywhere in the warp, which it does where both factors are above 0.
+  AUTOTUNE_DEVICE bool any_lit() const {
+    bool across = false, up = false;
+#pragma unroll
+    for (int j = 0; j < COLUMNS; ++j) across |= kept[0][j] != 0;
+#pragma unroll
+    for (int r = 0; r < (whole ? 1 : ROWS); ++r) up |= down[r] != 0;
+    return __any_sync(0xffffffffu, across) && __any_sync(0xffffffffu, up);
   }
   AUTOTUNE_DEVICE Number at(const Medium<Policy>& medium, int r, int j) const {
     if constexpr (whole)

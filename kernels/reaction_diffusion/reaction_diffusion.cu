@@ -4,7 +4,9 @@
 // register_tile.cuh and register_stream.cuh, the observable in record.cuh. family.py says in which order these kernels
 // are launched: survey, prepare, advance (once a time block, or once for all of them), finish.
 #include "autotune/grid_barrier.cuh"
+#include "neighbours.cuh"
 #include "one_step.cuh"
+#include "register_flow.cuh"
 #include "register_stream.cuh"
 #include "register_tile.cuh"
 #include "shared_tile.cuh"
@@ -62,8 +64,10 @@ template <class Policy>
 constexpr bool in_registers = Policy::field_memory == FieldMemory::register_tile;
 template <class Policy>
 constexpr bool in_stream = Policy::field_memory == FieldMemory::register_stream;
+template <class Policy>
+constexpr bool in_flow = Policy::field_memory == FieldMemory::register_flow;
 
-// Tiles of the field; of a stream, a warp has one, else a block.
+// Tiles of the field; of a stream or flow, a warp has one, else a block.
 template <class Policy>
 AUTOTUNE_DEVICE unsigned tile_count(int rows, int columns) {
   int width, height;
@@ -71,6 +75,8 @@ AUTOTUNE_DEVICE unsigned tile_count(int rows, int columns) {
     width = RegisterTile<Policy>::Place::useful_x, height = RegisterTile<Policy>::Place::useful_y;
   } else if constexpr (in_stream<Policy>) {
     width = RegisterStream<Policy>::Place::useful_x, height = RegisterStream<Policy>::Place::useful_y;
+  } else if constexpr (in_flow<Policy>) {
+    width = RegisterFlow<Policy>::Place::useful_x, height = RegisterFlow<Policy>::Place::useful_y;
   } else if constexpr (Policy::field_memory == FieldMemory::shared) {
     width = SharedTile<Policy>::Place::useful_x, height = SharedTile<Policy>::Place::useful_y;
   } else {
@@ -90,9 +96,11 @@ AUTOTUNE_DEVICE unsigned long long advance_tile(const Surroundings<Policy>& arou
     registers.load(from);
     registers.advance(steps);
     registers.store(to);
-    return sampled ? registers.detected() : 0;
+    return sampled ? registers.detected(registers.seen()) : 0;
   } else if constexpr (in_stream<Policy>) {
     return RegisterStream<Policy>{around, tile}.advance(from, to, steps, sampled);
+  } else if constexpr (in_flow<Policy>) {
+    return RegisterFlow<Policy>{around, tile}.advance(from, to, steps, sampled);
   } else if constexpr (Policy::field_memory == FieldMemory::shared) {
     return SharedTile<Policy>{around, tile}.advance(from, to, steps, sampled);
   } else if constexpr (Policy::field_memory == FieldMemory::readonly) {
@@ -103,16 +111,39 @@ AUTOTUNE_DEVICE unsigned long long advance_tile(const Surroundings<Policy>& arou
   }
 }
 
+// All tiles of a block by `steps` steps, each fetched while the one before is worked on.
+template <class Policy, class From>
+AUTOTUNE_DEVICE unsigned long long advance_ahead(const Surroundings<Policy>& around, const From& from,
+                                                 const Concentration<Policy>& to, unsigned tiles, unsigned steps,
+                                                 bool sampled) {
+  using Tile = RegisterTile<Policy>;
+  unsigned long long sum = 0;
+  if (blockIdx.x < tiles) Tile::fetch(around, from, blockIdx.x);
+  for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    Tile registers{around, tile};
+    registers.take(from);
+    if (tile + gridDim.x < tiles) Tile::fetch(around, from, tile + gridDim.x);
+    registers.advance(steps);
+    registers.store(to);
+    if (sampled) sum += registers.detected(registers.seen());
+  }
+  return sum;
+}
+
 // What an ordinary launch does: every tile by `steps` steps, and sample number `sample` after it (0: none).
 template <class Policy, class From, class Sums>
 AUTOTUNE_DEVICE void advance_once(const Surroundings<Policy>& around, const From& from, const Concentration<Policy>& to,
                                   const Sums& sums, unsigned steps, unsigned sample) {
   const unsigned tiles = tile_count<Policy>(around.rows, around.columns);
-  constexpr unsigned teams = in_stream<Policy> ? Policy::block_size / 32 : 1;
-  const unsigned team = in_stream<Policy> ? threadIdx.x / 32 : 0;
+  constexpr bool by_warps = in_stream<Policy> || in_flow<Policy>;
+  constexpr unsigned teams = by_warps ? Policy::block_size / 32 : 1;
+  const unsigned team = by_warps ? threadIdx.x / 32 : 0;
   unsigned long long sum = 0;
-  for (unsigned tile = blockIdx.x * teams + team; tile < tiles; tile += gridDim.x * teams)
-    sum += advance_tile<Policy>(around, from, to, tile, steps, sample != 0);
+  if constexpr (Policy::tiles_ahead > 0)
+    sum = advance_ahead<Policy>(around, from, to, tiles, steps, sample != 0);
+  else
+    for (unsigned tile = blockIdx.x * teams + team; tile < tiles; tile += gridDim.x * teams)
+      sum += advance_tile<Policy>(around, from, to, tile, steps, sample != 0);
   if (sample) add_to_sample<Policy::block_size>(sums, sample, sum);
 }
 
@@ -122,32 +153,57 @@ AUTOTUNE_DEVICE unsigned next_steps(unsigned done, unsigned step_count, unsigned
   return min(min(static_cast<unsigned>(Policy::time_block), step_count - done), interval - done % interval);
 }
 
-// All steps in one cooperative launch. Blocks enough for all tiles keep them in registers from the first step to the
-// last, and only rims go through memory.
+// How many time blocks next_steps makes of all steps: where the result lies follows from it.
+template <class Policy>
+AUTOTUNE_DEVICE unsigned block_count(unsigned step_count, unsigned interval) {
+  constexpr unsigned most = Policy::time_block;
+  return step_count / interval * ((interval + most - 1) / most) + (step_count % interval + most - 1) / most;
+}
+
+// All steps with a block for every tile: tiles stay in registers from the first step to the last, and only rims go
+// through memory. A sample needs no exchange.
+template <class Policy, class Sums>
+AUTOTUNE_DEVICE void advance_staying(const Surroundings<Policy>& around, const Field<Real<Policy>>& even,
+                                     const Field<Real<Policy>>& odd, const Sums& sums, unsigned* arrived,
+                                     unsigned* shown, unsigned step_count, unsigned interval) {
+  using Place = typename RegisterTile<Policy>::Place;
+  const Neighbours neighbours{shown, (around.columns + Place::useful_x - 1u) / Place::useful_x};
+  RegisterTile<Policy> registers{around, blockIdx.x};
+  registers.load(even);
+  const auto seen = registers.seen();
+  const int rim = registers.rim_rows(), halo = registers.halo_rows();
+  for (unsigned done = 0, number = 1;; ++number) {
+    const unsigned end = min(done + static_cast<unsigned>(Policy::time_block), step_count);
+    while (done < end) {
+      const unsigned steps = min(end - done, interval - done % interval);
+      registers.advance(steps);
+      done += steps;
+      if (done % interval == 0) add_to_sample<Policy::block_size>(sums, done / interval, registers.detected(seen));
+    }
+    const Field<Real<Policy>> rims = one_of(even, odd, number % 2);
+    if (done < step_count) registers.store_rows(rims, opaque(rim));
+    if constexpr (Policy::launch == Launch::neighbours)
+      neighbours.meet(number);
+    else
+      autotune::grid_barrier(arrived);
+    if (done == step_count) break;  // and no one reads rims any more
+    registers.load_rows(rims, opaque(halo));
+  }
+  registers.store(one_of(even, odd, block_count<Policy>(step_count, interval) % 2));
+}
+
+// All steps in one cooperative launch.
 template <class Policy, class Sums>
 AUTOTUNE_DEVICE void advance_all(const Surroundings<Policy>& around, const Field<Real<Policy>>& even,
-                                 const Field<Real<Policy>>& odd, const Sums& sums, unsigned* arrived,
+                                 const Field<Real<Policy>>& odd, const Sums& sums, unsigned* arrived, unsigned* shown,
                                  unsigned step_count, unsigned interval) {
-  unsigned done = 0, source = 0;
   if constexpr (in_registers<Policy>) {
-    const unsigned tiles = tile_count<Policy>(around.rows, around.columns);
-    if (gridDim.x == tiles) {
-      RegisterTile<Policy> registers{around, blockIdx.x};
-      registers.load(even);
-      for (;;) {
-        const unsigned steps = next_steps<Policy>(done, step_count, interval);
-        registers.advance(steps);
-        done += steps, source ^= 1;
-        if (done % interval == 0) add_to_sample<Policy::block_size>(sums, done / interval, registers.detected());
-        if (done == step_count) break;
-        registers.store_rim(one_of(even, odd, source));
-        autotune::grid_barrier(arrived);
-        registers.load_halo(one_of(even, odd, source));
-      }
-      registers.store(one_of(even, odd, source));
+    if (gridDim.x == tile_count<Policy>(around.rows, around.columns)) {
+      advance_staying<Policy>(around, even, odd, sums, arrived, shown, step_count, interval);
       return;
     }
   }
+  unsigned done = 0, source = 0;
   while (done < step_count) {
     const unsigned steps = next_steps<Policy>(done, step_count, interval);
     done += steps;
@@ -167,8 +223,8 @@ __global__ void __launch_bounds__(Policy::block_size, Policy::min_blocks)
             typename Policy::beam_columns beam_columns, typename Policy::beam_rows beam_rows,
             typename Policy::open_sides open_sides, typename Policy::detector detector, typename Policy::peak peak,
             typename Policy::sums sums, typename Policy::cycle cycle, typename Policy::barrier barrier,
-            double diffusion, double bleaching, float beam_rate, float centre_x, float centre_y, unsigned step_count,
-            unsigned interval, unsigned sample_index, unsigned source) {
+            typename Policy::shown shown, double diffusion, double bleaching, float beam_rate, float centre_x,
+            float centre_y, unsigned step_count, unsigned interval, unsigned sample_index, unsigned source) {
   using Number = Real<Policy>;
   const int rows = static_cast<int>(open_sides.extent(0)), columns = static_cast<int>(open_sides.extent(1));
   const Surroundings<Policy> around{{Rates<Policy>{diffusion, bleaching},
@@ -184,8 +240,9 @@ __global__ void __launch_bounds__(Policy::block_size, Policy::min_blocks)
                                     columns,
                                     power_of_two(quantum_exponent(peak.load(0), 1ull * rows * columns))};
   const Concentration<Policy> even{field_even, rows, columns}, odd{field_odd, rows, columns};
-  if constexpr (Policy::launch == Launch::persistent) {
-    advance_all<Policy>(around, even, odd, sums, barrier.memory.base, step_count, interval);
+  if constexpr (in_registers<Policy>) RegisterTile<Policy>::begin();
+  if constexpr (Policy::launch == Launch::persistent || Policy::launch == Launch::neighbours) {
+    advance_all<Policy>(around, even, odd, sums, barrier.memory.base, shown.memory.base, step_count, interval);
   } else {
     const unsigned sample = sample_index ? sample_index + cycle.load(0) : 0;
     const Concentration<Policy> to = one_of(even, odd, source ^ 1);

@@ -21,8 +21,8 @@ AUTOTUNE_DEVICE unsigned long long quanta(Number c, double per_unit) {
   return static_cast<unsigned long long>(static_cast<long long>(rint(static_cast<double>(c) * per_unit)));
 }
 
-// Adds `count` of every thread of the block to sums[sample]. It begins with a barrier, after which the block's dynamic
-// shared memory is used: a word a warp.
+// Adds `count` of every thread of the block to sums[sample]. Between two barriers it uses the block's dynamic shared
+// memory: a word a warp.
 template <int BLOCK_SIZE, class Sums>
 AUTOTUNE_DEVICE void add_to_sample(const Sums& sums, unsigned sample, unsigned long long count) {
   constexpr int warps = BLOCK_SIZE / 32;
@@ -37,4 +37,5 @@ AUTOTUNE_DEVICE void add_to_sample(const Sums& sums, unsigned sample, unsigned l
     for (int warp = 1; warp < warps; ++warp) count += partial[warp];
     if (count) sums.add(count, sample);
   }
+  __syncthreads();
 }

@@ -2,118 +2,242 @@
 // `strip` rows, a thread vector_width columns of them: neighbours to the left and right come by shuffles, those above
 // and below are registers, and only the first and last row of a warp go through shared memory, once a step.
 #pragma once
+#include "async_copy.cuh"
 #include "autotune/shared.cuh"
+#include "step_barrier.cuh"
 #include "tile.cuh"
 
 template <class Policy>
 struct RegisterTile {
   static constexpr int columns = Policy::vector_width, rows = Policy::strip, warps = Policy::block_size / 32;
-  static constexpr int width = 32 * columns, height = warps * rows;
+  static constexpr int width = 32 * columns, height = warps * rows, all_rows = (1 << rows) - 1;
   using Number = Real<Policy>;
   using Row = Points<Number, columns>;
   using Place = Blocked<Policy, width, height>;
   struct Edges {
     Row row[2][warps][2][32];  // by step's parity, warp, upper or lower, lane
+    StepBarrier stored;
   };
+  struct Fetched {
+    Edges edges;
+    Row row[Policy::tiles_ahead ? rows : 1][Policy::block_size];  // of the next tile, each thread its own
+  };
+  // Where registers are short, `own` is computed at every step, and not in the dark.
+  static constexpr bool by_light = Policy::min_blocks > 1 && Policy::coefficient != Coefficient::stored;
 
   // Where a thread's points are: `x` of the first column, `y` of the first row. Made anew in every phase.
   struct Location {
     Place place;
     int x, y;
-    Mirrored<columns, 1> mirrored;
 
-    AUTOTUNE_DEVICE Location(int tile, int field_columns)
-        : place(static_cast<unsigned>(opaque(tile)), field_columns),
+    AUTOTUNE_DEVICE explicit Location(int tile)
+        : place(opaque(tile) & 0xffff, opaque(tile) >> 16),
           x(place.left - Place::halo_x + static_cast<int>(threadIdx.x) % 32 * columns),
-          y(place.top - Place::halo_y + static_cast<int>(threadIdx.x) / 32 * rows),
-          mirrored(x, field_columns) {}
+          y(place.top - Place::halo_y + static_cast<int>(threadIdx.x) / 32 * rows) {}
   };
 
   const Surroundings<Policy>& around;
-  int tile;
+  int tile;  // its column of tiles, and its row in the upper half
   Row c[rows];
-  OwnTile<Policy, rows, columns> own;
+  OwnTile<Policy, rows, columns, !by_light> own;
   SidesTile<rows, columns> sides;
   bool plain;  // no point of the warp has a closed side
+  bool lit;    // `own` may differ from `still` in the warp
 
-  AUTOTUNE_DEVICE RegisterTile(const Surroundings<Policy>& around_, unsigned tile_)
-      : around(around_), tile(static_cast<int>(tile_)) {
-    const Location at{tile, around.columns};
-    own.load(around.medium, at.y, 1, at.mirrored);
+  AUTOTUNE_DEVICE RegisterTile(const Surroundings<Policy>& around_, unsigned number)
+      : around(around_), tile(packed(around_, number)) {
+    const Location at{tile};
+    const Mirrored<columns, 1> mirrored{at.x, around.columns};
+    own.load(around.medium, at.y, 1, mirrored);
+    if constexpr (by_light) lit = own.any_lit();
     if constexpr (Policy::boundary == Boundary::mask) {
-      sides.load(around, at.y, 1, at.mirrored);
+      sides.load(around, at.y, 1, mirrored);
       plain = !__any_sync(0xffffffffu, sides.any_closed);
     }
   }
 
-  AUTOTUNE_DEVICE void load(const Field<Number>& from) {
-    const Location at{tile, around.columns};
+  AUTOTUNE_DEVICE void load(const Field<Number>& from) { load_rows(from, all_rows); }
+
+  // Begins to fetch tile `number` into shared memory, where each thread finds its points with `take`, once the block
+  // has taken what it fetched before.
+  static AUTOTUNE_DEVICE void fetch(const Surroundings<Policy>& around, const Field<Number>& from, unsigned number) {
+    const Location at{packed(around, number)};
+    if (!roomy(around, at.place)) return;
+    Fetched& fetched = *autotune::dynamic_shared<Fetched>();
+    const Reach reach{around, from, at};
 #pragma unroll
-    for (int r = 0; r < rows; ++r) c[r] = at.mirrored.load(from, folded(at.y + r, around.rows));
+    for (int r = 0; r < rows; ++r) copy_async(fetched.row[r][threadIdx.x], *reach.row(r));
+  }
+  AUTOTUNE_DEVICE void take(const Field<Number>& from) {
+    const Location at{tile};
+    if (!roomy(around, at.place)) return load(from);
+    Fetched& fetched = *autotune::dynamic_shared<Fetched>();
+    await_copies();
+#pragma unroll
+    for (int r = 0; r < rows; ++r) c[r] = fetched.row[r][threadIdx.x];
+    if (Reach{around, from, at}.turned) turn_rows(all_rows);
   }
 
-  // `c` by up to time_block steps.
+  // Once a launch, by all threads of the block, before the first tile is advanced.
+  static AUTOTUNE_DEVICE void begin() {
+    if constexpr (by_light) {
+      autotune::dynamic_shared<Edges>()->stored.begin(warps);
+      __syncthreads();
+    }
+  }
+
+  // `c` by up to time_block steps. Every warp meets the same barriers, whichever way it takes.
   AUTOTUNE_DEVICE void advance(unsigned steps) {
     if constexpr (Policy::boundary == Boundary::mask) {
-      // Every warp meets the same barriers, whichever it takes.
-      if (plain)
-        march<false>(steps);
-      else
-        march<true>(steps);
-    } else {
-      march<false>(steps);
+      if (!plain) return march<true, true>(steps);
     }
+    if constexpr (by_light) {
+      if (!lit) return march<false, false>(steps);
+    }
+    march<false, true>(steps);
   }
 
   // All useful points of the tile.
-  AUTOTUNE_DEVICE void store(const Field<Number>& to) const {
-    const Location at{tile, around.columns};
-    if (!at.place.column(at.x) || at.x >= around.columns) return;
-#pragma unroll
-    for (int r = 0; r < rows; ++r)
-      if (at.place.row(at.y + r) && at.y + r < around.rows) to.store_inside(c[r], at.y + r, at.x);
-  }
+  AUTOTUNE_DEVICE void store(const Field<Number>& to) const { store_rows(to, useful_rows()); }
 
-  // What the useful points add to F.
-  AUTOTUNE_DEVICE unsigned long long detected() const {
-    const Location at{tile, around.columns};
-    unsigned long long sum = 0;
-    if (!at.place.column(at.x) || at.x >= around.columns) return sum;
+  // Which of a thread's points the detector sees, a bit each.
+  struct Seen {
+    unsigned word[(rows * columns + 31) / 32];
+  };
+  AUTOTUNE_DEVICE Seen seen() const {
+    const Location at{tile};
+    const int useful = useful_rows();
+    Seen bits{};
 #pragma unroll
-    for (int r = 0; r < rows; ++r)
-      if (at.place.row(at.y + r) && at.y + r < around.rows) sum += around.detected(c[r], at.y + r, at.x);
+    for (int n = 0; n < rows * columns; ++n) {
+      const int r = n / columns, x = at.x + n % columns;
+      if ((useful >> r & 1) && x < around.columns && around.detector.load(at.y + r, x))
+        bits.word[n / 32] |= 1u << n % 32;
+    }
+    return bits;
+  }
+  // What those add to F.
+  AUTOTUNE_DEVICE unsigned long long detected(const Seen& bits) const {
+    unsigned long long sum = 0;
+    unsigned any = 0;
+    for (const unsigned word : bits.word) any |= word;
+    if (!__any_sync(0xffffffffu, any != 0)) return sum;
+#pragma unroll
+    for (int n = 0; n < rows * columns; ++n)
+      if (bits.word[n / 32] >> n % 32 & 1) sum += quanta(c[n / columns].at[n % columns], around.quanta_per_unit);
     return sum;
   }
 
-  // For a block that keeps its tile: the useful points that halos show, those of other tiles or, as a mirror image
-  // behind a wall, its own.
-  AUTOTUNE_DEVICE void store_rim(const Field<Number>& to) const {
-    const Location at{tile, around.columns};
+  // For a block that keeps its tile, a bit for each row of a thread: the useful ones that halos show, those of other
+  // tiles or, as a mirror image behind a wall, its own.
+  AUTOTUNE_DEVICE int rim_rows() const {
+    const Location at{tile};
     const int left = at.place.left, top = at.place.top;
-    if (!at.place.column(at.x) || at.x >= around.columns) return;
     const bool beside = at.x < left + Place::halo_x || at.x + columns > left + Place::useful_x - Place::halo_x ||
                         at.x + columns > around.columns - Place::halo_x;
     const int lower = min(top + Place::useful_y, around.rows) - Place::halo_y;
+    int shown = 0;
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       const int row = at.y + r;
-      if (!at.place.row(row) || row >= around.rows) continue;
-      if (beside || row < top + Place::halo_y || row >= lower) to.store_inside(c[r], row, at.x);
+      shown |= (beside || row < top + Place::halo_y || row >= lower ? 1 : 0) << r;
+    }
+    return shown & useful_rows();
+  }
+  // All that are not useful: behind a wall as far as the halo reaches, the rest being of no use to anyone.
+  AUTOTUNE_DEVICE int halo_rows() const {
+    const Location at{tile};
+    return at.x + columns > around.columns ? all_rows : ~useful_rows() & all_rows;
+  }
+
+  // The rows of `which`. In a field that is `roomy`, without a branch between them, so that
+  // all are under way at once and the code is short: it runs once a time block, mostly not from the instruction cache.
+  AUTOTUNE_DEVICE void store_rows(const Field<Number>& to, int which) const {
+    const Location at{tile};
+    if (roomy(around, at.place)) {
+      Number* const first = to.place(at.y, at.x);
+#pragma unroll
+      for (int r = 0; r < rows; ++r)
+        if (which >> r & 1) *reinterpret_cast<Row*>(first + r * static_cast<int>(to.pitch)) = c[r];
+    } else {
+#pragma unroll
+      for (int r = 0; r < rows; ++r)
+        if (which >> r & 1) to.store_inside(c[r], at.y + r, at.x);
     }
   }
-  // All that is not useful: behind a wall as far as the halo reaches, the rest being of no use to anyone.
-  AUTOTUNE_DEVICE void load_halo(const Field<Number>& from) {
-    const Location at{tile, around.columns};
-    const bool beside = !at.place.column(at.x) || at.x + columns > around.columns;
+  AUTOTUNE_DEVICE void load_rows(const Field<Number>& from, int which) {
+    const Location at{tile};
+    if (roomy(around, at.place)) {
+      const Reach reach{around, from, at};
 #pragma unroll
-    for (int r = 0; r < rows; ++r) {
-      const int row = at.y + r;
-      if (beside || !at.place.row(row) || row >= around.rows) c[r] = at.mirrored.load(from, folded(row, around.rows));
+      for (int r = 0; r < rows; ++r) {
+        const Row* const place = reach.row(r);
+        if (which >> r & 1) c[r] = *place;
+      }
+      if (reach.turned) turn_rows(which);
+    } else {
+      const Mirrored<columns, 1> mirrored{at.x, around.columns};
+#pragma unroll
+      for (int r = 0; r < rows; ++r)
+        if (which >> r & 1) c[r] = mirrored.load(from, folded(at.y + r, around.rows));
     }
   }
 
  private:
-  template <bool WALLS>
+  static AUTOTUNE_DEVICE int packed(const Surroundings<Policy>& around, unsigned number) {
+    const unsigned across = (around.columns + Place::useful_x - 1) / Place::useful_x;
+    return static_cast<int>(number % across | number / across << 16);
+  }
+
+  // Where a thread's rows are in a field that is `roomy`: behind a wall as mirror images, the last column first.
+  struct Reach {
+    const Surroundings<Policy>& around;
+    bool turned;
+    int y, top, pitch;
+    const Number* first;
+
+    AUTOTUNE_DEVICE Reach(const Surroundings<Policy>& around_, const Field<Number>& from, const Location& at)
+        : around(around_),
+          turned(at.x < 0 || at.x >= around_.columns),
+          y(at.y),
+          top(once_folded(at.y, around_.rows)),
+          pitch(static_cast<int>(from.pitch)),
+          first(from.place(top, turned ? once_folded(at.x, around_.columns) - (columns - 1) : at.x)) {}
+
+    AUTOTUNE_DEVICE const Row* row(int r) const {
+      return reinterpret_cast<const Row*>(first + (once_folded(y + r, around.rows) - top) * pitch);
+    }
+  };
+
+  // Whether the field has only whole accesses and none of the tile's points lies behind two walls.
+  static AUTOTUNE_DEVICE bool roomy(const Surroundings<Policy>& around, const Place& place) {
+    return around.columns % columns == 0 && around.columns >= Place::halo_x && around.rows >= Place::halo_y &&
+           place.left + width - Place::halo_x <= 2 * around.columns &&
+           place.top + height - Place::halo_y <= 2 * around.rows;
+  }
+
+  // A bit for each of a thread's rows that is useful and lies in the field.
+  AUTOTUNE_DEVICE int useful_rows() const {
+    const Location at{tile};
+    const bool inside = at.place.column(at.x) && at.x < around.columns;
+    int useful = 0;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) useful |= (inside && at.place.row(at.y + r) && at.y + r < around.rows ? 1 : 0) << r;
+    return useful;
+  }
+
+  // Mirror images: the last column first.
+  AUTOTUNE_DEVICE void turn_rows(int which) {
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      const Row row = c[r];
+#pragma unroll
+      for (int j = 0; j < columns; ++j)
+        if (which >> r & 1) c[r].at[j] = row.at[columns - 1 - j];
+    }
+  }
+
+  template <bool WALLS, bool LIT>
   AUTOTUNE_DEVICE Row advanced_row(int r, const Row& north, const Row& here, const Row& south) const {
     const Number west_of = __shfl_up_sync(0xffffffffu, here.at[columns - 1], 1);
     const Number east_of = __shfl_down_sync(0xffffffffu, here.at[0], 1);
@@ -123,7 +247,7 @@ struct RegisterTile {
     for (int j = 0; j < columns; ++j) {
       const Number west = j ? here.at[j ? j - 1 : 0] : west_of;
       const Number east = j < columns - 1 ? here.at[j < columns - 1 ? j + 1 : 0] : east_of;
-      const Number a = own.at(around.medium, r, j);
+      const Number a = LIT ? own.at(around.medium, r, j) : around.medium.rates.still;
       if constexpr (WALLS)
         next.at[j] = walled(sides.at(r, j), a, d, here.at[j], north.at[j], south.at[j], west, east);
       else
@@ -132,35 +256,55 @@ struct RegisterTile {
     return next;
   }
 
-  template <bool WALLS>
+  // Rows FIRST to LAST, whose neighbours are the thread's own; `north` is what the row before FIRST was.
+  template <bool WALLS, bool LIT, int FIRST, int LAST>
+  AUTOTUNE_DEVICE void advance_rows(Row& north) {
+#pragma unroll
+    for (int r = FIRST; r <= LAST; ++r) {
+      const Row here = c[r];
+      c[r] = advanced_row<WALLS, LIT>(r, north, here, c[r + 1]);
+      north = here;
+    }
+  }
+
+  // Warps wait for each other once a step. Where a block has the multiprocessor to itself, a barrier lies in the middle
+  // of the rows that need nothing of others, so that what they left is fetched in time; where two share it, warps
+  // arrive before those rows and wait after them.
+  template <bool WALLS, bool LIT>
   AUTOTUNE_DEVICE void march(unsigned steps) {
+    constexpr int middle = by_light ? rows - 1 : rows > 3 ? rows / 2 : 1;
     Edges& edges = *autotune::dynamic_shared<Edges>();
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
     const int above = warp ? warp - 1 : 0, below = warp < warps - 1 ? warp + 1 : warp;
     unsigned parity = 0;
+#pragma unroll 2
     for (unsigned step = 0; step < steps; ++step, parity ^= 1) {
       edges.row[parity][warp][0][lane] = c[0];
       edges.row[parity][warp][1][lane] = c[rows - 1];
-      // The rows that need nothing of others come before the barrier, so that warps are seldom waited for.
+      if constexpr (by_light) edges.stored.arrive();
       const Row first = c[0], second = c[rows > 1 ? 1 : 0], last_but_one = c[rows > 1 ? rows - 2 : 0];
       Row north = first;
-#pragma unroll
-      for (int r = 1; r < rows - 1; ++r) {
-        const Row here = c[r];
-        c[r] = advanced_row<WALLS>(r, north, here, c[r + 1]);
-        north = here;
-      }
-      __syncthreads();
+      advance_rows<WALLS, LIT, 1, middle - 1>(north);
+      if constexpr (by_light)
+        edges.stored.wait(parity);
+      else
+        __syncthreads();
       const Row upper = edges.row[parity][above][1][lane], lower = edges.row[parity][below][0][lane];
+      advance_rows<WALLS, LIT, middle, rows - 2>(north);
       if constexpr (rows == 1) {
-        c[0] = advanced_row<WALLS>(0, upper, first, lower);
+        c[0] = advanced_row<WALLS, LIT>(0, upper, first, lower);
       } else {
         const Row last = c[rows - 1];
-        c[0] = advanced_row<WALLS>(0, upper, first, second);
-        c[rows - 1] = advanced_row<WALLS>(rows - 1, last_but_one, last, lower);
+        c[0] = advanced_row<WALLS, LIT>(0, upper, first, second);
+        c[rows - 1] = advanced_row<WALLS, LIT>(rows - 1, last_but_one, last, lower);
       }
     }
-    // The next march may begin with the same parity, and F is summed up in the same memory.
-    __syncthreads();
+    // The next march begins with parity 0 again.
+    if constexpr (!by_light) {
+      __syncthreads();
+    } else if (parity) {
+      edges.stored.arrive();
+      edges.stored.wait(parity);
+    }
   }
 };

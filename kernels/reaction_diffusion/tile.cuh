@@ -3,9 +3,9 @@
 #include "medium.cuh"
 #include "record.cuh"
 
-enum class FieldMemory { global, readonly, texture, shared, register_tile, register_stream };
+enum class FieldMemory { global, readonly, texture, shared, register_tile, register_stream, register_flow };
 enum class Boundary { branch, ghost, clamp, mask };
-enum class Launch { each, graph, persistent };
+enum class Launch { each, graph, persistent, neighbours };
 
 // A concentration as the kernels write it. A texture is as large as the field, so that its edges are the walls.
 template <class Policy>
@@ -45,10 +45,10 @@ AUTOTUNE_DEVICE int opaque(int value) {
 }
 
 // A tile that is advanced by up to time_block steps without its neighbours: what lies within `halo` of its edge turns
-// wrong, from the edge inwards by a point a step, and is not stored.
-template <class Policy, int WIDTH, int HEIGHT>
+// wrong, from the edge inwards by a point a step, and is not stored. An access moves ACCESS columns.
+template <class Policy, int WIDTH, int HEIGHT, int ACCESS = Policy::vector_width>
 struct Blocked {
-  static constexpr int halo_x = rounded_up(Policy::time_block, Policy::vector_width), halo_y = Policy::time_block;
+  static constexpr int halo_x = rounded_up(Policy::time_block, ACCESS), halo_y = Policy::time_block;
   static constexpr int useful_x = WIDTH - 2 * halo_x, useful_y = HEIGHT - 2 * halo_y;
   int left, top;  // of what is useful
   AUTOTUNE_DEVICE Blocked(unsigned tile, int columns) {
@@ -56,6 +56,8 @@ struct Blocked {
     left = static_cast<int>(tile % across) * useful_x;
     top = static_cast<int>(tile / across) * useful_y;
   }
+  // Of the tile in that column and row of tiles.
+  AUTOTUNE_DEVICE Blocked(int column, int row) : left(column * useful_x), top(row * useful_y) {}
   AUTOTUNE_DEVICE bool column(int x) const { return x >= left && x < left + useful_x; }
   AUTOTUNE_DEVICE bool row(int y) const { return y >= top && y < top + useful_y; }
 };

@@ -1,4 +1,5 @@
-"""``autotune run cyclospectrum -i peptide=VKLFPWFNQY -o spectrum.txt``: the spectrum of a cyclic peptide as a file."""
+"""``autotune run cyclospectrum -i peptide=VKLFPWFNQY -o spectrum.txt``: the spectrum of a cyclic peptide as a file; or
+with ``-i output=pairs`` each mass that occurs with how often."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -10,12 +11,12 @@ from numpy.typing import NDArray
 
 from autotune.family import TunedKernel, UnknownName, UsageError
 
-from ..peptide import masses_of
+from ..peptide import MOST_PAIRED, MOST_RESIDUES, checked_masses, masses_of
 from .text import parsed_masses, read_fasta
 
 __all__ = ["run", "spectrum_of", "write"]
 
-_NAMES = ("peptide", "masses", "fasta", "record", "decimals", "order")
+_NAMES = ("peptide", "masses", "fasta", "record", "decimals", "order", "output")
 _SOURCES = _NAMES[:3]
 _MOST_DECIMALS = 9
 _LINES_AT_ONCE = 1 << 20
@@ -42,6 +43,11 @@ def run(
     order = given.get("order", "sorted")
     if order not in ("sorted", "unsorted"):
         raise UnknownName("value of option order", order, ("sorted", "unsorted"))
+    form = given.get("output", "list")
+    if form not in ("list", "pairs"):
+        raise UnknownName("value of option output", form, ("list", "pairs"))
+    if form == "pairs" and order == "unsorted":
+        raise UsageError("-i output=pairs ascends: -i order=unsorted is for the list")
     decimals = _decimals(given.get("decimals", "0"))
     if decimals and sources != ["masses"]:
         raise UsageError("-i decimals=N is for -i masses=…: letters have whole masses")
@@ -54,37 +60,50 @@ def run(
             else read_fasta(Path(given["fasta"]), given.get("record", ""))
         )
         masses = masses_of(text)
-    spectrum = spectrum_of(masses, order, open_kernel)
+    masses = checked_masses(masses, MOST_PAIRED if form == "pairs" else MOST_RESIDUES)
+    spectrum = spectrum_of(masses, {"order": order, "output": form}, open_kernel)
     if output is not None:
         write(spectrum, decimals, output)
+    what = "values" if form == "list" else "masses"
     note(
         f"residues     {masses.size:,}, total mass {_text(int(masses.sum(dtype=np.int64)), decimals)}; "
-        f"{spectrum.size:,} values in {time.perf_counter() - begin:.2f} s"
+        f"{len(spectrum):,} {what} in {time.perf_counter() - begin:.2f} s"
     )
     if output is None:
-        shown = " ".join(_text(int(mass), decimals) for mass in spectrum[:20])
-        note(f"spectrum     {shown}{' …' if spectrum.size > 20 else ''}")
+        shown = " ".join(_line(one, decimals) for one in spectrum[:20].tolist())
+        note(f"spectrum     {shown}{' …' if len(spectrum) > 20 else ''}")
 
 
 def spectrum_of(
-    masses: NDArray[np.int32], order: str, open_kernel: Callable[[], TunedKernel]
+    masses: NDArray[np.int32], options: Mapping[str, str], open_kernel: Callable[[], TunedKernel]
 ) -> NDArray[np.int32]:
-    """n (n - 1) + 2 values: with no residue at all, 0 and the total, which is 0; the device is not needed for that."""
+    """n (n - 1) + 2 values, or as pairs the masses that occur with their counts, shape (masses, 2). With no residue at
+    all 0 and the total, which is 0; the device is not needed for that."""
+    pairs = options["output"] == "pairs"
     if not masses.size:
-        return np.zeros(2, np.int32)
-    found: NDArray[np.int32] = open_kernel()(masses, total=int(masses.sum(dtype=np.int64)), order=order)
-    return found
+        return np.array([[0, 2]] if pairs else [0, 0], np.int32)
+    found: NDArray[np.int32] = open_kernel()(masses, total=int(masses.sum(dtype=np.int64)), **options)
+    if not pairs:
+        return found
+    found = found.reshape(-1, 2)
+    return found[: np.count_nonzero(found[:, 1])]
 
 
 def write(spectrum: NDArray[np.int32], decimals: int, path: Path) -> None:
-    """.npy: the array as it is, whole numbers in units of 10^-``decimals``. Any other name: a value a line."""
+    """.npy: the array as it is, whole numbers in units of 10^-``decimals``. Any other name: a value a line, or
+    a mass and its count."""
     with path.open("wb") as file:
         if path.suffix == ".npy":
             np.save(file, spectrum)
             return
-        for first in range(0, spectrum.size, _LINES_AT_ONCE):
+        for first in range(0, len(spectrum), _LINES_AT_ONCE):
             part = spectrum[first : first + _LINES_AT_ONCE].tolist()
-            file.write("".join(f"{_text(mass, decimals)}\n" for mass in part).encode())
+            file.write("".join(f"{_line(one, decimals)}\n" for one in part).encode())
+
+
+def _line(one: int | list[int], decimals: int) -> str:
+    """A value of the list, or a pair."""
+    return f"{_text(one[0], decimals)} {one[1]}" if isinstance(one, list) else _text(one, decimals)
 
 
 def _text(mass: int, decimals: int) -> str:

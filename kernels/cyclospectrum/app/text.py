@@ -9,7 +9,7 @@ import numpy as np
 
 from autotune.family import UnknownName, UsageError, WorkloadError
 
-from ..peptide import LARGEST, Masses, checked_masses
+from ..peptide import LARGEST, MOST_PAIRED, Masses, checked_masses
 
 __all__ = ["parsed_masses", "read_fasta"]
 
@@ -35,7 +35,7 @@ def parsed_masses(text: str, decimals: int) -> Masses:
         if not 0 <= mass <= LARGEST:
             raise WorkloadError(f"mass {word} is outside 0..{LARGEST:,} (in units of 10^-{decimals})")
         scaled.append(int(mass))
-    return checked_masses(np.array(scaled, np.int64))
+    return checked_masses(np.array(scaled, np.int64), MOST_PAIRED)
 
 
 def read_fasta(path: Path, record: str = "") -> str:

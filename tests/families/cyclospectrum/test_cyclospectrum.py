@@ -1,11 +1,15 @@
 """The cyclospectrum family on the cpu device: the post's example, every policy value, sizes that have no middle."""
 
+from collections import Counter
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from cpu_results import Binary, check_verified, compiled
+from cpu_results import Binary, check_verified, compiled, results
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from autotune.compile.cache import Cache, default_root
 from autotune.compile.static_pass import static_sweep, static_toolchain
@@ -19,6 +23,8 @@ from autotune.errors import WorkloadError
 
 FAMILY = families.load_family("cyclospectrum")
 MODULE: Any = FAMILY.module
+TRANSFORMS: Any = import_module(f"{MODULE.__name__}.transform")
+REFERENCE: Any = import_module(f"{MODULE.__name__}.reference")
 POST = [57, 71, 113, 113, 128]
 # The list that the post's programs print for POST, worked out by hand.
 GOLDEN = [
@@ -30,6 +36,7 @@ GLOBAL_COUNTING = (
     "generation=prefix,finish=counting,wrap=doubled,outputs_per_thread=32,vector_width=4,count_in=global,"
     "tally_blocks=1056,block_size=1024"
 )
+TRANSFORM = f"{COUNTING},count_by=transform"
 # Every value of every policy, and every generation; the whole space is for a GPU (benchmarks/cyclospectrum_peers.py).
 SORTED = (
     *PRESETS,
@@ -39,7 +46,10 @@ SORTED = (
     f"{COUNTING},block_size=512,window=8192,tally_blocks=264,vector_width=4",
     GLOBAL_COUNTING,
     "generation=prefix,finish=counting,wrap=doubled,outputs_per_thread=128,vector_width=4,window=32768",
+    f"{TRANSFORM},row_bits=12,prime_size=narrow,vector_width=4,scan=listing,launch=graph",
+    f"{COUNTING.replace('=8', '=16')},vector_width=4,find=table,scan=look_back",
 )
+PAIRS = ("control", f"{COUNTING},vector_width=2", f"{TRANSFORM},vector_width=2")
 UNSORTED = (
     "block_width=256,outputs_per_thread=4",
     "memory=texture,wrap=modulo",
@@ -51,7 +61,12 @@ UNSORTED = (
     "generation=prefix,wrap=doubled,outputs_per_thread=4",
     "generation=sequential_iterated",
 )
-PEPTIDES: tuple[list[int], ...] = ([57], [57, 71], [0, 0, 0], [0, 3, 0, 0, 5], POST)
+PEPTIDES: tuple[list[int], ...] = ([57], [57, 71], [0, 0, 0], [0, 3, 0, 0, 5], [5, 0], POST)
+OPTIONS = {
+    "sorted": {"order": "sorted", "output": "list"},
+    "unsorted": {"order": "unsorted", "output": "list"},
+    "pairs": {"order": "sorted", "output": "pairs"},
+}
 
 
 def by_hand(masses: list[int], order: str = "sorted") -> list[int]:
@@ -64,20 +79,26 @@ def by_hand(masses: list[int], order: str = "sorted") -> list[int]:
     return sorted(found) if order == "sorted" else found
 
 
-def inputs_of(masses: Any, order: str = "sorted") -> Inputs:
-    return bind(FAMILY, MODULE.arrays_of(np.array(masses)), {"order": order}, {})
+def pairs_by_hand(masses: list[int]) -> list[int]:
+    found = Counter(by_hand(masses))
+    pairs = [number for mass in sorted(found) for number in (mass, found[mass])]
+    return pairs + [0] * (2 * sum(masses) + 2 - len(pairs))
+
+
+def inputs_of(masses: Any, asked: str = "sorted") -> Inputs:
+    return bind(FAMILY, MODULE.arrays_of(np.array(masses)), OPTIONS[asked], {})
 
 
 @pytest.fixture(scope="module")
 def binaries(backend: CpuBackend) -> dict[str, list[Binary]]:
-    """By the option order."""
+    """By what is asked for."""
     return {
-        order: compiled(
+        asked: compiled(
             backend,
-            [Variant(FAMILY, FAMILY.space.configuration(text), (("order", order),)) for text in texts],
+            [Variant.of(FAMILY, FAMILY.space.configuration(text), OPTIONS[asked]) for text in texts],
             10,
         )
-        for order, texts in (("sorted", SORTED), ("unsorted", UNSORTED))
+        for asked, texts in (("sorted", SORTED), ("unsorted", UNSORTED), ("pairs", PAIRS))
     }
 
 
@@ -87,32 +108,79 @@ def binaries(backend: CpuBackend) -> dict[str, list[Binary]]:
 def test_the_reference_is_the_definition() -> None:
     assert by_hand(POST) == GOLDEN
     for masses in PEPTIDES:
-        for order in ("sorted", "unsorted"):
-            inputs = inputs_of(masses, order)
+        for asked in ("sorted", "unsorted"):
+            inputs = inputs_of(masses, asked)
             found = MODULE.reference(inputs.arrays, inputs.options)["spectrum"]
-            assert found.tolist() == by_hand(masses, order)
+            assert found.tolist() == by_hand(masses, asked)
+        inputs = inputs_of(masses, "pairs")
+        assert MODULE.reference(inputs.arrays, inputs.options)["spectrum"].tolist() == pairs_by_hand(masses)
 
 
 def test_the_reference_of_long_lists_counts_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     inputs = inputs_of([1, 2, 0, 5] * 23)
     by_sorting = MODULE.reference(inputs.arrays, inputs.options)["spectrum"]
-    monkeypatch.setattr(MODULE, "_FEW", 1000)  # of 8,374 values, none above 184
-    monkeypatch.setattr(MODULE, "_AT_ONCE", 1000)
+    monkeypatch.setattr(REFERENCE, "_FEW", 1000)  # of 8,374 values, none above 184
+    monkeypatch.setattr(REFERENCE, "_AT_ONCE", 1000)
     np.testing.assert_array_equal(MODULE.reference(inputs.arrays, inputs.options)["spectrum"], by_sorting)
 
 
-@pytest.mark.parametrize("order", ["sorted", "unsorted"])
-def test_every_policy_is_exact(backend: CpuBackend, binaries: dict[str, list[Binary]], order: str) -> None:
+def test_the_pairs_of_long_lists_are_correlated_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    for masses in ([1, 2, 0, 5] * 23, [0] * 40, *PEPTIDES):
+        expected = REFERENCE.pairs_of(np.array(masses, np.int64))
+        with monkeypatch.context() as patched:
+            patched.setattr(REFERENCE, "_FEW", 0)
+            np.testing.assert_array_equal(REFERENCE.pairs_of(np.array(masses, np.int64)), expected)
+
+
+@pytest.mark.parametrize("asked", OPTIONS)
+def test_every_policy_is_exact(backend: CpuBackend, binaries: dict[str, list[Binary]], asked: str) -> None:
     drawn = MODULE.inputs({"residues": 37, "seed": 2}, Path())["residues"]
-    heavy = np.random.default_rng(1).integers(0, 3000, 70)
+    heavy = np.random.default_rng(1).integers(0, 5000, 70)  # more than 32 tiles of bins
     for masses in (*PEPTIDES, drawn, heavy):
-        inputs = inputs_of(masses, order)
+        inputs = inputs_of(masses, asked)
         expected = MODULE.reference(inputs.arrays, inputs.options)
-        check_verified(backend, binaries[order], inputs, expected)
+        check_verified(backend, binaries[asked], inputs, expected)
+
+
+@given(st.lists(st.integers(0, 300), min_size=1, max_size=30))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_ring_is_transformed_to_its_spectrum(
+    backend: CpuBackend, binaries: dict[str, list[Binary]], masses: list[int]
+) -> None:
+    for asked, expected in (("sorted", by_hand(masses)), ("pairs", pairs_by_hand(masses))):
+        some = [both for both in binaries[asked] if both[0].configuration["count_by"] == "transform"]
+        assert some
+        for _, found in results(backend, some, inputs_of(masses, asked)):
+            assert found["spectrum"].tolist() == expected
+
+
+def test_two_passes_over_columns(
+    backend: CpuBackend, binaries: dict[str, list[Binary]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TRANSFORMS, "_MOST_STAGES", 6)
+    inputs = inputs_of(np.random.default_rng(7).integers(0, 5000, 70))
+    assert len(TRANSFORMS.Transform.of(inputs.scalars["total"], 12).columns) == 2
+    some = [both for both in binaries["sorted"] if both[0].configuration["row_bits"] == 12]
+    check_verified(backend, some, inputs, MODULE.reference(inputs.arrays, inputs.options))
+
+
+@given(st.integers(0, 2**28 - 1), st.sampled_from([12, 13]))
+def test_passes_make_up_the_whole_transform(total: int, row_bits: int) -> None:
+    transform = TRANSFORMS.Transform.of(total, row_bits)
+    assert max(2 * total - 1, 2**6) <= 2**transform.bits < max(4 * total, 2**6 + 1)
+    span = transform.bits
+    for begin, stages in transform.columns:
+        assert begin == span
+        assert 6 <= stages <= 9
+        span -= stages
+        assert span >= 5  # 32 columns a block
+    assert 6 <= span == transform.row_stages <= row_bits
+    for prime in TRANSFORMS.PRIMES.values():
+        assert transform.scale(prime) * 2**transform.bits * pow(2, -64, prime) % prime == 1
 
 
 def test_what_is_tried_above_has_every_value_of_every_policy() -> None:
-    tried = [FAMILY.space.configuration(text) for text in (*SORTED, *UNSORTED)]
+    tried = [FAMILY.space.configuration(text) for text in (*SORTED, *UNSORTED, *PAIRS)]
     for policy in FAMILY.space.policies:
         assert {c[policy.name] for c in tried} == set(policy.values), policy.name
 

@@ -44,6 +44,8 @@ RECTANGLE = [
     "field_memory=register_tile,boundary=clamp,strip=6,time_block=4,vector_width=2,block_size=128",
     "field_memory=register_tile,boundary=mask,strip=1,time_block=2,block_size=256,coefficient=separable,launch=persistent",
     "field_memory=register_stream,boundary=clamp,strip=16,time_block=2,vector_width=2,block_size=128",
+    "field_memory=register_flow,boundary=clamp,coefficient=separable,strip=16,time_block=2,vector_width=2,block_size=128,level_rows=3",
+    "field_memory=register_tile,boundary=clamp,coefficient=separable,strip=12,time_block=4,vector_width=4,block_size=256,min_blocks=2,launch=persistent,tiles_ahead=1",
 ]
 OUTLINE = [
     "field_memory=texture,vector_width=2,strip=4",
@@ -91,16 +93,20 @@ def check(backend: CpuBackend, bound: Inputs, texts: list[str], tolerance: float
             assert not different, f"{name}: {different} of {output} differ in a bit"
 
 
-def test_configurations_are_bit_equal_in_a_rectangle(backend: CpuBackend) -> None:
-    bound = inputs(np.ones((37, 131), np.bool_), {}, seconds=0.0047, sample_seconds=0.001)
+@pytest.mark.parametrize("columns", [131, 132])  # rows that are whole accesses are found without comparisons
+def test_configurations_are_bit_equal_in_a_rectangle(backend: CpuBackend, columns: int) -> None:
+    bound = inputs(np.ones((37, columns), np.bool_), {}, seconds=0.0047, sample_seconds=0.001)
     check(backend, bound, RECTANGLE, 2e-6)
 
 
-def test_a_tile_that_stays_finds_its_halo_in_what_was_stored_of_rims(backend: CpuBackend) -> None:
+@pytest.mark.parametrize("shape", [(21, 50), (24, 56)])
+def test_a_tile_that_stays_finds_its_halo_in_what_was_stored_of_rims(
+    backend: CpuBackend, shape: tuple[int, int]
+) -> None:
     # One block is all that a cpu launches cooperatively, so one tile has the field, and walls on all sides.
     tile = "field_memory=register_tile,boundary=clamp,strip=4,block_size=256,vector_width=2,time_block=4"
-    bound = inputs(np.ones((21, 50), np.bool_), {}, seconds=0.0043, sample_seconds=0.0009)
-    check(backend, bound, [f"{tile},launch=persistent"], 2e-6)
+    bound = inputs(np.ones(shape, np.bool_), {}, seconds=0.0043, sample_seconds=0.0009)
+    check(backend, bound, [f"{tile},launch={launch}" for launch in ("persistent", "neighbours")], 2e-6)
 
 
 def test_configurations_are_bit_equal_in_an_outline(backend: CpuBackend) -> None:
@@ -121,16 +127,23 @@ def test_configurations_are_bit_equal_in_float64(backend: CpuBackend) -> None:
 
 
 @pytest.mark.gpu
-def test_a_gpu_gives_the_bits_of_a_cpu(backend: CpuBackend) -> None:
+@pytest.mark.parametrize("shape", [(211, 333), (300, 532)])
+def test_a_gpu_gives_the_bits_of_a_cpu(backend: CpuBackend, shape: tuple[int, int]) -> None:
     from autotune.device.open import open_backend
 
-    bound = inputs(np.ones((211, 333), np.bool_), {}, seconds=0.0097, sample_seconds=0.0023)
+    bound = inputs(np.ones(shape, np.bool_), {}, seconds=0.0097, sample_seconds=0.0023)
     ((_, expected),) = run_all(backend, bound, [])
-    resident = "field_memory=register_tile,boundary=clamp,vector_width=4,launch=persistent,strip"
+    resident = "field_memory=register_tile,boundary=clamp,vector_width=4,launch"
+    flow = "field_memory=register_flow,boundary=clamp,coefficient=separable,block_size=128,level_rows=3"
     texts = [
         *RECTANGLE,
-        f"{resident}=6,block_size=640,time_block=16",
-        f"{resident}=8,block_size=256,time_block=12",
+        f"{resident}=persistent,strip=6,block_size=640,time_block=16",
+        f"{resident}=persistent,strip=8,block_size=256,time_block=12",
+        f"{resident}=neighbours,strip=9,block_size=384,time_block=12",
+        f"{resident}=neighbours,strip=8,block_size=256,time_block=12,coefficient=recomputed",
+        f"{resident}=graph,strip=16,block_size=256,time_block=12,min_blocks=2,coefficient=separable",
+        f"{flow},strip=64,time_block=12,vector_width=4",
+        f"{flow},strip=64,time_block=8,vector_width=8",
     ]
     with open_backend("cuda") as gpu:
         for name, found in run_all(gpu, bound, texts):
@@ -274,9 +287,15 @@ def test_workloads_are_declared_as_they_are(name: str) -> None:
 def test_presets_cover_what_the_family_is_about() -> None:
     fast = [dict(c) for c in FAMILY.space.configurations("fast")]
     assert len(fast) <= 80
-    assert {c["launch"] for c in fast} == {"graph", "persistent"}
-    large = {c["field_memory"] for c in FAMILY.space.configurations("large")}
-    assert large == {"register_tile", "register_stream", "shared"}
+    assert {c["launch"] for c in fast} == {"graph", "persistent", "neighbours"}
+    large = [dict(c) for c in FAMILY.space.configurations("large")]
+    assert {c["field_memory"] for c in large} == {
+        "register_tile",
+        "register_stream",
+        "register_flow",
+        "shared",
+    }
+    assert {(c["min_blocks"], c["tiles_ahead"]) for c in large} >= {(1, 0), (2, 0), (2, 1)}
     textbook = [dict(c) for c in FAMILY.space.configurations("textbook")]
     assert {c["boundary"] for c in textbook} == {"branch", "ghost", "clamp", "mask"}
     assert {c["boundary"] for c in textbook if c["field_memory"] == "texture"} == {"branch", "clamp", "mask"}

@@ -1,0 +1,293 @@
+// The kernels of counting by a transform: marks in an empty field, columns and rows forward, squared, and back.
+#pragma once
+#include "block_scan.cuh"
+#include "transform.cuh"
+
+// The beginning of the table of roots, in shared memory.
+struct Table {
+  const unsigned* base;
+  AUTOTUNE_DEVICE unsigned load(unsigned place) const { return base[place]; }
+};
+
+// Rows one behind the other in shared memory; a word is left out after every 32, so that threads a power of two apart
+// meet other banks. Two places without a common bit may be added before or after.
+struct Rows {
+  unsigned* base;
+  AUTOTUNE_DEVICE static unsigned padded(unsigned place) { return place + place / 32; }
+  AUTOTUNE_DEVICE unsigned& at(unsigned place, unsigned more) const { return base[padded(place) + padded(more)]; }
+};
+
+template <bool WIDE>
+struct PrimeNamed {
+  using type = WidePrime;
+};
+template <>
+struct PrimeNamed<false> {
+  using type = NarrowPrime;
+};
+template <class Policy>
+using PrimeOf = typename PrimeNamed<Policy::prime_size == PrimeSize::wide>::type;
+
+// Empties the half of the field that the positions lie in, and makes the table of roots.
+template <class Policy>
+__global__ void __launch_bounds__(Policy::block_size)
+    empty_field(typename Policy::field field, typename Policy::roots roots, unsigned filled) {
+  if constexpr (Policy::count_by == CountBy::transform) {
+    const unsigned first = blockIdx.x * Policy::block_size + threadIdx.x, step = gridDim.x * Policy::block_size;
+    for (unsigned place = first; place < filled; place += step) field.store(0, place);
+    for (unsigned place = first; place < table_size; place += step)
+      roots.store(table_entry<PrimeOf<Policy>>(place), place);
+  }
+}
+
+// Adds 1 to the field at the place of every prefix sum on the ring. A block has 4096 of them, and adds up all before.
+template <class Policy>
+__global__ void __launch_bounds__(1024)
+    mark(typename Policy::residues residues, typename Policy::field field, unsigned total) {
+  if constexpr (Policy::count_by == CountBy::transform) {
+    constexpr unsigned each = 4, tile = each * 1024;
+    const unsigned n = residues.extent(0), first = blockIdx.x * tile + each * threadIdx.x;
+    unsigned sum = 0, whole;
+    for (unsigned i = threadIdx.x; i < blockIdx.x * tile; i += 1024) sum += residues.load(i);
+    block_sum_before(sum, whole);
+    const unsigned before_tile = whole;
+    unsigned mass[each];
+    sum = 0;
+#pragma unroll
+    for (unsigned k = 0; k < each; ++k) sum += mass[k] = first + k < n ? residues.load(first + k) : 0;
+    unsigned before = before_tile + block_sum_before(sum, whole);
+#pragma unroll
+    for (unsigned k = 0; k < each; ++k) {
+      if (first + k < n) field.add(1u, before < total ? before : 0);
+      before += mass[k];
+    }
+  }
+}
+
+// STAGES stages of every transform in a tile in shared memory, from level on. A warp has a row of 32 columns.
+template <class Policy, bool FORWARD, unsigned STAGES, class Roots>
+AUTOTUNE_DEVICE void column_stages(unsigned* tile, const Roots& roots, unsigned bits, unsigned level) {
+  const unsigned lane = threadIdx.x % 32;
+  each_group<STAGES>(bits, level, threadIdx.x / 32, Policy::block_size / 32,
+                     [=](unsigned first, unsigned stride, unsigned t) {
+                       unsigned v[1 << STAGES];
+#pragma unroll
+                       for (unsigned k = 0; k < 1u << STAGES; ++k) v[k] = tile[(first + k * stride) * 32 + lane];
+                       some_stages<PrimeOf<Policy>, FORWARD, STAGES>(v, roots, level, t);
+#pragma unroll
+                       for (unsigned k = 0; k < 1u << STAGES; ++k) tile[(first + k * stride) * 32 + lane] = v[k];
+                     });
+  __syncthreads();
+}
+
+// What lies between the first three stages of a tile and the last three: three at a time, and the rest.
+template <class Policy, bool FORWARD, class Roots>
+AUTOTUNE_DEVICE void inner_columns(unsigned* tile, const Roots& roots, unsigned bits) {
+  const unsigned rest = bits % 3;
+  if constexpr (FORWARD)
+    for (unsigned level = bits - 3; level > rest + 3; level -= 3)
+      column_stages<Policy, true, 3>(tile, roots, bits, level);
+  if (rest == 1) column_stages<Policy, FORWARD, 1>(tile, roots, bits, 4);
+  if (rest == 2) column_stages<Policy, FORWARD, 2>(tile, roots, bits, 5);
+  if constexpr (!FORWARD)
+    for (unsigned level = rest + 6; level < bits; level += 3) column_stages<Policy, false, 3>(tile, roots, bits, level);
+}
+
+// A pass over columns of 2^stages elements (6 stages at least), 2^(span - stages) apart, in each block of 2^span
+// elements; and the factor between this pass and the rest of the transform: of element i of column j the root of order
+// 2^span to the power j times the frequency that i has. A block of threads has 32 columns. Elements from `filled` on
+// are 0 and not there yet, or of no interest any more.
+template <class Policy, bool FORWARD>
+AUTOTUNE_DEVICE void transform_columns(const typename Policy::field& field, const typename Policy::roots& all_roots,
+                                       unsigned span, unsigned stages, unsigned filled) {
+  using Prime = PrimeOf<Policy>;
+  constexpr unsigned warps = Policy::block_size / 32;
+  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, apart = span - stages, tiles = apart - 5;
+  const unsigned column = (blockIdx.x & ((1u << tiles) - 1)) * 32 + lane;
+  const unsigned origin = (blockIdx.x >> tiles << span) + column;
+  unsigned* const table = autotune::dynamic_shared<unsigned>();
+  unsigned* const tile = table + (1u << stages);
+  const Table roots{table};
+  for (unsigned x = threadIdx.x; x < 1u << stages; x += Policy::block_size) table[x] = all_roots.load(x);
+  __syncthreads();
+
+  // Elements 8 group + k have frequencies that are step 2^(stages - 3) apart: factors are powers of one root.
+  const unsigned scale = Prime::order_bits - span;
+  unsigned powers[8];
+  powers[0] = Prime::one;
+  powers[1] = root_power<Prime>(all_roots, column << (stages - 3 + scale));
+#pragma unroll
+  for (unsigned k = 2; k < 8; ++k) powers[k] = Prime::product(powers[k - 1], powers[1]);
+  const auto factor = [=](unsigned group) {
+    return root_power<Prime>(all_roots, column * reversed(group, stages - 3) << scale);
+  };
+  constexpr unsigned frequency[8] = {0, 4, 2, 6, 1, 5, 3, 7};
+
+  if constexpr (FORWARD) {
+    each_group<3>(stages, stages, warp, warps, [=](unsigned first, unsigned stride, unsigned t) {
+      unsigned v[8];
+#pragma unroll
+      for (unsigned k = 0; k < 8; ++k) {
+        const unsigned place = origin + (first + k * stride << apart);
+        v[k] = place < filled ? field.load(place) : 0;
+      }
+      forward_stages<Prime, 3>(v, roots, stages, t);
+#pragma unroll
+      for (unsigned k = 0; k < 8; ++k) tile[(first + k * stride) * 32 + lane] = v[k];
+    });
+    __syncthreads();
+    inner_columns<Policy, true>(tile, roots, stages);
+    for (unsigned group = warp; group < 1u << (stages - 3); group += warps) {
+      unsigned v[8];
+#pragma unroll
+      for (unsigned k = 0; k < 8; ++k) v[k] = tile[(8 * group + k) * 32 + lane];
+      forward_stages<Prime, 3>(v, roots, 3, 0);
+      const unsigned base = factor(group);
+#pragma unroll
+      for (unsigned k = 0; k < 8; ++k)
+        field.store(Prime::product(v[k], Prime::product(powers[frequency[k]], base)),
+                    origin + (8 * group + k << apart));
+    }
+  } else {
+    for (unsigned group = warp; group < 1u << (stages - 3); group += warps) {
+      unsigned v[8];
+      const unsigned base = factor(group);
+#pragma unroll
+      for (unsigned k = 0; k < 8; ++k) {
+        const unsigned element = field.load(origin + (8 * group + k << apart));
+        v[k] = Prime::product(element, Prime::product(powers[frequency[k]], base));
+      }
+      back_stages<Prime, 3>(v, roots, 3, 0);
+#pragma unroll
+      for (unsigned k = 0; k < 8; ++k) tile[(8 * group + k) * 32 + lane] = v[k];
+    }
+    __syncthreads();
+    inner_columns<Policy, false>(tile, roots, stages);
+    each_group<3>(stages, stages, warp, warps, [=](unsigned first, unsigned stride, unsigned t) {
+      unsigned v[8];
+#pragma unroll
+      for (unsigned k = 0; k < 8; ++k) v[k] = tile[(first + k * stride) * 32 + lane];
+      back_stages<Prime, 3>(v, roots, stages, t);
+#pragma unroll
+      for (unsigned k = 0; k < 8; ++k) {
+        const unsigned place = origin + (first + k * stride << apart);
+        if (place < filled) field.store(Prime::exact(v[k]), place);
+      }
+    });
+  }
+}
+
+template <class Policy>
+__global__ void __launch_bounds__(Policy::block_size)
+    columns_forward(typename Policy::field field, typename Policy::roots roots, unsigned span, unsigned stages,
+                    unsigned filled) {
+  if constexpr (Policy::count_by == CountBy::transform)
+    transform_columns<Policy, true>(field, roots, span, stages, filled);
+}
+
+template <class Policy>
+__global__ void __launch_bounds__(Policy::block_size)
+    columns_back(typename Policy::field field, typename Policy::roots roots, unsigned span, unsigned stages,
+                 unsigned filled) {
+  if constexpr (Policy::count_by == CountBy::transform)
+    transform_columns<Policy, false>(field, roots, span, stages, filled);
+}
+
+// STAGES stages of every row in a tile in shared memory, from level on.
+template <class Policy, bool FORWARD, unsigned STAGES, class Roots>
+AUTOTUNE_DEVICE void row_stages(const Rows& tile, const Roots& roots, unsigned bits, unsigned level) {
+  each_group<STAGES>(bits, level, threadIdx.x, Policy::block_size, [=](unsigned first, unsigned stride, unsigned t) {
+    unsigned v[1 << STAGES];
+#pragma unroll
+    for (unsigned k = 0; k < 1u << STAGES; ++k) v[k] = tile.at(first, k * stride);
+    some_stages<PrimeOf<Policy>, FORWARD, STAGES>(v, roots, level, t);
+#pragma unroll
+    for (unsigned k = 0; k < 1u << STAGES; ++k) tile.at(first, k * stride) = v[k];
+  });
+  __syncthreads();
+}
+
+template <class Policy, bool FORWARD, class Roots>
+AUTOTUNE_DEVICE void inner_rows(const Rows& tile, const Roots& roots, unsigned bits, unsigned stages) {
+  const unsigned rest = stages % 3;
+  if constexpr (FORWARD)
+    for (unsigned level = stages - 3; level > rest + 3; level -= 3)
+      row_stages<Policy, true, 3>(tile, roots, bits, level);
+  if (rest == 1) row_stages<Policy, FORWARD, 1>(tile, roots, bits, 4);
+  if (rest == 2) row_stages<Policy, FORWARD, 2>(tile, roots, bits, 5);
+  if constexpr (!FORWARD)
+    for (unsigned level = rest + 6; level < stages; level += 3) row_stages<Policy, false, 3>(tile, roots, bits, level);
+}
+
+// The last three stages of the groups of eight that have each other's opposite frequencies, each value times its
+// opposite and `scale`, and the first three stages back.
+template <class Policy, class Roots>
+AUTOTUNE_DEVICE void square_groups(const Rows& tile, const Roots& roots, unsigned group, unsigned opposite,
+                                   unsigned scale) {
+  using Prime = PrimeOf<Policy>;
+  unsigned a[8], b[8];
+#pragma unroll
+  for (unsigned k = 0; k < 8; ++k) a[k] = tile.at(8 * group, k), b[k] = tile.at(8 * opposite, k);
+  forward_stages<Prime, 3>(a, roots, 3, 0);
+  forward_stages<Prime, 3>(b, roots, 3, 0);
+  if (opposite == 0) {  // of the first eight, 0 and 1 are their own
+    const unsigned own[8] = {a[4], a[5], a[6], a[7], a[2], a[3], a[1], a[0]};
+#pragma unroll
+    for (unsigned k = 0; k < 8; ++k) b[k] = own[k];
+  }
+#pragma unroll
+  for (unsigned k = 0; k < 8; ++k) a[k] = b[7 - k] = Prime::product(Prime::product(a[k], b[7 - k]), scale);
+  back_stages<Prime, 3>(a, roots, 3, 0);
+#pragma unroll
+  for (unsigned k = 0; k < 8; ++k) tile.at(8 * group, k) = a[k];
+  if (opposite == group) return;
+  back_stages<Prime, 3>(b, roots, 3, 0);
+#pragma unroll
+  for (unsigned k = 0; k < 8; ++k) tile.at(8 * opposite, k) = b[k];
+}
+
+// Two rows of 2^stages elements (6 stages at least) that have each other's opposite frequencies (rows 0 and 1: their
+// own): forward, squared, and back. Where the field is one row, that alone; then from `filled` on elements are 0.
+template <class Policy>
+__global__ void __launch_bounds__(Policy::block_size)
+    square_rows(typename Policy::field field, typename Policy::roots roots, unsigned bits, unsigned stages,
+                unsigned scale) {
+  if constexpr (Policy::count_by == CountBy::transform) {
+    using Prime = PrimeOf<Policy>;
+    const unsigned held = min(bits, stages + 1), row = 1u << stages, groups = row / 8;
+    const unsigned highest = blockIdx.x ? 1u << (31 - __clz(blockIdx.x)) : 0;  // its rows: 2 highest .. 4 highest - 1
+    const unsigned left = blockIdx.x + highest, right = blockIdx.x ? 5 * highest - 1 - blockIdx.x : 1;
+    const auto place = [=](unsigned x) { return ((x < row ? left : right) << stages) + x % row; };
+    const Rows tile{autotune::dynamic_shared<unsigned>()};
+    each_group<3>(held, stages, threadIdx.x, Policy::block_size, [=](unsigned first, unsigned stride, unsigned t) {
+      unsigned v[8];
+#pragma unroll
+      for (unsigned k = 0; k < 8; ++k) v[k] = field.load(place(first) + k * stride);
+      forward_stages<Prime, 3>(v, roots, stages, t);
+#pragma unroll
+      for (unsigned k = 0; k < 8; ++k) tile.at(first, k * stride) = v[k];
+    });
+    __syncthreads();
+    inner_rows<Policy, true>(tile, roots, held, stages);
+    if (blockIdx.x) {
+      for (unsigned group = threadIdx.x; group < groups; group += Policy::block_size)
+        square_groups<Policy>(tile, roots, group, 2 * groups - 1 - group, scale);
+    } else {
+      for (unsigned group = threadIdx.x; group < 1u << (held - 3); group += Policy::block_size) {
+        const unsigned opposite = group ? (3u << (31 - __clz(group))) - 1 - group : 0;
+        if (group <= opposite) square_groups<Policy>(tile, roots, group, opposite, scale);
+      }
+    }
+    __syncthreads();
+    inner_rows<Policy, false>(tile, roots, held, stages);
+    each_group<3>(held, stages, threadIdx.x, Policy::block_size, [=](unsigned first, unsigned stride, unsigned t) {
+      unsigned v[8];
+#pragma unroll
+      for (unsigned k = 0; k < 8; ++k) v[k] = tile.at(first, k * stride);
+      back_stages<Prime, 3>(v, roots, stages, t);
+#pragma unroll
+      for (unsigned k = 0; k < 8; ++k)
+        field.store(bits == stages ? Prime::exact(v[k]) : v[k], place(first) + k * stride);
+    });
+  }
+}
