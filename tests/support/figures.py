@@ -1602,6 +1602,162 @@ for _text, (_workload, _wanted) in LISTS.items():
 
     figure("eri", _text, LIBCINT)(_beside)
 
+ERI_TILES, MATRICES = "eri-h200-tiles.csv", "eri-h200-matrices.csv"
+PROGRAMS: dict[str, tuple[str, bool]] = {
+    "| libcint, 16 cores | | {2,183} ms | |": ("libcint", False),
+    "| gpu4pyscf `scf.jk.get_jk` | {55.1} ms | {55.2} ms | {1.5e-12}, {2.1e-12} |": ("gpu4pyscf", True),
+    "| JoltQC | {7.99} ms | {8.00} ms | {1.4e-12}, {2.9e-12} |": ("joltqc", True),
+    "the best before | {43.8} ms | {44.0} ms | {1.2e-12}, {1.1e-12} |": ("granularity=block", True),
+    "| {15.4} ms ({4.61e11} components/s) | {15.6} ms | {1.2e-12}, {1.1e-12} |": (
+        "order=place,roots=inverse",
+        True,
+    ),
+    "| tiles, screened | **{2.26} ms** | {2.42} ms | {1.2e-12}, {9.7e-13} |": ("screening=schwarz", True),
+}
+
+
+def program(frame: pd.DataFrame, part: str) -> dict[str, Any]:
+    (one,) = frame[frame["program"].str.contains(part, regex=False)].to_dict("records")
+    return dict(one)
+
+
+for _text, (_part, _on_device) in PROGRAMS.items():
+
+    def _matrices(
+        frame: pd.DataFrame, part: str = _part, on_device: bool = _on_device, text: str = _text
+    ) -> Sequence[float]:
+        one = program(frame, part)
+        if not on_device:
+            return [one["host_ms"]]
+        rate = [7_079_995_350 / one["device_ms"] * 1e3] if "components/s" in text else []
+        return [one["device_ms"], *rate, one["host_ms"], one["coulomb"], one["exchange"]]
+
+    figure("eri", _text, MATRICES)(_matrices)
+
+
+@figure(
+    "eri",
+    "tiles take {2.8} times less than a block with one bra, and with screening {3.5} times less than JoltQC and {24} times less than gpu4pyscf",
+    MATRICES,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    block, tile, screened, joltqc, gpu4pyscf = (
+        program(frame, part)["device_ms"]
+        for part in (
+            "granularity=block",
+            "order=place,roots=inverse",
+            "screening=schwarz",
+            "joltqc",
+            "gpu4pyscf",
+        )
+    )
+    return block / tile, joltqc / screened, gpu4pyscf / screened
+
+
+@figure("eri", "Outside of the device's own time a call has {0.2} ms", MATRICES)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    one = program(frame, "screening=schwarz")
+    return [one["host_ms"] - one["device_ms"]]
+
+
+@figure(
+    "eri",
+    "all {68} configurations of `matrices` on `water8-jk`, {18} and {6} on `water8`, {18} on `water8-sto3g` and {14} on `water27-jk`",
+    ERI_TILES,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    def many(workload: str, **wanted: Any) -> int:
+        some = frame[(frame["workload"] == workload) & (frame["granularity"] != "thread")]
+        for name, value in wanted.items():
+            some = some[some[name] == value]
+        return len(some)
+
+    screened = [many("water8", screening=value) for value in ("none", "schwarz")]
+    return (
+        many("water8-jk"),
+        *screened,
+        many("water8-sto3g"),
+        many("water27-jk") - many("water27-jk", order="subclass"),
+    )
+
+
+@figure("eri", "| `water27-jk` | {15.4} ms: tile, order place | {2.23} ms: tile, order decade |", ERI_TILES)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [
+        best(frame, workload="water27-jk", order="place", screening="none"),
+        best(frame, workload="water27-jk", order="decade", screening="schwarz"),
+    ]
+
+
+@figure(
+    "eri",
+    "| `water8-jk` | {0.231} ms: tile, order place, `split` 2 (block: {0.279} ms) | {0.159} ms: tile, order decade, `split` 4 |",
+    ERI_TILES,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [
+        best(frame, workload="water8-jk", granularity="tile", split=2, screening="none"),
+        best(frame, workload="water8-jk", granularity="block"),
+        best(frame, workload="water8-jk", order="decade", split=4),
+    ]
+
+
+@figure(
+    "eri",
+    "| `water8` | {0.196} ms: block, order place, roots computed, `split` 2 | {0.129} ms: block, order schwarz, roots inverse, `split` 4 |",
+    ERI_TILES,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [
+        best(frame, workload="water8", roots="computed", split=2, screening="none"),
+        best(frame, workload="water8", roots="inverse", split=4, screening="schwarz"),
+    ]
+
+
+@figure("eri", "| `water8-sto3g` | {0.061} ms: block, order place, roots computed, `split` 2 | |", ERI_TILES)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return [best(frame, workload="water8-sto3g", roots="computed", split=2)]
+
+
+def _ratios(frame: pd.DataFrame, policy: str, value: Any, other: Any, **wanted: Any) -> list[float]:
+    """The times with ``other`` over those with ``value``, of configurations that differ in that policy alone."""
+    some = frame
+    for name, held in wanted.items():
+        some = some[some[name] == held]
+    rest = [
+        "workload", *(p for p in ("order", "granularity", "roots", "screening", "block_size", "split", "unroll", "bras") if p != policy)
+    ]  # fmt: skip
+    left, right = (some[some[policy] == v].set_index(rest)["time_ms"] for v in (value, other))
+    return sorted((right / left).dropna())
+
+
+@figure("eri", "makes `water8-jk` {1.06} to {1.27} times as fast ({6} pairs)", ERI_TILES)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    found = _ratios(frame, "granularity", "tile", "block", workload="water8-jk")
+    return found[0], found[-1], len(found)
+
+
+@figure("eri", "in all {16} pairs, by {3} to {14} %, and on lists in all {15}, by {1} to {7} %", ERI_TILES)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    tiles = _ratios(frame, "roots", "inverse", "deferred", granularity="tile")
+    lists = _ratios(
+        frame[frame["workload"] != "water8-jk"], "roots", "inverse", "deferred", granularity="block"
+    )
+    share = [100 * (found - 1) for found in (tiles[0], tiles[-1], lists[0], lists[-1])]
+    return len(tiles), share[0], share[1], len(lists), share[2], share[3]
+
+
+@figure(
+    "eri",
+    "`bras`: 16 takes {1} to {3} % less than 8 on `water27-jk`, and 4 takes {12} to {17} % more than 8",
+    ERI_TILES,
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    less = _ratios(frame, "bras", 8, 16, workload="water27-jk")
+    more = _ratios(frame, "bras", 8, 4, workload="water27-jk")
+    return 100 * (1 - less[-1]), 100 * (1 - less[0]), 100 * (more[0] - 1), 100 * (more[-1] - 1)
+
+
 # -- eri_sp -----------------------------------------------------------------------------------------------
 
 SP, SP_LIBCINT = "eri-sp-h200.csv", "eri-sp-h200-libcint.csv"
