@@ -1500,7 +1500,7 @@ def _(frame: pd.DataFrame, limits: dict[str, float]) -> Sequence[float]:
 
 
 CHARTS = ("cyclospectrum-host-charts.csv", "cyclospectrum-h200-charts.csv")
-PROGRAMS = ("sequential brute", "sequential optimized", "CUDA brute", "CUDA optimized")
+CHARTED = ("sequential brute", "sequential optimized", "CUDA brute", "CUDA optimized")
 for _n, _text in {
     5: "| 5 | {0.021} | {0.017} | {0.040} | {0.063} |", 64: "| 64 | {0.096} | {0.032} | {0.052} | {0.57} |",
     256: "| 256 | {4.4} | {0.31} | {0.32} | {2.6} |", 512: "| 512 | {30} | {1.4} | {1.3} | {5.9} |",
@@ -1509,7 +1509,7 @@ for _n, _text in {
 
     def _list(host: pd.DataFrame, gpu: pd.DataFrame, n: int = _n) -> Sequence[float]:
         both = pd.concat([host, gpu])
-        return [row(both, "ms", program=program, what="list", residues=n) for program in PROGRAMS]
+        return [row(both, "ms", program=program, what="list", residues=n) for program in CHARTED]
 
     figure("cyclospectrum", _text, *CHARTS)(_list)
 
@@ -3053,3 +3053,127 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
     some = frame[(frame["image_dims"] == "image") & (frame["image_staging"] == "none")]
     times = some.groupby("smooth_dims")["median_ms"].min()
     return times["image"], times["1d"]
+
+
+# -- the page of all families and README's section ------------------------------------------------------------
+
+
+def _everywhere(text: str, *files: str) -> Callable[[Callable[..., Sequence[float]]], None]:
+    def declare(values: Callable[..., Sequence[float]]) -> None:
+        for page in ("README", "performance"):
+            figure(page, text, *files)(values)
+
+    return declare
+
+
+def _whole_commands(frame: pd.DataFrame, workload: str, tool: str) -> list[float]:
+    """Seconds here and of ``tool`` in the last run, and how many times as long that is."""
+    last = frame[(frame["run"] == frame["run"].max()) & (frame["workload"] == workload)]
+    ours, other = (row(last, "seconds_median", tool=name) for name in ("autotune, warm cache", tool))
+    return [ours, other, other / ours]
+
+
+@_everywhere(
+    "{0.380} ms | torch._int_mm with its epilogue {2.40} ms | {6.3} x | a bare store of the result {0.250} ms: {66} % |",
+    PEERS,
+    "allpairs-h200-limits.csv",
+)
+def _(frame: pd.DataFrame, limits: pd.DataFrame) -> Sequence[float]:
+    ours, other = (
+        row(frame, "median_ms", workload="wide", what=f)
+        for f in ("autotune: tuned", "torch._int_mm rank-2 + epilogue")
+    )
+    stored = row(limits, "ms", what="bytes stored")
+    return [ours, other, other / ours, stored, 100 * stored / ours]
+
+
+@_everywhere("CBRIGG | {0.74} s | copMEM2, 16 cores {2.86} s | {3.9} x |", WHOLE)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return _whole_commands(frame, "cbrigg", "copMEM2")
+
+
+@_everywhere(
+    "HSILL | {1.08} s | MUMmer4, 16 cores {4.58} s | {4.2} x | a copy of the output {0.56} s: {52} % |", WHOLE
+)
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    ours, other, times = _whole_commands(frame, "hsill", "MUMmer4")
+    copied = _whole_commands(frame, "hsill", "copy of the output")[1]
+    return [ours, other, times, copied, 100 * copied / ours]
+
+
+@_everywhere(
+    "{5.05e12}/s | a CUDA C++ kernel as one writes it {1.97e12}/s | {2.6} x | roots by their unit alone {4.14e12}/s: {122} % |",
+    "coulomb-h200-peers.csv", "limits.json",
+)  # fmt: skip
+def _(frame: pd.DataFrame, limits: dict[str, float]) -> Sequence[float]:
+    ours, other = (row(frame, "evaluations_per_s", what=what) for what in ("autotune", "cupy"))
+    return [ours, other, ours / other, limits["mufu_per_s"], 100 * ours / limits["mufu_per_s"]]
+
+
+@_everywhere(
+    "{77} ms | coulomb's rate above, computed, {39.7} s | {514} x |",
+    "coulomb_map-h200-million.csv",
+    "coulomb-h200-peers.csv",
+)
+def _(frame: pd.DataFrame, direct: pd.DataFrame) -> Sequence[float]:
+    best_row = frame.loc[frame["ms"].idxmin()]
+    seconds = best_row["atoms"] * best_row["points"] / row(direct, "evaluations_per_s", what="autotune")
+    return [best_row["ms"], seconds, 1000 * seconds / best_row["ms"]]
+
+
+@_everywhere(
+    "{0.380} ms | cupy's sort (an earlier run) {5.72} ms | {15} x | a bare store of the list {0.250} ms: {66} % |",
+    "cyclospectrum-h200.csv", "cyclospectrum-h200-peers.csv", "allpairs-h200-limits.csv",
+)  # fmt: skip
+def _(frame: pd.DataFrame, peers: pd.DataFrame, limits: pd.DataFrame) -> Sequence[float]:
+    ours = winner(frame, "cyclospectrum", "n16384")
+    other = row(peers, "ms", residues=16384, what="torch prefix differences + cupy sort in place")
+    stored = 1000 * 4 * 16384**2 / row(limits, "per_second", what="bytes stored")
+    return [ours, other, other / ours, stored, 100 * stored / ours]
+
+
+def _jk(frame: pd.DataFrame, ours: str, other: str) -> list[float]:
+    mine = frame[
+        frame["program"].str.startswith("autotune, granularity=tile")
+        & (frame["program"].str.contains("screening=schwarz") == (ours == "screened"))
+    ]
+    (here,), there = mine["device_ms"], row(frame, "device_ms", program=other)
+    return [here, there, there / here]
+
+
+@_everywhere("{2.26} ms | JoltQC {7.99} ms | {3.5} x |", "eri-h200-matrices.csv")
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    return _jk(frame, "screened", "joltqc")
+
+
+@_everywhere(
+    "{15.4} ms | gpu4pyscf (screens) {55.1} ms | {3.6} x | 18 float64 multiply-adds a component {8.5} ms: {55} % |",
+    "eri-h200-matrices.csv", "limits.json",
+)  # fmt: skip
+def _(frame: pd.DataFrame, limits: dict[str, float]) -> Sequence[float]:
+    ours, other, times = _jk(frame, "all", "gpu4pyscf")
+    least = 1000 * 7_079_995_350 * 18 / limits["fp64_fma_per_s"]
+    return [ours, other, times, least, 100 * least / ours]
+
+
+@_everywhere("{2.71} ms | libcint, 16 cores {420} ms | {155} x |", "eri-sp-h200-libcint.csv")
+def _(frame: pd.DataFrame) -> Sequence[float]:
+    some = frame[frame["workload"] == "water16"]
+    return [
+        some["gpu_ms"].min(),
+        some["libcint_ms"].iloc[0],
+        some["libcint_ms"].iloc[0] / some["gpu_ms"].min(),
+    ]
+
+
+@_everywhere(
+    "{2.00e12}/s | AN5D {1.57e12}/s | {1.3} x | five float32 instructions a point {6.2e12}/s: {32} % |",
+    "reaction_diffusion-h200-large.csv", "reaction_diffusion-h200-stencils.csv", "limits.json",
+)  # fmt: skip
+def _(frame: pd.DataFrame, stencils: pd.DataFrame, limits: dict[str, float]) -> Sequence[float]:
+    ours = frame[frame["grid"] == 16384]["updates_per_second"].max()
+    other = stencils[(stencils["grid"] == 16384) & stencils["program"].str.startswith("AN5D")][
+        "updates_per_second"
+    ].max()
+    most = limits["fp32_fma_per_s"] / 5
+    return [ours, other, ours / other, most, 100 * ours / most]
