@@ -23,12 +23,12 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from copy import deepcopy
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 import harness
 import numpy as np
@@ -41,6 +41,7 @@ from autotune.declaration import load_family
 
 Genotypes = np.ndarray[Any, Any]
 Timed = Callable[[], dict[str, float]]
+Way = TypeVar("Way")
 
 FILTERED, COMPLETE = b"pass filters", b"matrix calculation complete"
 
@@ -73,6 +74,30 @@ def milliseconds(call: Callable[[], Any]) -> float:
     begin = time.perf_counter()
     call()
     return (time.perf_counter() - begin) * 1e3
+
+
+def in_turn(ways: Mapping[Way, Timed], rounds: int) -> dict[tuple[Way, str], list[float]]:
+    """Milliseconds of each part of each way, one way after the other in every round."""
+    times: dict[tuple[Way, str], list[float]] = {}
+    for _ in range(rounds):
+        for way, timed in ways.items():
+            for part, taken in timed().items():
+                times.setdefault((way, part), []).append(taken)
+    return times
+
+
+def summary(values: Sequence[float]) -> dict[str, Any]:
+    """What a table says of milliseconds that were taken in turn."""
+    return {
+        "median_ms": f"{median(values):.4g}", "minimum_ms": f"{min(values):.4g}",
+        "maximum_ms": f"{max(values):.4g}", "rounds": len(values),
+    }  # fmt: skip
+
+
+def plink_version() -> str:
+    return subprocess.run(
+        ["plink1.9", "--version"], capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def plink_command(bed: Path, threads: int, *asked: str) -> list[str]:
@@ -185,17 +210,11 @@ def compare(
             ways |= {(missing, name): way for name, way in found.items()}
         kernel = stack.enter_context(autotune.load("allpairs", device="cpu", policies=nothing))
         check(bed, given.threads, kernel(genotypes, missing="masked"))
-        times: dict[tuple[str, str, str], list[float]] = {}
-        for _ in range(given.rounds):
-            for (missing, name), (_, timed) in ways.items():
-                for part, taken in timed().items():
-                    times.setdefault((missing, name, part), []).append(taken)
+        times = in_turn({way: timed for way, (_, timed) in ways.items()}, given.rounds)
     return [
-        {"missing": missing, "what": name, "part": part, "median_ms": f"{median(values):.4g}",
-         "minimum_ms": f"{min(values):.4g}", "maximum_ms": f"{max(values):.4g}", "rounds": len(values),
-         "configuration": ways[missing, name][0]}
-        for (missing, name, part), values in times.items()
-    ]  # fmt: skip
+        {"missing": way[0], "what": way[1], "part": part, **summary(values), "configuration": ways[way][0]}
+        for (way, part), values in times.items()
+    ]
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -213,10 +232,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if given.check:
         print(f"plink1.9: {shutil.which('plink1.9') or 'not on PATH (Debian package plink1.9)'}")
         return harness.check(family, every.values(), ["appendix", "cpu"], device="cpu")
-    version = subprocess.run(
-        ["plink1.9", "--version"], capture_output=True, text=True, check=True
-    ).stdout.strip()
-    machine = {"cpu": cpu_model(), "threads": given.threads, "plink": version,
+    machine = {"cpu": cpu_model(), "threads": given.threads, "plink": plink_version(),
                "autotune": autotune.__version__, "date": dt.datetime.now(dt.UTC).date()}  # fmt: skip
     rows: list[dict[str, Any]] = []
     for name, inputs in every.items():

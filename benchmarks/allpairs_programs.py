@@ -15,19 +15,17 @@ autotune's, every one, and PLINK's those that numpy counts in some rows.
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.metadata import version as package
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import harness
 import numpy as np
-from allpairs_plink import milliseconds, plink_distance, write_fileset
+from allpairs_plink import in_turn, milliseconds, plink_distance, plink_version, summary, write_fileset
 from harness import arguments, inputs_of, write_rows
 
 import autotune
@@ -96,21 +94,15 @@ def compare(
             "hammingdist": lambda: profiled(lambda: hammingdist_of(fasta), "hamming::Dist"),
             f"plink --distance, {threads} threads": lambda: plink_distance(bed, threads),
         }
-        times: dict[tuple[str, str], list[float]] = {}
-        for _ in range(rounds):
-            for name, timed in ways.items():
-                for part, value in timed().items():
-                    times.setdefault((name, part), []).append(value)
+        times = in_turn(ways, rounds)
         device = kernel.device
     about = {
         "workload": workload, "instances": genotypes.shape[0], "attributes": genotypes.shape[1],
         "device": device, "cpu": cpu_model(), "configuration": str(taken.configuration),
     }  # fmt: skip
     return [
-        {"what": name, "part": part, "median_ms": f"{median(values):.4g}", "minimum_ms": f"{min(values):.4g}",
-         "maximum_ms": f"{max(values):.4g}", "rounds": len(values), **about}
-        for (name, part), values in times.items()
-    ]  # fmt: skip
+        {"what": name, "part": part, **summary(values), **about} for (name, part), values in times.items()
+    ]
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -126,11 +118,11 @@ def main(words: Sequence[str] | None = None) -> int:
     if given.check:
         print(f"plink1.9: {shutil.which('plink1.9') or 'not on PATH (Debian package plink1.9)'}")
         return harness.check(family, every.values(), ["control"], peers=("torch", "hammingdist"))
-    version = subprocess.run(["plink1.9", "--version"], capture_output=True, text=True, check=True).stdout
+    version = plink_version()
     rows: list[dict[str, Any]] = []
     for name, inputs in every.items():
         for row in compare(name, inputs.arrays["genotypes"], given.policies, given.rounds, given.threads):
-            rows.append({**row, "plink": version.strip(), "hammingdist": package("hammingdist")})
+            rows.append({**row, "plink": version, "hammingdist": package("hammingdist")})
             told = "{workload:10} {what:32} {part:12} {median_ms:>8} ms ({minimum_ms} to {maximum_ms})"
             print(told.format(**rows[-1]), flush=True)
             write_rows(given.out, rows)

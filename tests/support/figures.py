@@ -1603,7 +1603,7 @@ for _text, (_workload, _wanted) in LISTS.items():
     figure("eri", _text, LIBCINT)(_beside)
 
 ERI_TILES, MATRICES = "eri-h200-tiles.csv", "eri-h200-matrices.csv"
-PROGRAMS: dict[str, tuple[str, bool]] = {
+MATRIX_PROGRAMS: dict[str, tuple[str, bool]] = {
     "| libcint, 16 cores | | {2,183} ms | |": ("libcint", False),
     "| gpu4pyscf `scf.jk.get_jk` | {55.1} ms | {55.2} ms | {1.5e-12}, {2.1e-12} |": ("gpu4pyscf", True),
     "| JoltQC | {7.99} ms | {8.00} ms | {1.4e-12}, {2.9e-12} |": ("joltqc", True),
@@ -1621,7 +1621,7 @@ def program(frame: pd.DataFrame, part: str) -> dict[str, Any]:
     return dict(one)
 
 
-for _text, (_part, _on_device) in PROGRAMS.items():
+for _text, (_part, _on_device) in MATRIX_PROGRAMS.items():
 
     def _matrices(
         frame: pd.DataFrame, part: str = _part, on_device: bool = _on_device, text: str = _text
@@ -3066,10 +3066,9 @@ def _everywhere(text: str, *files: str) -> Callable[[Callable[..., Sequence[floa
     return declare
 
 
-def _whole_commands(frame: pd.DataFrame, workload: str, tool: str) -> list[float]:
-    """Seconds here and of ``tool`` in the last run, and how many times as long that is."""
-    last = frame[(frame["run"] == frame["run"].max()) & (frame["workload"] == workload)]
-    ours, other = (row(last, "seconds_median", tool=name) for name in ("autotune, warm cache", tool))
+def _beside_ours(frame: pd.DataFrame, workload: str, tool: str) -> list[float]:
+    """Seconds of a whole command here and of ``tool``, and how many times as long that is."""
+    ours, other = _of(frame, workload, _OURS), _of(frame, workload, tool)
     return [ours, other, other / ours]
 
 
@@ -3089,15 +3088,15 @@ def _(frame: pd.DataFrame, limits: pd.DataFrame) -> Sequence[float]:
 
 @_everywhere("CBRIGG | {0.74} s | copMEM2, 16 cores {2.86} s | {3.9} x |", WHOLE)
 def _(frame: pd.DataFrame) -> Sequence[float]:
-    return _whole_commands(frame, "cbrigg", "copMEM2")
+    return _beside_ours(frame, "cbrigg", "copMEM2")
 
 
 @_everywhere(
     "HSILL | {1.08} s | MUMmer4, 16 cores {4.58} s | {4.2} x | a copy of the output {0.56} s: {52} % |", WHOLE
 )
 def _(frame: pd.DataFrame) -> Sequence[float]:
-    ours, other, times = _whole_commands(frame, "hsill", "MUMmer4")
-    copied = _whole_commands(frame, "hsill", "copy of the output")[1]
+    ours, other, times = _beside_ours(frame, "hsill", "MUMmer4")
+    copied = _of(frame, "hsill", "copy of the output")
     return [ours, other, times, copied, 100 * copied / ours]
 
 
@@ -3132,26 +3131,22 @@ def _(frame: pd.DataFrame, peers: pd.DataFrame, limits: pd.DataFrame) -> Sequenc
     return [ours, other, other / ours, stored, 100 * stored / ours]
 
 
-def _jk(frame: pd.DataFrame, ours: str, other: str) -> list[float]:
-    mine = frame[
-        frame["program"].str.startswith("autotune, granularity=tile")
-        & (frame["program"].str.contains("screening=schwarz") == (ours == "screened"))
-    ]
-    (here,), there = mine["device_ms"], row(frame, "device_ms", program=other)
+def _matrix_times(frame: pd.DataFrame, ours: str, other: str) -> list[float]:
+    here, there = (float(program(frame, part)["device_ms"]) for part in (ours, other))
     return [here, there, there / here]
 
 
-@_everywhere("{2.26} ms | JoltQC {7.99} ms | {3.5} x |", "eri-h200-matrices.csv")
+@_everywhere("{2.26} ms | JoltQC {7.99} ms | {3.5} x |", MATRICES)
 def _(frame: pd.DataFrame) -> Sequence[float]:
-    return _jk(frame, "screened", "joltqc")
+    return _matrix_times(frame, "screening=schwarz", "joltqc")
 
 
 @_everywhere(
     "{15.4} ms | gpu4pyscf (screens) {55.1} ms | {3.6} x | 18 float64 multiply-adds a component {8.5} ms: {55} % |",
-    "eri-h200-matrices.csv", "limits.json",
+    MATRICES, "limits.json",
 )  # fmt: skip
 def _(frame: pd.DataFrame, limits: dict[str, float]) -> Sequence[float]:
-    ours, other, times = _jk(frame, "all", "gpu4pyscf")
+    ours, other, times = _matrix_times(frame, "order=place,roots=inverse", "gpu4pyscf")
     least = 1000 * 7_079_995_350 * 18 / limits["fp64_fma_per_s"]
     return [ours, other, times, least, 100 * least / ours]
 
