@@ -39,7 +39,7 @@ struct Run {
 };
 
 // Block n of a run whose rows are cut into chunks of `width`: its row, the first column of its chunk, and the end of
-// that row. In a triangle, rows [g width, (g + 1) width) have g + 1 chunks; there are fewer than 2^30 width.
+// that row. In a triangle, rows [g width, (g + 1) width) have g + 1 chunks, and n / width is below 2^30.
 struct Chunk {
   unsigned row, column, end;
 };
