@@ -1,17 +1,16 @@
 """The workers of a spread together: who gets the next chunk, what they answer, what becomes of a lost one's work."""
 
 import math
-import os
 import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from multiprocessing.connection import wait
 from typing import Any, TypeVarTuple
 
+from autotune.dispatch.spread.inbox import AWAKE_S, Inbox
 from autotune.dispatch.spread.plan import Chunk, Plan
-from autotune.dispatch.spread.worker import AWAKE_S, Done, Lost, Task, Worker, serve
+from autotune.dispatch.spread.worker import Done, Lost, Task, Worker, serve
 from autotune.errors import DeviceError
 from autotune.hardware import Device
 from autotune.processes import Answer, Child, Failure, Warned
@@ -119,13 +118,15 @@ class Member:
             self._since = time.monotonic()
         self.awaited += 1
 
-    def heard(self) -> object:
-        """The next message. Raises EOFError or OSError at the process's end."""
-        message: object = self.child.pipe.recv()
+    def heard(self) -> list[object]:
+        """The next messages, that came together. Raises EOFError or OSError at the process's end."""
+        found = self.child.pipe.recv()
         self._since = time.monotonic()
-        if isinstance(message, Answer):
-            self.awaited, self.answer = self.awaited - 1, message.content
-        return message
+        messages: list[object] = found if isinstance(found, list) else [found]
+        for message in messages:
+            if isinstance(message, Answer):
+                self.awaited, self.answer = self.awaited - 1, message.content
+        return messages
 
     def give_up(self, cause: str) -> list[Chunk]:
         """It is no more: the chunks that others have to run. When this returns nothing of it writes any longer."""
@@ -221,13 +222,9 @@ class Team:
 
     def _heard(self, pipes: list[Any], seconds: float) -> list[Any]:
         """Those of ``pipes`` that have a message, after so many seconds none. For a while it is looked for without
-        sleep (see ``Worker``), where no core is taken from workers by that."""
-        until = time.monotonic() + seconds
+        sleep, where no core is taken from workers by that."""
         is_free = not self._meanwhile and all(member.name != "cpu" for member in self.members)
-        awake = min(until, time.monotonic() + AWAKE_S * is_free)
-        while not (heard := wait(pipes, 0)) and time.monotonic() < awake:
-            os.sched_yield()
-        return heard or wait(pipes, max(0.0, until - time.monotonic()))
+        return Inbox(pipes).heard(seconds, AWAKE_S * is_free)
 
     def _is_last(self, member: Member) -> bool:
         """Whether what it was handed is all that it is to get, unless another is lost."""
@@ -251,24 +248,25 @@ class Team:
 
     def _hear(self, member: Member) -> None:
         try:
-            message = member.heard()
+            messages = member.heard()
         except (EOFError, OSError):
             self._give_up(member, f"its process {member.child.death()}")
             return
-        match message:
-            case Done(chunk):
-                member.in_hand.remove(chunk)
-                member.share.add(message, time.perf_counter() - self._begin)
-                if self._keeps:
-                    member.kept.append(chunk)
-                if self.watch:
-                    self.watch(member, chunk)
-            case Lost(reason):
-                self._give_up(member, reason)
-            case Warned(text):
-                warnings.warn(text, stacklevel=2)
-            case Failure():
-                raise message.error()
+        for message in messages:
+            match message:
+                case Done(chunk):
+                    member.in_hand.remove(chunk)
+                    member.share.add(message, time.perf_counter() - self._begin)
+                    if self._keeps:
+                        member.kept.append(chunk)
+                    if self.watch:
+                        self.watch(member, chunk)
+                case Lost(reason):
+                    self._give_up(member, reason)
+                case Warned(text):
+                    warnings.warn(text, stacklevel=2)
+                case Failure():
+                    raise message.error()
 
     def _give_up(self, member: Member, cause: str) -> None:
         left = member.give_up(cause)

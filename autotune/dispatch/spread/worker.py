@@ -3,8 +3,8 @@
 It queues a few chunks ahead, so that the device never waits for the host, and results leave while it computes.
 """
 
+import math
 import os
-import time
 import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,6 +30,8 @@ from autotune.device import (
     compiled_module,
     open_backend,
 )
+from autotune.dispatch.spread.inbox import AWAKE_S, Inbox
+from autotune.dispatch.spread.launches import ChunkLaunches
 from autotune.dispatch.spread.plan import Chunk, Units
 from autotune.dispatch.target import Target
 from autotune.errors import AutotuneError, DeviceError, FamilyError
@@ -39,7 +41,6 @@ from autotune.policy import untuned
 from autotune.processes import Answer, reporting
 
 _AHEAD = 3  # chunks queued on the device at once
-AWAKE_S = 0.02  # without work, before a message is waited for at no cost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,14 +201,15 @@ class Worker:
         self._pending: deque[Chunk | Fetch] = deque()
         self._flying: deque[tuple[Chunk | Fetch, Any]] = deque()
         self._leaves = False  # whether a chunk's results go to the host when it is done
+        self._launches: ChunkLaunches | None = None
+        self._told: list[Done | Answer] = []  # goes together
 
     def work(self) -> None:
         """A message, or a chunk begun or ended, at a time."""
         self._pipe.send(Answer(self._backend.device))
+        inbox, awake_s = Inbox([self._pipe]), AWAKE_S * (self._backend.device.kind != "cpu")
         while True:
-            if not (self._pending or self._flying) and self._backend.device.kind != "cpu":
-                self._look()
-            if not (self._pending or self._flying) or self._pipe.poll():
+            if inbox.heard() or (self._is_idle() and inbox.heard(math.inf, awake_s)):
                 message = self._pipe.recv()
                 if message is None:
                     return
@@ -218,25 +220,27 @@ class Worker:
             elif self._pending and len(self._flying) < _AHEAD:
                 item = self._pending.popleft()
                 self._flying.append((item, self._begun(item)))
-            elif self._outlet.is_done(self._flying[0][1]):
+            elif self._flying and self._outlet.is_done(self._flying[0][1]):
                 self._tell(*self._flying.popleft())
             else:
                 os.sched_yield()  # a message may come meanwhile, with a chunk to be queued behind this one
 
-    def _look(self) -> None:
-        """For a message, for a while, without sleep: where a core sleeps, above all a virtual machine's, it takes some
-        tenths of a millisecond until it works again."""
-        until = time.monotonic() + AWAKE_S
-        while not self._pipe.poll() and time.monotonic() < until:
-            os.sched_yield()
+    def _is_idle(self) -> bool:
+        """Nothing is left to do, nor to be made ready for the next run."""
+        return not (self._pending or self._flying or (self._launches and self._launches.record()))
 
     def _tell(self, item: Chunk | Fetch, flight: Any) -> None:
         times = self._outlet.wait(flight)
         if isinstance(item, Fetch):
             self._results.restore(item.chunks)
-            self._pipe.send(Answer(None))
+            self._told.append(Answer(None))
         else:
-            self._pipe.send(Done(item, *times))
+            self._told.append(Done(item, *times))
+        if not (
+            self._flying and isinstance(self._flying[0][0], Fetch)
+        ):  # which is a copy, and over in a moment
+            self._pipe.send(self._told)
+            self._told = []
 
     def chosen(self) -> tuple[dict[str, Any], str]:
         """The configuration that the dispatcher takes here, and how it found it."""
@@ -260,6 +264,7 @@ class Worker:
         self._stack.callback(resident.close)
         self._execution: Execution = resident.execution(variant, module)
         self._units: Units = family.module.units(inputs.arrays, names)  # type: ignore[union-attr]
+        self._launches = ChunkLaunches(self._backend, self._execution, self._units)
         self._backend.synchronize()
 
     def take(self, parts: Mapping[str, SharedArray], sums: Mapping[str, SharedArray]) -> tuple[bool, bool]:
@@ -282,6 +287,7 @@ class Worker:
     def add(self, chunks: Sequence[Chunk]) -> None:
         """To be run in order, each told by a Done."""
         self._pending += chunks
+        self._launches.expect(chunks)
 
     def calibrated(self, chunks: Sequence[Chunk]) -> list[tuple[float, float]]:
         """(seconds, seconds of the copy) of each chunk behind others of its like, as chunks of a run are: the device
@@ -301,7 +307,7 @@ class Worker:
     def _begun(self, item: Chunk | Fetch) -> Any:
         started = self._outlet.start()
         if isinstance(item, Chunk):
-            self._units.run(self._execution, item.first, item.count)
+            self._launches.queue(item)
             return self._outlet.finish(started, list(self._results.copies(item)) if self._leaves else [])
         parts = () if self._leaves else item.chunks
         copies = [copy for chunk in (*parts, None) for copy in self._results.copies(chunk)]
