@@ -7,7 +7,7 @@ import math
 import os
 import warnings
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import prod
@@ -201,7 +201,7 @@ class Worker:
         self._pending: deque[Chunk | Fetch] = deque()
         self._flying: deque[tuple[Chunk | Fetch, Any]] = deque()
         self._leaves = False  # whether a chunk's results go to the host when it is done
-        self._launches: ChunkLaunches | None = None
+        self._prepares: Callable[[], bool] = lambda: False  # something for the next run, in spare time
         self._told: list[Done | Answer] = []  # goes together
 
     def work(self) -> None:
@@ -227,7 +227,7 @@ class Worker:
 
     def _is_idle(self) -> bool:
         """Nothing is left to do, nor to be made ready for the next run."""
-        return not (self._pending or self._flying or (self._launches and self._launches.record()))
+        return not (self._pending or self._flying or self._prepares())
 
     def _tell(self, item: Chunk | Fetch, flight: Any) -> None:
         times = self._outlet.wait(flight)
@@ -265,6 +265,7 @@ class Worker:
         self._execution: Execution = resident.execution(variant, module)
         self._units: Units = family.module.units(inputs.arrays, names)  # type: ignore[union-attr]
         self._launches = ChunkLaunches(self._backend, self._execution, self._units)
+        self._prepares = self._launches.record
         self._backend.synchronize()
 
     def take(self, parts: Mapping[str, SharedArray], sums: Mapping[str, SharedArray]) -> tuple[bool, bool]:
