@@ -56,6 +56,21 @@ def test_what_is_handed_out_is_the_costliest_first() -> None:
     assert run_by(dynamic)[2] == [1, 2, 3, 0]
 
 
+def test_no_worker_of_several_is_handed_all_at_once() -> None:
+    """However large a batch may be; a batch that was asked for is what is handed out."""
+    many = units(np.ones(128), batch=128)
+    assert [len(allocate(many, "dynamic", [ONE] * workers).shared) for workers in (1, 2, 4)] == [1, 8, 16]
+    assert allocate(many, "dynamic", [ONE] * 2, batch=64).batch == 64
+    assert allocate(units(np.ones(128), batch=4), "dynamic", [ONE] * 2).batch == 4
+
+
+def test_when_a_plan_by_one_model_is_as_good_by_another() -> None:
+    model = Model(1.0, 0.5, ((1.0, 1.0),))
+    assert model.is_near(Model(1.01, 0.495, ((1.0, 1.1),)))
+    for other in (Model(1.05, 0.5, model.points), Model(1.0, 0.6, model.points), Model(1.0, 0.5)):
+        assert not model.is_near(other)
+
+
 def test_a_contiguous_share_is_of_the_cost_and_the_speed() -> None:
     assert run_by(allocate(units([4, 1, 1, 1, 1]), "contiguous", [ONE] * 2)) == [[0], [1, 2, 3, 4], []]
     slower = [Model(1.0), Model(3.0)]
