@@ -47,22 +47,25 @@ class Notes:
         recorded, self.notes = self.notes, []
         return lambda: self.notes.append(f"graph of {', '.join(recorded)}")
 
+    def zero(self, name: str) -> None:
+        self.notes.append(f"clear {name}")
+
     def launches(self) -> ChunkLaunches:
-        return ChunkLaunches(self, self, SimpleNamespace(run=self.run))  # type: ignore[arg-type]
+        return ChunkLaunches(self, self, SimpleNamespace(run=self.run, sums=("total",)))  # type: ignore[arg-type]
 
 
-def test_what_may_come_again_is_recorded_one_at_a_time() -> None:
+def test_what_was_run_is_recorded_one_at_a_time() -> None:
     device = Notes()
     launches = device.launches()
-    launches.expect([Chunk(0, 2), Chunk(4, 1), Chunk(0, 2)])
-    launches.queue(Chunk(0, 2))
-    assert device.notes == ["unit 0", "unit 1"]
+    for chunk, begins in ((Chunk(0, 2), True), (Chunk(4, 1), False), (Chunk(4, 1), False)):
+        launches.queue(chunk, begins)
+    assert device.notes == ["clear total", "unit 0", "unit 1", "unit 4", "unit 4"]
     device.notes.clear()
     assert launches.record() and launches.record()
     assert not launches.record()
-    for chunk in (Chunk(0, 2), Chunk(0, 1), Chunk(4, 1)):
-        launches.queue(chunk)
-    assert device.notes == ["graph of unit 0, unit 1", "unit 0", "graph of unit 4"]
+    for chunk, begins in ((Chunk(0, 2), True), (Chunk(0, 2), False), (Chunk(4, 1), False)):
+        launches.queue(chunk, begins)
+    assert device.notes == ["graph of clear total, unit 0, unit 1", "unit 0", "unit 1", "graph of unit 4"]
 
 
 @pytest.mark.parametrize("case", [{"sends": 8}, {"refuses": True}])
@@ -70,11 +73,10 @@ def test_what_no_graph_can_have_is_launched_each_time(case: dict[str, Any]) -> N
     """Bytes from the host, whose memory may be something else's later, or what the driver refuses to record."""
     device = Notes(**case)
     launches = device.launches()
-    launches.expect([Chunk(0, 1), Chunk(1, 1)])
-    launches.queue(Chunk(0, 1))
-    while launches.record():
-        pass
-    device.notes.clear()
-    launches.queue(Chunk(0, 1))
-    launches.queue(Chunk(1, 1))
-    assert device.notes == ["unit 0", "unit 1"]
+    for _ in range(2):
+        device.notes.clear()
+        launches.queue(Chunk(0, 1), False)
+        launches.queue(Chunk(1, 1), False)
+        assert device.notes == ["unit 0", "unit 1"]
+        while launches.record():
+            pass

@@ -114,6 +114,7 @@ class Spread:
         self.members: list[Member] = []  # lost ones too
         self._is_gathered = self._is_kept = False
         self._plans: dict[tuple[str, int, bool], _Planned] = {}
+        self._room: dict[str, NDArray[Any]] = {}  # for them
         self._totals: dict[str, NDArray[Any]] = {}  # of the last run, once they are added up
         self._meanwhile: Callable[[], None] | None = None
         self.started_s = self.calibrated_s = 0.0
@@ -271,9 +272,9 @@ class Spread:
         self._is_kept = not (gather and self._is_streamed)
         self._is_gathered, self._totals = False, {}
         self._team.watch = watch
-        self._team.run(plan, leaves=gather, keeps=self._is_kept)
+        self._team.run(plan, leaves=gather, keeps=self._is_kept, beside=self._make_room if gather else None)
         if gather:
-            self._gather()
+            self._is_gathered = True
             self._add()
         elapsed_s = time.perf_counter() - begin
         for member in self.members if self.is_calibrated else ():
@@ -319,9 +320,18 @@ class Spread:
         return {data.name: self._parts[data.name] if data.name in self._parts else self._totals[data.name]
                 for data in self.family.outputs}  # fmt: skip
 
+    def _make_room(self) -> None:
+        """For the totals of sums, new memory each time: the last ones stay good. It is touched while the devices work,
+        since the first touch of a page takes longer than adding up what is in it."""
+        self._room = {name: np.full_like(summands[0], 0) for name, summands in self._sums.items()}
+
     def _add(self) -> None:
         """The workers' sums."""
-        self._totals = {name: _added(self._summands(name)) for name in self._sums}
+        if not self._room:
+            self._make_room()
+        self._totals, self._room = self._room, {}
+        for name, total in self._totals.items():
+            _add(self._summands(name), total)
 
     def _summands(self, name: str) -> list[NDArray[Any]]:
         """Each worker's own sum of that output."""
@@ -351,17 +361,18 @@ class _Planned:
 
     def is_good_for(self, models: Mapping[int, Model]) -> bool:
         return models.keys() == self.models.keys() and all(
-            model.is_near(self.models[number]) for number, model in models.items()
+            model is self.models[number] or model.is_near(self.models[number])
+            for number, model in models.items()
         )
 
 
-def _added(summands: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def _add(summands: Sequence[NDArray[Any]], total: NDArray[Any]) -> None:
     if len(summands) == 1:
-        return summands[0].copy()
-    total: NDArray[Any] = summands[0] + summands[1]
+        total[...] = summands[0]
+        return
+    np.add(summands[0], summands[1], out=total)
     for other in summands[2:]:
         total += other
-    return total
 
 
 class SpreadKernel(Closing):

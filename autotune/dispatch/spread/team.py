@@ -1,6 +1,7 @@
 """The workers of a spread together: who gets the next chunk, what they answer, what becomes of a lost one's work."""
 
 import math
+import pickle
 import time
 import warnings
 from collections import deque
@@ -64,6 +65,7 @@ class Member:
         self.awaited = 1  # answers to come that are not of chunks; the first one: its device
         self.answer: Any = None
         self._mail: list[tuple[Callable[..., Any], tuple[Any, ...], bool]] = []  # goes together
+        self._sent, self._pickled = self._mail.copy(), b""  # the last
         self.chunk_seconds, self._since = chunk_seconds, time.monotonic()
         self.child = Child(
             serve, (task, name), folder=folder, what=f"a process for {name}", error=DeviceError
@@ -102,9 +104,12 @@ class Member:
         self._mail.append((method, given, True))
 
     def send(self) -> None:
-        """The mail, as one message: a process that has to be woken for each takes longer than for all."""
+        """The mail, as one message: a process that has to be woken for each takes longer than for all. One like the
+        last is not pickled again."""
         if self._mail:
-            self.child.send(self._mail)
+            if self._mail != self._sent:
+                self._sent, self._pickled = self._mail, pickle.dumps(self._mail, pickle.HIGHEST_PROTOCOL)
+            self.child.post(self._pickled)
             self._mail = []
 
     def fetch(self) -> None:
@@ -152,6 +157,7 @@ class Team:
         self._again: set[Chunk] = set()
         self._steals = self._keeps = self._gathers = False
         self._begin = 0.0
+        self._beside: Callable[[], None] | None = None
 
     @property
     def alive(self) -> list[Member]:
@@ -165,13 +171,14 @@ class Team:
         self.drive()
         return {member.number: member.answer for member in asked if not member.lost}
 
-    def run(self, plan: Plan, *, leaves: bool, keeps: bool) -> None:
-        """Every chunk of the plan once. With ``leaves`` results leave as they are made; with ``keeps`` some stay on the
-        devices, so that a chunk is lost with its device until ``fetch``; with both these leave behind each member's
-        last chunk. Raises DeviceError when no member is left."""
+    def run(self, plan: Plan, *, leaves: bool, keeps: bool, beside: Callable[[], None] | None = None) -> None:
+        """Every chunk of the plan once; ``beside`` is called once, when all are at their first ones. With ``leaves``
+        results leave as they are made; with ``keeps`` some stay on the devices, so that a chunk is lost with its device
+        until ``fetch``; with both these leave behind each member's last chunk. Raises DeviceError when no member is
+        left."""
         self._steals, self._keeps, self._gathers = plan.steals, keeps, leaves and keeps
         self._shared, self._again = deque(plan.shared), set()
-        self._begin = time.perf_counter()
+        self._begin, self._beside = time.perf_counter(), beside
         for member in self.members:
             member.share = Share(device=member.name, lost=member.lost)
         for member, queue in zip(self.alive, plan.queues, strict=True):
@@ -205,6 +212,9 @@ class Team:
                     member.fetch()
             for member in self.alive:
                 member.send()
+            if self._beside:
+                self._beside()
+                self._beside = None
             waiting = [member for member in self.alive if member.is_busy]
             if not waiting:
                 return

@@ -5,6 +5,7 @@ It queues a few chunks ahead, so that the device never waits for the host, and r
 
 import math
 import os
+import pickle
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -75,7 +76,8 @@ class Results:
         self._targets = {name: array.mapped().reshape(-1) for name, array in {**parts, **sums}.items()}
         self._rows = {name: self._rows_of_parts(name, array.shape) for name, array in parts.items()}
         self._rows |= {name: self._plain_rows(name, array.shape) for name, array in sums.items()}
-        self.are_streamed = all(self._rows.values()) and not self._sums
+        self._are_plain = all(self._rows.values())
+        self.are_streamed = self._are_plain and not self._sums
 
     def _rows_of_parts(self, name: str, shape: tuple[int, ...]) -> tuple[int, int] | None:
         layout = self._execution.variant.layouts[name]
@@ -99,10 +101,6 @@ class Results:
         pinned = [outlet.pin(target.view(np.uint8)) for target in self._targets.values() if target.size]
         return all(pinned)
 
-    def zero_sums(self) -> None:
-        for name in self._sums:
-            self._execution.zero(name)
-
     def _pieces(self, chunk: Chunk | None) -> Iterator[tuple[str, int, int]]:
         """(output, its first element, the one behind its last): a chunk's parts, or, for None, sums."""
         if chunk is None:
@@ -125,6 +123,8 @@ class Results:
 
     def restore(self, chunks: Sequence[Chunk]) -> None:
         """What no copy takes to the host: these chunks' parts, and this worker's sums."""
+        if self._are_plain:
+            return
         whole: dict[str, NDArray[Any]] = {}
         for chunk in (*chunks, None):
             for name, low, high in self._pieces(chunk):
@@ -202,7 +202,8 @@ class Worker:
         self._flying: deque[tuple[Chunk | Fetch, Any]] = deque()
         self._leaves = False  # whether a chunk's results go to the host when it is done
         self._prepares: Callable[[], bool] = lambda: False  # something for the next run, in spare time
-        self._told: list[Done | Answer] = []  # goes together
+        self._heard: tuple[bytes, Any] = b"", None  # the last message
+        self._begins = False  # whether no chunk of the run was begun
 
     def work(self) -> None:
         """A message, or a chunk begun or ended, at a time."""
@@ -210,7 +211,7 @@ class Worker:
         inbox, awake_s = Inbox([self._pipe]), AWAKE_S * (self._backend.device.kind != "cpu")
         while True:
             if inbox.heard() or (self._is_idle() and inbox.heard(math.inf, awake_s)):
-                message = self._pipe.recv()
+                message = self._message()
                 if message is None:
                     return
                 for method, arguments, is_asked in message:
@@ -220,8 +221,8 @@ class Worker:
             elif self._pending and len(self._flying) < _AHEAD:
                 item = self._pending.popleft()
                 self._flying.append((item, self._begun(item)))
-            elif self._flying and self._outlet.is_done(self._flying[0][1]):
-                self._tell(*self._flying.popleft())
+            elif self._flying and self._outlet.is_done(self._flying[self._together() - 1][1]):
+                self._tell(self._together())
             else:
                 os.sched_yield()  # a message may come meanwhile, with a chunk to be queued behind this one
 
@@ -229,18 +230,27 @@ class Worker:
         """Nothing is left to do, nor to be made ready for the next run."""
         return not (self._pending or self._flying or self._prepares())
 
-    def _tell(self, item: Chunk | Fetch, flight: Any) -> None:
-        times = self._outlet.wait(flight)
-        if isinstance(item, Fetch):
-            self._results.restore(item.chunks)
-            self._told.append(Answer(None))
-        else:
-            self._told.append(Done(item, *times))
-        if not (
-            self._flying and isinstance(self._flying[0][0], Fetch)
-        ):  # which is a copy, and over in a moment
-            self._pipe.send(self._told)
-            self._told = []
+    def _message(self) -> Any:
+        """One like the last is not unpickled again."""
+        pickled = self._pipe.recv_bytes()
+        if pickled != self._heard[0]:
+            self._heard = pickled, pickle.loads(pickled)  # noqa: S301 - as Connection.recv does
+        return self._heard[1]
+
+    def _together(self) -> int:
+        """How many of those begun are told of at once: what a Fetch copies is there right after its chunk is done."""
+        return 2 if len(self._flying) > 1 and isinstance(self._flying[1][0], Fetch) else 1
+
+    def _tell(self, many: int) -> None:
+        """Of the first ``many`` of those begun, which are done."""
+        told: list[Done | Answer] = []
+        for item, flight in (self._flying.popleft() for _ in range(many)):
+            if isinstance(item, Fetch):
+                self._results.restore(item.chunks)
+                told.append(Answer(None))
+            else:
+                told.append(Done(item, *self._outlet.wait(flight)))
+        self._pipe.send_bytes(pickle.dumps(told, pickle.HIGHEST_PROTOCOL))
 
     def chosen(self) -> tuple[dict[str, Any], str]:
         """The configuration that the dispatcher takes here, and how it found it."""
@@ -282,13 +292,11 @@ class Worker:
 
     def begin(self, leaves: bool) -> None:
         """A new run, in which a chunk's results leave as soon as it is done, or not yet."""
-        self._leaves = leaves
-        self._results.zero_sums()
+        self._leaves, self._begins = leaves, True
 
     def add(self, chunks: Sequence[Chunk]) -> None:
         """To be run in order, each told by a Done."""
         self._pending += chunks
-        self._launches.expect(chunks)
 
     def calibrated(self, chunks: Sequence[Chunk]) -> list[tuple[float, float]]:
         """(seconds, seconds of the copy) of each chunk behind others of its like, as chunks of a run are: the device
@@ -307,9 +315,12 @@ class Worker:
 
     def _begun(self, item: Chunk | Fetch) -> Any:
         started = self._outlet.start()
+        begins, self._begins = self._begins, False
         if isinstance(item, Chunk):
-            self._launches.queue(item)
+            self._launches.queue(item, begins)
             return self._outlet.finish(started, list(self._results.copies(item)) if self._leaves else [])
+        if begins:
+            self._launches.clear()
         parts = () if self._leaves else item.chunks
         copies = [copy for chunk in (*parts, None) for copy in self._results.copies(chunk)]
         return self._outlet.finish(started, copies)
