@@ -1,7 +1,6 @@
 """The workers of a spread together: who gets the next chunk, what they answer, what becomes of a lost one's work."""
 
 import math
-import pickle
 import time
 import warnings
 from collections import deque
@@ -65,7 +64,6 @@ class Member:
         self.awaited = 1  # answers to come that are not of chunks; the first one: its device
         self.answer: Any = None
         self._mail: list[tuple[Callable[..., Any], tuple[Any, ...], bool]] = []  # goes together
-        self._sent, self._pickled = self._mail.copy(), b""  # the last
         self.chunk_seconds, self._since = chunk_seconds, time.monotonic()
         self.child = Child(
             serve, (task, name), folder=folder, what=f"a process for {name}", error=DeviceError
@@ -104,12 +102,9 @@ class Member:
         self._mail.append((method, given, True))
 
     def send(self) -> None:
-        """The mail, as one message: a process that has to be woken for each takes longer than for all. One like the
-        last is not pickled again."""
+        """The mail, as one message: a process that has to be woken for each takes longer than for all."""
         if self._mail:
-            if self._mail != self._sent:
-                self._sent, self._pickled = self._mail, pickle.dumps(self._mail, pickle.HIGHEST_PROTOCOL)
-            self.child.post(self._pickled)
+            self.child.send(self._mail)
             self._mail = []
 
     def fetch(self) -> None:

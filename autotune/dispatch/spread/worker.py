@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -188,6 +189,11 @@ def serve(pipe: Connection, task: Task, device: str) -> None:
             raise FamilyError(f"{task.family.name}: {type(problem).__name__}: {problem}") from None
 
 
+@lru_cache(8)  # one run's messages are much like another's
+def _unpickled(message: bytes) -> Any:
+    return pickle.loads(message)  # noqa: S301 - as Connection.recv does
+
+
 class Worker:
     """Is asked by ``team.Member``, in order; chunks are done in between. Its first answer, to nothing, is its
     device."""
@@ -202,7 +208,6 @@ class Worker:
         self._flying: deque[tuple[Chunk | Fetch, Any]] = deque()
         self._leaves = False  # whether a chunk's results go to the host when it is done
         self._prepares: Callable[[], bool] = lambda: False  # something for the next run, in spare time
-        self._heard: tuple[bytes, Any] = b"", None  # the last message
         self._begins = False  # whether no chunk of the run was begun
 
     def work(self) -> None:
@@ -211,7 +216,7 @@ class Worker:
         inbox, awake_s = Inbox([self._pipe]), AWAKE_S * (self._backend.device.kind != "cpu")
         while True:
             if inbox.heard() or (self._is_idle() and inbox.heard(math.inf, awake_s)):
-                message = self._message()
+                message = _unpickled(self._pipe.recv_bytes())
                 if message is None:
                     return
                 for method, arguments, is_asked in message:
@@ -230,13 +235,6 @@ class Worker:
         """Nothing is left to do, nor to be made ready for the next run."""
         return not (self._pending or self._flying or self._prepares())
 
-    def _message(self) -> Any:
-        """One like the last is not unpickled again."""
-        pickled = self._pipe.recv_bytes()
-        if pickled != self._heard[0]:
-            self._heard = pickled, pickle.loads(pickled)  # noqa: S301 - as Connection.recv does
-        return self._heard[1]
-
     def _together(self) -> int:
         """How many of those begun are told of at once: what a Fetch copies is there right after its chunk is done."""
         return 2 if len(self._flying) > 1 and isinstance(self._flying[1][0], Fetch) else 1
@@ -250,7 +248,7 @@ class Worker:
                 told.append(Answer(None))
             else:
                 told.append(Done(item, *self._outlet.wait(flight)))
-        self._pipe.send_bytes(pickle.dumps(told, pickle.HIGHEST_PROTOCOL))
+        self._pipe.send(told)
 
     def chosen(self) -> tuple[dict[str, Any], str]:
         """The configuration that the dispatcher takes here, and how it found it."""
