@@ -20,6 +20,7 @@ from autotune.dispatch.spread.plan import (
     chunks_of,
     predicted,
 )
+from autotune.dispatch.spread.spread import Planned
 from autotune.errors import FamilyError, UnknownName
 
 
@@ -69,6 +70,13 @@ def test_when_a_plan_by_one_model_is_as_good_by_another() -> None:
     assert model.is_near(Model(1.01, 0.495, ((1.0, 1.1),)))
     for other in (Model(1.05, 0.5, model.points), Model(1.0, 0.6, model.points), Model(1.0, 0.5)):
         assert not model.is_near(other)
+
+
+def test_a_plan_is_kept_while_the_workers_and_what_is_known_of_them_are_the_same() -> None:
+    planned = Planned(allocate(units([1, 1]), "contiguous", [ONE] * 2), {0: ONE, 1: ONE}, {})
+    assert planned.is_good_for({0: ONE, 1: Model(1.01)})
+    assert not planned.is_good_for({0: ONE, 1: Model(1.1)})
+    assert not planned.is_good_for({0: ONE})
 
 
 def test_a_contiguous_share_is_of_the_cost_and_the_speed() -> None:

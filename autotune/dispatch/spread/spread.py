@@ -113,7 +113,7 @@ class Spread:
         self._stack = ExitStack()
         self.members: list[Member] = []  # lost ones too
         self._is_gathered = self._is_kept = False
-        self._plans: dict[tuple[str, int, bool], _Planned] = {}
+        self._plans: dict[tuple[str, int, bool], Planned] = {}
         self._room: dict[str, NDArray[Any]] = {}  # for them
         self._totals: dict[str, NDArray[Any]] = {}  # of the last run, once they are added up
         self._meanwhile: Callable[[], None] | None = None
@@ -291,7 +291,7 @@ class Spread:
             shares=tuple(member.share for member in self.members),
         )
 
-    def _planned(self, allocation: str, batch: int, gather: bool) -> "_Planned":
+    def _planned(self, allocation: str, batch: int, gather: bool) -> "Planned":
         """Made anew where a worker's model says something else than when it was made, or a worker is lost: making it
         may take as long as a short run."""
         models = {member.number: self.models[member.number] for member in self._team.alive}
@@ -300,7 +300,7 @@ class Spread:
             given, nbytes = list(models.values()), self.bytes_per_unit * gather
             plan = allocate(self.units, allocation, given, batch, nbytes)
             seconds = predicted(plan, self.units, given, nbytes)
-            known = self._plans[key] = _Planned(plan, models, dict(zip(models, seconds, strict=True)))
+            known = self._plans[key] = Planned(plan, models, dict(zip(models, seconds, strict=True)))
         return known
 
     def fetch(self) -> dict[str, NDArray[Any]]:
@@ -352,7 +352,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class _Planned:
+class Planned:
     """A plan by ``models``, and the ``seconds`` that it should take, each by the worker's number."""
 
     plan: Plan
