@@ -1,16 +1,18 @@
 """The workers of a spread together: who gets the next chunk, what they answer, what becomes of a lost one's work."""
 
 import math
+import pickle
 import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeVarTuple
 
 from autotune.dispatch.spread.inbox import AWAKE_S, Inbox
 from autotune.dispatch.spread.plan import Chunk, Plan
-from autotune.dispatch.spread.worker import Done, Lost, Task, Worker, serve
+from autotune.dispatch.spread.worker import Done, Lost, Task, Worker, serve, told
 from autotune.errors import DeviceError
 from autotune.hardware import Device
 from autotune.processes import Answer, Child, Failure, Warned
@@ -45,6 +47,18 @@ class Share:
         self.device_s += done.seconds
         self.copied_s += done.copied
         self.measured_s = measured_s
+
+
+def _pickled(mail: tuple[Any, ...]) -> bytes:
+    try:
+        return _letter(mail)
+    except TypeError:  # what has no hash
+        return pickle.dumps(mail, pickle.HIGHEST_PROTOCOL)
+
+
+@lru_cache(64)  # one run's are much like another's
+def _letter(mail: tuple[Any, ...]) -> bytes:
+    return pickle.dumps(mail, pickle.HIGHEST_PROTOCOL)
 
 
 class Member:
@@ -104,14 +118,14 @@ class Member:
     def send(self) -> None:
         """The mail, as one message: a process that has to be woken for each takes longer than for all."""
         if self._mail:
-            self.child.send(self._mail)
+            self.child.post(_pickled(tuple(self._mail)))
             self._mail = []
 
     def fetch(self) -> None:
         """Its results that only its device has leave behind all chunks that it was given; then there is an answer."""
         self._await()
         self.has_left = True
-        self.tell(Worker.fetch, [*self.kept, *self.in_hand])
+        self.tell(Worker.fetch, (*self.kept, *self.in_hand))
 
     def _await(self) -> None:
         if not self.is_busy:
@@ -122,7 +136,7 @@ class Member:
         """The next messages, that came together. Raises EOFError or OSError at the process's end."""
         found = self.child.pipe.recv()
         self._since = time.monotonic()
-        messages: list[object] = found if isinstance(found, list) else [found]
+        messages = told(found) if isinstance(found, list) else [found]
         for message in messages:
             if isinstance(message, Answer):
                 self.awaited, self.answer = self.awaited - 1, message.content
