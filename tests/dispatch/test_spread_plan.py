@@ -67,8 +67,8 @@ def test_no_worker_of_several_is_handed_all_at_once() -> None:
 
 def test_when_a_plan_by_one_model_is_as_good_by_another() -> None:
     model = Model(1.0, 0.5, ((1.0, 1.0),))
-    assert model.is_near(Model(1.01, 0.495, ((1.0, 1.1),)))
-    for other in (Model(1.05, 0.5, model.points), Model(1.0, 0.6, model.points), Model(1.0, 0.5)):
+    assert model.is_near(Model(1.01, 0.45, ((1.0, 1.1),)))
+    for other in (Model(1.05, 0.5, model.points), Model(1.0, 0.7, model.points), Model(1.0, 0.5)):
         assert not model.is_near(other)
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from autotune.device import Backend, Execution, LaunchError
 from autotune.dispatch.spread.plan import Chunk, Units
 
-_MOST = 256  # graphs
+_MOST = 64  # graphs
 
 
 class ChunkLaunches:

@@ -25,7 +25,8 @@ ALLOCATIONS = ("automatic", "contiguous", "dynamic")
 _TURNS = 4  # for each worker at least, where chunks go to whoever has room
 _ROUNDS = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64)  # chunks for each worker that are considered
 _AS_GOOD = 1.01
-_NEAR = 0.02
+_NEAR = 0.02  # what models may differ by for one's plan to be as good by the other
+_NEAR_COPIES = 0.25  # the same of copies, most of which are beside computing
 _TAIL = 1 / 12  # of a worker's time, at its end, in small chunks: models are off by a few percent
 _PIECES = (1 / 32, 1 / 64)  # of a worker's time, in one of these
 _SHORTEST_S = 2e-3  # handing out a chunk and hearing of its end takes the host about a tenth of that
@@ -114,9 +115,10 @@ class Model:
 
     def is_near(self, other: "Model") -> bool:
         """Whether a plan by one is as good by the other."""
-        pairs = ((self.per_cost, other.per_cost), (self.per_byte, other.per_byte))
-        return all(math.isclose(*pair, rel_tol=_NEAR) for pair in pairs) and bool(self.points) == bool(
-            other.points
+        return (
+            math.isclose(self.per_cost, other.per_cost, rel_tol=_NEAR)
+            and math.isclose(self.per_byte, other.per_byte, rel_tol=_NEAR_COPIES)
+            and bool(self.points) == bool(other.points)
         )
 
     @classmethod

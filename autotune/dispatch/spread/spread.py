@@ -114,8 +114,8 @@ class Spread:
         self.members: list[Member] = []  # lost ones too
         self._is_gathered = self._is_kept = False
         self._plans: dict[tuple[str, int, bool], Planned] = {}
-        self._room: dict[str, NDArray[Any]] = {}  # for them
-        self._totals: dict[str, NDArray[Any]] = {}  # of the last run, once they are added up
+        self._totals: dict[str, NDArray[Any]] = {}  # of the last run's sums, once they are added up
+        self._room: dict[str, NDArray[Any]] = {}  # for the next ones
         self._meanwhile: Callable[[], None] | None = None
         self.started_s = self.calibrated_s = 0.0
 
