@@ -2521,11 +2521,11 @@ def _(*frames: pd.DataFrame) -> Sequence[float]:
 TILES = "eri-h200-x2-tiles.csv"
 ALLOCATIONS = ("automatic", "contiguous", "dynamic")
 for _session, _text in (
-    (1, "| 1 | {16.5} ms | {8.34} ms | {0.988} | {8.34} ms | {0.988} | {8.43} ms | {0.978} |"),
-    (2, "| 2 | {16.5} ms | {8.53} ms | {0.968} | {8.54} ms | {0.966} | {8.65} ms | {0.953} |"),
-    (3, "| 3 | {16.5} ms | {8.46} ms | {0.978} | {8.45} ms | {0.979} | {8.60} ms | {0.962} |"),
-    (4, "| 4 | {16.4} ms | {8.42} ms | {0.976} | {8.42} ms | {0.976} | {8.53} ms | {0.963} |"),
-    (5, "| 5 | {16.4} ms | {8.41} ms | {0.973} | {8.39} ms | {0.975} | {8.49} ms | {0.964} |"),
+    (1, "| 1 | {16.3} ms | {8.41} ms | {0.968} | {8.41} ms | {0.967} | {8.56} ms | {0.951} |"),
+    (2, "| 2 | {16.1} ms | {8.28} ms | {0.975} | {8.25} ms | {0.978} | {8.38} ms | {0.964} |"),
+    (3, "| 3 | {16.4} ms | {8.30} ms | {0.990} | {8.29} ms | {0.990} | {8.42} ms | {0.976} |"),
+    (4, "| 4 | {16.2} ms | {8.27} ms | {0.980} | {8.30} ms | {0.976} | {8.40} ms | {0.964} |"),
+    (5, "| 5 | {16.1} ms | {8.27} ms | {0.975} | {8.24} ms | {0.979} | {8.39} ms | {0.962} |"),
 ):
 
     def _five(frame: pd.DataFrame, session: int = _session) -> Sequence[float]:
@@ -2542,7 +2542,7 @@ for _session, _text in (
 
 @figure(
     "several-gpus",
-    "Besides computing a run takes {0.61} ms on one device and {0.44} ms on two (medians)",
+    "Besides computing a run takes {0.35} ms on one device and {0.32} ms on two (medians)",
     TILES,
 )
 def _(frame: pd.DataFrame) -> Sequence[float]:
@@ -2553,7 +2553,7 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
 
 @figure(
     "several-gpus",
-    "so that the two compute for {0.935} to {0.956} of a run with `contiguous`",
+    "so that the two compute for {0.948} to {0.967} of a run with `contiguous`",
     TILES,
 )
 def _(frame: pd.DataFrame) -> Sequence[float]:
@@ -2564,7 +2564,7 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
 
 @figure(
     "several-gpus",
-    "Until the caller has both matrices, with the report, `contiguous` reaches {0.958} to {0.985}",
+    "Until the caller has both matrices, with the report, `contiguous` reaches {0.960} to {0.987}",
     TILES,
 )
 def _(frame: pd.DataFrame) -> Sequence[float]:
