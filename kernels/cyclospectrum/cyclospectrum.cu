@@ -21,6 +21,7 @@ enum class Finish { host_sort, radix_sort, counting };
 enum class KeyBits { all, needed };
 enum class CountBy { differences, transform };
 enum class PrimeSize { wide, narrow };
+enum class FirstPass { dense, sparse };
 enum class CountIn { shared, global };
 enum class Launch { stream, graph };
 enum class Scan { passes, look_back, listing };
@@ -32,6 +33,7 @@ enum class Output { list, pairs };
 #include "autocorrelation.cuh"
 #include "generation.cuh"
 #include "look_back.cuh"
+#include "sparse_columns.cuh"
 
 #ifndef AUTOTUNE_VARIANTS
 #include "default.cuh"

@@ -15,6 +15,7 @@ struct Default {
   static constexpr KeyBits key_bits = KeyBits::all;
   static constexpr CountBy count_by = CountBy::differences;
   static constexpr PrimeSize prime_size = PrimeSize::wide;
+  static constexpr FirstPass first_pass = FirstPass::dense;
   static constexpr int row_bits = 13;
   static constexpr CountIn count_in = CountIn::shared;
   static constexpr int window = 16384;
@@ -46,6 +47,7 @@ template __global__ void running<Default>(Default::residues, Default::ring, Defa
 template __global__ void differences<Default>(Default::residues, Default::ring, Default::spectrum, Default::spare, unsigned int, unsigned int);
 template __global__ void tally<Default>(Default::ring, Default::counts);
 template __global__ void empty_field<Default>(Default::field, Default::roots, unsigned int);
+template __global__ void sparse_columns<Default>(Default::residues, Default::field, Default::roots, unsigned int, unsigned int, unsigned int);
 template __global__ void mark<Default>(Default::residues, Default::field, unsigned int);
 template __global__ void columns_forward<Default>(Default::field, Default::roots, unsigned int, unsigned int, unsigned int);
 template __global__ void square_rows<Default>(Default::field, Default::roots, unsigned int, unsigned int, unsigned int);

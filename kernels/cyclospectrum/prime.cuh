@@ -22,10 +22,11 @@ struct WidePrime {
     const unsigned low = static_cast<unsigned>(whole), high = static_cast<unsigned>(whole >> 32);
     return difference(high, __umulhi(low + (low << 30), modulus));
   }
+  AUTOTUNE_DEVICE static unsigned sum(unsigned a, unsigned b) { return difference(a, modulus - b); }
   AUTOTUNE_DEVICE static void forward(unsigned& a, unsigned& b, unsigned root_power) {
-    const unsigned sum = difference(a, modulus - b);
+    const unsigned both = sum(a, b);
     b = product(difference(a, b), root_power);
-    a = sum;
+    a = both;
   }
   AUTOTUNE_DEVICE static void back(unsigned& a, unsigned& b, unsigned root_power) {
     const unsigned c = product(b, root_power);
@@ -50,10 +51,11 @@ struct NarrowPrime {
     const unsigned low = static_cast<unsigned>(whole), high = static_cast<unsigned>(whole >> 32);
     return high - __umulhi(low * inverse, modulus) + modulus;
   }
+  AUTOTUNE_DEVICE static unsigned sum(unsigned a, unsigned b) { return min(a + b, a + b - bound); }
   AUTOTUNE_DEVICE static void forward(unsigned& a, unsigned& b, unsigned root_power) {
-    const unsigned sum = a + b;
+    const unsigned both = sum(a, b);
     b = product(a - b + bound, root_power);
-    a = min(sum, sum - bound);
+    a = both;
   }
   // b is brought below `bound`; both results are larger than a was by less than `bound`.
   AUTOTUNE_DEVICE static void back(unsigned& a, unsigned& b, unsigned root_power) {
