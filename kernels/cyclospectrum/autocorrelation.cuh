@@ -9,14 +9,6 @@ struct Table {
   AUTOTUNE_DEVICE unsigned load(unsigned place) const { return base[place]; }
 };
 
-// Rows one behind the other in shared memory; a word is left out after every 32, so that threads a power of two apart
-// meet other banks. Two places without a common bit may be added before or after.
-struct Rows {
-  unsigned* base;
-  AUTOTUNE_DEVICE static unsigned padded(unsigned place) { return place + place / 32; }
-  AUTOTUNE_DEVICE unsigned& at(unsigned place, unsigned more) const { return base[padded(place) + padded(more)]; }
-};
-
 template <bool WIDE>
 struct PrimeNamed {
   using type = WidePrime;
@@ -64,35 +56,6 @@ __global__ void __launch_bounds__(1024)
   }
 }
 
-// STAGES stages of every transform in a tile in shared memory, from level on. A warp has a row of 32 columns.
-template <class Policy, bool FORWARD, unsigned STAGES, class Roots>
-AUTOTUNE_DEVICE void column_stages(unsigned* tile, const Roots& roots, unsigned bits, unsigned level) {
-  const unsigned lane = threadIdx.x % 32;
-  each_group<STAGES>(bits, level, threadIdx.x / 32, Policy::block_size / 32,
-                     [=](unsigned first, unsigned stride, unsigned t) {
-                       unsigned v[1 << STAGES];
-#pragma unroll
-                       for (unsigned k = 0; k < 1u << STAGES; ++k) v[k] = tile[(first + k * stride) * 32 + lane];
-                       some_stages<PrimeOf<Policy>, FORWARD, STAGES>(v, roots, level, t);
-#pragma unroll
-                       for (unsigned k = 0; k < 1u << STAGES; ++k) tile[(first + k * stride) * 32 + lane] = v[k];
-                     });
-  __syncthreads();
-}
-
-// What lies between the first three stages of a tile and the last three: three at a time, and the rest.
-template <class Policy, bool FORWARD, class Roots>
-AUTOTUNE_DEVICE void inner_columns(unsigned* tile, const Roots& roots, unsigned bits) {
-  const unsigned rest = bits % 3;
-  if constexpr (FORWARD)
-    for (unsigned level = bits - 3; level > rest + 3; level -= 3)
-      column_stages<Policy, true, 3>(tile, roots, bits, level);
-  if (rest == 1) column_stages<Policy, FORWARD, 1>(tile, roots, bits, 4);
-  if (rest == 2) column_stages<Policy, FORWARD, 2>(tile, roots, bits, 5);
-  if constexpr (!FORWARD)
-    for (unsigned level = rest + 6; level < bits; level += 3) column_stages<Policy, false, 3>(tile, roots, bits, level);
-}
-
 // A pass over columns of 2^stages elements (6 stages at least), 2^(span - stages) apart, in each block of 2^span
 // elements; and the factor between this pass and the rest of the transform: of element i of column j the root of order
 // 2^span to the power j times the frequency that i has. A block of threads has 32 columns. Elements from `filled` on
@@ -106,7 +69,7 @@ AUTOTUNE_DEVICE void transform_columns(const typename Policy::field& field, cons
   const unsigned column = (blockIdx.x & ((1u << tiles) - 1)) * 32 + lane;
   const unsigned origin = (blockIdx.x >> tiles << span) + column;
   unsigned* const table = autotune::dynamic_shared<unsigned>();
-  unsigned* const tile = table + (1u << stages);
+  const Columns<Policy::block_size> tile{table + (1u << stages) + lane};
   const Table roots{table};
   for (unsigned x = threadIdx.x; x < 1u << stages; x += Policy::block_size) table[x] = all_roots.load(x);
   __syncthreads();
@@ -124,24 +87,16 @@ AUTOTUNE_DEVICE void transform_columns(const typename Policy::field& field, cons
   constexpr unsigned frequency[8] = {0, 4, 2, 6, 1, 5, 3, 7};
 
   if constexpr (FORWARD) {
-    each_group<3>(stages, stages, warp, warps, [=](unsigned first, unsigned stride, unsigned t) {
-      unsigned v[8];
-#pragma unroll
-      for (unsigned k = 0; k < 8; ++k) {
-        const unsigned place = origin + (first + k * stride << apart);
-        v[k] = place < filled ? field.load(place) : 0;
-      }
-      forward_stages<Prime, 3>(v, roots, stages, t);
-#pragma unroll
-      for (unsigned k = 0; k < 8; ++k) tile[(first + k * stride) * 32 + lane] = v[k];
+    first_stages<Prime>(tile, roots, stages, stages, [=](unsigned first, unsigned more) {
+      const unsigned place = origin + (first + more << apart);
+      return place < filled ? field.load(place) : 0;
     });
-    __syncthreads();
-    inner_columns<Policy, true>(tile, roots, stages);
+    inner_stages<Prime, true>(tile, roots, stages, stages);
     for (unsigned group = warp; group < 1u << (stages - 3); group += warps) {
       unsigned v[8];
 #pragma unroll
-      for (unsigned k = 0; k < 8; ++k) v[k] = tile[(8 * group + k) * 32 + lane];
-      forward_stages<Prime, 3>(v, roots, 3, 0);
+      for (unsigned k = 0; k < 8; ++k) v[k] = tile.at(8 * group, k);
+      forward_eight<Prime>(v);
       const unsigned base = factor(group);
 #pragma unroll
       for (unsigned k = 0; k < 8; ++k)
@@ -157,22 +112,15 @@ AUTOTUNE_DEVICE void transform_columns(const typename Policy::field& field, cons
         const unsigned element = field.load(origin + (8 * group + k << apart));
         v[k] = Prime::product(element, Prime::product(powers[frequency[k]], base));
       }
-      back_stages<Prime, 3>(v, roots, 3, 0);
+      back_eight<Prime>(v);
 #pragma unroll
-      for (unsigned k = 0; k < 8; ++k) tile[(8 * group + k) * 32 + lane] = v[k];
+      for (unsigned k = 0; k < 8; ++k) tile.at(8 * group, k) = v[k];
     }
     __syncthreads();
-    inner_columns<Policy, false>(tile, roots, stages);
-    each_group<3>(stages, stages, warp, warps, [=](unsigned first, unsigned stride, unsigned t) {
-      unsigned v[8];
-#pragma unroll
-      for (unsigned k = 0; k < 8; ++k) v[k] = tile[(first + k * stride) * 32 + lane];
-      back_stages<Prime, 3>(v, roots, stages, t);
-#pragma unroll
-      for (unsigned k = 0; k < 8; ++k) {
-        const unsigned place = origin + (first + k * stride << apart);
-        if (place < filled) field.store(Prime::exact(v[k]), place);
-      }
+    inner_stages<Prime, false>(tile, roots, stages, stages);
+    last_stages<Prime>(tile, roots, stages, stages, [=](unsigned value, unsigned first, unsigned more) {
+      const unsigned place = origin + (first + more << apart);
+      if (place < filled) field.store(Prime::exact(value), place);
     });
   }
 }
@@ -193,43 +141,15 @@ __global__ void __launch_bounds__(Policy::block_size)
     transform_columns<Policy, false>(field, roots, span, stages, filled);
 }
 
-// STAGES stages of every row in a tile in shared memory, from level on.
-template <class Policy, bool FORWARD, unsigned STAGES, class Roots>
-AUTOTUNE_DEVICE void row_stages(const Rows& tile, const Roots& roots, unsigned bits, unsigned level) {
-  each_group<STAGES>(bits, level, threadIdx.x, Policy::block_size, [=](unsigned first, unsigned stride, unsigned t) {
-    unsigned v[1 << STAGES];
-#pragma unroll
-    for (unsigned k = 0; k < 1u << STAGES; ++k) v[k] = tile.at(first, k * stride);
-    some_stages<PrimeOf<Policy>, FORWARD, STAGES>(v, roots, level, t);
-#pragma unroll
-    for (unsigned k = 0; k < 1u << STAGES; ++k) tile.at(first, k * stride) = v[k];
-  });
-  __syncthreads();
-}
-
-template <class Policy, bool FORWARD, class Roots>
-AUTOTUNE_DEVICE void inner_rows(const Rows& tile, const Roots& roots, unsigned bits, unsigned stages) {
-  const unsigned rest = stages % 3;
-  if constexpr (FORWARD)
-    for (unsigned level = stages - 3; level > rest + 3; level -= 3)
-      row_stages<Policy, true, 3>(tile, roots, bits, level);
-  if (rest == 1) row_stages<Policy, FORWARD, 1>(tile, roots, bits, 4);
-  if (rest == 2) row_stages<Policy, FORWARD, 2>(tile, roots, bits, 5);
-  if constexpr (!FORWARD)
-    for (unsigned level = rest + 6; level < stages; level += 3) row_stages<Policy, false, 3>(tile, roots, bits, level);
-}
-
 // The last three stages of the groups of eight that have each other's opposite frequencies, each value times its
 // opposite and `scale`, and the first three stages back.
-template <class Policy, class Roots>
-AUTOTUNE_DEVICE void square_groups(const Rows& tile, const Roots& roots, unsigned group, unsigned opposite,
-                                   unsigned scale) {
-  using Prime = PrimeOf<Policy>;
+template <class Prime, class Tile>
+AUTOTUNE_DEVICE void square_groups(const Tile& tile, unsigned group, unsigned opposite, unsigned scale) {
   unsigned a[8], b[8];
 #pragma unroll
   for (unsigned k = 0; k < 8; ++k) a[k] = tile.at(8 * group, k), b[k] = tile.at(8 * opposite, k);
-  forward_stages<Prime, 3>(a, roots, 3, 0);
-  forward_stages<Prime, 3>(b, roots, 3, 0);
+  forward_eight<Prime>(a);
+  forward_eight<Prime>(b);
   if (opposite == 0) {  // of the first eight, 0 and 1 are their own
     const unsigned own[8] = {a[4], a[5], a[6], a[7], a[2], a[3], a[1], a[0]};
 #pragma unroll
@@ -237,11 +157,11 @@ AUTOTUNE_DEVICE void square_groups(const Rows& tile, const Roots& roots, unsigne
   }
 #pragma unroll
   for (unsigned k = 0; k < 8; ++k) a[k] = b[7 - k] = Prime::product(Prime::product(a[k], b[7 - k]), scale);
-  back_stages<Prime, 3>(a, roots, 3, 0);
+  back_eight<Prime>(a);
 #pragma unroll
   for (unsigned k = 0; k < 8; ++k) tile.at(8 * group, k) = a[k];
   if (opposite == group) return;
-  back_stages<Prime, 3>(b, roots, 3, 0);
+  back_eight<Prime>(b);
 #pragma unroll
   for (unsigned k = 0; k < 8; ++k) tile.at(8 * opposite, k) = b[k];
 }
@@ -258,36 +178,23 @@ __global__ void __launch_bounds__(Policy::block_size)
     const unsigned highest = blockIdx.x ? 1u << (31 - __clz(blockIdx.x)) : 0;  // its rows: 2 highest .. 4 highest - 1
     const unsigned left = blockIdx.x + highest, right = blockIdx.x ? 5 * highest - 1 - blockIdx.x : 1;
     const auto place = [=](unsigned x) { return ((x < row ? left : right) << stages) + x % row; };
-    const Rows tile{autotune::dynamic_shared<unsigned>()};
-    each_group<3>(held, stages, threadIdx.x, Policy::block_size, [=](unsigned first, unsigned stride, unsigned t) {
-      unsigned v[8];
-#pragma unroll
-      for (unsigned k = 0; k < 8; ++k) v[k] = field.load(place(first) + k * stride);
-      forward_stages<Prime, 3>(v, roots, stages, t);
-#pragma unroll
-      for (unsigned k = 0; k < 8; ++k) tile.at(first, k * stride) = v[k];
-    });
-    __syncthreads();
-    inner_rows<Policy, true>(tile, roots, held, stages);
+    const Rows<Policy::block_size> tile{autotune::dynamic_shared<unsigned>()};
+    first_stages<Prime>(tile, roots, held, stages,
+                        [=](unsigned first, unsigned more) { return field.load(place(first) + more); });
+    inner_stages<Prime, true>(tile, roots, held, stages);
     if (blockIdx.x) {
       for (unsigned group = threadIdx.x; group < groups; group += Policy::block_size)
-        square_groups<Policy>(tile, roots, group, 2 * groups - 1 - group, scale);
+        square_groups<Prime>(tile, group, 2 * groups - 1 - group, scale);
     } else {
       for (unsigned group = threadIdx.x; group < 1u << (held - 3); group += Policy::block_size) {
         const unsigned opposite = group ? (3u << (31 - __clz(group))) - 1 - group : 0;
-        if (group <= opposite) square_groups<Policy>(tile, roots, group, opposite, scale);
+        if (group <= opposite) square_groups<Prime>(tile, group, opposite, scale);
       }
     }
     __syncthreads();
-    inner_rows<Policy, false>(tile, roots, held, stages);
-    each_group<3>(held, stages, threadIdx.x, Policy::block_size, [=](unsigned first, unsigned stride, unsigned t) {
-      unsigned v[8];
-#pragma unroll
-      for (unsigned k = 0; k < 8; ++k) v[k] = tile.at(first, k * stride);
-      back_stages<Prime, 3>(v, roots, stages, t);
-#pragma unroll
-      for (unsigned k = 0; k < 8; ++k)
-        field.store(bits == stages ? Prime::exact(v[k]) : v[k], place(first) + k * stride);
+    inner_stages<Prime, false>(tile, roots, held, stages);
+    last_stages<Prime>(tile, roots, held, stages, [=](unsigned value, unsigned first, unsigned more) {
+      field.store(bits == stages ? Prime::exact(value) : value, place(first) + more);
     });
   }
 }

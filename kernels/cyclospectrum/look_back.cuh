@@ -41,20 +41,19 @@ __global__ void __launch_bounds__(1024)
     unsigned* const ready = sums.memory.base;
     if (threadIdx.x == 0) taken = atomicAdd(ready + 2 * tiles, 1u);
     __syncthreads();
-    const unsigned tile = taken, first = tile * tile_bins + threadIdx.x;
+    const unsigned tile = taken, first = tile * tile_bins + each * threadIdx.x;
     unsigned here[each], sum = 0, whole;
 #pragma unroll
-    for (unsigned k = 0; k < each; ++k) sum += here[k] = occurrences(first + k * 1024);
-    block_sum_before(sum, whole);
+    for (unsigned k = 0; k < each; ++k) sum += here[k] = occurrences(first + k);
+    unsigned before = block_sum_before(sum, whole);
     if (threadIdx.x < 32) {
-      const unsigned before = sum_of_tiles_before(tile, whole, ready, tiles);
-      if (threadIdx.x == 0) before_tile = before;
+      const unsigned before_this = sum_of_tiles_before(tile, whole, ready, tiles);
+      if (threadIdx.x == 0) before_tile = before_this;
     }
     __syncthreads();
-    unsigned before = before_tile;
+    before += before_tile;
 #pragma unroll
-    for (unsigned k = 0; k < each; ++k, before += whole)
-      store_end<Policy>(ends, starts, first + k * 1024, before + block_sum_before(here[k], whole), here[k]);
+    for (unsigned k = 0; k < each; before += here[k++]) store_end<Policy>(ends, starts, first + k, before, here[k]);
   }
 }
 

@@ -22,7 +22,8 @@ struct RootDigits {
   // Exponents are modulo 2^span.
   AUTOTUNE_DEVICE unsigned operator()(unsigned exponent) const {
     const unsigned digit = (1u << bits) - 1, low = exponent & digit, middle = exponent >> bits & digit;
-    const unsigned upper = Prime::product(base[(1u << bits) + middle], base[(2u << bits) + (exponent >> 2 * bits & digit)]);
+    const unsigned upper =
+        Prime::product(base[(1u << bits) + middle], base[(2u << bits) + (exponent >> 2 * bits & digit)]);
     return Prime::product(base[low], upper);
   }
 };

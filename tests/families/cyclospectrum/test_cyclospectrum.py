@@ -236,7 +236,7 @@ def test_what_cannot_be_right_is_excluded(backend: CpuBackend) -> None:
 @pytest.mark.nvrtc
 def test_a_gpu_compiler_takes_every_generation_and_finish() -> None:
     (generations,) = (p.values for p in FAMILY.space.policies if p.name == "generation")
-    texts = [*(f"generation={value}" for value in generations), COUNTING]
+    texts = [*(f"generation={value}" for value in generations), COUNTING, SORTED[-1]]
     configurations = [FAMILY.space.configuration(text) for text in texts]
     cache = Cache(default_root() / "cyclospectrum")
     profiles = list(static_sweep(FAMILY, configurations, static_toolchain("sm_90"), "sm_90", cache, 1))
