@@ -20,13 +20,16 @@ struct PrimeNamed<false> {
 template <class Policy>
 using PrimeOf = typename PrimeNamed<Policy::prime_size == PrimeSize::wide>::type;
 
-// Empties the half of the field that the positions lie in, and makes the table of roots.
+// Empties the half of the field that the positions lie in and the sums that blocks look back at, and makes the table of
+// roots.
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
-    empty_field(typename Policy::field field, typename Policy::roots roots, unsigned filled) {
+    empty_field(typename Policy::field field, typename Policy::roots roots, typename Policy::sums sums,
+                unsigned filled) {
   if constexpr (Policy::count_by == CountBy::transform) {
     const unsigned first = blockIdx.x * Policy::block_size + threadIdx.x, step = gridDim.x * Policy::block_size;
     for (unsigned place = first; place < filled; place += step) field.store(0, place);
+    for (unsigned place = first; place < sums.extent(0); place += step) sums.store(0, place);
     for (unsigned place = first; place < table_size; place += step)
       roots.store(table_entry<PrimeOf<Policy>>(place), place);
   }
@@ -55,6 +58,8 @@ __global__ void __launch_bounds__(1024)
     }
   }
 }
+
+constexpr unsigned most_stages = 9;  // of a pass over columns; transform.py has it, too
 
 // A pass over columns of 2^stages elements (6 stages at least), 2^(span - stages) apart, in each block of 2^span
 // elements; and the factor between this pass and the rest of the transform: of element i of column j the root of order
@@ -125,20 +130,28 @@ AUTOTUNE_DEVICE void transform_columns(const typename Policy::field& field, cons
   }
 }
 
+// Most passes have the most stages, and what the compiler knows it need not work out.
+template <class Policy, bool FORWARD>
+AUTOTUNE_DEVICE void columns(const typename Policy::field& field, const typename Policy::roots& roots, unsigned span,
+                             unsigned stages, unsigned filled) {
+  if (stages == most_stages)
+    transform_columns<Policy, FORWARD>(field, roots, span, most_stages, filled);
+  else
+    transform_columns<Policy, FORWARD>(field, roots, span, stages, filled);
+}
+
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
     columns_forward(typename Policy::field field, typename Policy::roots roots, unsigned span, unsigned stages,
                     unsigned filled) {
-  if constexpr (Policy::count_by == CountBy::transform)
-    transform_columns<Policy, true>(field, roots, span, stages, filled);
+  if constexpr (Policy::count_by == CountBy::transform) columns<Policy, true>(field, roots, span, stages, filled);
 }
 
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
     columns_back(typename Policy::field field, typename Policy::roots roots, unsigned span, unsigned stages,
                  unsigned filled) {
-  if constexpr (Policy::count_by == CountBy::transform)
-    transform_columns<Policy, false>(field, roots, span, stages, filled);
+  if constexpr (Policy::count_by == CountBy::transform) columns<Policy, false>(field, roots, span, stages, filled);
 }
 
 // The last three stages of the groups of eight that have each other's opposite frequencies, each value times its
@@ -167,34 +180,43 @@ AUTOTUNE_DEVICE void square_groups(const Tile& tile, unsigned group, unsigned op
 }
 
 // Two rows of 2^stages elements (6 stages at least) that have each other's opposite frequencies (rows 0 and 1: their
-// own): forward, squared, and back. Where the field is one row, that alone; then from `filled` on elements are 0.
+// own): forward, squared, and back. Where the field is one row, that alone.
+template <class Policy>
+AUTOTUNE_DEVICE void square_two_rows(const typename Policy::field& field, const typename Policy::roots& roots,
+                                     unsigned stages, unsigned scale, bool alone) {
+  using Prime = PrimeOf<Policy>;
+  const unsigned held = alone ? stages : stages + 1, row = 1u << stages, groups = row / 8;
+  const unsigned highest = blockIdx.x ? 1u << (31 - __clz(blockIdx.x)) : 0;  // its rows: 2 highest .. 4 highest - 1
+  const unsigned left = blockIdx.x + highest, right = blockIdx.x ? 5 * highest - 1 - blockIdx.x : 1;
+  const auto place = [=](unsigned x) { return ((x < row ? left : right) << stages) + x % row; };
+  const Rows<Policy::block_size> tile{autotune::dynamic_shared<unsigned>()};
+  first_stages<Prime>(tile, roots, held, stages,
+                      [=](unsigned first, unsigned more) { return field.load(place(first) + more); });
+  inner_stages<Prime, true>(tile, roots, held, stages);
+  if (blockIdx.x) {
+    for (unsigned group = threadIdx.x; group < groups; group += Policy::block_size)
+      square_groups<Prime>(tile, group, 2 * groups - 1 - group, scale);
+  } else {
+    for (unsigned group = threadIdx.x; group < 1u << (held - 3); group += Policy::block_size) {
+      const unsigned opposite = group ? (3u << (31 - __clz(group))) - 1 - group : 0;
+      if (group <= opposite) square_groups<Prime>(tile, group, opposite, scale);
+    }
+  }
+  __syncthreads();
+  inner_stages<Prime, false>(tile, roots, held, stages);
+  last_stages<Prime>(tile, roots, held, stages, [=](unsigned value, unsigned first, unsigned more) {
+    field.store(alone ? Prime::exact(value) : value, place(first) + more);
+  });
+}
+
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
     square_rows(typename Policy::field field, typename Policy::roots roots, unsigned bits, unsigned stages,
                 unsigned scale) {
   if constexpr (Policy::count_by == CountBy::transform) {
-    using Prime = PrimeOf<Policy>;
-    const unsigned held = min(bits, stages + 1), row = 1u << stages, groups = row / 8;
-    const unsigned highest = blockIdx.x ? 1u << (31 - __clz(blockIdx.x)) : 0;  // its rows: 2 highest .. 4 highest - 1
-    const unsigned left = blockIdx.x + highest, right = blockIdx.x ? 5 * highest - 1 - blockIdx.x : 1;
-    const auto place = [=](unsigned x) { return ((x < row ? left : right) << stages) + x % row; };
-    const Rows<Policy::block_size> tile{autotune::dynamic_shared<unsigned>()};
-    first_stages<Prime>(tile, roots, held, stages,
-                        [=](unsigned first, unsigned more) { return field.load(place(first) + more); });
-    inner_stages<Prime, true>(tile, roots, held, stages);
-    if (blockIdx.x) {
-      for (unsigned group = threadIdx.x; group < groups; group += Policy::block_size)
-        square_groups<Prime>(tile, group, 2 * groups - 1 - group, scale);
-    } else {
-      for (unsigned group = threadIdx.x; group < 1u << (held - 3); group += Policy::block_size) {
-        const unsigned opposite = group ? (3u << (31 - __clz(group))) - 1 - group : 0;
-        if (group <= opposite) square_groups<Prime>(tile, group, opposite, scale);
-      }
-    }
-    __syncthreads();
-    inner_stages<Prime, false>(tile, roots, held, stages);
-    last_stages<Prime>(tile, roots, held, stages, [=](unsigned value, unsigned first, unsigned more) {
-      field.store(bits == stages ? Prime::exact(value) : value, place(first) + more);
-    });
+    if (stages == Policy::row_bits && bits > stages)
+      square_two_rows<Policy>(field, roots, Policy::row_bits, scale, false);
+    else
+      square_two_rows<Policy>(field, roots, stages, scale, bits == stages);
   }
 }

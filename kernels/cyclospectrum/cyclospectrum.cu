@@ -21,11 +21,11 @@ enum class Finish { host_sort, radix_sort, counting };
 enum class KeyBits { all, needed };
 enum class CountBy { differences, transform };
 enum class PrimeSize { wide, narrow };
-enum class FirstPass { dense, sparse };
 enum class CountIn { shared, global };
 enum class Launch { stream, graph };
 enum class Scan { passes, look_back, listing };
 enum class Find { search, table };
+enum class Eviction { normal, hinted };
 enum class Order { sorted, unsorted };
 enum class Output { list, pairs };
 
@@ -33,7 +33,6 @@ enum class Output { list, pairs };
 #include "autocorrelation.cuh"
 #include "generation.cuh"
 #include "look_back.cuh"
-#include "sparse_columns.cuh"
 
 #ifndef AUTOTUNE_VARIANTS
 #include "default.cuh"

@@ -11,7 +11,7 @@ __all__ = ["PRIMES", "Transform", "count_by_transform"]
 PRIMES = {"wide": 3 * 2**30 + 1, "narrow": 7 * 2**26 + 1}
 _FEWEST_BITS = 6  # of a field, and of a row
 _FEWEST_STAGES, _MOST_STAGES = 6, 9  # of a pass over columns: a block has 32 columns in shared memory
-_LISTED = 8192  # prefix sums that a block of sparse_columns holds at a time
+_MARKED = 4096  # residues of a block of mark
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,6 @@ class Transform:
         """1 / 2^bits modulo the prime; twice times 2^32, since Montgomery's product takes that away twice."""
         return pow(2, 64 - self.bits, prime)
 
-    def sparse(self) -> dict[str, Any]:
-        """The scalars of the first pass where it starts from the residues; ``forward`` has the others."""
-        first = next(self.forward())
-        digits = 3 << (self.bits + 2) // 3
-        return {**first, "words": 33 * 2 ** first["stages"] + digits + _LISTED}
-
     def forward(self) -> Iterator[dict[str, Any]]:
         """The scalars of each launch of columns_forward, in order; of columns_back in the opposite order."""
         for span, stages in self.columns:
@@ -72,13 +66,9 @@ def count_by_transform(execution: Execution) -> None:
     """Queue what leaves in ``field`` how often each difference of prefix sums occurs."""
     transform = Transform.of(int(execution.names["total"]), int(execution.names["row_bits"]))
     passes = list(transform.forward())
-    sparse = execution.names["first_pass"] == "sparse" and bool(passes)
-    if sparse:
-        execution.launch("sparse_columns", **transform.sparse())
-    else:
-        execution.launch("empty_field", filled=transform.filled if passes else 2**transform.bits)
-        execution.launch("mark")
-    for scalars in passes[int(sparse) :]:
+    execution.launch("empty_field", filled=transform.filled if passes else 2**transform.bits)
+    execution.launch("mark")
+    for scalars in passes:
         execution.launch("columns_forward", **scalars)
     execution.launch(
         "square_rows",

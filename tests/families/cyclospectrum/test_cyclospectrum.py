@@ -48,8 +48,7 @@ SORTED = (
     "generation=prefix,finish=counting,wrap=doubled,outputs_per_thread=128,vector_width=4,window=32768",
     f"{TRANSFORM},row_bits=12,prime_size=narrow,vector_width=4,scan=listing,launch=graph",
     f"{COUNTING.replace('=8', '=16')},vector_width=4,find=table,scan=look_back",
-    f"{TRANSFORM},row_bits=12,first_pass=sparse,vector_width=4,find=table,scan=look_back",
-    f"{TRANSFORM},first_pass=sparse,prime_size=narrow,vector_width=4,scan=listing,block_size=512",
+    f"{TRANSFORM.replace('=8', '=16')},prime_size=narrow,vector_width=4,find=table,scan=look_back,eviction=hinted",
 )
 PAIRS = ("control", f"{COUNTING},vector_width=2", f"{TRANSFORM},vector_width=2")
 UNSORTED = (
