@@ -5,7 +5,7 @@
 #pragma once
 #include "autotune/device.cuh"
 
-// Products of factors, and a factor to the power of 2^times, modulo the prime; `inverse` is that of 2^32.
+// The product of two factors, and a factor to the power of 2^times, modulo a prime; `inverse` is that of 2^32.
 AUTOTUNE_DEVICE constexpr unsigned constant_product(unsigned a, unsigned b, unsigned modulus, unsigned inverse) {
   return static_cast<unsigned>(static_cast<unsigned long long>(a) * b % modulus * inverse % modulus);
 }
@@ -20,10 +20,11 @@ struct WidePrime {
   static constexpr unsigned one = 0u - modulus;  // as a factor
   // As a factor: 125 = 5^3, and 5 generates all numbers but 0.
   static constexpr unsigned root = static_cast<unsigned>((125ull << 32) % modulus);
-  // Of order 8, 4 and 8, as factors.
-  static constexpr unsigned eighth = constant_square(root, order_bits - 3, modulus, 2415919104u);
-  static constexpr unsigned quarter = constant_square(eighth, 1, modulus, 2415919104u);
-  static constexpr unsigned three_eighths = constant_product(eighth, quarter, modulus, 2415919104u);
+  // As factors: roots of order 8, of order 4, and the product of both.
+  static constexpr unsigned word_inverse = 2415919104u;  // of 2^32, modulo the prime
+  static constexpr unsigned eighth = constant_square(root, order_bits - 3, modulus, word_inverse);
+  static constexpr unsigned quarter = constant_square(eighth, 1, modulus, word_inverse);
+  static constexpr unsigned three_eighths = constant_product(eighth, quarter, modulus, word_inverse);
 
   AUTOTUNE_DEVICE static unsigned difference(unsigned a, unsigned b) {
     const unsigned d = a - b;
@@ -66,10 +67,11 @@ struct NarrowPrime {
   static constexpr unsigned one = static_cast<unsigned>((1ull << 32) % modulus);
   // As a factor: 2187 = 3^7, and 3 generates all numbers but 0.
   static constexpr unsigned root = static_cast<unsigned>((2187ull << 32) % modulus);
-  // Of order 8, 4 and 8, as factors.
-  static constexpr unsigned eighth = constant_square(root, order_bits - 3, modulus, 51380224u);
-  static constexpr unsigned quarter = constant_square(eighth, 1, modulus, 51380224u);
-  static constexpr unsigned three_eighths = constant_product(eighth, quarter, modulus, 51380224u);
+  // As factors: roots of order 8, of order 4, and the product of both.
+  static constexpr unsigned word_inverse = 51380224u;  // of 2^32, modulo the prime
+  static constexpr unsigned eighth = constant_square(root, order_bits - 3, modulus, word_inverse);
+  static constexpr unsigned quarter = constant_square(eighth, 1, modulus, word_inverse);
+  static constexpr unsigned three_eighths = constant_product(eighth, quarter, modulus, word_inverse);
 
   // Below `bound`, where a b < 2^32 times the prime: both are below `bound`, or one is below the prime.
   AUTOTUNE_DEVICE static unsigned product(unsigned a, unsigned b) {

@@ -136,7 +136,7 @@ def test_the_pairs_of_long_lists_are_correlated_to_the_same(monkeypatch: pytest.
 @pytest.mark.parametrize("asked", OPTIONS)
 def test_every_policy_is_exact(backend: CpuBackend, binaries: dict[str, list[Binary]], asked: str) -> None:
     drawn = MODULE.inputs({"residues": 37, "seed": 2}, Path())["residues"]
-    heavy = np.random.default_rng(1).integers(0, 5000, 70)  # more than 32 tiles of bins
+    heavy = np.random.default_rng(1).integers(0, 5000, 70)  # more tiles of bins than a block has threads
     for masses in (*PEPTIDES, drawn, heavy):
         inputs = inputs_of(masses, asked)
         expected = MODULE.reference(inputs.arrays, inputs.options)
