@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -140,9 +139,9 @@ class Results:
 def rows_of(layout: Layout, shape: tuple[int, ...]) -> tuple[int, int] | None:
     """(bytes in a row, bytes from one row to the next) of a canonical array of ``shape`` as it lies on a device, or
     None when it does not lie in the canonical order."""
-    if layout.storage or not layout.keeps_order or not prod(shape):
+    if layout.storage or not layout.keeps_order or not math.prod(shape):
         return None
-    apart = layout.grid(shape).elements // prod(shape[:-1])
+    apart = layout.grid(shape).elements // math.prod(shape[:-1])
     return shape[-1] * layout.value_bytes, apart * layout.value_bytes
 
 
