@@ -1,7 +1,7 @@
 // Reaction and diffusion on a square lattice: fluorescence that a laser beam bleaches and diffusion brings back.
 //
 // What one step does to a point is in medium.cuh, the tiles that do it in one_step.cuh, shared_tile.cuh,
-// register_tile.cuh and register_stream.cuh, the observable in record.cuh. family.py says in which order these kernels
+// register_tile.cuh, register_wave.cuh, register_stream.cuh and register_flow.cuh, the observable in record.cuh. family.py says in which order these kernels
 // are launched: survey, prepare, advance (once a time block, or once for all of them), finish.
 #include "autotune/grid_barrier.cuh"
 #include "neighbours.cuh"
@@ -9,6 +9,7 @@
 #include "register_flow.cuh"
 #include "register_stream.cuh"
 #include "register_tile.cuh"
+#include "register_wave.cuh"
 #include "shared_tile.cuh"
 
 // The largest initial concentration: numbers of at least 0 order as their bits do.
@@ -66,6 +67,8 @@ template <class Policy>
 constexpr bool in_stream = Policy::field_memory == FieldMemory::register_stream;
 template <class Policy>
 constexpr bool in_flow = Policy::field_memory == FieldMemory::register_flow;
+template <class Policy>
+constexpr bool in_wave = Policy::field_memory == FieldMemory::register_wave;
 
 // Tiles of the field; of a stream or flow, a warp has one, else a block.
 template <class Policy>
@@ -77,6 +80,8 @@ AUTOTUNE_DEVICE unsigned tile_count(int rows, int columns) {
     width = RegisterStream<Policy>::Place::useful_x, height = RegisterStream<Policy>::Place::useful_y;
   } else if constexpr (in_flow<Policy>) {
     width = RegisterFlow<Policy>::Place::useful_x, height = RegisterFlow<Policy>::Place::useful_y;
+  } else if constexpr (in_wave<Policy>) {
+    width = RegisterWave<Policy>::Place::useful_x, height = RegisterWave<Policy>::Place::useful_y;
   } else if constexpr (Policy::field_memory == FieldMemory::shared) {
     width = SharedTile<Policy>::Place::useful_x, height = SharedTile<Policy>::Place::useful_y;
   } else {
@@ -101,6 +106,8 @@ AUTOTUNE_DEVICE unsigned long long advance_tile(const Surroundings<Policy>& arou
     return RegisterStream<Policy>{around, tile}.advance(from, to, steps, sampled);
   } else if constexpr (in_flow<Policy>) {
     return RegisterFlow<Policy>{around, tile}.advance(from, to, steps, sampled);
+  } else if constexpr (in_wave<Policy>) {
+    return RegisterWave<Policy>{around, tile}.advance(from, to, static_cast<int>(steps), sampled);
   } else if constexpr (Policy::field_memory == FieldMemory::shared) {
     return SharedTile<Policy>{around, tile}.advance(from, to, steps, sampled);
   } else if constexpr (Policy::field_memory == FieldMemory::readonly) {

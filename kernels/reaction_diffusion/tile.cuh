@@ -3,7 +3,7 @@
 #include "medium.cuh"
 #include "record.cuh"
 
-enum class FieldMemory { global, readonly, texture, shared, register_tile, register_stream, register_flow };
+enum class FieldMemory { global, readonly, texture, shared, register_tile, register_stream, register_flow, register_wave };
 enum class Boundary { branch, ghost, clamp, mask };
 enum class Launch { each, graph, persistent, neighbours };
 
@@ -84,3 +84,37 @@ struct SidesTile {
   }
   AUTOTUNE_DEVICE unsigned at(int r, int j) const { return bits[r] >> 4 * j & all_open; }
 };
+
+// Whether `own` differs from `still` anywhere in a warp's columns, a thread's COLUMNS from x on, of rows top to bottom - 1.
+template <int COLUMNS, class Policy>
+AUTOTUNE_DEVICE bool any_lit(const Surroundings<Policy>& around, int x, int top, int bottom) {
+  bool across = false, down = false;
+#pragma unroll
+  for (int j = 0; j < COLUMNS; ++j) across |= around.medium.across(folded(x + j, around.columns)) != 0;
+  for (int y = top + static_cast<int>(threadIdx.x) % 32; y < bottom; y += 32)
+    down |= around.medium.down(folded(y, around.rows)) != 0;
+  return __any_sync(0xffffffffu, across) && __any_sync(0xffffffffu, down);
+}
+
+// What a thread's useful points of rows top to bottom - 1 add to F. It reads what it wrote itself, and only where the
+// detector looks: as many rows at a time as a word has bits for.
+template <int COLUMNS, class Policy, class Place>
+AUTOTUNE_DEVICE unsigned long long detected_again(const Surroundings<Policy>& around, const Field<Real<Policy>>& to,
+                                                  const Place& place, int x, int top, int bottom) {
+  constexpr int batch = 32 / COLUMNS;
+  unsigned long long sum = 0;
+  for (; top < bottom; top += batch) {
+    unsigned seen = 0;
+#pragma unroll
+    for (int n = 0; n < 32; ++n) {
+      const int row = top + n / COLUMNS, column = x + n % COLUMNS;
+      if (row < bottom && place.column(column) && column < around.columns)
+        seen |= (around.detector.load(row, column) ? 1u : 0u) << n;
+    }
+    for (; seen; seen &= seen - 1) {
+      const int n = __ffs(static_cast<int>(seen)) - 1;
+      sum += quanta(to.point(top + n / COLUMNS, x + n % COLUMNS), around.quanta_per_unit);
+    }
+  }
+  return sum;
+}
