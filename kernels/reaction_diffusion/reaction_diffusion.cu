@@ -1,8 +1,9 @@
 // Reaction and diffusion on a square lattice: fluorescence that a laser beam bleaches and diffusion brings back.
 //
 // What one step does to a point is in medium.cuh, the tiles that do it in one_step.cuh, shared_tile.cuh,
-// register_tile.cuh, register_wave.cuh, register_stream.cuh and register_flow.cuh, the observable in record.cuh. family.py says in which order these kernels
-// are launched: survey, prepare, advance (once a time block, or once for all of them), finish.
+// register_tile.cuh, register_wave.cuh, register_stream.cuh and register_flow.cuh, the observable in record.cuh.
+// family.py says in which order these kernels are launched: survey, prepare, advance (once a time block, or once for
+// all of them), finish.
 #include "autotune/grid_barrier.cuh"
 #include "neighbours.cuh"
 #include "one_step.cuh"
@@ -12,12 +13,17 @@
 #include "register_wave.cuh"
 #include "shared_tile.cuh"
 
+// Of a row that a block goes through, so many points of each thread are under way at once: what a field of many
+// gigabytes needs.
+constexpr int points_at_once = 8;
+
 // The largest initial concentration: numbers of at least 0 order as their bits do.
 template <class Policy>
 __global__ void survey(typename Policy::initial initial, typename Policy::peak peak) {
   const unsigned rows = initial.extent(0), columns = initial.extent(1), lane = threadIdx.x % 32;
   float most = 0.0f;
   for (unsigned y = blockIdx.x; y < rows; y += gridDim.x)
+#pragma unroll points_at_once
     for (unsigned x = threadIdx.x; x < columns; x += blockDim.x) most = max(most, initial.load(y, x));
   for (int lanes = 16; lanes > 0; lanes /= 2) most = max(most, __shfl_down_sync(0xffffffffu, most, lanes));
   if (lane == 0) atomicMax(peak.memory.base, __float_as_uint(most));
@@ -38,24 +44,38 @@ __global__ void prepare(typename Policy::initial initial, typename Policy::beam 
   const double per_unit = power_of_two(quantum_exponent(peak.load(0), 1ull * rows * columns));
   unsigned long long sum = 0;
   for (int y = static_cast<int>(blockIdx.x); y < rows; y += static_cast<int>(gridDim.x))
-    for (int x = static_cast<int>(threadIdx.x); x < columns; x += static_cast<int>(blockDim.x)) {
-      const Number c = static_cast<Number>(initial.load(y, x));
-      field.set_point(c, y, x);
-      if constexpr (Policy::boundary == Boundary::ghost) {
-        if (y == 0) field.set_point(c, -1, x);
-        if (y == rows - 1) field.set_point(c, rows, x);
-        if (x == 0) field.set_point(c, y, -1);
-        if (x == columns - 1) field.set_point(c, y, columns);
+    for (int left = static_cast<int>(threadIdx.x); left < columns;
+         left += points_at_once * static_cast<int>(blockDim.x)) {
+      float first[points_at_once];
+      bool seen[points_at_once];
+#pragma unroll
+      for (int n = 0; n < points_at_once; ++n) {
+        const int x = left + n * static_cast<int>(blockDim.x);
+        first[n] = x < columns ? initial.load(y, x) : 0.0f;
+        seen[n] = x < columns && detector.load(y, x);
       }
-      if (detector.load(y, x)) sum += quanta(c, per_unit);
-      if constexpr (Policy::coefficient == Coefficient::stored) {
-        Number value;
-        if constexpr (Policy::beam_shape == BeamShape::any)
-          value = fused(-rates.bleaching, static_cast<Number>(beam.load(y, x)), rates.still);
-        else
-          value = fused(-(rates.bleaching * static_cast<Number>(beam_columns.load(x))),
-                        static_cast<Number>(beam_rows.load(y)), rates.still);
-        owns.set_point(value, y, x);
+#pragma unroll
+      for (int n = 0; n < points_at_once; ++n) {
+        const int x = left + n * static_cast<int>(blockDim.x);
+        if (x >= columns) break;
+        const Number c = static_cast<Number>(first[n]);
+        field.set_point(c, y, x);
+        if constexpr (Policy::boundary == Boundary::ghost) {
+          if (y == 0) field.set_point(c, -1, x);
+          if (y == rows - 1) field.set_point(c, rows, x);
+          if (x == 0) field.set_point(c, y, -1);
+          if (x == columns - 1) field.set_point(c, y, columns);
+        }
+        if (seen[n]) sum += quanta(c, per_unit);
+        if constexpr (Policy::coefficient == Coefficient::stored) {
+          Number value;
+          if constexpr (Policy::beam_shape == BeamShape::any)
+            value = fused(-rates.bleaching, static_cast<Number>(beam.load(y, x)), rates.still);
+          else
+            value = fused(-(rates.bleaching * static_cast<Number>(beam_columns.load(x))),
+                          static_cast<Number>(beam_rows.load(y)), rates.still);
+          owns.set_point(value, y, x);
+        }
       }
     }
   add_to_sample<256>(sums, 0, sum);
@@ -278,8 +298,20 @@ __global__ void finish(typename Policy::field_even field_even, typename Policy::
   const Concentration<Policy> even{field_even, rows, columns}, odd{field_odd, rows, columns};
   const Concentration<Policy> field = one_of(even, odd, source);
   for (int y = static_cast<int>(blockIdx.x); y < rows; y += static_cast<int>(gridDim.x))
-    for (int x = static_cast<int>(threadIdx.x); x < columns; x += static_cast<int>(blockDim.x))
-      concentration.store(static_cast<double>(field.point(y, x)), y, x);
+    for (int left = static_cast<int>(threadIdx.x); left < columns;
+         left += points_at_once * static_cast<int>(blockDim.x)) {
+      double last[points_at_once];
+#pragma unroll
+      for (int n = 0; n < points_at_once; ++n) {
+        const int x = left + n * static_cast<int>(blockDim.x);
+        last[n] = x < columns ? static_cast<double>(field.point(y, x)) : 0.0;
+      }
+#pragma unroll
+      for (int n = 0; n < points_at_once; ++n) {
+        const int x = left + n * static_cast<int>(blockDim.x);
+        if (x < columns) concentration.store(last[n], y, x);
+      }
+    }
   const double unit = power_of_two(-quantum_exponent(peak.load(0), 1ull * rows * columns));
   const unsigned first = blockIdx.x * blockDim.x + threadIdx.x;
   for (unsigned n = first; n < fluorescence.extent(0); n += gridDim.x * blockDim.x)

@@ -1,8 +1,8 @@
 // field_memory register_wave: the warps of a block march down a strip of the field together, each with every so many-th
-// chunk of `strip` rows in registers. A step moves a chunk up by a row: so it needs the two last rows of the chunk above
-// and nothing of the one below, a row is made where the row after next was, and none is computed twice but at the two
-// ends of a strip. A warp waits for the one above alone, which is some steps ahead, so that some load and store while
-// others compute.
+// chunk of `strip` rows in registers. A step moves a chunk up by a row: so it needs the two last rows of the chunk
+// above and nothing of the one below, a row is made where the row after next was, and none is computed twice but at the
+// two ends of a strip. A warp waits for the one above alone, which is some steps ahead, so that some load and store
+// while others compute.
 #pragma once
 #include "autotune/shared.cuh"
 #include "tile.cuh"
@@ -42,14 +42,15 @@ struct RegisterWave {
 
   const Surroundings<Policy>& around;
   Place place;
-  int x, bottom;  // bottom: the row after the last that is made
-  bool roomy;     // every access is whole, and none lies behind two walls
+  int warp, x, bottom;  // bottom: the row after the last that is made
+  bool roomy;           // every access is whole, and none lies behind two walls
   Turn mine, above;
   Row c[rows];
 
   AUTOTUNE_DEVICE RegisterWave(const Surroundings<Policy>& around_, unsigned tile)
       : around(around_),
         place(tile, around_.columns),
+        warp(__shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0)),  // known to be the same in all lanes
         x(place.left - Place::halo_x + lane() * columns),
         bottom(min(place.top + Place::useful_y, around_.rows)),
         roomy(around_.columns % group == 0 && around_.columns >= 32 * columns &&
@@ -57,19 +58,18 @@ struct RegisterWave {
     Hands& hands = *autotune::dynamic_shared<Hands>();
     if (threadIdx.x == 0) hands.end.begin();
     if (lane() < places) {
-      hands.handed[warp()][lane()].full.begin();
-      hands.handed[warp()][lane()].free.begin();
+      hands.handed[warp][lane()].full.begin();
+      hands.handed[warp][lane()].free.begin();
     }
     __syncthreads();
-    mine = {hands.handed[warp()], 0, 1};  // free at first
-    above = {hands.handed[(warp() + warps - 1) % warps], 0, 0};
+    mine = {hands.handed[warp], 0, 1};  // free at first
+    above = {hands.handed[(warp + warps - 1) % warps], 0, 0};
   }
 
   AUTOTUNE_DEVICE unsigned long long advance(const Field<Number>& from, const Field<Number>& to, int steps,
                                              bool sampled) {
     const int first = place.top - steps, chunks = (bottom + steps - first + rows - 1) / rows;
-    unsigned long long sum = 0;
-    for (int chunk = warp(); chunk < chunks; chunk += warps) {
+    for (int chunk = warp; chunk < chunks; chunk += warps) {
       const int y = first + chunk * rows;
       load(from, y);
       if (any_lit<columns>(around, x, y - steps, y + rows))
@@ -77,16 +77,17 @@ struct RegisterWave {
       else
         march<false>(y, steps, chunk > 0, chunk + 1 < chunks);
       store(to, y - steps);
-      if (sampled)
-        sum += detected_again<columns>(around, to, place, x, max(y - steps, place.top), min(y - steps + rows, bottom));
     }
     autotune::dynamic_shared<Hands>()->end.meet(warps);
+    unsigned long long sum = 0;
+    if (sampled)
+      for (int y = first - steps + warp * rows; y < bottom; y += warps * rows)
+        sum += detected_again<columns>(around, to, place, x, max(y, place.top), min(y + rows, bottom));
     return sum;
   }
 
  private:
   static AUTOTUNE_DEVICE int lane() { return static_cast<int>(threadIdx.x) % 32; }
-  static AUTOTUNE_DEVICE int warp() { return static_cast<int>(threadIdx.x) / 32; }
 
   // Rows y to y + rows - 1, behind a wall as mirror images.
   AUTOTUNE_DEVICE void load(const Field<Number>& from, int y) {
