@@ -35,7 +35,7 @@ __global__ void prepare(typename Policy::initial initial, typename Policy::beam 
                         typename Policy::beam_columns beam_columns, typename Policy::beam_rows beam_rows,
                         typename Policy::detector detector, typename Policy::peak peak,
                         typename Policy::field_even field_even, typename Policy::own own, typename Policy::sums sums,
-                        double diffusion, double bleaching) {
+                        typename Policy::watched watched, double diffusion, double bleaching) {
   using Number = Real<Policy>;
   const int rows = static_cast<int>(initial.extent(0)), columns = static_cast<int>(initial.extent(1));
   const Concentration<Policy> field{field_even, rows, columns};
@@ -43,6 +43,7 @@ __global__ void prepare(typename Policy::initial initial, typename Policy::beam 
   const Rates<Policy> rates{diffusion, bleaching};
   const double per_unit = power_of_two(quantum_exponent(peak.load(0), 1ull * rows * columns));
   unsigned long long sum = 0;
+  Rectangle looks;
   for (int y = static_cast<int>(blockIdx.x); y < rows; y += static_cast<int>(gridDim.x))
     for (int left = static_cast<int>(threadIdx.x); left < columns;
          left += points_at_once * static_cast<int>(blockDim.x)) {
@@ -66,7 +67,10 @@ __global__ void prepare(typename Policy::initial initial, typename Policy::beam 
           if (x == 0) field.set_point(c, y, -1);
           if (x == columns - 1) field.set_point(c, y, columns);
         }
-        if (seen[n]) sum += quanta(c, per_unit);
+        if (seen[n]) {
+          sum += quanta(c, per_unit);
+          looks.add(rows - y, y + 1, columns - x, x + 1);
+        }
         if constexpr (Policy::coefficient == Coefficient::stored) {
           Number value;
           if constexpr (Policy::beam_shape == BeamShape::any)
@@ -79,6 +83,7 @@ __global__ void prepare(typename Policy::initial initial, typename Policy::beam 
       }
     }
   add_to_sample<256>(sums, 0, sum);
+  looks.merge_into(watched);
 }
 
 template <class Policy>
@@ -248,10 +253,11 @@ __global__ void __launch_bounds__(Policy::block_size, Policy::min_blocks)
     advance(typename Policy::field_even field_even, typename Policy::field_odd field_odd,
             typename Policy::even_view even_view, typename Policy::odd_view odd_view, typename Policy::own own,
             typename Policy::beam_columns beam_columns, typename Policy::beam_rows beam_rows,
-            typename Policy::open_sides open_sides, typename Policy::detector detector, typename Policy::peak peak,
-            typename Policy::sums sums, typename Policy::cycle cycle, typename Policy::barrier barrier,
-            typename Policy::shown shown, double diffusion, double bleaching, float beam_rate, float centre_x,
-            float centre_y, unsigned step_count, unsigned interval, unsigned sample_index, unsigned source) {
+            typename Policy::open_sides open_sides, typename Policy::detector detector,
+            typename Policy::watched watched, typename Policy::peak peak, typename Policy::sums sums,
+            typename Policy::cycle cycle, typename Policy::barrier barrier, typename Policy::shown shown,
+            double diffusion, double bleaching, float beam_rate, float centre_x, float centre_y, unsigned step_count,
+            unsigned interval, unsigned sample_index, unsigned source) {
   using Number = Real<Policy>;
   const int rows = static_cast<int>(open_sides.extent(0)), columns = static_cast<int>(open_sides.extent(1));
   const Surroundings<Policy> around{{Rates<Policy>{diffusion, bleaching},
@@ -263,6 +269,7 @@ __global__ void __launch_bounds__(Policy::block_size, Policy::min_blocks)
                                      centre_y},
                                     open_sides,
                                     detector,
+                                    watched,
                                     rows,
                                     columns,
                                     power_of_two(quantum_exponent(peak.load(0), 1ull * rows * columns))};

@@ -26,10 +26,16 @@ struct Surroundings {
   Medium<Policy> medium;
   typename Policy::open_sides open_sides;
   typename Policy::detector detector;
+  typename Policy::watched seen;  // the rectangle of a Rectangle
   int rows, columns;
   double quanta_per_unit;
 
   AUTOTUNE_DEVICE unsigned sides(int y, int x) const { return open_sides.load(y, x); }
+  // Whether the detector may see any point of rows top to bottom - 1 and columns left to right - 1.
+  AUTOTUNE_DEVICE bool watched(int top, int bottom, int left, int right) const {
+    return top < static_cast<int>(seen.load(1)) && bottom > rows - static_cast<int>(seen.load(0)) &&
+           left < static_cast<int>(seen.load(3)) && right > columns - static_cast<int>(seen.load(2));
+  }
   // What the point adds to F when it is sampled.
   AUTOTUNE_DEVICE unsigned long long detected(Real<Policy> c, int y, int x) const {
     return detector.load(y, x) ? quanta(c, quanta_per_unit) : 0;
@@ -106,39 +112,24 @@ AUTOTUNE_DEVICE bool any_lit(const Surroundings<Policy>& around, int x, int top,
   return __any_sync(0xffffffffu, across) && __any_sync(0xffffffffu, down);
 }
 
-// Which of a thread's useful points the detector sees: a bit each of as many rows from `top` on as a word has bits for,
-// up to bottom - 1. WHOLE: four of its numbers, each 0 or 1, are one access.
-template <int COLUMNS, bool WHOLE, class Policy, class Place>
-AUTOTUNE_DEVICE unsigned seen(const Surroundings<Policy>& around, const Place& place, int x, int top, int bottom) {
-  unsigned bits = 0;
-#pragma unroll
-  for (int n = 0; n < 32; n += WHOLE ? 4 : 1) {
-    const int row = top + n / COLUMNS, column = x + n % COLUMNS;
-    if (row >= bottom || !place.column(column) || column >= around.columns) continue;
-    if constexpr (WHOLE) {
-      const auto* const four = around.detector.memory.base + around.detector.mapping.offset(row, column);
-      bits |= (*reinterpret_cast<const unsigned*>(four) * 0x01020408u >> 24) << n;
-    } else {
-      bits |= (around.detector.load(row, column) ? 1u : 0u) << n;
-    }
-  }
-  return bits;
-}
-
 // What a thread's useful points of rows top to bottom - 1 add to F. It reads what it wrote itself, and only where the
-// detector looks.
+// detector looks: as many rows at a time as a word has bits for.
 template <int COLUMNS, class Policy, class Place>
 AUTOTUNE_DEVICE unsigned long long detected_again(const Surroundings<Policy>& around, const Field<Real<Policy>>& to,
                                                   const Place& place, int x, int top, int bottom) {
-  const auto& detector = around.detector;
-  const unsigned long long uneven = reinterpret_cast<unsigned long long>(detector.memory.base) |
-                                    detector.mapping.strides[0] | static_cast<unsigned long long>(around.columns);
+  constexpr int batch = 32 / COLUMNS;
   unsigned long long sum = 0;
-  for (; top < bottom; top += 32 / COLUMNS) {
-    unsigned bits = uneven % 4 ? seen<COLUMNS, false>(around, place, x, top, bottom)
-                               : seen<COLUMNS, COLUMNS % 4 == 0>(around, place, x, top, bottom);
-    for (; bits; bits &= bits - 1) {
-      const int n = __ffs(static_cast<int>(bits)) - 1;
+  if (!around.watched(top, bottom, x, x + COLUMNS)) return sum;
+  for (; top < bottom; top += batch) {
+    unsigned seen = 0;
+#pragma unroll
+    for (int n = 0; n < 32; ++n) {
+      const int row = top + n / COLUMNS, column = x + n % COLUMNS;
+      if (row < bottom && place.column(column) && column < around.columns)
+        seen |= (around.detector.load(row, column) ? 1u : 0u) << n;
+    }
+    for (; seen; seen &= seen - 1) {
+      const int n = __ffs(static_cast<int>(seen)) - 1;
       sum += quanta(to.point(top + n / COLUMNS, x + n % COLUMNS), around.quanta_per_unit);
     }
   }
