@@ -15,7 +15,7 @@ struct Default {
   static constexpr int block_columns = 32;
   static constexpr int min_blocks = 1;
   static constexpr int level_rows = 2;
-  static constexpr int block_rows = 1100;
+  static constexpr int block_rows = 1024;
   static constexpr int tiles_ahead = 0;
   static constexpr Precision precision = Precision::float32;
   static constexpr Walls walls = Walls::outline;

@@ -32,7 +32,7 @@ struct RegisterFlow {
       march<true, Sides::scattered, false>(from, to, steps);
     else if (steps != levels)
       march<true, Sides::turned, false>(from, to, steps);
-    else if (beside || any_lit<columns>(around, x, first, bottom + levels))
+    else if (beside || (lit_across<columns>(around, x) && lit_down(around, first, bottom + levels)))
       march<true, Sides::turned, true>(from, to, steps);
     else
       march<false, Sides::inside, true>(from, to, steps);

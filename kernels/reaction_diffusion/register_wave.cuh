@@ -44,6 +44,7 @@ struct RegisterWave {
   Place place;
   int warp, x, bottom;  // bottom: the row after the last that is made
   bool roomy;           // every access is whole, and none lies behind two walls
+  bool lit;             // by its columns
   Turn mine, above;
   Row c[rows];
 
@@ -54,7 +55,8 @@ struct RegisterWave {
         x(place.left - Place::halo_x + lane() * columns),
         bottom(min(place.top + Place::useful_y, around_.rows)),
         roomy(around_.columns % group == 0 && around_.columns >= 32 * columns &&
-              around_.rows >= 2 * Policy::time_block + rows) {
+              around_.rows >= 2 * Policy::time_block + rows),
+        lit(lit_across<columns>(around_, x)) {
     Hands& hands = *autotune::dynamic_shared<Hands>();
     if (threadIdx.x == 0) hands.end.begin();
     if (lane() < places) {
@@ -72,7 +74,7 @@ struct RegisterWave {
     for (int chunk = warp; chunk < chunks; chunk += warps) {
       const int y = first + chunk * rows;
       load(from, y);
-      if (any_lit<columns>(around, x, y - steps, y + rows))
+      if (lit && lit_down(around, y - steps, y + rows))
         march<true>(y, steps, chunk > 0, chunk + 1 < chunks);
       else
         march<false>(y, steps, chunk > 0, chunk + 1 < chunks);
@@ -91,47 +93,63 @@ struct RegisterWave {
 
   // Rows y to y + rows - 1, behind a wall as mirror images.
   AUTOTUNE_DEVICE void load(const Field<Number>& from, int y) {
+    if (!roomy) {
 #pragma unroll
-    for (int g = 0; g < groups; ++g) {
-      const int column = x + g * group;
-      if (roomy) {
-        const bool turned = column < 0 || column >= around.columns;
-        const int top = once_folded(y, around.rows), pitch = static_cast<int>(from.pitch);
-        const Number* const first =
-            from.place(top, turned ? once_folded(column, around.columns) - (group - 1) : column);
-#pragma unroll
-        for (int r = 0; r < rows; ++r)
-          put(r, g, *reinterpret_cast<const Part*>(first + (once_folded(y + r, around.rows) - top) * pitch));
-        if (turned) {
-#pragma unroll
-          for (int r = 0; r < rows; ++r) {
-            const Part part = got(r, g);
-#pragma unroll
-            for (int j = 0; j < group; ++j) c[r].at[g * group + j] = part.at[group - 1 - j];
-          }
-        }
-      } else {
-        const Mirrored<group, 1> mirrored{column, around.columns};
+      for (int g = 0; g < groups; ++g) {
+        const Mirrored<group, 1> mirrored{x + g * group, around.columns};
 #pragma unroll
         for (int r = 0; r < rows; ++r) put(r, g, mirrored.load(from, folded(y + r, around.rows)));
       }
+    } else if (y >= 0 && y + rows <= around.rows) {
+      load_whole<true>(from, y);
+    } else {
+      load_whole<false>(from, y);
     }
   }
+  // INSIDE: no row lies behind a wall.
+  template <bool INSIDE>
+  AUTOTUNE_DEVICE void load_whole(const Field<Number>& from, int y) {
+    const int top = INSIDE ? y : once_folded(y, around.rows), pitch = static_cast<int>(from.pitch);
+#pragma unroll
+    for (int g = 0; g < groups; ++g) {
+      const int column = x + g * group;
+      const Number* const first =
+          from.place(top, turned(column) ? once_folded(column, around.columns) - (group - 1) : column);
+#pragma unroll
+      for (int r = 0; r < rows; ++r) {
+        const int below = INSIDE ? r : once_folded(y + r, around.rows) - top;
+        put(r, g, *reinterpret_cast<const Part*>(first + below * pitch));
+      }
+    }
+#pragma unroll
+    for (int g = 0; g < groups; ++g) {  // once all are under way
+      if (!turned(x + g * group)) continue;
+#pragma unroll
+      for (int r = 0; r < rows; ++r) {
+        const Part part = got(r, g);
+#pragma unroll
+        for (int j = 0; j < group; ++j) c[r].at[g * group + j] = part.at[group - 1 - j];
+      }
+    }
+  }
+  // Whether an access of a `roomy` field is a mirror image, the last column first.
+  AUTOTUNE_DEVICE bool turned(int column) const { return column < 0 || column >= around.columns; }
 
   // As much of rows y to y + rows - 1 as is useful and lies in the field.
   AUTOTUNE_DEVICE void store(const Field<Number>& to, int y) const {
+    const bool whole = roomy && y >= place.top && y + rows <= bottom;
 #pragma unroll
     for (int g = 0; g < groups; ++g) {
       const int column = x + g * group;
       if (!place.column(column) || column >= around.columns) continue;
-      Number* const first = to.place(y, column);
+      if (whole) {
+        Number* const first = to.place(y, column);
 #pragma unroll
-      for (int r = 0; r < rows; ++r) {
-        if (y + r < place.top || y + r >= bottom) continue;
-        if (roomy)
-          *reinterpret_cast<Part*>(first + r * static_cast<int>(to.pitch)) = got(r, g);
-        else
-          to.store_inside(got(r, g), y + r, column);
+        for (int r = 0; r < rows; ++r) *reinterpret_cast<Part*>(first + r * static_cast<int>(to.pitch)) = got(r, g);
+      } else {
+#pragma unroll
+        for (int r = 0; r < rows; ++r)
+          if (y + r >= place.top && y + r < bottom) to.store_inside(got(r, g), y + r, column);
       }
     }
   }
@@ -170,7 +188,7 @@ struct RegisterWave {
   // The chunk whose first row is y by `steps` steps. What lies above the first chunk (not TAKES) does not matter.
   template <bool LIT>
   AUTOTUNE_DEVICE void march(int y, int steps, bool takes, bool hands_on) {
-    constexpr int middle = rows / 2 > 2 ? rows / 2 : 2;
+    constexpr int middle = columns == 8 ? rows / 2 : rows - 3 > 2 ? rows - 3 : 2;
     Row across{};
     if constexpr (LIT) {
 #pragma unroll

@@ -100,16 +100,21 @@ struct SidesTile {
   AUTOTUNE_DEVICE unsigned at(int r, int j) const { return bits[r] >> 4 * j & all_open; }
 };
 
-// Whether `own` differs from `still` anywhere in a warp's columns, a thread's COLUMNS from x on, of rows top to bottom
-// - 1.
+// Whether a beam's factor is not 0 in any of a warp's columns, a thread's COLUMNS from x on, and in any of rows top to
+// bottom - 1. Where one of both is 0 everywhere, `own` is `still`.
 template <int COLUMNS, class Policy>
-AUTOTUNE_DEVICE bool any_lit(const Surroundings<Policy>& around, int x, int top, int bottom) {
-  bool across = false, down = false;
+AUTOTUNE_DEVICE bool lit_across(const Surroundings<Policy>& around, int x) {
+  bool lit = false;
 #pragma unroll
-  for (int j = 0; j < COLUMNS; ++j) across |= around.medium.across(folded(x + j, around.columns)) != 0;
+  for (int j = 0; j < COLUMNS; ++j) lit |= around.medium.across(folded(x + j, around.columns)) != 0;
+  return __any_sync(0xffffffffu, lit);
+}
+template <class Policy>
+AUTOTUNE_DEVICE bool lit_down(const Surroundings<Policy>& around, int top, int bottom) {
+  bool lit = false;
   for (int y = top + static_cast<int>(threadIdx.x) % 32; y < bottom; y += 32)
-    down |= around.medium.down(folded(y, around.rows)) != 0;
-  return __any_sync(0xffffffffu, across) && __any_sync(0xffffffffu, down);
+    lit |= around.medium.down(folded(y, around.rows)) != 0;
+  return __any_sync(0xffffffffu, lit);
 }
 
 // What a thread's useful points of rows top to bottom - 1 add to F. It reads what it wrote itself, and only where the
