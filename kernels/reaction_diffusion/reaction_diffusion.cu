@@ -1,15 +1,21 @@
 // Reaction and diffusion on a square lattice: fluorescence that a laser beam bleaches and diffusion brings back.
 //
 // What one step does to a point is in medium.cuh, the tiles that do it in one_step.cuh, shared_tile.cuh,
-// register_tile.cuh and register_stream.cuh, the observable in record.cuh. family.py says in which order these kernels
-// are launched: survey, prepare, advance (once a time block, or once for all of them), finish.
+// register_tile.cuh, register_wave.cuh, register_stream.cuh and register_flow.cuh, the observable in record.cuh.
+// family.py says in which order these kernels are launched: survey, prepare, advance (once a time block, or once for
+// all of them), finish.
 #include "autotune/grid_barrier.cuh"
 #include "neighbours.cuh"
 #include "one_step.cuh"
 #include "register_flow.cuh"
 #include "register_stream.cuh"
 #include "register_tile.cuh"
+#include "register_wave.cuh"
 #include "shared_tile.cuh"
+
+// Of a row that a block goes through, so many points of each thread are under way at once: what a field of many
+// gigabytes needs.
+constexpr int points_at_once = 8;
 
 // The largest initial concentration: numbers of at least 0 order as their bits do.
 template <class Policy>
@@ -17,6 +23,7 @@ __global__ void survey(typename Policy::initial initial, typename Policy::peak p
   const unsigned rows = initial.extent(0), columns = initial.extent(1), lane = threadIdx.x % 32;
   float most = 0.0f;
   for (unsigned y = blockIdx.x; y < rows; y += gridDim.x)
+#pragma unroll points_at_once
     for (unsigned x = threadIdx.x; x < columns; x += blockDim.x) most = max(most, initial.load(y, x));
   for (int lanes = 16; lanes > 0; lanes /= 2) most = max(most, __shfl_down_sync(0xffffffffu, most, lanes));
   if (lane == 0) atomicMax(peak.memory.base, __float_as_uint(most));
@@ -28,7 +35,7 @@ __global__ void prepare(typename Policy::initial initial, typename Policy::beam 
                         typename Policy::beam_columns beam_columns, typename Policy::beam_rows beam_rows,
                         typename Policy::detector detector, typename Policy::peak peak,
                         typename Policy::field_even field_even, typename Policy::own own, typename Policy::sums sums,
-                        double diffusion, double bleaching) {
+                        typename Policy::watched watched, double diffusion, double bleaching) {
   using Number = Real<Policy>;
   const int rows = static_cast<int>(initial.extent(0)), columns = static_cast<int>(initial.extent(1));
   const Concentration<Policy> field{field_even, rows, columns};
@@ -36,28 +43,47 @@ __global__ void prepare(typename Policy::initial initial, typename Policy::beam 
   const Rates<Policy> rates{diffusion, bleaching};
   const double per_unit = power_of_two(quantum_exponent(peak.load(0), 1ull * rows * columns));
   unsigned long long sum = 0;
+  Rectangle looks;
   for (int y = static_cast<int>(blockIdx.x); y < rows; y += static_cast<int>(gridDim.x))
-    for (int x = static_cast<int>(threadIdx.x); x < columns; x += static_cast<int>(blockDim.x)) {
-      const Number c = static_cast<Number>(initial.load(y, x)) + Number{0};  // no -0: a sign would be a mark
-      field.set_point(c, y, x);
-      if constexpr (Policy::boundary == Boundary::ghost) {
-        if (y == 0) field.set_point(c, -1, x);
-        if (y == rows - 1) field.set_point(c, rows, x);
-        if (x == 0) field.set_point(c, y, -1);
-        if (x == columns - 1) field.set_point(c, y, columns);
+    for (int left = static_cast<int>(threadIdx.x); left < columns;
+         left += points_at_once * static_cast<int>(blockDim.x)) {
+      float first[points_at_once];
+      bool seen[points_at_once];
+#pragma unroll
+      for (int n = 0; n < points_at_once; ++n) {
+        const int x = left + n * static_cast<int>(blockDim.x);
+        first[n] = x < columns ? initial.load(y, x) : 0.0f;
+        seen[n] = x < columns && detector.load(y, x);
       }
-      if (detector.load(y, x)) sum += quanta(c, per_unit);
-      if constexpr (Policy::coefficient == Coefficient::stored) {
-        Number value;
-        if constexpr (Policy::beam_shape == BeamShape::any)
-          value = fused(-rates.bleaching, static_cast<Number>(beam.load(y, x)), rates.still);
-        else
-          value = fused(-(rates.bleaching * static_cast<Number>(beam_columns.load(x))),
-                        static_cast<Number>(beam_rows.load(y)), rates.still);
-        owns.set_point(value, y, x);
+#pragma unroll
+      for (int n = 0; n < points_at_once; ++n) {
+        const int x = left + n * static_cast<int>(blockDim.x);
+        if (x >= columns) break;
+        const Number c = static_cast<Number>(first[n]) + Number{0};  // no -0: a sign would be a mark
+        field.set_point(c, y, x);
+        if constexpr (Policy::boundary == Boundary::ghost) {
+          if (y == 0) field.set_point(c, -1, x);
+          if (y == rows - 1) field.set_point(c, rows, x);
+          if (x == 0) field.set_point(c, y, -1);
+          if (x == columns - 1) field.set_point(c, y, columns);
+        }
+        if (seen[n]) {
+          sum += quanta(c, per_unit);
+          looks.add(rows - y, y + 1, columns - x, x + 1);
+        }
+        if constexpr (Policy::coefficient == Coefficient::stored) {
+          Number value;
+          if constexpr (Policy::beam_shape == BeamShape::any)
+            value = fused(-rates.bleaching, static_cast<Number>(beam.load(y, x)), rates.still);
+          else
+            value = fused(-(rates.bleaching * static_cast<Number>(beam_columns.load(x))),
+                          static_cast<Number>(beam_rows.load(y)), rates.still);
+          owns.set_point(value, y, x);
+        }
       }
     }
   add_to_sample<256>(sums, 0, sum);
+  looks.merge_into(watched);
 }
 
 template <class Policy>
@@ -66,6 +92,8 @@ template <class Policy>
 constexpr bool in_stream = Policy::field_memory == FieldMemory::register_stream;
 template <class Policy>
 constexpr bool in_flow = Policy::field_memory == FieldMemory::register_flow;
+template <class Policy>
+constexpr bool in_wave = Policy::field_memory == FieldMemory::register_wave;
 
 // Tiles of the field; of a stream or flow, a warp has one, else a block.
 template <class Policy>
@@ -77,6 +105,8 @@ AUTOTUNE_DEVICE unsigned tile_count(int rows, int columns) {
     width = RegisterStream<Policy>::Place::useful_x, height = RegisterStream<Policy>::Place::useful_y;
   } else if constexpr (in_flow<Policy>) {
     width = RegisterFlow<Policy>::Place::useful_x, height = RegisterFlow<Policy>::Place::useful_y;
+  } else if constexpr (in_wave<Policy>) {
+    width = RegisterWave<Policy>::Place::useful_x, height = RegisterWave<Policy>::Place::useful_y;
   } else if constexpr (Policy::field_memory == FieldMemory::shared) {
     width = SharedTile<Policy>::Place::useful_x, height = SharedTile<Policy>::Place::useful_y;
   } else {
@@ -101,6 +131,8 @@ AUTOTUNE_DEVICE unsigned long long advance_tile(const Surroundings<Policy>& arou
     return RegisterStream<Policy>{around, tile}.advance(from, to, steps, sampled);
   } else if constexpr (in_flow<Policy>) {
     return RegisterFlow<Policy>{around, tile}.advance(from, to, steps, sampled);
+  } else if constexpr (in_wave<Policy>) {
+    return RegisterWave<Policy>{around, tile}.advance(from, to, static_cast<int>(steps), sampled);
   } else if constexpr (Policy::field_memory == FieldMemory::shared) {
     return SharedTile<Policy>{around, tile}.advance(from, to, steps, sampled);
   } else if constexpr (Policy::field_memory == FieldMemory::readonly) {
@@ -231,10 +263,11 @@ __global__ void __launch_bounds__(Policy::block_size, Policy::min_blocks)
     advance(typename Policy::field_even field_even, typename Policy::field_odd field_odd,
             typename Policy::even_view even_view, typename Policy::odd_view odd_view, typename Policy::own own,
             typename Policy::beam_columns beam_columns, typename Policy::beam_rows beam_rows,
-            typename Policy::open_sides open_sides, typename Policy::detector detector, typename Policy::peak peak,
-            typename Policy::sums sums, typename Policy::cycle cycle, typename Policy::barrier barrier,
-            typename Policy::shown shown, double diffusion, double bleaching, float beam_rate, float centre_x,
-            float centre_y, unsigned step_count, unsigned interval, unsigned sample_index, unsigned source) {
+            typename Policy::open_sides open_sides, typename Policy::detector detector,
+            typename Policy::watched watched, typename Policy::peak peak, typename Policy::sums sums,
+            typename Policy::cycle cycle, typename Policy::barrier barrier, typename Policy::shown shown,
+            double diffusion, double bleaching, float beam_rate, float centre_x, float centre_y, unsigned step_count,
+            unsigned interval, unsigned sample_index, unsigned source) {
   using Number = Real<Policy>;
   const int rows = static_cast<int>(open_sides.extent(0)), columns = static_cast<int>(open_sides.extent(1));
   const Surroundings<Policy> around{{Rates<Policy>{diffusion, bleaching},
@@ -246,6 +279,7 @@ __global__ void __launch_bounds__(Policy::block_size, Policy::min_blocks)
                                      centre_y},
                                     open_sides,
                                     detector,
+                                    watched,
                                     rows,
                                     columns,
                                     power_of_two(quantum_exponent(peak.load(0), 1ull * rows * columns))};
@@ -281,8 +315,20 @@ __global__ void finish(typename Policy::field_even field_even, typename Policy::
   const Concentration<Policy> even{field_even, rows, columns}, odd{field_odd, rows, columns};
   const Concentration<Policy> field = one_of(even, odd, source);
   for (int y = static_cast<int>(blockIdx.x); y < rows; y += static_cast<int>(gridDim.x))
-    for (int x = static_cast<int>(threadIdx.x); x < columns; x += static_cast<int>(blockDim.x))
-      concentration.store(static_cast<double>(field.point(y, x)), y, x);
+    for (int left = static_cast<int>(threadIdx.x); left < columns;
+         left += points_at_once * static_cast<int>(blockDim.x)) {
+      double last[points_at_once];
+#pragma unroll
+      for (int n = 0; n < points_at_once; ++n) {
+        const int x = left + n * static_cast<int>(blockDim.x);
+        last[n] = x < columns ? static_cast<double>(field.point(y, x)) : 0.0;
+      }
+#pragma unroll
+      for (int n = 0; n < points_at_once; ++n) {
+        const int x = left + n * static_cast<int>(blockDim.x);
+        if (x < columns) concentration.store(last[n], y, x);
+      }
+    }
   const double unit = power_of_two(-quantum_exponent(peak.load(0), 1ull * rows * columns));
   const unsigned first = blockIdx.x * blockDim.x + threadIdx.x;
   for (unsigned n = first; n < fluorescence.extent(0); n += gridDim.x * blockDim.x)

@@ -115,6 +115,7 @@ struct RegisterTile {
     const Location at{tile};
     const int useful = useful_rows();
     Seen bits{};
+    if (!around.watched(at.y, at.y + rows, at.x, at.x + columns)) return bits;
 #pragma unroll
     for (int n = 0; n < rows * columns; ++n) {
       const int r = n / columns, x = at.x + n % columns;
