@@ -56,8 +56,8 @@ AUTOTUNE_DEVICE Row load_whole(const Row* place) {
 struct Mark {
   unsigned sign;
 
-  // Of exchange `number`, from 2: the first leaves both fields without marks.
-  AUTOTUNE_DEVICE explicit Mark(unsigned number) : sign((number & 2) << 30) {}
+  // Of exchange `number`, from 1; before, no point has the mark.
+  AUTOTUNE_DEVICE explicit Mark(unsigned number) : sign(((number + 1) & 2) << 30) {}
 
   AUTOTUNE_DEVICE float on(float c) const { return __uint_as_float((__float_as_uint(c) & 0x7fffffffu) | sign); }
   // A word that tells, together with those of other points by `or`, whether the mark is missing at any of them.

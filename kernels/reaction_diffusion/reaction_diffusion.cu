@@ -193,20 +193,24 @@ AUTOTUNE_DEVICE unsigned block_count(unsigned step_count, unsigned interval) {
 }
 
 // All steps with a block for every tile: tiles stay in registers from the first step to the last, and only rims go
-// through memory. A sample needs no exchange. The first exchange leaves both fields without marks.
-template <class Policy, class Sums>
-AUTOTUNE_DEVICE void advance_staying(const Surroundings<Policy>& around, const Field<Real<Policy>>& even,
-                                     const Field<Real<Policy>>& odd, const Sums& sums, unsigned* arrived,
-                                     unsigned* shown, unsigned step_count, unsigned interval) {
-  using Tile = RegisterTile<Policy>;
-  const Neighbours neighbours{shown, (around.columns + Tile::Place::useful_x - 1u) / Tile::Place::useful_x};
-  Tile registers{around, blockIdx.x};
-  registers.load(even);
+// through memory, with a mark or not. A sample needs no exchange. Returns when no one reads rims any more.
+template <bool MARKED, class Policy, class Sums>
+AUTOTUNE_DEVICE void advance_staying(RegisterTile<Policy>& registers, const Field<Real<Policy>>& even,
+                                     const Field<Real<Policy>>& odd, const Sums& sums, const Neighbours& neighbours,
+                                     unsigned* arrived, unsigned step_count, unsigned interval) {
   const auto seen = registers.seen();
-  const bool sees = Tile::any(seen), marks = Tile::marks(around);
+  const bool sees = registers.any(seen);
   const int rim = registers.rim_rows(), halo = registers.halo_rows();
-  if constexpr (Tile::can_mark) {
-    if (marks) registers.keep_places(even);
+  const auto meet = [&](unsigned number) {
+    if constexpr (Policy::launch == Launch::neighbours)
+      neighbours.meet(number);
+    else
+      autotune::grid_barrier(arrived);
+  };
+  if constexpr (MARKED) {
+    registers.keep_places(even);
+    registers.store_rows(odd, rim);  // so that both fields are there without marks
+    meet(1);
   }
   for (unsigned done = 0, number = 1;; ++number) {
     const unsigned end = min(done + static_cast<unsigned>(Policy::time_block), step_count);
@@ -217,21 +221,17 @@ AUTOTUNE_DEVICE void advance_staying(const Surroundings<Policy>& around, const F
       if (sees && done % interval == 0) add_of_warp(sums, done / interval, registers.detected(seen));
     }
     const Field<Real<Policy>> rims = one_of(even, odd, number % 2);
-    if constexpr (Tile::can_mark) {
-      if (marks && number > 1 && done < step_count) {
-        registers.exchange(rims, opaque(rim), opaque(halo), Mark{number});
-        continue;
-      }
+    if constexpr (MARKED) {
+      if (done == step_count) break;
+      registers.exchange(rims, opaque(rim), opaque(halo), Mark{number});
+    } else {
+      if (done < step_count) registers.store_rows(rims, opaque(rim));
+      meet(number);
+      if (done == step_count) return;
+      registers.load_rows(rims, opaque(halo));
     }
-    if (done < step_count) registers.store_rows(rims, opaque(rim));
-    if constexpr (Policy::launch == Launch::neighbours)
-      neighbours.meet(number);
-    else
-      autotune::grid_barrier(arrived);
-    if (done == step_count) break;  // and no one reads rims any more
-    registers.load_rows(rims, opaque(halo));
   }
-  registers.store(one_of(even, odd, block_count<Policy>(step_count, interval) % 2));
+  meet(2);
 }
 
 // All steps in one cooperative launch.
@@ -241,7 +241,15 @@ AUTOTUNE_DEVICE void advance_all(const Surroundings<Policy>& around, const Field
                                  unsigned step_count, unsigned interval) {
   if constexpr (in_registers<Policy>) {
     if (gridDim.x == tile_count<Policy>(around.rows, around.columns)) {
-      advance_staying<Policy>(around, even, odd, sums, arrived, shown, step_count, interval);
+      using Tile = RegisterTile<Policy>;
+      const Neighbours neighbours{shown, (around.columns + Tile::Place::useful_x - 1u) / Tile::Place::useful_x};
+      Tile registers{around, blockIdx.x};
+      registers.load(even);
+      if (Tile::can_mark && Tile::marks(around))
+        advance_staying<Tile::can_mark>(registers, even, odd, sums, neighbours, arrived, step_count, interval);
+      else
+        advance_staying<false>(registers, even, odd, sums, neighbours, arrived, step_count, interval);
+      registers.store(one_of(even, odd, block_count<Policy>(step_count, interval) % 2));
       return;
     }
   }

@@ -202,7 +202,7 @@ struct RegisterTile {
 
   // Whether all tiles of the field have rims that can carry marks.
   static AUTOTUNE_DEVICE bool marks(const Surroundings<Policy>& around) {
-    return can_mark && roomy(around, Place{(around.columns - 1) / Place::useful_x, (around.rows - 1) / Place::useful_y});
+    return roomy(around, Place{(around.columns - 1) / Place::useful_x, (around.rows - 1) / Place::useful_y});
   }
   // Before the first exchange.
   AUTOTUNE_DEVICE void keep_places(const Field<Number>& rims) const {
