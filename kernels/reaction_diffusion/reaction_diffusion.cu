@@ -78,7 +78,7 @@ __global__ void prepare(typename Policy::initial initial, typename Policy::beam 
     for (int n = 0; n < points_at_once; ++n) {
       const int x = pieces.column(piece, n);
       if (x >= columns) break;
-      const Number c = static_cast<Number>(first[n]);
+      const Number c = static_cast<Number>(first[n]) + Number{0};  // no -0: a sign would be a mark
       field.set_point(c, y, x);
       if constexpr (Policy::boundary == Boundary::ghost) {
         if (y == 0) field.set_point(c, -1, x);
@@ -212,26 +212,36 @@ AUTOTUNE_DEVICE unsigned block_count(unsigned step_count, unsigned interval) {
 }
 
 // All steps with a block for every tile: tiles stay in registers from the first step to the last, and only rims go
-// through memory. A sample needs no exchange.
+// through memory. A sample needs no exchange. The first exchange leaves both fields without marks.
 template <class Policy, class Sums>
 AUTOTUNE_DEVICE void advance_staying(const Surroundings<Policy>& around, const Field<Real<Policy>>& even,
                                      const Field<Real<Policy>>& odd, const Sums& sums, unsigned* arrived,
                                      unsigned* shown, unsigned step_count, unsigned interval) {
-  using Place = typename RegisterTile<Policy>::Place;
-  const Neighbours neighbours{shown, (around.columns + Place::useful_x - 1u) / Place::useful_x};
-  RegisterTile<Policy> registers{around, blockIdx.x};
+  using Tile = RegisterTile<Policy>;
+  const Neighbours neighbours{shown, (around.columns + Tile::Place::useful_x - 1u) / Tile::Place::useful_x};
+  Tile registers{around, blockIdx.x};
   registers.load(even);
   const auto seen = registers.seen();
+  const bool sees = Tile::any(seen), marks = Tile::marks(around);
   const int rim = registers.rim_rows(), halo = registers.halo_rows();
+  if constexpr (Tile::can_mark) {
+    if (marks) registers.keep_places(even);
+  }
   for (unsigned done = 0, number = 1;; ++number) {
     const unsigned end = min(done + static_cast<unsigned>(Policy::time_block), step_count);
     while (done < end) {
       const unsigned steps = min(end - done, interval - done % interval);
       registers.advance(steps);
       done += steps;
-      if (done % interval == 0) add_to_sample<Policy::block_size>(sums, done / interval, registers.detected(seen));
+      if (sees && done % interval == 0) add_of_warp(sums, done / interval, registers.detected(seen));
     }
     const Field<Real<Policy>> rims = one_of(even, odd, number % 2);
+    if constexpr (Tile::can_mark) {
+      if (marks && number > 1 && done < step_count) {
+        registers.exchange(rims, opaque(rim), opaque(halo), Mark{number});
+        continue;
+      }
+    }
     if (done < step_count) registers.store_rows(rims, opaque(rim));
     if constexpr (Policy::launch == Launch::neighbours)
       neighbours.meet(number);

@@ -21,6 +21,14 @@ AUTOTUNE_DEVICE unsigned long long quanta(Number c, double per_unit) {
   return static_cast<unsigned long long>(static_cast<long long>(rint(static_cast<double>(c) * per_unit)));
 }
 
+// Adds `count` of every thread of the warp to sums[sample].
+template <class Sums>
+AUTOTUNE_DEVICE void add_of_warp(const Sums& sums, unsigned sample, unsigned long long count) {
+#pragma unroll
+  for (int lanes = 16; lanes > 0; lanes /= 2) count += __shfl_down_sync(0xffffffffu, count, lanes);
+  if (threadIdx.x % 32 == 0 && count) sums.add(count, sample);
+}
+
 // The smallest rectangle with all points that the detector sees: how many rows from its first and up to its last,
 // columns from its first and up to its last. 0 is none, and the larger of two numbers holds both.
 struct Rectangle {

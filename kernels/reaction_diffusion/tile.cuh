@@ -58,6 +58,15 @@ AUTOTUNE_DEVICE int opaque(int value) {
   asm volatile("" : "+r"(value));
   return value;
 }
+template <class Number>
+AUTOTUNE_DEVICE Number* opaque(Number* place) {
+#ifdef AUTOTUNE_CPU
+  asm volatile("" : "+r"(place));
+#else
+  asm volatile("" : "+l"(place));
+#endif
+  return place;
+}
 
 // A tile that is advanced by up to time_block steps without its neighbours: what lies within `halo` of its edge turns
 // wrong, from the edge inwards by a point a step, and is not stored. An access moves ACCESS columns.

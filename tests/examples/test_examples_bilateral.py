@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from cpu_results import check_verified, compiled
-from example_readmes import check_compiles, check_diff, check_policies, fenced
 
 from autotune.compile.variant import Variant
 from autotune.declaration import family as families
@@ -71,20 +70,3 @@ def test_a_mistake_in_the_parameters_is_said() -> None:
         MADE.inputs({"sigma": 3}, Path())
     with pytest.raises(WorkloadError, match="must be above 0"):
         MADE.inputs({"height": 0}, Path())
-
-
-def test_the_readmes_diff_and_policies_are_those_of_the_sources() -> None:
-    check_diff(FAMILY)
-    check_policies(FAMILY)
-
-
-def test_the_readmes_program_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(FAMILY.folder.parents[1])
-    with pytest.warns(UserWarning, match="no usable policy file"):
-        exec(compile(fenced(FAMILY, "python"), "README.md", "exec"), {})
-
-
-@pytest.mark.nvcc
-@pytest.mark.parametrize("name", ["plain.cu", "bilateral.cu"])
-def test_the_sources_compile_alone(name: str, tmp_path: Path) -> None:
-    check_compiles(FAMILY, name, tmp_path)

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import yaml
 from cpu_results import Binary, compiled, results
-from example_readmes import check_compiles, check_diff, check_policies, fenced
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import datasets, ensemble, tree
@@ -370,23 +369,3 @@ def test_train_makes_the_forest_that_ships() -> None:
         np.testing.assert_array_equal(getattr(trained, name), getattr(shipped, name), err_msg=name)
     found = MADE.reference(of(shipped, rows).arrays, {})["result"]
     np.testing.assert_allclose(found, model.predict_proba(rows), rtol=0, atol=1e-6)
-
-
-def test_the_readmes_diff_is_of_the_two_sources() -> None:
-    check_diff(FAMILY)
-
-
-def test_the_readme_names_every_policy() -> None:
-    check_policies(FAMILY)
-
-
-def test_the_readmes_program_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(FAMILY.folder.parents[1])
-    with pytest.warns(UserWarning, match="no usable policy file"):
-        exec(compile(fenced(FAMILY, "python"), "README.md", "exec"), {})
-
-
-@pytest.mark.nvcc
-@pytest.mark.parametrize("name", ["plain.cu", "forest.cu"])
-def test_the_sources_compile_alone(name: str, tmp_path: Path) -> None:
-    check_compiles(FAMILY, name, tmp_path)

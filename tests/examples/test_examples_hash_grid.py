@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from cpu_results import Binary, compiled, results
-from example_readmes import check_compiles, check_policies, fenced
 
 from autotune.compile.variant import Variant
 from autotune.declaration import family as families
@@ -104,20 +103,3 @@ def test_the_constraints_leave_every_value_of_every_policy() -> None:
     assert len(configurations) == 480
     for policy in FAMILY.space.policies:
         assert {c[policy.name] for c in configurations} == set(policy.values), policy.name
-
-
-def test_the_readme_names_every_policy() -> None:
-    check_policies(FAMILY)
-
-
-@pytest.mark.filterwarnings("ignore:running on the cpu")
-def test_the_readmes_program_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(FAMILY.folder.parents[1])
-    with pytest.warns(UserWarning, match="no usable policy file"):
-        exec(compile(fenced(FAMILY, "python"), "README.md", "exec"), {})
-
-
-@pytest.mark.nvcc
-@pytest.mark.parametrize("name", ["plain.cu", "hash_grid.cu"])
-def test_the_sources_compile_alone(name: str, tmp_path: Path) -> None:
-    check_compiles(FAMILY, name, tmp_path)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from cpu_results import Binary, compiled, results
-from example_readmes import check_compiles, check_diff, check_policies, fenced
 from numpy.typing import NDArray
 
 from autotune.compile.variant import Variant
@@ -147,23 +146,3 @@ def storages() -> list[str]:
 @pytest.mark.parametrize("table", [arrangements, storages])
 def test_the_readmes_tables_are_those_of_the_csvs(table: Callable[[], list[str]]) -> None:
     assert "\n".join(table()) in (FAMILY.folder / "README.md").read_text(encoding="utf-8"), "\n".join(table())
-
-
-def test_the_readmes_diff_is_of_the_two_sources() -> None:
-    check_diff(FAMILY)
-
-
-def test_the_readme_names_every_policy() -> None:
-    check_policies(FAMILY)
-
-
-def test_the_readmes_program_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(FAMILY.folder.parents[1])
-    with pytest.warns(UserWarning, match="no usable policy file"):
-        exec(compile(fenced(FAMILY, "python"), "README.md", "exec"), {})
-
-
-@pytest.mark.nvcc
-@pytest.mark.parametrize("name", ["plain.cu", "lattice_boltzmann.cu"])
-def test_the_sources_compile_alone(name: str, tmp_path: Path) -> None:
-    check_compiles(FAMILY, name, tmp_path)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from cpu_results import Binary, compiled, results
-from example_readmes import check_compiles, check_diff, fenced
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -116,19 +115,3 @@ def test_a_table_too_large_for_wide_nodes_is_excluded_with_the_reason(backend: C
     reasons = {c["node_width"]: FAMILY.space.exclusion({**sizes, **c}) for c in CONFIGURATIONS}
     assert not reasons[1] and not reasons[8]
     assert "narrower node" in reasons[16]
-
-
-def test_the_readmes_diff_is_of_the_two_sources() -> None:
-    check_diff(FAMILY, ["  const unsigned none = 0xFFFFFFFFu;"])  # of the kernel there, of the file here
-
-
-def test_the_readmes_program_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(FAMILY.folder.parents[1])
-    with pytest.warns(UserWarning, match="no usable policy file"):
-        exec(compile(fenced(FAMILY, "python"), "README.md", "exec"), {})
-
-
-@pytest.mark.nvcc
-@pytest.mark.parametrize("name", ["plain.cu", "lookup.cu"])
-def test_the_sources_compile_alone(name: str, tmp_path: Path) -> None:
-    check_compiles(FAMILY, name, tmp_path)

@@ -1,6 +1,5 @@
 """The nbody example on the cpu device against float64, its plain kernel and its README."""
 
-import difflib
 import re
 from pathlib import Path
 from typing import Any
@@ -8,13 +7,9 @@ from typing import Any
 import cpu_results
 import numpy as np
 import pytest
-from example_readmes import check_compiles, check_policies
 from numpy.typing import NDArray
 
-from autotune.compile.batches import compile_batch
-from autotune.compile.cache import Cache
-from autotune.compile.toolchain import Compiled
-from autotune.compile.variant import Variant, batch
+from autotune.compile.variant import Variant
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.declaration.workload import bind
@@ -106,14 +101,6 @@ def test_each_workload_is_one(name: str) -> None:
     assert inputs.sizes["body"] == workload.parameters["bodies"]
 
 
-def test_the_readme_shows_the_diff() -> None:
-    plain, tunable = (
-        (FOLDER / name).read_text().splitlines(keepends=True) for name in ("plain.cu", "nbody.cu")
-    )
-    diff = "".join(difflib.unified_diff(plain, tunable, "plain.cu", "nbody.cu"))
-    assert f"```diff\n{diff}```\n" in (FOLDER / "README.md").read_text()
-
-
 @pytest.mark.filterwarnings("ignore::UserWarning")  # that nothing was tuned here
 def test_the_readmes_program_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(FOLDER.parents[1])
@@ -122,21 +109,3 @@ def test_the_readmes_program_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     exec(program, names)
     expected = MODULE.accelerations(names["bodies"], 0.01)
     assert np.allclose(names["acceleration"], expected, rtol=1e-4, atol=1e-5)
-
-
-def test_the_readme_names_every_policy() -> None:
-    check_policies(FAMILY)
-
-
-@pytest.mark.nvcc
-def test_the_plain_kernel_compiles(tmp_path: Path) -> None:
-    check_compiles(FAMILY, "plain.cu", tmp_path)
-
-
-@pytest.mark.nvrtc
-def test_every_kind_compiles_for_a_gpu(tmp_path: Path) -> None:
-    from autotune.compile.nvrtc import Nvrtc
-
-    variants = tuple(Variant(FAMILY, configuration, ()) for configuration in SAMPLE)
-    built = compile_batch(batch(FAMILY, variants), Nvrtc("sm_90"), Cache(tmp_path))
-    assert [b for b in built if not isinstance(b, Compiled)] == []

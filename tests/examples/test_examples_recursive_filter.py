@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 from cpu_results import Binary, compiled, results
-from example_readmes import check_compiles, check_policies, fenced
 from scipy import ndimage, signal
 
 from autotune.compile.variant import Variant
@@ -87,19 +86,3 @@ def test_the_reference_equals_scipy() -> None:
     inputs = of((3, 5, 4), smooth=0.25, passes=2, reach=1)
     result = MADE.reference(inputs.arrays, inputs.scalars)["sharp"]
     np.testing.assert_allclose(result, expected(inputs), rtol=1e-6, atol=1e-6)
-
-
-def test_the_readme_has_the_policies() -> None:
-    check_policies(FAMILY)
-
-
-def test_the_readmes_program_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(FAMILY.folder.parents[1])
-    with pytest.warns(UserWarning, match="no usable policy file"):
-        exec(compile(fenced(FAMILY, "python"), "README.md", "exec"), {})
-
-
-@pytest.mark.nvcc
-@pytest.mark.parametrize("name", ["plain.cu", "recursive_filter.cu"])
-def test_the_sources_compile_alone(name: str, tmp_path: Path) -> None:
-    check_compiles(FAMILY, name, tmp_path)

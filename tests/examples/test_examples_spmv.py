@@ -1,6 +1,5 @@
 """The spmv example on the cpu device against scipy, its formats, its plain kernel and its README."""
 
-import difflib
 import importlib
 import re
 import sys
@@ -10,16 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from cpu_results import compiled, results
-from example_readmes import check_compiles, check_policies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import io, sparse
 
-from autotune.compile.batches import compile_batch
-from autotune.compile.cache import Cache
-from autotune.compile.toolchain import Compiled
-from autotune.compile.variant import Variant, batch
+from autotune.compile.variant import Variant
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.declaration.workload import bind
@@ -208,14 +203,6 @@ def test_the_workloads_name_matrices_that_can_be_made() -> None:
 # ---- what lies beside the kernel
 
 
-def test_the_readme_shows_the_diff() -> None:
-    plain, tunable = (
-        (FOLDER / name).read_text().splitlines(keepends=True) for name in ("plain.cu", "spmv.cu")
-    )
-    diff = "".join(difflib.unified_diff(plain, tunable, "plain.cu", "spmv.cu"))
-    assert f"```diff\n{diff}```\n" in (FOLDER / "README.md").read_text()
-
-
 @pytest.mark.filterwarnings("ignore::UserWarning")  # that nothing was tuned here
 def test_the_readmes_program_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(FOLDER.parents[1])
@@ -233,21 +220,3 @@ def test_the_readmes_workload_is_one(tmp_path: Path) -> None:
     (tmp_path / "cant.yaml").write_text(text)
     inputs = workloads.prepare(FAMILY, workloads.load_workload(FAMILY, tmp_path / "cant.yaml"), tmp_path)
     assert (MODULE.csr_of(inputs.arrays).toarray() == matrix.toarray()).all()
-
-
-def test_the_readme_names_every_policy() -> None:
-    check_policies(FAMILY)
-
-
-@pytest.mark.nvcc
-def test_the_plain_kernel_compiles(tmp_path: Path) -> None:
-    check_compiles(FAMILY, "plain.cu", tmp_path)
-
-
-@pytest.mark.nvrtc
-def test_every_kind_compiles_for_a_gpu(tmp_path: Path) -> None:
-    from autotune.compile.nvrtc import Nvrtc
-
-    variants = tuple(Variant(FAMILY, configuration, ()) for configuration in SAMPLE)
-    built = compile_batch(batch(FAMILY, variants), Nvrtc("sm_90"), Cache(tmp_path))
-    assert [b for b in built if not isinstance(b, Compiled)] == []

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 from cpu_results import Binary, compiled, results
-from example_readmes import check_compiles, check_diff, fenced
 from scipy import ndimage
 
 from autotune.compile.variant import Variant
@@ -72,19 +71,3 @@ def test_the_reference_equals_scipy() -> None:
     inputs = of((6, 5, 4), centre=-1.25, side=0.75)
     result = MADE.reference(inputs.arrays, inputs.scalars)["result"]
     np.testing.assert_allclose(result, convolved(inputs), rtol=1e-6, atol=1e-6)
-
-
-def test_the_readmes_diff_is_of_the_two_sources() -> None:
-    check_diff(FAMILY)
-
-
-def test_the_readmes_program_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(FAMILY.folder.parents[1])
-    with pytest.warns(UserWarning, match="no usable policy file"):
-        exec(compile(fenced(FAMILY, "python"), "README.md", "exec"), {})
-
-
-@pytest.mark.nvcc
-@pytest.mark.parametrize("name", ["plain.cu", "stencil.cu"])
-def test_the_sources_compile_alone(name: str, tmp_path: Path) -> None:
-    check_compiles(FAMILY, name, tmp_path)
