@@ -13,18 +13,37 @@
 #include "register_wave.cuh"
 #include "shared_tile.cuh"
 
-// Of a row that a block goes through, so many points of each thread are under way at once: what a field of many
-// gigabytes needs.
+// A field as pieces of rows with so many points for each thread of a block, all under way at once. Blocks take them in
+// order, so that what is read at a time lies side by side in memory: rows a power of two apart would meet in few banks.
 constexpr int points_at_once = 8;
+struct Pieces {
+  int columns, across, count;
+  AUTOTUNE_DEVICE Pieces(int rows, int columns_)
+      : columns(columns_), across((columns - 1) / width() + 1), count(rows * across) {}
+  AUTOTUNE_DEVICE int row(int piece) const { return piece / across; }
+  // The thread's point `n` of a piece, which may lie behind the row's end; then `inside` is the last of the row, so
+  // that no load waits for a comparison.
+  AUTOTUNE_DEVICE int column(int piece, int n) const {
+    return piece % across * width() + n * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x);
+  }
+  AUTOTUNE_DEVICE int inside(int piece, int n) const { return min(column(piece, n), columns - 1); }
+
+ private:
+  static AUTOTUNE_DEVICE int width() { return points_at_once * static_cast<int>(blockDim.x); }
+};
 
 // The largest initial concentration: numbers of at least 0 order as their bits do.
 template <class Policy>
 __global__ void survey(typename Policy::initial initial, typename Policy::peak peak) {
-  const unsigned rows = initial.extent(0), columns = initial.extent(1), lane = threadIdx.x % 32;
+  const int rows = static_cast<int>(initial.extent(0)), columns = static_cast<int>(initial.extent(1));
+  const unsigned lane = threadIdx.x % 32;
+  const Pieces pieces{rows, columns};
   float most = 0.0f;
-  for (unsigned y = blockIdx.x; y < rows; y += gridDim.x)
-#pragma unroll points_at_once
-    for (unsigned x = threadIdx.x; x < columns; x += blockDim.x) most = max(most, initial.load(y, x));
+  for (int piece = static_cast<int>(blockIdx.x); piece < pieces.count; piece += static_cast<int>(gridDim.x)) {
+    const int y = pieces.row(piece);
+#pragma unroll
+    for (int n = 0; n < points_at_once; ++n) most = max(most, initial.load(y, pieces.inside(piece, n)));
+  }
   for (int lanes = 16; lanes > 0; lanes /= 2) most = max(most, __shfl_down_sync(0xffffffffu, most, lanes));
   if (lane == 0) atomicMax(peak.memory.base, __float_as_uint(most));
 }
@@ -42,46 +61,46 @@ __global__ void prepare(typename Policy::initial initial, typename Policy::beam 
   const Field<Number> owns{own, rows, columns};
   const Rates<Policy> rates{diffusion, bleaching};
   const double per_unit = power_of_two(quantum_exponent(peak.load(0), 1ull * rows * columns));
+  const Pieces pieces{rows, columns};
   unsigned long long sum = 0;
   Rectangle looks;
-  for (int y = static_cast<int>(blockIdx.x); y < rows; y += static_cast<int>(gridDim.x))
-    for (int left = static_cast<int>(threadIdx.x); left < columns;
-         left += points_at_once * static_cast<int>(blockDim.x)) {
-      float first[points_at_once];
-      bool seen[points_at_once];
+  for (int piece = static_cast<int>(blockIdx.x); piece < pieces.count; piece += static_cast<int>(gridDim.x)) {
+    const int y = pieces.row(piece);
+    float first[points_at_once];
+    bool seen[points_at_once];
 #pragma unroll
-      for (int n = 0; n < points_at_once; ++n) {
-        const int x = left + n * static_cast<int>(blockDim.x);
-        first[n] = x < columns ? initial.load(y, x) : 0.0f;
-        seen[n] = x < columns && detector.load(y, x);
+    for (int n = 0; n < points_at_once; ++n) {
+      const int x = pieces.inside(piece, n);
+      first[n] = initial.load(y, x);
+      seen[n] = detector.load(y, x) != 0;
+    }
+#pragma unroll
+    for (int n = 0; n < points_at_once; ++n) {
+      const int x = pieces.column(piece, n);
+      if (x >= columns) break;
+      const Number c = static_cast<Number>(first[n]) + Number{0};  // no -0: a sign would be a mark
+      field.set_point(c, y, x);
+      if constexpr (Policy::boundary == Boundary::ghost) {
+        if (y == 0) field.set_point(c, -1, x);
+        if (y == rows - 1) field.set_point(c, rows, x);
+        if (x == 0) field.set_point(c, y, -1);
+        if (x == columns - 1) field.set_point(c, y, columns);
       }
-#pragma unroll
-      for (int n = 0; n < points_at_once; ++n) {
-        const int x = left + n * static_cast<int>(blockDim.x);
-        if (x >= columns) break;
-        const Number c = static_cast<Number>(first[n]) + Number{0};  // no -0: a sign would be a mark
-        field.set_point(c, y, x);
-        if constexpr (Policy::boundary == Boundary::ghost) {
-          if (y == 0) field.set_point(c, -1, x);
-          if (y == rows - 1) field.set_point(c, rows, x);
-          if (x == 0) field.set_point(c, y, -1);
-          if (x == columns - 1) field.set_point(c, y, columns);
-        }
-        if (seen[n]) {
-          sum += quanta(c, per_unit);
-          looks.add(rows - y, y + 1, columns - x, x + 1);
-        }
-        if constexpr (Policy::coefficient == Coefficient::stored) {
-          Number value;
-          if constexpr (Policy::beam_shape == BeamShape::any)
-            value = fused(-rates.bleaching, static_cast<Number>(beam.load(y, x)), rates.still);
-          else
-            value = fused(-(rates.bleaching * static_cast<Number>(beam_columns.load(x))),
-                          static_cast<Number>(beam_rows.load(y)), rates.still);
-          owns.set_point(value, y, x);
-        }
+      if (seen[n]) {
+        sum += quanta(c, per_unit);
+        looks.add(rows - y, y + 1, columns - x, x + 1);
+      }
+      if constexpr (Policy::coefficient == Coefficient::stored) {
+        Number value;
+        if constexpr (Policy::beam_shape == BeamShape::any)
+          value = fused(-rates.bleaching, static_cast<Number>(beam.load(y, x)), rates.still);
+        else
+          value = fused(-(rates.bleaching * static_cast<Number>(beam_columns.load(x))),
+                        static_cast<Number>(beam_rows.load(y)), rates.still);
+        owns.set_point(value, y, x);
       }
     }
+  }
   add_to_sample<256>(sums, 0, sum);
   looks.merge_into(watched);
 }
@@ -322,21 +341,18 @@ __global__ void finish(typename Policy::field_even field_even, typename Policy::
   const int rows = static_cast<int>(concentration.extent(0)), columns = static_cast<int>(concentration.extent(1));
   const Concentration<Policy> even{field_even, rows, columns}, odd{field_odd, rows, columns};
   const Concentration<Policy> field = one_of(even, odd, source);
-  for (int y = static_cast<int>(blockIdx.x); y < rows; y += static_cast<int>(gridDim.x))
-    for (int left = static_cast<int>(threadIdx.x); left < columns;
-         left += points_at_once * static_cast<int>(blockDim.x)) {
-      double last[points_at_once];
+  const Pieces pieces{rows, columns};
+  for (int piece = static_cast<int>(blockIdx.x); piece < pieces.count; piece += static_cast<int>(gridDim.x)) {
+    const int y = pieces.row(piece);
+    double last[points_at_once];
 #pragma unroll
-      for (int n = 0; n < points_at_once; ++n) {
-        const int x = left + n * static_cast<int>(blockDim.x);
-        last[n] = x < columns ? static_cast<double>(field.point(y, x)) : 0.0;
-      }
+    for (int n = 0; n < points_at_once; ++n) last[n] = static_cast<double>(field.point(y, pieces.inside(piece, n)));
 #pragma unroll
-      for (int n = 0; n < points_at_once; ++n) {
-        const int x = left + n * static_cast<int>(blockDim.x);
-        if (x < columns) concentration.store(last[n], y, x);
-      }
+    for (int n = 0; n < points_at_once; ++n) {
+      const int x = pieces.column(piece, n);
+      if (x < columns) concentration.store(last[n], y, x);
     }
+  }
   const double unit = power_of_two(-quantum_exponent(peak.load(0), 1ull * rows * columns));
   const unsigned first = blockIdx.x * blockDim.x + threadIdx.x;
   for (unsigned n = first; n < fluorescence.extent(0); n += gridDim.x * blockDim.x)
