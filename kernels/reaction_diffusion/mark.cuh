@@ -1,8 +1,10 @@
 // launch neighbours: the points of a rim say themselves that they have arrived. The sign of the first of each access is
 // a mark, as no concentration needs one, so that neither a fence nor a flag lies between a rim and the halo it becomes.
 //
-// Two fields take turns as the place of rims. The mark changes from one use of a field to the next, so that a halo tells
-// what it waits for from what lay there before.
+// Two fields take turns as the place of rims. The mark changes from one use of a field to the next, so that a halo
+// tells what it waits for from what lay there before. A tile writes to a field again only after it has read the rims of
+// the exchange between, which the tiles around it wrote after they had read what it wrote before: the steps between two
+// exchanges hold the block's threads together.
 #pragma once
 #include "autotune/device.cuh"
 

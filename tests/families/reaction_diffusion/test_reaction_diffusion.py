@@ -110,7 +110,7 @@ def test_a_wave_ends_in_any_row(backend: CpuBackend, shape: tuple[int, int]) -> 
     check(backend, inputs(np.ones(shape, np.bool_), {}, seconds=0.0013, sample_seconds=0.0005), [WAVE], 2e-6)
 
 
-@pytest.mark.parametrize("shape", [(21, 50), (24, 56)])
+@pytest.mark.parametrize("shape", [(21, 51), (24, 56)])  # rims without marks and with them
 def test_a_tile_that_stays_finds_its_halo_in_what_was_stored_of_rims(
     backend: CpuBackend, shape: tuple[int, int]
 ) -> None:
@@ -153,6 +153,7 @@ def test_a_gpu_gives_the_bits_of_a_cpu(backend: CpuBackend, shape: tuple[int, in
         f"{resident}=persistent,strip=8,block_size=256,time_block=12",
         f"{resident}=neighbours,strip=9,block_size=384,time_block=12",
         f"{resident}=neighbours,strip=8,block_size=256,time_block=12,coefficient=recomputed",
+        f"{resident}=neighbours,strip=6,block_size=512,time_block=8,coefficient=separable",
         f"{resident}=graph,strip=16,block_size=256,time_block=12,min_blocks=2,coefficient=separable",
         f"{flow},strip=64,time_block=12,vector_width=4",
         f"{flow},strip=64,time_block=8,vector_width=8",
