@@ -1,8 +1,8 @@
 // launch neighbours: the points of a rim say themselves that they have arrived. The sign of the first of each access is
 // a mark, as no concentration needs one, so that neither a fence nor a flag lies between a rim and the halo it becomes.
 //
-// Two fields take turns as the place of rims. The mark changes from one use of a field to the next, so that a halo tells
-// what it waits for from what lay there before.
+// Two fields take turns as the place of rims. The mark changes from one use of a field to the next, so that a halo
+// tells what it waits for from what lay there before.
 #pragma once
 #include "autotune/device.cuh"
 

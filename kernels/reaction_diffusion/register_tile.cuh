@@ -214,8 +214,8 @@ struct RegisterTile {
       kept.place[r / 4][threadIdx.x].at[r % 4] =
           static_cast<int>(reinterpret_cast<const Number*>(reach.row(r)) - rims.base);
   }
-  // The rows of `shown` go to memory, and those of `awaited` come from there, each as soon as it has the mark. No thread
-  // waits for others of its block here: the steps between two exchanges have barriers.
+  // The rows of `shown` go to memory, and those of `awaited` come from there, each as soon as it has the mark. No
+  // thread waits for others of its block here: the steps between two exchanges have barriers.
   AUTOTUNE_DEVICE void exchange(const Field<Number>& rims, int shown, int awaited, const Mark& mark) {
     const Kept& kept = *autotune::dynamic_shared<Kept>();
     Number* const base = opaque(rims.base);
