@@ -15,7 +15,7 @@
 
 // A field as pieces of rows with so many points for each thread of a block, all under way at once. Blocks take them in
 // order, so that what is read at a time lies side by side in memory: rows a power of two apart would meet in few banks.
-constexpr int points_at_once = 8;
+constexpr int points_at_once = 4;
 struct Pieces {
   int columns, across, count;
   AUTOTUNE_DEVICE Pieces(int rows, int columns_)

@@ -188,7 +188,8 @@ struct RegisterWave {
   // The chunk whose first row is y by `steps` steps. What lies above the first chunk (not TAKES) does not matter.
   template <bool LIT>
   AUTOTUNE_DEVICE void march(int y, int steps, bool takes, bool hands_on) {
-    constexpr int middle = columns == 8 ? rows / 2 : rows - 3 > 2 ? rows - 3 : 2;
+    // So many rows are made before those of the chunk above are awaited, as was best on an H200.
+    constexpr int before = columns == 8 ? rows / 2 + 1 : 3, middle = rows - before > 2 ? rows - before : 2;
     Row across{};
     if constexpr (LIT) {
 #pragma unroll
