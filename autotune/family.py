@@ -9,14 +9,17 @@ import time
 import weakref
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
-from functools import wraps
+from functools import cache, wraps
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from autotune import lazy
 from autotune.errors import (
     AutotuneError,
     CompilerError,
+    FamilyError,
     StoreError,
     UnknownName,
     UsageError,
@@ -53,6 +56,7 @@ __all__ = [
     "command_seconds",
     "cuda_library",
     "data_root",
+    "family_module",
     "find_data",
     "leave_driver",
     "library",
@@ -133,6 +137,21 @@ def on_demand(imported: Callable[[], Application]) -> Application:
         imported()(given, output, open_kernel, note)
 
     return application
+
+
+@cache  # a family's YAML is read each time
+def family_module(family: str, name: str) -> ModuleType:
+    """``kernels/FAMILY/NAME.py`` as that family loads it, for a family that builds on another. ``name`` may have dots,
+    for a module in a folder. Once a process. Raises UnknownName, FamilyError; ModuleNotFoundError for what is not
+    there."""
+    from autotune.declaration import load_family
+
+    package = load_family(family, check=False).module
+    if package is None:
+        raise FamilyError(
+            f"family {family} has no family.py, so no modules either: write one beside {name}.py"
+        )
+    return import_module(f"{package.__name__}.{name}")
 
 
 class Latest(Generic[Made]):

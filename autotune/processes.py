@@ -94,6 +94,11 @@ class Child:
         with suppress(OSError):
             self.pipe.send(message)
 
+    def post(self, pickled: bytes) -> None:
+        """``send``, of a message that is pickled."""
+        with suppress(OSError):
+            self.pipe.send_bytes(pickled)
+
     def poll(self, until: float) -> bool:
         """Whether there is something to receive, its end included, before ``until`` (time.monotonic)."""
         return self.pipe.poll(None if math.isinf(until) else max(0.0, until - time.monotonic()))

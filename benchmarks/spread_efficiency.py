@@ -6,8 +6,10 @@
 number of devices is a new set of workers; starting, a run that does not count, and calibrating come first, then
 ``--runs`` runs of each allocation and batch in turn. A row is one allocation and batch on so many devices (the median
 run), or one worker of it (worker = 0, 1, ...). ``efficiency`` is the time of the best on one device over devices times
-this one's; it needs 1 among --devices. ``predicted_s`` is the cost model's, calibrated before any run that counts. With
-``--kill N`` a last run has worker N killed when a quarter of the units is done. Results are compared with the first.
+this one's; it needs 1 among --devices. ``call_s`` is the median of the whole call as its caller sees it, until its
+results are in hand: what ``elapsed_s`` is, and the report. ``predicted_s`` is the cost model's, calibrated before any
+run that counts. With ``--kill N`` a last run has worker N killed when a quarter of the units is done. Results are
+compared with the first.
 
     mpiexec -n 2 python benchmarks/spread_efficiency.py FAMILY -w WORKLOAD --devices 1,2 --mpi --out spread.csv
 
@@ -18,6 +20,7 @@ import argparse
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,7 +38,7 @@ from autotune.measure import median, spread
 COLUMNS = (
     "family", "workload", "configuration", "devices", "device", "allocation", "batch", "worker", "units", "chunks",
     "predicted_s", "elapsed_s", "spread", "runs", "computing_s", "copying_s", "balance", "efficiency",
-    "predicted_over_measured", "started_s", "calibrated_s", "redone", "note",
+    "predicted_over_measured", "started_s", "calibrated_s", "redone", "note", "call_s",
 )  # fmt: skip
 
 
@@ -59,8 +62,8 @@ def main(words: Sequence[str] | None = None) -> int:
             if not is_told(several):
                 continue
             if devices == 1:
-                alone = min(median(times) for _, times, note in found if not note)
-            for report, times, note in found:
+                alone = min(median(times) for _, times, _, note in found if not note)
+            for report, times, calls, note in found:
                 elapsed = median(times)
                 about = {
                     "family": family.name,
@@ -73,6 +76,7 @@ def main(words: Sequence[str] | None = None) -> int:
                     "started_s": f"{report.started_s:.3f}",
                     "calibrated_s": f"{report.calibrated_s:.3f}",
                     "note": note,
+                    "call_s": f"{median(calls):.6f}",
                 }
                 rows += list(rows_of(report, about, times, alone / (devices * elapsed)))
                 print(
@@ -136,25 +140,30 @@ def arguments(words: Sequence[str] | None) -> argparse.Namespace:
 
 def measured(
     several: Spread, asked: argparse.Namespace, first: dict[str, NDArray[Any]]
-) -> Iterator[tuple[Report, list[float], str]]:
-    """(the median run, all times, note) of each allocation and batch. Every result is compared with the first one's:
-    equal where units write parts, and near where they add to sums."""
+) -> Iterator[tuple[Report, list[float], list[float], str]]:
+    """(the median run, all times, all times of the call as its caller sees it, note) of each allocation and batch.
+    Every result is compared with the first one's: equal where units write parts, and near where they add to sums."""
     pairs = [
         (allocation, int(batch))
         for allocation in asked.allocations.split(",")
         for batch in asked.batches.split(",")
     ]
     reports: dict[tuple[str, int], list[Report]] = {pair: [] for pair in pairs}
+    calls: dict[tuple[str, int], list[float]] = {pair: [] for pair in pairs}
     models = list(several.models)
     for _ in range(asked.runs):
         for pair in pairs:
             several.models[:] = models  # each is predicted by the calibration, not by the runs before it
+            begin = time.perf_counter()
             reports[pair].append(several.run(*pair))
             if is_told(several):
+                several.outputs()
+            calls[pair].append(time.perf_counter() - begin)
+            if is_told(several):
                 compare(several, first)
-    for taken in reports.values():
+    for pair, taken in reports.items():
         ordered = sorted(taken, key=lambda report: report.elapsed_s)
-        yield ordered[len(ordered) // 2], [report.elapsed_s for report in taken], ""
+        yield ordered[len(ordered) // 2], [report.elapsed_s for report in taken], calls[pair], ""
     alive = [member for member in several.members if not member.lost]
     if 0 <= asked.kill < len(alive) and len(alive) > 1:
         several.models[:] = models
@@ -164,7 +173,12 @@ def measured(
         compare(several, first)
         redone = sum(share.redone for share in report.shares)
         assert redone, "the worker had nothing left when it was killed"
-        yield report, [report.elapsed_s], f"worker {asked.kill} killed; the result is the same"
+        yield (
+            report,
+            [report.elapsed_s],
+            [report.elapsed_s],
+            f"worker {asked.kill} killed; the result is the same",
+        )
 
 
 class Killer:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .neighbour import coulomb
+from autotune.family import family_module
 
 __all__ = ["least_size", "potential_at", "reference"]
 
@@ -34,7 +34,7 @@ def _sums(
     atoms: NDArray[np.void], counts: tuple[int, int, int], spacing: float, with_sizes: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
     """The potential, and where it is asked for the sum of |q| / r."""
-    exact = coulomb("exact")
+    exact = family_module("coulomb", "exact")
     shape = counts[::-1]
     if len(atoms) * np.prod(counts, dtype=np.int64) <= _WHOLE:
         values = exact.potential(atoms, counts, spacing)
@@ -54,7 +54,7 @@ def potential_at(
     atoms: NDArray[np.void], indices: NDArray[np.integer], spacing: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """As the coulomb family's, in all threads: V and the sum of |q| / r at points (slice, row, column)."""
-    at = coulomb("exact").potential_at
+    at = family_module("coulomb", "exact").potential_at
     parts = np.array_split(indices, max(1, len(indices) // 16))
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
         made = list(threads.map(lambda part: at(atoms, part, spacing), parts))

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from autotune.family import Application, Execution, on_demand
+from autotune.family import Application, Execution, family_module, on_demand
 
 from . import exact
 from .accuracy import checked_accuracy
-from .neighbour import coulomb
 
 __all__ = ["application", "inputs", "plan", "ragged", "reference"]
 
@@ -22,7 +21,7 @@ _ATOMS = 2048  # of a block, at least, where several share those of a cube
 def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, Any]:
     """A structure and a lattice as the coulomb family takes them, and ``accuracy`` (1e-6)."""
     given = {name: value for name, value in parameters.items() if name != "accuracy"}
-    made = coulomb("inputs").inputs_of(given, root)
+    made = family_module("coulomb", "inputs").inputs_of(given, root)
     atoms = made["atoms"]
     counts = np.array([made["nx"], made["ny"], made["nz"]])
     return {

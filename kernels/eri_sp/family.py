@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.family import UnknownName
+from autotune.family import UnknownName, family_module
 
 from .arrays import arrays_of
 from .launches import orders, plan
-from .neighbour import eri
 from .reference import reference
 
 __all__ = ["inputs", "orders", "plan", "ragged", "reference"]
@@ -27,8 +26,8 @@ def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, Any]:
     for name in parameters:
         if name not in _PARAMETERS:
             raise UnknownName("parameter", name, _PARAMETERS, "family eri_sp")
-    molecule, basis = eri("family").molecule_and_basis(parameters, root, highest=1)
-    placed = eri("shells").placed_shells(molecule, basis, "all")
+    molecule, basis = family_module("eri", "family").molecule_and_basis(parameters, root, highest=1)
+    placed = family_module("eri", "shells").placed_shells(molecule, basis, "all")
     output = parameters.get("output", "integrals")
     if output not in _OUTPUTS:
         raise UnknownName("output", output, _OUTPUTS, "family eri_sp")
@@ -40,7 +39,7 @@ def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, Any]:
 def density(placed: Any, seed: int) -> NDArray[np.float64]:
     """A random symmetric matrix with elements between -1 and 1."""
     functions = sum(2 * shell.momentum + 1 for _, shell in placed)
-    made: NDArray[np.float64] = eri("family").density(functions, seed)
+    made: NDArray[np.float64] = family_module("eri", "family").density(functions, seed)
     return made
 
 

@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.family import Execution
-
-from .neighbour import eri
+from autotune.family import Execution, family_module
 
 __all__ = ["CLASSES", "Launch", "Teams", "launches", "orders", "plan"]
 
@@ -31,7 +29,7 @@ def _by_subclass(arrays: Arrays) -> Positions:
 def _by_place(arrays: Arrays) -> Positions:
     """By class, then by primitive pairs, then along a curve through space: the kets of a warp are then all near their
     bra, or all far from it."""
-    placed = eri("expansion").orders["place"](arrays)
+    placed = family_module("eri", "expansion").orders["place"](arrays)
     return np.asarray(placed[np.argsort(arrays["pairs"]["momenta"][placed], kind="stable")])
 
 

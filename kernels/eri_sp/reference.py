@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .neighbour import eri
+from autotune.family import family_module
 
 __all__ = ["reference", "repulsion_integrals"]
 
@@ -30,7 +30,7 @@ def reference(arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]) ->
     integrals = repulsion_integrals(arrays["shells"], arrays["primitives"])
     if options["output"] == "integrals":
         return {"integrals": integrals, "coulomb": np.zeros((1, 1)), "exchange": np.zeros((1, 1))}
-    coulomb, exchange = eri("reference").matrices(integrals, arrays["density"])
+    coulomb, exchange = family_module("eri", "reference").matrices(integrals, arrays["density"])
     return {"integrals": np.zeros(1), "coulomb": coulomb, "exchange": exchange}
 
 
@@ -176,7 +176,9 @@ def _boys(order: int, t: Real) -> list[Real]:
     for n in range(order - 1, -1, -1):
         made[n][near] = value = (2 * small * value + decay) / (2 * n + 1)
     root = np.sqrt(large)
-    made[0][~near] = value = math.sqrt(math.pi) / 2 * eri("reference").error_function(root) / root
+    made[0][~near] = value = (
+        math.sqrt(math.pi) / 2 * family_module("eri", "reference").error_function(root) / root
+    )
     if order:
         decay = np.exp(-large)
     for n in range(order):

@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from autotune.family import Application, Execution, WorkloadError, on_demand
+from autotune.family import Application, Execution, WorkloadError, family_module, on_demand
 
 from . import exact
-from .neighbour import coulomb
 from .solute import excluded_near
 from .species import charges_of, parse_ions
 
@@ -20,11 +19,11 @@ def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, Any]:
     """A structure and a lattice as the coulomb family takes them, ``ions: NAME:COUNT,...``, and in angstrom how far
     they stay ``from_solute`` and ``between`` each other (5 and 5). The potential is the float64 reference's."""
     given = {name: value for name, value in parameters.items() if name not in _OWN}
-    made = coulomb("inputs").inputs_of(given, root)
+    made = family_module("coulomb", "inputs").inputs_of(given, root)
     if "ions" not in parameters:
         raise WorkloadError("parameters have no ions: give NAME:COUNT, joined by commas")
     counts = made["nx"], made["ny"], made["nz"]
-    potential = coulomb("exact").potential(made["atoms"], counts, made["spacing"])
+    potential = family_module("coulomb", "exact").potential(made["atoms"], counts, made["spacing"])
     from_solute = float(parameters.get("from_solute", 5.0))
     return {
         "potential": excluded_near(potential, made["atoms"], made["spacing"], from_solute),

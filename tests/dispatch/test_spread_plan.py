@@ -20,6 +20,7 @@ from autotune.dispatch.spread.plan import (
     chunks_of,
     predicted,
 )
+from autotune.dispatch.spread.spread import Planned
 from autotune.errors import FamilyError, UnknownName
 
 
@@ -54,6 +55,28 @@ def test_what_is_handed_out_is_the_costliest_first() -> None:
     dynamic = allocate(units([1, 5, 3, 3]), "dynamic", [ONE] * 2)
     assert dynamic.queues == ((), ())
     assert run_by(dynamic)[2] == [1, 2, 3, 0]
+
+
+def test_no_worker_of_several_is_handed_all_at_once() -> None:
+    """However large a batch may be; a batch that was asked for is what is handed out."""
+    many = units(np.ones(128), batch=128)
+    assert [len(allocate(many, "dynamic", [ONE] * workers).shared) for workers in (1, 2, 4)] == [1, 8, 16]
+    assert allocate(many, "dynamic", [ONE] * 2, batch=64).batch == 64
+    assert allocate(units(np.ones(128), batch=4), "dynamic", [ONE] * 2).batch == 4
+
+
+def test_when_a_plan_by_one_model_is_as_good_by_another() -> None:
+    model = Model(1.0, 0.5, ((1.0, 1.0),))
+    assert model.is_near(Model(1.01, 0.45, ((1.0, 1.1),)))
+    for other in (Model(1.05, 0.5, model.points), Model(1.0, 0.7, model.points), Model(1.0, 0.5)):
+        assert not model.is_near(other)
+
+
+def test_a_plan_is_kept_while_the_workers_and_what_is_known_of_them_are_the_same() -> None:
+    planned = Planned(allocate(units([1, 1]), "contiguous", [ONE] * 2), {0: ONE, 1: ONE}, {})
+    assert planned.is_good_for({0: ONE, 1: Model(1.01)})
+    assert not planned.is_good_for({0: ONE, 1: Model(1.1)})
+    assert not planned.is_good_for({0: ONE})
 
 
 def test_a_contiguous_share_is_of_the_cost_and_the_speed() -> None:

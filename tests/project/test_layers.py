@@ -165,6 +165,7 @@ INSIDE = {
         "cpu_model": "a dispatcher on a GPU reads nothing of the processor",
         "median": "statistics, with fractions and decimals, for calls that are timed",
     },
+    "family": {"load_family": "what is for families loads the errors alone"},
     "files": {"metadata unquote urlsplit": "30 ms for a message"},
     "measure": {
         "CpuBackend HostCxx find_compiler run_once": "only where the reference is a configuration, or has C++"

@@ -2,6 +2,7 @@
 what is made of an object."""
 
 import gc
+import shutil
 import weakref
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 
 import autotune.family
-from autotune.family import Application, Latest, on_demand
+from autotune.errors import FamilyError
+from autotune.family import Application, Latest, UnknownName, family_module, load_family, on_demand
 
 
 def test_an_application_is_imported_when_it_runs() -> None:
@@ -36,6 +38,27 @@ def test_an_application_is_imported_when_it_runs() -> None:
 def test_a_name_that_is_not_for_families_is_none() -> None:
     with pytest.raises(AttributeError, match=r"'autotune\.family' has no attribute 'Resident'"):
         autotune.family.Resident  # noqa: B018
+
+
+def test_another_familys_modules_are_those_that_it_loads_itself() -> None:
+    family = load_family("coulomb")
+    assert family_module("coulomb", "family") is family_module("coulomb", "family")
+    assert family_module("coulomb", "family").__spec__.name.startswith(family.module.__name__)  # type: ignore[union-attr]
+    assert Path(str(family_module("coulomb", "app.run").__file__)) == family.folder / "app" / "run.py"
+
+
+def test_what_is_no_module_of_a_family_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UnknownName, match="did you mean 'coulomb'"):
+        family_module("culomb", "inputs")
+    with pytest.raises(ModuleNotFoundError, match=r"\.input'"):
+        family_module("coulomb", "input")
+    coulomb = load_family("coulomb").folder
+    for name in ("family.yaml", "coulomb.cu"):
+        shutil.copy(coulomb / name, tmp_path)
+    with pytest.raises(
+        FamilyError, match=r"has no family\.py, so no modules either: write one beside inputs\.py"
+    ):
+        family_module(str(tmp_path), "inputs")
 
 
 class Owner:

@@ -7,6 +7,7 @@ device, says what a plan should take.
 
 import heapq
 import math
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,8 +22,11 @@ from autotune.errors import FamilyError, UnknownName
 ALLOCATIONS = ("automatic", "contiguous", "dynamic")
 
 
+_TURNS = 4  # for each worker at least, where chunks go to whoever has room
 _ROUNDS = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64)  # chunks for each worker that are considered
 _AS_GOOD = 1.01
+_NEAR = 0.02  # what models may differ by for one's plan to be as good by the other
+_NEAR_COPIES = 0.25  # the same of copies, most of which are beside computing
 _TAIL = 1 / 12  # of a worker's time, at its end, in small chunks: models are off by a few percent
 _PIECES = (1 / 32, 1 / 64)  # of a worker's time, in one of these
 _SHORTEST_S = 2e-3  # handing out a chunk and hearing of its end takes the host about a tenth of that
@@ -105,7 +109,17 @@ class Model:
         """Of a chunk."""
         if not self.points or cost > self.points[-1][0]:
             return self.per_cost * cost
-        return float(np.interp(cost, *np.transpose(self.points)))
+        above = bisect_left(self.points, (cost,))
+        (low, first), (high, second) = self.points[max(0, above - 1)], self.points[above]
+        return second if low == high else first + (second - first) * (cost - low) / (high - low)
+
+    def is_near(self, other: "Model") -> bool:
+        """Whether a plan by one is as good by the other."""
+        return (
+            math.isclose(self.per_cost, other.per_cost, rel_tol=_NEAR)
+            and math.isclose(self.per_byte, other.per_byte, rel_tol=_NEAR_COPIES)
+            and bool(self.points) == bool(other.points)
+        )
 
     @classmethod
     def through(cls, points: Iterable[tuple[float, float]], per_byte: float = 0.0) -> "Model":
@@ -166,7 +180,7 @@ def allocate(
 ) -> Plan:
     """The plan of that name for as many workers as there are ``models``. ``batch`` is at most that of ``units``, for
     which 0 stands; ``bytes_per_unit`` of results go to the host. Raises UnknownName."""
-    batch = min(batch or units.batch, units.batch)
+    given, batch = batch, min(batch or units.batch, units.batch)
     match allocation:
         case "automatic":
             return _automatic(units, models, batch, bytes_per_unit)
@@ -175,6 +189,8 @@ def allocate(
             queues = tuple(tuple(chunks_of(units, low, high, batch)) for low, high in pairwise(edges))
             return Plan(allocation, batch, queues)
         case "dynamic":
+            if not given and len(models) > 1:  # a batch that is all there is would be one worker's
+                batch = min(batch, -(-len(units) // (_TURNS * len(models))))
             return Plan(allocation, batch, ((),) * len(models), tuple(_costliest_first(units, batch)))
     raise UnknownName("allocation", allocation, ALLOCATIONS)
 

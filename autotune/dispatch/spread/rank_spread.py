@@ -124,7 +124,7 @@ class RankSpread(Spread):
         self._plan = plan = allocate(self.units, allocation, self.models, batch, nbytes)
         expected = predicted(plan, self.units, self.models, nbytes)
         self._is_kept = not (gather and self._is_streamed)
-        self._is_gathered = False
+        self._is_gathered, self._totals = False, {}
 
         def done(member: Member, chunk: Chunk) -> None:
             if not self._is_kept:
@@ -140,6 +140,8 @@ class RankSpread(Spread):
         self._team.run(own, leaves=gather, keeps=self._is_kept)
         if gather:
             self._collect(awaited)
+            if self.ranks.is_first:
+                self._add()
         elapsed_s = time.perf_counter() - begin
         share = self.members[0].share
         share.predicted_s = expected[number] if self.is_calibrated else share.predicted_s

@@ -30,7 +30,7 @@ from autotune.declaration import (
 )
 from autotune.device import Closing
 from autotune.dispatch.call import arguments
-from autotune.dispatch.spread.plan import Chunk, Model, Times, Units, allocate, calibrated, predicted
+from autotune.dispatch.spread.plan import Chunk, Model, Plan, Times, Units, allocate, calibrated, predicted
 from autotune.dispatch.spread.team import Member, Share, Team
 from autotune.dispatch.spread.worker import Task, Worker
 from autotune.errors import UsageError
@@ -48,7 +48,7 @@ Watch = Callable[[Member, Chunk], None]
 @dataclass(frozen=True, kw_only=True)
 class Report:
     """One run. ``started_s`` (processes, contexts, compiling, placing) and ``calibrated_s`` are not part of
-    ``elapsed_s``, which is from the first chunk handed out until the result is whole."""
+    ``elapsed_s``, which is from the call, its plan included, until the result is whole, sums added up."""
 
     family: str
     configuration: str
@@ -113,6 +113,9 @@ class Spread:
         self._stack = ExitStack()
         self.members: list[Member] = []  # lost ones too
         self._is_gathered = self._is_kept = False
+        self._plans: dict[tuple[str, int, bool], Planned] = {}
+        self._totals: dict[str, NDArray[Any]] = {}  # of the last run's sums, once they are added up
+        self._room: dict[str, NDArray[Any]] = {}  # for the next ones
         self._meanwhile: Callable[[], None] | None = None
         self.started_s = self.calibrated_s = 0.0
 
@@ -242,6 +245,7 @@ class Spread:
         )
         for number, model in models.items():
             self.models[number] = model
+        self._plans.clear()
         self.is_calibrated = True
         self.calibrated_s = time.perf_counter() - begin
 
@@ -262,21 +266,19 @@ class Spread:
         """One call. With ``gather`` the results are in this process at the end (``outputs``), else they stay on the
         devices until ``fetch``. ``watch`` is called for each chunk that is done; see docs/several-gpus.md for who
         runs what. ``batch`` 0 is the configuration's. Raises DeviceError when no worker is left."""
-        alive = self._team.alive
-        models = [self.models[member.number] for member in alive]
-        nbytes = self.bytes_per_unit * gather
-        plan = allocate(self.units, allocation, models, batch, nbytes)
-        expected = dict(zip(alive, predicted(plan, self.units, models, nbytes), strict=True))
-        self._is_kept = not (gather and self._is_streamed)
-        self._is_gathered = False
-        self._team.watch = watch
         begin = time.perf_counter()
-        self._team.run(plan, leaves=gather, keeps=self._is_kept)
+        planned = self._planned(allocation, batch, gather)
+        plan = planned.plan
+        self._is_kept = not (gather and self._is_streamed)
+        self._is_gathered, self._totals = False, {}
+        self._team.watch = watch
+        self._team.run(plan, leaves=gather, keeps=self._is_kept, beside=self._make_room if gather else None)
         if gather:
-            self._gather()
+            self._is_gathered = True
+            self._add()
         elapsed_s = time.perf_counter() - begin
         for member in self.members if self.is_calibrated else ():
-            member.share.predicted_s = expected.get(member, 0.0)
+            member.share.predicted_s = planned.seconds.get(member.number, 0.0)
         self.models = [self._refined(*pair) for pair in zip(self.members, self.models, strict=True)]
         return Report(
             family=self.family.name,
@@ -288,6 +290,18 @@ class Spread:
             elapsed_s=elapsed_s,
             shares=tuple(member.share for member in self.members),
         )
+
+    def _planned(self, allocation: str, batch: int, gather: bool) -> "Planned":
+        """Made anew where a worker's model says something else than when it was made, or a worker is lost: making it
+        may take as long as a short run."""
+        models = {member.number: self.models[member.number] for member in self._team.alive}
+        key = allocation, batch, gather
+        if not (known := self._plans.get(key)) or not known.is_good_for(models):
+            given, nbytes = list(models.values()), self.bytes_per_unit * gather
+            plan = allocate(self.units, allocation, given, batch, nbytes)
+            seconds = predicted(plan, self.units, given, nbytes)
+            known = self._plans[key] = Planned(plan, models, dict(zip(models, seconds, strict=True)))
+        return known
 
     def fetch(self) -> dict[str, NDArray[Any]]:
         """``outputs`` after a run that left them on the devices. Raises DeviceError."""
@@ -301,9 +315,23 @@ class Spread:
             raise UsageError(
                 "nothing is gathered: run, or fetch after a run that left its results on the devices"
             )
-        sums = {name: _added(self._summands(name)) for name in self._sums}
-        return {data.name: self._parts[data.name] if data.name in self._parts else sums[data.name]
+        if not self._totals:
+            self._add()
+        return {data.name: self._parts[data.name] if data.name in self._parts else self._totals[data.name]
                 for data in self.family.outputs}  # fmt: skip
+
+    def _make_room(self) -> None:
+        """For the totals of sums, new memory each time: the last ones stay good. It is touched while the devices work,
+        since the first touch of a page takes longer than adding up what is in it."""
+        self._room = {name: np.full_like(summands[0], 0) for name, summands in self._sums.items()}
+
+    def _add(self) -> None:
+        """The workers' sums."""
+        if not self._room:
+            self._make_room()
+        self._totals, self._room = self._room, {}
+        for name, total in self._totals.items():
+            _add(self._summands(name), total)
 
     def _summands(self, name: str) -> list[NDArray[Any]]:
         """Each worker's own sum of that output."""
@@ -323,11 +351,28 @@ class Spread:
         return model.refined(samples) if samples else model
 
 
-def _added(summands: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    total = summands[0].copy()
-    for other in summands[1:]:
+@dataclass(frozen=True)
+class Planned:
+    """A plan by ``models``, and the ``seconds`` that it should take, each by the worker's number."""
+
+    plan: Plan
+    models: Mapping[int, Model]
+    seconds: Mapping[int, float]
+
+    def is_good_for(self, models: Mapping[int, Model]) -> bool:
+        return models.keys() == self.models.keys() and all(
+            model is self.models[number] or model.is_near(self.models[number])
+            for number, model in models.items()
+        )
+
+
+def _add(summands: Sequence[NDArray[Any]], total: NDArray[Any]) -> None:
+    if len(summands) == 1:
+        total[...] = summands[0]
+        return
+    np.add(summands[0], summands[1], out=total)
+    for other in summands[2:]:
         total += other
-    return total
 
 
 class SpreadKernel(Closing):

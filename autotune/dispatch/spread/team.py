@@ -1,17 +1,18 @@
 """The workers of a spread together: who gets the next chunk, what they answer, what becomes of a lost one's work."""
 
 import math
-import os
+import pickle
 import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from multiprocessing.connection import wait
+from functools import lru_cache
 from typing import Any, TypeVarTuple
 
+from autotune.dispatch.spread.inbox import AWAKE_S, Inbox
 from autotune.dispatch.spread.plan import Chunk, Plan
-from autotune.dispatch.spread.worker import AWAKE_S, Done, Lost, Task, Worker, serve
+from autotune.dispatch.spread.worker import Done, Lost, Task, Worker, serve, told
 from autotune.errors import DeviceError
 from autotune.hardware import Device
 from autotune.processes import Answer, Child, Failure, Warned
@@ -46,6 +47,18 @@ class Share:
         self.device_s += done.seconds
         self.copied_s += done.copied
         self.measured_s = measured_s
+
+
+def _pickled(mail: tuple[Any, ...]) -> bytes:
+    try:
+        return _letter(mail)
+    except TypeError:  # what has no hash
+        return pickle.dumps(mail, pickle.HIGHEST_PROTOCOL)
+
+
+@lru_cache(64)  # one run's are much like another's
+def _letter(mail: tuple[Any, ...]) -> bytes:
+    return pickle.dumps(mail, pickle.HIGHEST_PROTOCOL)
 
 
 class Member:
@@ -105,27 +118,29 @@ class Member:
     def send(self) -> None:
         """The mail, as one message: a process that has to be woken for each takes longer than for all."""
         if self._mail:
-            self.child.send(self._mail)
+            self.child.post(_pickled(tuple(self._mail)))
             self._mail = []
 
     def fetch(self) -> None:
         """Its results that only its device has leave behind all chunks that it was given; then there is an answer."""
         self._await()
         self.has_left = True
-        self.tell(Worker.fetch, [*self.kept, *self.in_hand])
+        self.tell(Worker.fetch, (*self.kept, *self.in_hand))
 
     def _await(self) -> None:
         if not self.is_busy:
             self._since = time.monotonic()
         self.awaited += 1
 
-    def heard(self) -> object:
-        """The next message. Raises EOFError or OSError at the process's end."""
-        message: object = self.child.pipe.recv()
+    def heard(self) -> list[object]:
+        """The next messages, that came together. Raises EOFError or OSError at the process's end."""
+        found = self.child.pipe.recv()
         self._since = time.monotonic()
-        if isinstance(message, Answer):
-            self.awaited, self.answer = self.awaited - 1, message.content
-        return message
+        messages = told(found) if isinstance(found, list) else [found]
+        for message in messages:
+            if isinstance(message, Answer):
+                self.awaited, self.answer = self.awaited - 1, message.content
+        return messages
 
     def give_up(self, cause: str) -> list[Chunk]:
         """It is no more: the chunks that others have to run. When this returns nothing of it writes any longer."""
@@ -151,6 +166,7 @@ class Team:
         self._again: set[Chunk] = set()
         self._steals = self._keeps = self._gathers = False
         self._begin = 0.0
+        self._beside: Callable[[], None] | None = None
 
     @property
     def alive(self) -> list[Member]:
@@ -164,13 +180,14 @@ class Team:
         self.drive()
         return {member.number: member.answer for member in asked if not member.lost}
 
-    def run(self, plan: Plan, *, leaves: bool, keeps: bool) -> None:
-        """Every chunk of the plan once. With ``leaves`` results leave as they are made; with ``keeps`` some stay on the
-        devices, so that a chunk is lost with its device until ``fetch``; with both these leave behind each member's
-        last chunk. Raises DeviceError when no member is left."""
+    def run(self, plan: Plan, *, leaves: bool, keeps: bool, beside: Callable[[], None] | None = None) -> None:
+        """Every chunk of the plan once; ``beside`` is called once, when all are at their first ones. With ``leaves``
+        results leave as they are made; with ``keeps`` some stay on the devices, so that a chunk is lost with its device
+        until ``fetch``; with both these leave behind each member's last chunk. Raises DeviceError when no member is
+        left."""
         self._steals, self._keeps, self._gathers = plan.steals, keeps, leaves and keeps
         self._shared, self._again = deque(plan.shared), set()
-        self._begin = time.perf_counter()
+        self._begin, self._beside = time.perf_counter(), beside
         for member in self.members:
             member.share = Share(device=member.name, lost=member.lost)
         for member, queue in zip(self.alive, plan.queues, strict=True):
@@ -204,6 +221,9 @@ class Team:
                     member.fetch()
             for member in self.alive:
                 member.send()
+            if self._beside:
+                self._beside()
+                self._beside = None
             waiting = [member for member in self.alive if member.is_busy]
             if not waiting:
                 return
@@ -221,13 +241,9 @@ class Team:
 
     def _heard(self, pipes: list[Any], seconds: float) -> list[Any]:
         """Those of ``pipes`` that have a message, after so many seconds none. For a while it is looked for without
-        sleep (see ``Worker``), where no core is taken from workers by that."""
-        until = time.monotonic() + seconds
+        sleep, where no core is taken from workers by that."""
         is_free = not self._meanwhile and all(member.name != "cpu" for member in self.members)
-        awake = min(until, time.monotonic() + AWAKE_S * is_free)
-        while not (heard := wait(pipes, 0)) and time.monotonic() < awake:
-            os.sched_yield()
-        return heard or wait(pipes, max(0.0, until - time.monotonic()))
+        return Inbox(pipes).heard(seconds, AWAKE_S * is_free)
 
     def _is_last(self, member: Member) -> bool:
         """Whether what it was handed is all that it is to get, unless another is lost."""
@@ -251,24 +267,25 @@ class Team:
 
     def _hear(self, member: Member) -> None:
         try:
-            message = member.heard()
+            messages = member.heard()
         except (EOFError, OSError):
             self._give_up(member, f"its process {member.child.death()}")
             return
-        match message:
-            case Done(chunk):
-                member.in_hand.remove(chunk)
-                member.share.add(message, time.perf_counter() - self._begin)
-                if self._keeps:
-                    member.kept.append(chunk)
-                if self.watch:
-                    self.watch(member, chunk)
-            case Lost(reason):
-                self._give_up(member, reason)
-            case Warned(text):
-                warnings.warn(text, stacklevel=2)
-            case Failure():
-                raise message.error()
+        for message in messages:
+            match message:
+                case Done(chunk):
+                    member.in_hand.remove(chunk)
+                    member.share.add(message, time.perf_counter() - self._begin)
+                    if self._keeps:
+                        member.kept.append(chunk)
+                    if self.watch:
+                        self.watch(member, chunk)
+                case Lost(reason):
+                    self._give_up(member, reason)
+                case Warned(text):
+                    warnings.warn(text, stacklevel=2)
+                case Failure():
+                    raise message.error()
 
     def _give_up(self, member: Member, cause: str) -> None:
         left = member.give_up(cause)

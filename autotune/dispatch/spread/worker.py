@@ -3,14 +3,15 @@
 It queues a few chunks ahead, so that the device never waits for the host, and results leave while it computes.
 """
 
+import math
 import os
-import time
+import pickle
 import warnings
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from math import prod
+from functools import lru_cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ from autotune.device import (
     compiled_module,
     open_backend,
 )
+from autotune.dispatch.spread.inbox import AWAKE_S, Inbox
+from autotune.dispatch.spread.launches import ChunkLaunches
 from autotune.dispatch.spread.plan import Chunk, Units
 from autotune.dispatch.target import Target
 from autotune.errors import AutotuneError, DeviceError, FamilyError
@@ -39,7 +42,6 @@ from autotune.policy import untuned
 from autotune.processes import Answer, reporting
 
 _AHEAD = 3  # chunks queued on the device at once
-AWAKE_S = 0.02  # without work, before a message is waited for at no cost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +76,8 @@ class Results:
         self._targets = {name: array.mapped().reshape(-1) for name, array in {**parts, **sums}.items()}
         self._rows = {name: self._rows_of_parts(name, array.shape) for name, array in parts.items()}
         self._rows |= {name: self._plain_rows(name, array.shape) for name, array in sums.items()}
-        self.are_streamed = all(self._rows.values()) and not self._sums
+        self._are_plain = all(self._rows.values())
+        self.are_streamed = self._are_plain and not self._sums
 
     def _rows_of_parts(self, name: str, shape: tuple[int, ...]) -> tuple[int, int] | None:
         layout = self._execution.variant.layouts[name]
@@ -98,10 +101,6 @@ class Results:
         pinned = [outlet.pin(target.view(np.uint8)) for target in self._targets.values() if target.size]
         return all(pinned)
 
-    def zero_sums(self) -> None:
-        for name in self._sums:
-            self._execution.zero(name)
-
     def _pieces(self, chunk: Chunk | None) -> Iterator[tuple[str, int, int]]:
         """(output, its first element, the one behind its last): a chunk's parts, or, for None, sums."""
         if chunk is None:
@@ -124,6 +123,8 @@ class Results:
 
     def restore(self, chunks: Sequence[Chunk]) -> None:
         """What no copy takes to the host: these chunks' parts, and this worker's sums."""
+        if self._are_plain:
+            return
         whole: dict[str, NDArray[Any]] = {}
         for chunk in (*chunks, None):
             for name, low, high in self._pieces(chunk):
@@ -138,9 +139,9 @@ class Results:
 def rows_of(layout: Layout, shape: tuple[int, ...]) -> tuple[int, int] | None:
     """(bytes in a row, bytes from one row to the next) of a canonical array of ``shape`` as it lies on a device, or
     None when it does not lie in the canonical order."""
-    if layout.storage or not layout.keeps_order or not prod(shape):
+    if layout.storage or not layout.keeps_order or not math.prod(shape):
         return None
-    apart = layout.grid(shape).elements // prod(shape[:-1])
+    apart = layout.grid(shape).elements // math.prod(shape[:-1])
     return shape[-1] * layout.value_bytes, apart * layout.value_bytes
 
 
@@ -154,6 +155,15 @@ class Done:
     chunk: Chunk
     seconds: float
     copied: float
+
+
+# Done and Answer(None), as they are sent: what has no class is pickled in a tenth of the time.
+Told = tuple[int, int, float, float] | None
+
+
+def told(some: Sequence[Told]) -> list[object]:
+    """What a worker told."""
+    return [Answer(None) if one is None else Done(Chunk(*one[:2]), *one[2:]) for one in some]
 
 
 @dataclass(frozen=True)
@@ -187,6 +197,11 @@ def serve(pipe: Connection, task: Task, device: str) -> None:
             raise FamilyError(f"{task.family.name}: {type(problem).__name__}: {problem}") from None
 
 
+@lru_cache(8)  # one run's messages are much like another's
+def _unpickled(message: bytes) -> Any:
+    return pickle.loads(message)  # noqa: S301 - as Connection.recv does
+
+
 class Worker:
     """Is asked by ``team.Member``, in order; chunks are done in between. Its first answer, to nothing, is its
     device."""
@@ -200,15 +215,16 @@ class Worker:
         self._pending: deque[Chunk | Fetch] = deque()
         self._flying: deque[tuple[Chunk | Fetch, Any]] = deque()
         self._leaves = False  # whether a chunk's results go to the host when it is done
+        self._prepares: Callable[[], bool] = lambda: False  # something for the next run, in spare time
+        self._begins = False  # whether no chunk of the run was begun
 
     def work(self) -> None:
         """A message, or a chunk begun or ended, at a time."""
         self._pipe.send(Answer(self._backend.device))
+        inbox, awake_s = Inbox([self._pipe]), AWAKE_S * (self._backend.device.kind != "cpu")
         while True:
-            if not (self._pending or self._flying) and self._backend.device.kind != "cpu":
-                self._look()
-            if not (self._pending or self._flying) or self._pipe.poll():
-                message = self._pipe.recv()
+            if inbox.heard() or (self._is_idle() and inbox.heard(math.inf, awake_s)):
+                message = _unpickled(self._pipe.recv_bytes())
                 if message is None:
                     return
                 for method, arguments, is_asked in message:
@@ -218,25 +234,29 @@ class Worker:
             elif self._pending and len(self._flying) < _AHEAD:
                 item = self._pending.popleft()
                 self._flying.append((item, self._begun(item)))
-            elif self._outlet.is_done(self._flying[0][1]):
-                self._tell(*self._flying.popleft())
+            elif self._flying and self._outlet.is_done(self._flying[self._together() - 1][1]):
+                self._tell(self._together())
             else:
                 os.sched_yield()  # a message may come meanwhile, with a chunk to be queued behind this one
 
-    def _look(self) -> None:
-        """For a message, for a while, without sleep: where a core sleeps, above all a virtual machine's, it takes some
-        tenths of a millisecond until it works again."""
-        until = time.monotonic() + AWAKE_S
-        while not self._pipe.poll() and time.monotonic() < until:
-            os.sched_yield()
+    def _is_idle(self) -> bool:
+        """Nothing is left to do, nor to be made ready for the next run."""
+        return not (self._pending or self._flying or self._prepares())
 
-    def _tell(self, item: Chunk | Fetch, flight: Any) -> None:
-        times = self._outlet.wait(flight)
-        if isinstance(item, Fetch):
-            self._results.restore(item.chunks)
-            self._pipe.send(Answer(None))
-        else:
-            self._pipe.send(Done(item, *times))
+    def _together(self) -> int:
+        """How many of those begun are told of at once: what a Fetch copies is there right after its chunk is done."""
+        return 2 if len(self._flying) > 1 and isinstance(self._flying[1][0], Fetch) else 1
+
+    def _tell(self, many: int) -> None:
+        """Of the first ``many`` of those begun, which are done."""
+        some: list[Told] = []
+        for item, flight in (self._flying.popleft() for _ in range(many)):
+            if isinstance(item, Fetch):
+                self._results.restore(item.chunks)
+                some.append(None)
+            else:
+                some.append((item.first, item.count, *self._outlet.wait(flight)))
+        self._pipe.send(some)
 
     def chosen(self) -> tuple[dict[str, Any], str]:
         """The configuration that the dispatcher takes here, and how it found it."""
@@ -260,6 +280,8 @@ class Worker:
         self._stack.callback(resident.close)
         self._execution: Execution = resident.execution(variant, module)
         self._units: Units = family.module.units(inputs.arrays, names)  # type: ignore[union-attr]
+        self._launches = ChunkLaunches(self._backend, self._execution, self._units)
+        self._prepares = self._launches.record
         self._backend.synchronize()
 
     def take(self, parts: Mapping[str, SharedArray], sums: Mapping[str, SharedArray]) -> tuple[bool, bool]:
@@ -276,8 +298,7 @@ class Worker:
 
     def begin(self, leaves: bool) -> None:
         """A new run, in which a chunk's results leave as soon as it is done, or not yet."""
-        self._leaves = leaves
-        self._results.zero_sums()
+        self._leaves, self._begins = leaves, True
 
     def add(self, chunks: Sequence[Chunk]) -> None:
         """To be run in order, each told by a Done."""
@@ -293,16 +314,19 @@ class Worker:
             found.append(min([self._outlet.wait(flight) for flight in flights][1:]))
         return found
 
-    def fetch(self, chunks: Sequence[Chunk]) -> None:
+    def fetch(self, chunks: tuple[Chunk, ...]) -> None:
         """Results that are on the device only, these chunks' parts and this worker's sums, leave behind all chunks that
         it has. Then there is an Answer."""
-        self._pending.append(Fetch(tuple(chunks)))
+        self._pending.append(Fetch(chunks))
 
     def _begun(self, item: Chunk | Fetch) -> Any:
         started = self._outlet.start()
+        begins, self._begins = self._begins, False
         if isinstance(item, Chunk):
-            self._units.run(self._execution, item.first, item.count)
+            self._launches.queue(item, begins)
             return self._outlet.finish(started, list(self._results.copies(item)) if self._leaves else [])
+        if begins:
+            self._launches.clear()
         parts = () if self._leaves else item.chunks
         copies = [copy for chunk in (*parts, None) for copy in self._results.copies(chunk)]
         return self._outlet.finish(started, copies)

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.family import TunedKernel, UsageError
+from autotune.family import TunedKernel, UsageError, family_module
 
 from ..accuracy import checked_accuracy
-from ..neighbour import coulomb
 
 __all__ = ["run"]
 
@@ -52,7 +51,7 @@ def run(
         return made[0]
 
     rest = {name: value for name, value in given.items() if name != "accuracy"}
-    coulomb("app.run").run(rest, output, open_map, note)
+    family_module("coulomb", "app.run").run(rest, output, open_map, note)
     note(
         f"error        at most {made[0].share * accuracy:.3g} of a point's sum of |q| / r ({accuracy:g} asked)"
     )

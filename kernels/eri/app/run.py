@@ -3,13 +3,12 @@
 ``-i shells=sp`` family eri_sp makes them, unless all shells are s."""
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from autotune.family import TunedKernel, UnknownName, UsageError, load_family, read_npy
+from autotune.family import TunedKernel, UnknownName, UsageError, family_module, read_npy
 
 from .. import basis, molecules
 from ..arrays import arrays_of
@@ -95,7 +94,5 @@ def run(
 
 def _of_s_and_p(placed: Any, density: Any) -> dict[str, Any]:
     """The arrays of family eri_sp."""
-    module = load_family("eri_sp", check=False).module
-    assert module is not None, "kernels/eri_sp/family.py ships with this family"
-    made: dict[str, Any] = import_module(f"{module.__name__}.arrays").arrays_of(placed, density)
+    made: dict[str, Any] = family_module("eri_sp", "arrays").arrays_of(placed, density)
     return made

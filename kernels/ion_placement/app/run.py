@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.family import TunedKernel, UnknownName, UsageError, WorkloadError
+from autotune.family import TunedKernel, UnknownName, UsageError, WorkloadError, family_module
 
 from ..exact import NOWHERE
-from ..neighbour import coulomb
 from ..solute import excluded_near
 from ..species import charges_of, parse_ions
 
@@ -73,8 +72,8 @@ def run(
     if output is None:
         raise UsageError("the ions go to a PDB file: name it with -o FILE.pdb")
     names, charges = parse_ions(request.ions), charges_of(request.ions)
-    structure = coulomb("structures").read_structure(request.structure, request.charges)
-    lattice = coulomb("lattice").around(structure, request.spacing, request.padding)
+    structure = family_module("coulomb", "structures").read_structure(request.structure, request.charges)
+    lattice = family_module("coulomb", "lattice").around(structure, request.spacing, request.padding)
     inputs = lattice.inputs(structure)
     kernel = open_kernel()
     ready = time.perf_counter()

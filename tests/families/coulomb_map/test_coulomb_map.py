@@ -1,7 +1,7 @@
 """The coulomb map family on the cpu device: every kind of configuration against float64, and bounds that hold."""
 
 from collections.abc import Iterator, Sequence
-from importlib import import_module
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,12 @@ from autotune.compile.variant import Variant, batch
 from autotune.declaration import family as families
 from autotune.declaration.workload import Inputs, bind
 from autotune.device.cpu.backend import CpuBackend
+from autotune.family import family_module
 
 FAMILY = families.load_family("coulomb_map")
-assert FAMILY.module is not None
-EXACT: Any = import_module(f"{FAMILY.module.__name__}.exact")
-RUN: Any = import_module(f"{FAMILY.module.__name__}.app.run")
-COULOMB: Any = import_module(f"{FAMILY.module.__name__}.neighbour").coulomb
+EXACT: Any = family_module("coulomb_map", "exact")
+RUN: Any = family_module("coulomb_map", "app.run")
+COULOMB: Any = partial(family_module, "coulomb")
 ATOM = COULOMB("lattice").ATOM
 
 # Every value of every policy but those that bound loops or registers.

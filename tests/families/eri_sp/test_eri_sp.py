@@ -1,7 +1,7 @@
 """The eri_sp family: every class by configurations of all kinds, and its reference, against libcint through PySCF."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import import_module
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +19,7 @@ from autotune.declaration import family as families
 from autotune.declaration.workload import Inputs, bind
 from autotune.device.cpu.backend import CpuBackend
 from autotune.device.resident import Resident
+from autotune.family import family_module
 
 pytestmark = pytest.mark.filterwarnings("ignore:no usable policy file")
 
@@ -40,12 +41,11 @@ MATRICES = TRIED[2:3]
 PLACE = (0.3, -0.2, 0.1)
 
 
-def part(name: str) -> Any:
-    return import_module(f"{MODULE.__name__}.{name}")
+part = partial(family_module, "eri_sp")
 
 
 def contracted(exponents: Sequence[float], coefficients: Sequence[float], momentum: int) -> Any:
-    made = part("neighbour").eri("basis").contracted(list(exponents), list(coefficients), "test", momentum)
+    made = family_module("eri", "basis").contracted(list(exponents), list(coefficients), "test", momentum)
     assert made.momentum == momentum
     return made
 
@@ -113,7 +113,7 @@ def test_functions_come_in_pyscfs_order(backend: CpuBackend, binaries: dict[str,
 
     places = (("Cl", (0.1, 0.2, -0.4)), ("H", (0.3, -0.6, 2.0)))
     theirs = gto.M(atom=places, basis="sto-3g", unit="Bohr", verbose=0).intor("int2e", aosym="s8")
-    eri = part("neighbour").eri
+    eri = partial(family_module, "eri")
     chosen = eri("basis").read("sto-3g", ["Cl", "H"], highest=1)
     placed = [(centre, shell) for element, centre in places for shell in chosen.shells[element]]
     inputs = bind(FAMILY, part("arrays").arrays_of(placed), {}, {})
@@ -242,7 +242,7 @@ def test_a_molecule_with_p_shells(
         return Kernel(backend, binaries["integrals"][2:3])
 
     given_ = {"geometry": str(water), "basis": "sto-3g", "shells": "all"}
-    part("neighbour").eri("app.run").run(given_, tmp_path / "out.npz", open_kernel, told.append)
+    family_module("eri", "app.run").run(given_, tmp_path / "out.npz", open_kernel, told.append)
     assert opened == ["eri_sp"]
     assert told[0] == "shells       4 s and 1 p shells of 3 atoms in sto-3g"
     assert told[1] == "work         120 quartets of shells, 406 integrals"
@@ -250,7 +250,7 @@ def test_a_molecule_with_p_shells(
     with np.load(tmp_path / "out.npz", allow_pickle=False) as written:
         assert written["shell_momenta"].tolist() == [0, 0, 1, 0, 0]
         assert written["shell_atoms"].tolist() == [0, 0, 0, 1, 2]
-        eri = part("neighbour").eri
+        eri = partial(family_module, "eri")
         molecule = eri("molecules").read_xyz(water)
         basis = eri("basis").read("sto-3g", molecule.elements, highest=1)
         arrays = part("arrays").arrays_of(eri("shells").placed_shells(molecule, basis, "sp"))
