@@ -33,7 +33,7 @@ struct Level {
   AUTOTUNE_DEVICE uint3 place(unsigned cell) const { return {cell % x, cell / x % y, cell / x / y}; }
   AUTOTUNE_DEVICE unsigned number(const uint3& place) const { return (place.z * y + place.y) * x + place.x; }
   AUTOTUNE_DEVICE Ball ball(const Points& points, const uint3& place) const {
-    const double half = 0.5 * (edge - 1), radius = 0.8660254037844387 * (edge - 1) * points.step * (1 + 1e-12);
+    const double half = 0.5 * (edge - 1), radius = 0.86602540378443865 * (edge - 1) * points.step * (1 + 1e-12);
     const double far = Policy::separation * radius * 0.1;
     return {(place.x * edge + half) * points.step,
             (place.y * edge + half) * points.step,

@@ -1,7 +1,7 @@
 // The Boys function F0(T) = 1/2 sqrt(pi/T) erf(sqrt T), T >= 0: by erf, by a table, or as a quotient of polynomials.
 // boys.py makes the table and says where the numbers are from.
 #pragma once
-#include "autotune/device.cuh"
+#include "autotune/reciprocal.cuh"
 
 enum class Boys { erf, table, shared_table, rational, loaded_rational };
 
@@ -11,25 +11,9 @@ struct BoysRow {
   double c0, c1, c2, c3, c4, c5;
 };
 
-// 1/x and 1/sqrt(x) of a normal x > 0, within 2 units in the last place: the hardware's approximation (about 20 bits)
-// and one step of third order; the library's own cost several times that to get the last bit and the odd cases right.
-#ifdef AUTOTUNE_CPU
-AUTOTUNE_DEVICE double reciprocal(double x) { return 1 / x; }
-AUTOTUNE_DEVICE double reciprocal_root(double x) { return rsqrt(x); }
-#else
-AUTOTUNE_DEVICE double reciprocal(double x) {
-  double y;
-  asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-  const double error = fma(-x, y, 1.0);
-  return fma(y, fma(error, error, error), y);
-}
-AUTOTUNE_DEVICE double reciprocal_root(double x) {
-  double y;
-  asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-  const double error = fma(-x * y, y, 1.0);
-  return fma(y * error, fma(error, 0.375, 0.5), y);
-}
-#endif
+using autotune::reciprocal;
+using autotune::reciprocal_root;
+// In single precision the library's own cost no more than that.
 AUTOTUNE_DEVICE float reciprocal(float x) { return 1 / x; }
 AUTOTUNE_DEVICE float reciprocal_root(float x) { return rsqrtf(x); }
 

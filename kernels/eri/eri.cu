@@ -101,13 +101,13 @@ AUTOTUNE_DEVICE double with_tile(const Molecule<Policy>& molecule, const Primiti
 }
 
 template <class Policy>
-AUTOTUNE_DEVICE void block_owns_bra(const Molecule<Policy>& molecule, const Digest<Policy>& digest, const Chunk& chunk,
-                                    double threshold) {
+AUTOTUNE_DEVICE void block_owns_bra(const Molecule<Policy>& molecule, const Digest<Policy>& digest,
+                                    const autotune::Chunk& chunk, double threshold) {
   constexpr unsigned tile_size = 64;
   __shared__ PrimitivePair tile[tile_size];
-  const unsigned thread = threadIdx.x, lane = thread % Policy::split, position = chunk.ket + thread / Policy::split;
+  const unsigned thread = threadIdx.x, lane = thread % Policy::split, position = chunk.column + thread / Policy::split;
   const bool is_there = position < chunk.end;
-  const Pair bra = molecule.pairs.load(chunk.bra), ket = molecule.pairs.load(min(position, chunk.end - 1));
+  const Pair bra = molecule.pairs.load(chunk.row), ket = molecule.pairs.load(min(position, chunk.end - 1));
   const bool is_wanted = is_there && !is_negligible<Policy>(bra, ket, threshold);
   double value = 0;
   for (unsigned first = 0; first < bra.count; first += tile_size) {
@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(Policy::block_size)
               unsigned share) {
   Molecule<Policy> molecule{shells, primitives, pairs, host_table, device_table, sums, boys_table, quotient, nullptr};
   const Digest<Policy> digest{density, integrals, coulomb_sum, exchange_sum};
-  const Run run{first_bra, first_ket, kets};
+  const autotune::Run run{first_bra, first_ket, kets};
   const unsigned long long thread = 1ull * blockIdx.x * Policy::block_size + threadIdx.x;
   if (thread == 0) {  // the output that was not asked for is a single zero
     if constexpr (Policy::output == Output::integrals) {
@@ -167,7 +167,8 @@ __global__ void __launch_bounds__(Policy::block_size)
   } else if constexpr (Policy::granularity == Granularity::block) {
     // The last rows are the longest, and where pairs are sorted the heaviest: they go first.
     const unsigned number = first_unit + gridDim.x - 1 - blockIdx.x;
-    block_owns_bra<Policy>(molecule, digest, chunk(run, number, Policy::block_size / Policy::split), threshold);
+    block_owns_bra<Policy>(molecule, digest, autotune::chunk(run, number, Policy::block_size / Policy::split),
+                           threshold);
   } else if constexpr (Policy::expansion == Expansion::components) {
     const bool is_there = thread < units;
     const Component listed = component_list.load(is_there ? static_cast<unsigned>(thread) : 0);
@@ -182,14 +183,14 @@ __global__ void __launch_bounds__(Policy::block_size)
     const bool is_there = number < units;
     if (!by_component && !is_there) return;
     const unsigned long long unit = is_there ? number : 0;
-    Place place;
+    autotune::Place place;
     if constexpr (Policy::expansion == Expansion::work_units) {
       const WorkUnit listed = unit_list.load(first_unit + static_cast<unsigned>(unit));
       place = {listed.bra, listed.ket};
     } else {
       place = run[first_unit + unit];
     }
-    const Pair bra = pairs.load(place.bra), ket = pairs.load(place.ket);
+    const Pair bra = pairs.load(place.row), ket = pairs.load(place.column);
     if constexpr (by_component) {
       const unsigned m = static_cast<unsigned>(thread % each);
       const double value = is_there ? component_of<Policy>(molecule, bra, ket, m, threshold) : 0;
@@ -223,9 +224,9 @@ __global__ void tabulate_sums(typename Policy::exponents exponents, typename Pol
   const unsigned count = sums.extent(0), number = blockIdx.x * Policy::block_size + threadIdx.x;
   if (number >= count * count) return;
   const unsigned row = number / count, column = number % count;
-  const Place left = in_triangle(row), right = in_triangle(column);
-  const double p = exponents.load(left.bra) + exponents.load(left.ket);
-  const double q = exponents.load(right.bra) + exponents.load(right.ket);
+  const autotune::Place left = autotune::in_triangle(row), right = autotune::in_triangle(column);
+  const double p = exponents.load(left.row) + exponents.load(left.column);
+  const double q = exponents.load(right.row) + exponents.load(right.column);
   sums.store({rsqrt(p + q), p * q / (p + q)}, row, column);
 }
 

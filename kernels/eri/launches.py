@@ -95,7 +95,7 @@ def launches(
 
 
 def blocks_of(run: expansion.Run, width: int) -> int:
-    """Blocks for a run with granularity block, each with ``width`` kets (expansion.cuh: chunk)."""
+    """Blocks for a run with granularity block, each with ``width`` kets (autotune/runs.cuh: chunk)."""
     if run.kets:
         return run.units // run.kets * -(-run.kets // width)
     groups, rest = divmod(run.bras, width)

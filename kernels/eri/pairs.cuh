@@ -51,7 +51,7 @@ struct Sum {
   double root, reduced;
 };
 
-constexpr double half_prefactor = 5.91496717279546288;  // sqrt(2 pi^2.5)
+constexpr double half_prefactor = 5.91496717279561288;  // sqrt(2 pi^2.5)
 
 AUTOTUNE_DEVICE unsigned triangle(unsigned high, unsigned low) { return high * (high + 1) / 2 + low; }
 

@@ -193,7 +193,7 @@ def _piece(run: Run, granularity: str, block_size: int, split: int, first: int, 
 
 
 def _units_before(run: Run, width: int, block: int) -> int:
-    """Work-units of a run in its first ``block`` blocks (expansion.cuh: chunk)."""
+    """Work-units of a run in its first ``block`` blocks (autotune/runs.cuh: chunk)."""
     if run.kets:
         rows, chunk = divmod(block, -(-run.kets // width))
         return rows * run.kets + min(chunk * width, run.kets)

@@ -214,7 +214,7 @@ template <class Policy>
 AUTOTUNE_DEVICE void block_owns_tile(const Molecule<Policy>& molecule, const Digest<Policy>& digest,
                                      const typename Policy::runs& runs, unsigned number, double threshold) {
   using Shape = TileShape<Policy>;
-  constexpr unsigned kets = Shape::kets, most = Shape::primitive_pairs;
+  constexpr unsigned most = Shape::primitive_pairs;
   __shared__ Pair bras[Policy::bras];
   __shared__ BraOrder<Policy> order;
   __shared__ BraPair primitive_pairs[most];

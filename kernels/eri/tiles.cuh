@@ -47,7 +47,7 @@ struct TileShape {
       row = n / chunks;
       chunk = n % chunks;
     } else {
-      const unsigned together = width / each, group = row_in_triangle(n / together);
+      const unsigned together = width / each, group = autotune::row_in_triangle(n / together);
       const unsigned rest = n - together * (group * (group + 1) / 2);
       row = group * together + rest / (group + 1);
       chunk = rest % (group + 1);

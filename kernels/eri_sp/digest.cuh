@@ -28,14 +28,14 @@ AUTOTUNE_DEVICE Functions functions_of(unsigned first_i, unsigned first_j, unsig
 
 template <class Policy>
 struct Digest {
-  typename Policy::shells shells;
   typename Policy::density density;
   typename Policy::integrals integrals;
   typename Policy::coulomb_sum coulomb_sum;
   typename Policy::exchange_sum exchange_sum;
 
   template <int BRA, int KET>
-  AUTOTUNE_DEVICE void take(const Pair& bra, const Pair& ket, const Quartet<Policy, BRA, KET>& quartet) const {
+  AUTOTUNE_DEVICE void take(const typename Policy::shells& shells, const Pair& bra, const Pair& ket,
+                            const Quartet<Policy, BRA, KET>& quartet) const {
     const Functions first_bra = {shells.load(bra.i).function, shells.load(bra.j).function};
     const Functions first_ket = {shells.load(ket.i).function, shells.load(ket.j).function};
     if constexpr (Policy::output == Output::integrals)

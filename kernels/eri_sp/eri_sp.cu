@@ -7,23 +7,26 @@
 // The bra is the pair of the higher momenta. Which thread has which quartet of shells, or which part of it, is what the
 // policies say.
 #include "autotune/array.cuh"
+#include "autotune/runs.cuh"
 #include "boys.cuh"
 #include "digest.cuh"
 #include "hermite.cuh"
 #include "pairs.cuh"
 #include "quartet.cuh"
-#include "runs.cuh"
 
 // A kernel for each class, or one that finds out the class of each quartet.
 enum class Classes { together, apart };
+enum class Granularity { thread, block };
 
+// What a launch is given, in the order of the kernels' arguments, which are bound one by one. The rows of its run are
+// kets, the columns bras: neighbours have one ket.
 template <class Policy>
 struct Work {
   Molecule<Policy> molecule;
   typename Policy::boys_table boys_table;
   Digest<Policy> digest;
-  Run run;
   unsigned long long units;
+  autotune::Run run;
 };
 
 // The rows of one order, for shared_table; nothing otherwise.
@@ -46,13 +49,13 @@ AUTOTUNE_DEVICE void team_owns_quartet(const Work<Policy>& work, const BoysRow* 
   for (unsigned m = team.share(); m < bra.count && is_there; m += team.split)
     quartet.add(work.molecule.load(bra, m), ab, Primitives<Policy>{work.molecule, ket}, ket.count, cd);
   quartet.add_up();
-  if (is_there && team.share() == 0) work.digest.template take<BRA, KET>(bra, ket, quartet);
+  if (is_there && team.share() == 0) work.digest.template take<BRA, KET>(work.molecule.shells, bra, ket, quartet);
 }
 
 // ---- one block, one pair as ket: its primitive pairs lie in shared memory, and a team has a bra
 
 template <class Policy, int BRA, int KET>
-AUTOTUNE_DEVICE void block_owns_ket(const Work<Policy>& work, const BoysRow* rows, const Chunk& chunk) {
+AUTOTUNE_DEVICE void block_owns_ket(const Work<Policy>& work, const BoysRow* rows, const autotune::Chunk& chunk) {
   constexpr unsigned tile_size = 36;
   __shared__ PrimitivePair tile[tile_size];
   const Team<Policy, BRA, KET> team;
@@ -72,7 +75,7 @@ AUTOTUNE_DEVICE void block_owns_ket(const Work<Policy>& work, const BoysRow* row
       quartet.add(work.molecule.load(bra, m), ab, tile, held, cd);
   }
   quartet.add_up();
-  if (is_there && team.share() == 0) work.digest.template take<BRA, KET>(bra, ket, quartet);
+  if (is_there && team.share() == 0) work.digest.template take<BRA, KET>(work.molecule.shells, bra, ket, quartet);
 }
 
 // ---- the quartets of one class, and where the list is not sorted by class those of any
@@ -87,13 +90,13 @@ AUTOTUNE_DEVICE void integrate(const Work<Policy>& work) {
   }
   if constexpr (Policy::granularity == Granularity::block) {
     // The last rows are the longest: they go first.
-    block_owns_ket<Policy, BRA, KET>(work, rows,
-                                     chunk(work.run, gridDim.x - 1 - blockIdx.x, Team<Policy, BRA, KET>::of_a_block));
+    block_owns_ket<Policy, BRA, KET>(
+        work, rows, autotune::chunk(work.run, gridDim.x - 1 - blockIdx.x, Team<Policy, BRA, KET>::of_a_block));
   } else {
     const Team<Policy, BRA, KET> team;
     const unsigned long long unit = 1ull * blockIdx.x * team.of_a_block + team.number;
     const bool is_there = team.number < team.of_a_block && unit < work.units;
-    const Place place = work.run[is_there ? unit : 0];
+    const autotune::Place place = work.run[is_there ? unit : 0];
     team_owns_quartet<Policy, BRA, KET>(work, rows, work.molecule.pairs.load(place.column),
                                         work.molecule.pairs.load(place.row), team, is_there);
   }
@@ -109,7 +112,7 @@ template <class Policy>
 AUTOTUNE_DEVICE void integrate_any_class(const Work<Policy>& work) {
   const unsigned long long unit = 1ull * blockIdx.x * Policy::block_size + threadIdx.x;
   if (unit >= work.units) return;
-  const Place place = work.run[unit];
+  const autotune::Place place = work.run[unit];
   Pair bra = work.molecule.pairs.load(place.column), ket = work.molecule.pairs.load(place.row);
   if (bra.momenta < ket.momenta) {
     const Pair other = bra;
@@ -142,11 +145,8 @@ __global__ void __launch_bounds__(Policy::block_size)
                    typename Policy::coulomb_sum coulomb_sum, typename Policy::exchange_sum exchange_sum,
                    unsigned long long units, unsigned first_row, unsigned first_column, unsigned columns) {
   if constexpr (Policy::classes == Classes::apart)
-    integrate<Policy, 0, 0>({{shells, primitives, pairs, table},
-                             boys_table,
-                             {shells, density, integrals, coulomb_sum, exchange_sum},
-                             {first_row, first_column, columns},
-                             units});
+    integrate<Policy, 0, 0>({shells, primitives, pairs, table, boys_table, density, integrals, coulomb_sum,
+                             exchange_sum, units, first_row, first_column, columns});
 }
 
 template <class Policy>
@@ -157,11 +157,8 @@ __global__ void __launch_bounds__(Policy::block_size)
                    typename Policy::coulomb_sum coulomb_sum, typename Policy::exchange_sum exchange_sum,
                    unsigned long long units, unsigned first_row, unsigned first_column, unsigned columns) {
   if constexpr (Policy::classes == Classes::apart)
-    integrate<Policy, 1, 0>({{shells, primitives, pairs, table},
-                             boys_table,
-                             {shells, density, integrals, coulomb_sum, exchange_sum},
-                             {first_row, first_column, columns},
-                             units});
+    integrate<Policy, 1, 0>({shells, primitives, pairs, table, boys_table, density, integrals, coulomb_sum,
+                             exchange_sum, units, first_row, first_column, columns});
 }
 
 template <class Policy>
@@ -172,11 +169,8 @@ __global__ void __launch_bounds__(Policy::block_size)
                    typename Policy::coulomb_sum coulomb_sum, typename Policy::exchange_sum exchange_sum,
                    unsigned long long units, unsigned first_row, unsigned first_column, unsigned columns) {
   if constexpr (Policy::classes == Classes::apart)
-    integrate<Policy, 1, 1>({{shells, primitives, pairs, table},
-                             boys_table,
-                             {shells, density, integrals, coulomb_sum, exchange_sum},
-                             {first_row, first_column, columns},
-                             units});
+    integrate<Policy, 1, 1>({shells, primitives, pairs, table, boys_table, density, integrals, coulomb_sum,
+                             exchange_sum, units, first_row, first_column, columns});
 }
 
 template <class Policy>
@@ -187,11 +181,8 @@ __global__ void __launch_bounds__(Policy::block_size)
                    typename Policy::coulomb_sum coulomb_sum, typename Policy::exchange_sum exchange_sum,
                    unsigned long long units, unsigned first_row, unsigned first_column, unsigned columns) {
   if constexpr (Policy::classes == Classes::apart)
-    integrate<Policy, 2, 0>({{shells, primitives, pairs, table},
-                             boys_table,
-                             {shells, density, integrals, coulomb_sum, exchange_sum},
-                             {first_row, first_column, columns},
-                             units});
+    integrate<Policy, 2, 0>({shells, primitives, pairs, table, boys_table, density, integrals, coulomb_sum,
+                             exchange_sum, units, first_row, first_column, columns});
 }
 
 template <class Policy>
@@ -202,11 +193,8 @@ __global__ void __launch_bounds__(Policy::block_size)
                    typename Policy::coulomb_sum coulomb_sum, typename Policy::exchange_sum exchange_sum,
                    unsigned long long units, unsigned first_row, unsigned first_column, unsigned columns) {
   if constexpr (Policy::classes == Classes::apart)
-    integrate<Policy, 2, 1>({{shells, primitives, pairs, table},
-                             boys_table,
-                             {shells, density, integrals, coulomb_sum, exchange_sum},
-                             {first_row, first_column, columns},
-                             units});
+    integrate<Policy, 2, 1>({shells, primitives, pairs, table, boys_table, density, integrals, coulomb_sum,
+                             exchange_sum, units, first_row, first_column, columns});
 }
 
 template <class Policy>
@@ -217,11 +205,8 @@ __global__ void __launch_bounds__(Policy::block_size)
                    typename Policy::coulomb_sum coulomb_sum, typename Policy::exchange_sum exchange_sum,
                    unsigned long long units, unsigned first_row, unsigned first_column, unsigned columns) {
   if constexpr (Policy::classes == Classes::apart)
-    integrate<Policy, 2, 2>({{shells, primitives, pairs, table},
-                             boys_table,
-                             {shells, density, integrals, coulomb_sum, exchange_sum},
-                             {first_row, first_column, columns},
-                             units});
+    integrate<Policy, 2, 2>({shells, primitives, pairs, table, boys_table, density, integrals, coulomb_sum,
+                             exchange_sum, units, first_row, first_column, columns});
 }
 
 template <class Policy>
@@ -232,11 +217,8 @@ __global__ void __launch_bounds__(Policy::block_size)
                   typename Policy::coulomb_sum coulomb_sum, typename Policy::exchange_sum exchange_sum,
                   unsigned long long units, unsigned first_row, unsigned first_column, unsigned columns) {
   if constexpr (Policy::classes == Classes::together)
-    integrate_any_class<Policy>({{shells, primitives, pairs, table},
-                                 boys_table,
-                                 {shells, density, integrals, coulomb_sum, exchange_sum},
-                                 {first_row, first_column, columns},
-                                 units});
+    integrate_any_class<Policy>({shells, primitives, pairs, table, boys_table, density, integrals, coulomb_sum,
+                                 exchange_sum, units, first_row, first_column, columns});
 }
 
 // The table of primitive pairs, a warp for each pair of shells; and the output that was not asked for, a single zero.

@@ -43,7 +43,7 @@ orders: dict[str, Callable[[Arrays], Positions]] = {
 @dataclass(frozen=True, kw_only=True)
 class Launch:
     """One launch of ``integrate_NAME``: ``threads`` threads for ``units`` quartets, ``columns`` of them to a row, or a
-    triangle when that is 0 (runs.cuh)."""
+    triangle when that is 0 (autotune/runs.cuh)."""
 
     name: str
     threads: int
@@ -97,7 +97,7 @@ def launches(momenta: NDArray[Any], granularity: str, block_size: int, teams: Te
 
 
 def _blocks(rows: int, columns: int, width: int) -> int:
-    """Blocks for a run, each with ``width`` columns (runs.cuh: chunk)."""
+    """Blocks for a run, each with ``width`` columns (autotune/runs.cuh: chunk)."""
     if columns:
         return rows * -(-columns // width)
     groups, rest = divmod(rows, width)

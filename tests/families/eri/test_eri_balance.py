@@ -96,7 +96,7 @@ def test_a_list_of_components_has_every_primitive_quartet_once(shells: list[int]
 
 
 def walked(run: object, width: int) -> list[tuple[int, int, int]]:
-    """(block, bra, ket) of every work-unit of a run, as expansion.cuh's chunk gives them."""
+    """(block, bra, ket) of every work-unit of a run, as autotune/runs.cuh's chunk gives them."""
     found = []
     for block in range(launches.blocks_of(run, width)):
         if run.kets:  # type: ignore[attr-defined]
