@@ -15,6 +15,7 @@ struct Default {
   static constexpr int block_columns = 32;
   static constexpr int min_blocks = 1;
   static constexpr int level_rows = 2;
+  static constexpr int block_rows = 1024;
   static constexpr int tiles_ahead = 0;
   static constexpr Precision precision = Precision::float32;
   static constexpr Walls walls = Walls::outline;
@@ -31,6 +32,7 @@ struct Default {
   using odd_view = autotune::Array<float, autotune::Global<autotune::Texel<4>>, autotune::Strided<2, 1, unsigned long long>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using own = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<2, 1, unsigned long long>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using sums = autotune::Array<unsigned long long, autotune::Global<autotune::Texel<8>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using watched = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using peak = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using cycle = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using barrier = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
@@ -39,7 +41,7 @@ struct Default {
   using fluorescence = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
 };
 template __global__ void survey<Default>(Default::initial, Default::peak);
-template __global__ void prepare<Default>(Default::initial, Default::beam, Default::beam_columns, Default::beam_rows, Default::detector, Default::peak, Default::field_even, Default::own, Default::sums, double, double);
-template __global__ void advance<Default>(Default::field_even, Default::field_odd, Default::even_view, Default::odd_view, Default::own, Default::beam_columns, Default::beam_rows, Default::open_sides, Default::detector, Default::peak, Default::sums, Default::cycle, Default::barrier, Default::shown, double, double, float, float, float, unsigned int, unsigned int, unsigned int, unsigned int);
+template __global__ void prepare<Default>(Default::initial, Default::beam, Default::beam_columns, Default::beam_rows, Default::detector, Default::peak, Default::field_even, Default::own, Default::sums, Default::watched, double, double);
+template __global__ void advance<Default>(Default::field_even, Default::field_odd, Default::even_view, Default::odd_view, Default::own, Default::beam_columns, Default::beam_rows, Default::open_sides, Default::detector, Default::watched, Default::peak, Default::sums, Default::cycle, Default::barrier, Default::shown, double, double, float, float, float, unsigned int, unsigned int, unsigned int, unsigned int);
 template __global__ void end_cycle<Default>(Default::cycle, unsigned int);
 template __global__ void finish<Default>(Default::field_even, Default::field_odd, Default::sums, Default::peak, Default::concentration, Default::fluorescence, unsigned int);

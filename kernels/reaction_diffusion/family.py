@@ -114,7 +114,7 @@ def plan(execution: Execution) -> None:
     steps, interval, time_block = (int(names[name]) for name in ("steps", "interval", "time_block"))
     made = _schedule(steps, interval, time_block)
     staying = names["launch"] in ("persistent", "neighbours")
-    for scratch in ("peak", "sums", *(("barrier", "shown") if staying else ("cycle",))):
+    for scratch in ("peak", "sums", "watched", *(("barrier", "shown") if staying else ("cycle",))):
         execution.zero(scratch)
     execution.launch("survey")
     execution.launch("prepare")

@@ -26,11 +26,11 @@ struct alignas(sizeof(Number) * COLUMNS < 16 ? sizeof(Number) * COLUMNS : 16) Po
   Number at[COLUMNS];
 };
 
-// A ring has four columns left and right of a row, so that point 0 stays aligned, and one row above and below. Without
-// one, point (0, 0) is the scratch array's first, as a texture over it needs.
+// A ring has eight columns left and right of a row, so that point 0 begins a sector of memory, and one row above and
+// below. Without one, point (0, 0) is the scratch array's first, as a texture over it needs.
 template <class Number, template <class> class Memory = autotune::Global, bool HAS_RING = true>
 struct Field {
-  static constexpr int ring_rows = HAS_RING ? 1 : 0, ring_columns = HAS_RING ? 4 : 0;
+  static constexpr int ring_rows = HAS_RING ? 1 : 0, ring_columns = HAS_RING ? 8 : 0;
   static constexpr bool clamps = false;  // an index outside is no point of the field
 
   Number* base;  // of the first point, the ring's where there is one

@@ -1,5 +1,5 @@
 // launch neighbours: blocks that stay, each with a tile of its own, wait after a time block for the tiles around it
-// alone, and not for the whole grid.
+// alone, and not for the whole grid: by flags, where rims have no marks (mark.cuh), at the beginning and at the end.
 //
 // Two fields take turns as the place of rims. A tile writes to the one that it wrote two time blocks ago only after all
 // tiles around it have shown the rims of the block between, hence have read what it wrote then.

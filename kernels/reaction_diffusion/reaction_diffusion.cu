@@ -1,23 +1,49 @@
 // Reaction and diffusion on a square lattice: fluorescence that a laser beam bleaches and diffusion brings back.
 //
 // What one step does to a point is in medium.cuh, the tiles that do it in one_step.cuh, shared_tile.cuh,
-// register_tile.cuh and register_stream.cuh, the observable in record.cuh. family.py says in which order these kernels
-// are launched: survey, prepare, advance (once a time block, or once for all of them), finish.
+// register_tile.cuh, register_wave.cuh, register_stream.cuh and register_flow.cuh, the observable in record.cuh.
+// family.py says in which order these kernels are launched: survey, prepare, advance (once a time block, or once for
+// all of them), finish.
 #include "autotune/grid_barrier.cuh"
 #include "neighbours.cuh"
 #include "one_step.cuh"
 #include "register_flow.cuh"
 #include "register_stream.cuh"
 #include "register_tile.cuh"
+#include "register_wave.cuh"
 #include "shared_tile.cuh"
+
+// A field as pieces of rows with so many points for each thread of a block, all under way at once. Blocks take them in
+// order, so that what is read at a time lies side by side in memory: rows a power of two apart would meet in few banks.
+constexpr int points_at_once = 4;
+struct Pieces {
+  int columns, across, count;
+  AUTOTUNE_DEVICE Pieces(int rows, int columns_)
+      : columns(columns_), across((columns - 1) / width() + 1), count(rows * across) {}
+  AUTOTUNE_DEVICE int row(int piece) const { return piece / across; }
+  // The thread's point `n` of a piece, which may lie behind the row's end; then `inside` is the last of the row, so
+  // that no load waits for a comparison.
+  AUTOTUNE_DEVICE int column(int piece, int n) const {
+    return piece % across * width() + n * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x);
+  }
+  AUTOTUNE_DEVICE int inside(int piece, int n) const { return min(column(piece, n), columns - 1); }
+
+ private:
+  static AUTOTUNE_DEVICE int width() { return points_at_once * static_cast<int>(blockDim.x); }
+};
 
 // The largest initial concentration: numbers of at least 0 order as their bits do.
 template <class Policy>
 __global__ void survey(typename Policy::initial initial, typename Policy::peak peak) {
-  const unsigned rows = initial.extent(0), columns = initial.extent(1), lane = threadIdx.x % 32;
+  const int rows = static_cast<int>(initial.extent(0)), columns = static_cast<int>(initial.extent(1));
+  const unsigned lane = threadIdx.x % 32;
+  const Pieces pieces{rows, columns};
   float most = 0.0f;
-  for (unsigned y = blockIdx.x; y < rows; y += gridDim.x)
-    for (unsigned x = threadIdx.x; x < columns; x += blockDim.x) most = max(most, initial.load(y, x));
+  for (int piece = static_cast<int>(blockIdx.x); piece < pieces.count; piece += static_cast<int>(gridDim.x)) {
+    const int y = pieces.row(piece);
+#pragma unroll
+    for (int n = 0; n < points_at_once; ++n) most = max(most, initial.load(y, pieces.inside(piece, n)));
+  }
   for (int lanes = 16; lanes > 0; lanes /= 2) most = max(most, __shfl_down_sync(0xffffffffu, most, lanes));
   if (lane == 0) atomicMax(peak.memory.base, __float_as_uint(most));
 }
@@ -28,17 +54,31 @@ __global__ void prepare(typename Policy::initial initial, typename Policy::beam 
                         typename Policy::beam_columns beam_columns, typename Policy::beam_rows beam_rows,
                         typename Policy::detector detector, typename Policy::peak peak,
                         typename Policy::field_even field_even, typename Policy::own own, typename Policy::sums sums,
-                        double diffusion, double bleaching) {
+                        typename Policy::watched watched, double diffusion, double bleaching) {
   using Number = Real<Policy>;
   const int rows = static_cast<int>(initial.extent(0)), columns = static_cast<int>(initial.extent(1));
   const Concentration<Policy> field{field_even, rows, columns};
   const Field<Number> owns{own, rows, columns};
   const Rates<Policy> rates{diffusion, bleaching};
   const double per_unit = power_of_two(quantum_exponent(peak.load(0), 1ull * rows * columns));
+  const Pieces pieces{rows, columns};
   unsigned long long sum = 0;
-  for (int y = static_cast<int>(blockIdx.x); y < rows; y += static_cast<int>(gridDim.x))
-    for (int x = static_cast<int>(threadIdx.x); x < columns; x += static_cast<int>(blockDim.x)) {
-      const Number c = static_cast<Number>(initial.load(y, x));
+  Rectangle looks;
+  for (int piece = static_cast<int>(blockIdx.x); piece < pieces.count; piece += static_cast<int>(gridDim.x)) {
+    const int y = pieces.row(piece);
+    float first[points_at_once];
+    bool seen[points_at_once];
+#pragma unroll
+    for (int n = 0; n < points_at_once; ++n) {
+      const int x = pieces.inside(piece, n);
+      first[n] = initial.load(y, x);
+      seen[n] = detector.load(y, x) != 0;
+    }
+#pragma unroll
+    for (int n = 0; n < points_at_once; ++n) {
+      const int x = pieces.column(piece, n);
+      if (x >= columns) break;
+      const Number c = static_cast<Number>(first[n]) + Number{0};  // no -0: a sign would be a mark
       field.set_point(c, y, x);
       if constexpr (Policy::boundary == Boundary::ghost) {
         if (y == 0) field.set_point(c, -1, x);
@@ -46,7 +86,10 @@ __global__ void prepare(typename Policy::initial initial, typename Policy::beam 
         if (x == 0) field.set_point(c, y, -1);
         if (x == columns - 1) field.set_point(c, y, columns);
       }
-      if (detector.load(y, x)) sum += quanta(c, per_unit);
+      if (seen[n]) {
+        sum += quanta(c, per_unit);
+        looks.add(rows - y, y + 1, columns - x, x + 1);
+      }
       if constexpr (Policy::coefficient == Coefficient::stored) {
         Number value;
         if constexpr (Policy::beam_shape == BeamShape::any)
@@ -57,7 +100,9 @@ __global__ void prepare(typename Policy::initial initial, typename Policy::beam 
         owns.set_point(value, y, x);
       }
     }
+  }
   add_to_sample<256>(sums, 0, sum);
+  looks.merge_into(watched);
 }
 
 template <class Policy>
@@ -66,6 +111,8 @@ template <class Policy>
 constexpr bool in_stream = Policy::field_memory == FieldMemory::register_stream;
 template <class Policy>
 constexpr bool in_flow = Policy::field_memory == FieldMemory::register_flow;
+template <class Policy>
+constexpr bool in_wave = Policy::field_memory == FieldMemory::register_wave;
 
 // Tiles of the field; of a stream or flow, a warp has one, else a block.
 template <class Policy>
@@ -77,6 +124,8 @@ AUTOTUNE_DEVICE unsigned tile_count(int rows, int columns) {
     width = RegisterStream<Policy>::Place::useful_x, height = RegisterStream<Policy>::Place::useful_y;
   } else if constexpr (in_flow<Policy>) {
     width = RegisterFlow<Policy>::Place::useful_x, height = RegisterFlow<Policy>::Place::useful_y;
+  } else if constexpr (in_wave<Policy>) {
+    width = RegisterWave<Policy>::Place::useful_x, height = RegisterWave<Policy>::Place::useful_y;
   } else if constexpr (Policy::field_memory == FieldMemory::shared) {
     width = SharedTile<Policy>::Place::useful_x, height = SharedTile<Policy>::Place::useful_y;
   } else {
@@ -101,6 +150,8 @@ AUTOTUNE_DEVICE unsigned long long advance_tile(const Surroundings<Policy>& arou
     return RegisterStream<Policy>{around, tile}.advance(from, to, steps, sampled);
   } else if constexpr (in_flow<Policy>) {
     return RegisterFlow<Policy>{around, tile}.advance(from, to, steps, sampled);
+  } else if constexpr (in_wave<Policy>) {
+    return RegisterWave<Policy>{around, tile}.advance(from, to, static_cast<int>(steps), sampled);
   } else if constexpr (Policy::field_memory == FieldMemory::shared) {
     return SharedTile<Policy>{around, tile}.advance(from, to, steps, sampled);
   } else if constexpr (Policy::field_memory == FieldMemory::readonly) {
@@ -161,35 +212,45 @@ AUTOTUNE_DEVICE unsigned block_count(unsigned step_count, unsigned interval) {
 }
 
 // All steps with a block for every tile: tiles stay in registers from the first step to the last, and only rims go
-// through memory. A sample needs no exchange.
-template <class Policy, class Sums>
-AUTOTUNE_DEVICE void advance_staying(const Surroundings<Policy>& around, const Field<Real<Policy>>& even,
-                                     const Field<Real<Policy>>& odd, const Sums& sums, unsigned* arrived,
-                                     unsigned* shown, unsigned step_count, unsigned interval) {
-  using Place = typename RegisterTile<Policy>::Place;
-  const Neighbours neighbours{shown, (around.columns + Place::useful_x - 1u) / Place::useful_x};
-  RegisterTile<Policy> registers{around, blockIdx.x};
-  registers.load(even);
+// through memory, with a mark or not. A sample needs no exchange. Returns when no one reads rims any more.
+template <bool MARKED, class Policy, class Sums>
+AUTOTUNE_DEVICE void advance_staying(RegisterTile<Policy>& registers, const Field<Real<Policy>>& even,
+                                     const Field<Real<Policy>>& odd, const Sums& sums, const Neighbours& neighbours,
+                                     unsigned* arrived, unsigned step_count, unsigned interval) {
   const auto seen = registers.seen();
+  const bool sees = registers.any(seen);
   const int rim = registers.rim_rows(), halo = registers.halo_rows();
+  const auto meet = [&](unsigned number) {
+    if constexpr (Policy::launch == Launch::neighbours)
+      neighbours.meet(number);
+    else
+      autotune::grid_barrier(arrived);
+  };
+  if constexpr (MARKED) {
+    registers.keep_places(even);
+    registers.store_rows(odd, rim);  // so that both fields are there without marks
+    meet(1);
+  }
   for (unsigned done = 0, number = 1;; ++number) {
     const unsigned end = min(done + static_cast<unsigned>(Policy::time_block), step_count);
     while (done < end) {
       const unsigned steps = min(end - done, interval - done % interval);
       registers.advance(steps);
       done += steps;
-      if (done % interval == 0) add_to_sample<Policy::block_size>(sums, done / interval, registers.detected(seen));
+      if (sees && done % interval == 0) add_of_warp(sums, done / interval, registers.detected(seen));
     }
     const Field<Real<Policy>> rims = one_of(even, odd, number % 2);
-    if (done < step_count) registers.store_rows(rims, opaque(rim));
-    if constexpr (Policy::launch == Launch::neighbours)
-      neighbours.meet(number);
-    else
-      autotune::grid_barrier(arrived);
-    if (done == step_count) break;  // and no one reads rims any more
-    registers.load_rows(rims, opaque(halo));
+    if constexpr (MARKED) {
+      if (done == step_count) break;
+      registers.exchange(rims, opaque(rim), opaque(halo), Mark{number});
+    } else {
+      if (done < step_count) registers.store_rows(rims, opaque(rim));
+      meet(number);
+      if (done == step_count) return;
+      registers.load_rows(rims, opaque(halo));
+    }
   }
-  registers.store(one_of(even, odd, block_count<Policy>(step_count, interval) % 2));
+  meet(2);
 }
 
 // All steps in one cooperative launch.
@@ -199,7 +260,15 @@ AUTOTUNE_DEVICE void advance_all(const Surroundings<Policy>& around, const Field
                                  unsigned step_count, unsigned interval) {
   if constexpr (in_registers<Policy>) {
     if (gridDim.x == tile_count<Policy>(around.rows, around.columns)) {
-      advance_staying<Policy>(around, even, odd, sums, arrived, shown, step_count, interval);
+      using Tile = RegisterTile<Policy>;
+      const Neighbours neighbours{shown, (around.columns + Tile::Place::useful_x - 1u) / Tile::Place::useful_x};
+      Tile registers{around, blockIdx.x};
+      registers.load(even);
+      if (Tile::can_mark && Tile::marks(around))
+        advance_staying<Tile::can_mark>(registers, even, odd, sums, neighbours, arrived, step_count, interval);
+      else
+        advance_staying<false>(registers, even, odd, sums, neighbours, arrived, step_count, interval);
+      registers.store(one_of(even, odd, block_count<Policy>(step_count, interval) % 2));
       return;
     }
   }
@@ -221,10 +290,11 @@ __global__ void __launch_bounds__(Policy::block_size, Policy::min_blocks)
     advance(typename Policy::field_even field_even, typename Policy::field_odd field_odd,
             typename Policy::even_view even_view, typename Policy::odd_view odd_view, typename Policy::own own,
             typename Policy::beam_columns beam_columns, typename Policy::beam_rows beam_rows,
-            typename Policy::open_sides open_sides, typename Policy::detector detector, typename Policy::peak peak,
-            typename Policy::sums sums, typename Policy::cycle cycle, typename Policy::barrier barrier,
-            typename Policy::shown shown, double diffusion, double bleaching, float beam_rate, float centre_x,
-            float centre_y, unsigned step_count, unsigned interval, unsigned sample_index, unsigned source) {
+            typename Policy::open_sides open_sides, typename Policy::detector detector,
+            typename Policy::watched watched, typename Policy::peak peak, typename Policy::sums sums,
+            typename Policy::cycle cycle, typename Policy::barrier barrier, typename Policy::shown shown,
+            double diffusion, double bleaching, float beam_rate, float centre_x, float centre_y, unsigned step_count,
+            unsigned interval, unsigned sample_index, unsigned source) {
   using Number = Real<Policy>;
   const int rows = static_cast<int>(open_sides.extent(0)), columns = static_cast<int>(open_sides.extent(1));
   const Surroundings<Policy> around{{Rates<Policy>{diffusion, bleaching},
@@ -236,6 +306,7 @@ __global__ void __launch_bounds__(Policy::block_size, Policy::min_blocks)
                                      centre_y},
                                     open_sides,
                                     detector,
+                                    watched,
                                     rows,
                                     columns,
                                     power_of_two(quantum_exponent(peak.load(0), 1ull * rows * columns))};
@@ -270,9 +341,18 @@ __global__ void finish(typename Policy::field_even field_even, typename Policy::
   const int rows = static_cast<int>(concentration.extent(0)), columns = static_cast<int>(concentration.extent(1));
   const Concentration<Policy> even{field_even, rows, columns}, odd{field_odd, rows, columns};
   const Concentration<Policy> field = one_of(even, odd, source);
-  for (int y = static_cast<int>(blockIdx.x); y < rows; y += static_cast<int>(gridDim.x))
-    for (int x = static_cast<int>(threadIdx.x); x < columns; x += static_cast<int>(blockDim.x))
-      concentration.store(static_cast<double>(field.point(y, x)), y, x);
+  const Pieces pieces{rows, columns};
+  for (int piece = static_cast<int>(blockIdx.x); piece < pieces.count; piece += static_cast<int>(gridDim.x)) {
+    const int y = pieces.row(piece);
+    double last[points_at_once];
+#pragma unroll
+    for (int n = 0; n < points_at_once; ++n) last[n] = static_cast<double>(field.point(y, pieces.inside(piece, n)));
+#pragma unroll
+    for (int n = 0; n < points_at_once; ++n) {
+      const int x = pieces.column(piece, n);
+      if (x < columns) concentration.store(last[n], y, x);
+    }
+  }
   const double unit = power_of_two(-quantum_exponent(peak.load(0), 1ull * rows * columns));
   const unsigned first = blockIdx.x * blockDim.x + threadIdx.x;
   for (unsigned n = first; n < fluorescence.extent(0); n += gridDim.x * blockDim.x)

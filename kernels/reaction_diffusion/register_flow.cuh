@@ -32,11 +32,11 @@ struct RegisterFlow {
       march<true, Sides::scattered, false>(from, to, steps);
     else if (steps != levels)
       march<true, Sides::turned, false>(from, to, steps);
-    else if (beside || lit())
+    else if (beside || (lit_across<columns>(around, x) && lit_down(around, first, bottom + levels)))
       march<true, Sides::turned, true>(from, to, steps);
     else
       march<false, Sides::inside, true>(from, to, steps);
-    return sampled ? detected(to) : 0;
+    return sampled ? detected_again<columns>(around, to, place, x, place.top, bottom) : 0;
   }
 
  private:
@@ -45,15 +45,6 @@ struct RegisterFlow {
   enum class Sides { inside, turned, scattered };
 
   static AUTOTUNE_DEVICE int lane() { return static_cast<int>(threadIdx.x) % 32; }
-
-  // Whether `own` differs from `still` anywhere in the strip.
-  AUTOTUNE_DEVICE bool lit() const {
-    bool across = false, down = false;
-#pragma unroll
-    for (int j = 0; j < columns; ++j) across |= around.medium.across(folded(x + j, around.columns)) != 0;
-    for (int y = first + lane(); y < bottom + levels; y += 32) down |= around.medium.down(folded(y, around.rows)) != 0;
-    return __any_sync(0xffffffffu, across) && __any_sync(0xffffffffu, down);
-  }
 
   using Part = Points<Number, group>;
 
@@ -97,27 +88,6 @@ struct RegisterFlow {
       else
         *reinterpret_cast<Part*>(to.place(y, x + g)) = part;
     }
-  }
-
-  // What the strip adds to F. A thread reads what it wrote itself, and only where the detector looks: as many rows at a
-  // time as a word has bits for.
-  AUTOTUNE_DEVICE unsigned long long detected(const Field<Number>& to) const {
-    constexpr int batch = 32 / columns;
-    unsigned long long sum = 0;
-    for (int top = place.top; top < bottom; top += batch) {
-      unsigned seen = 0;
-#pragma unroll
-      for (int n = 0; n < 32; ++n) {
-        const int row = top + n / columns, column = x + n % columns;
-        if (row < bottom && place.column(column) && column < around.columns)
-          seen |= (around.detector.load(row, column) ? 1u : 0u) << n;
-      }
-      for (; seen; seen &= seen - 1) {
-        const int n = __ffs(static_cast<int>(seen)) - 1;
-        sum += quanta(to.point(top + n / columns, x + n % columns), around.quanta_per_unit);
-      }
-    }
-    return sum;
   }
 
   template <bool LIT>

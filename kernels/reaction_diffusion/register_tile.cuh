@@ -4,6 +4,7 @@
 #pragma once
 #include "async_copy.cuh"
 #include "autotune/shared.cuh"
+#include "mark.cuh"
 #include "step_barrier.cuh"
 #include "tile.cuh"
 
@@ -21,6 +22,12 @@ struct RegisterTile {
   struct Fetched {
     Edges edges;
     Row row[Policy::tiles_ahead ? rows : 1][Policy::block_size];  // of the next tile, each thread its own
+  };
+  // Rims that carry marks: where each row of a thread is, in points from the field's first.
+  static constexpr bool can_mark = Policy::launch == Launch::neighbours && one_access<Number, columns>;
+  struct Kept {
+    Edges edges;
+    Points<int, 4> place[(rows + 3) / 4][Policy::block_size];
   };
   // Where registers are short, `own` is computed at every step, and not in the dark.
   static constexpr bool by_light = Policy::min_blocks > 1 && Policy::coefficient != Coefficient::stored;
@@ -108,6 +115,7 @@ struct RegisterTile {
     const Location at{tile};
     const int useful = useful_rows();
     Seen bits{};
+    if (!around.watched(at.y, at.y + rows, at.x, at.x + columns)) return bits;
 #pragma unroll
     for (int n = 0; n < rows * columns; ++n) {
       const int r = n / columns, x = at.x + n % columns;
@@ -116,12 +124,16 @@ struct RegisterTile {
     }
     return bits;
   }
+  // Whether any are there, for the whole warp.
+  static AUTOTUNE_DEVICE bool any(const Seen& bits) {
+    unsigned word = 0;
+    for (const unsigned more : bits.word) word |= more;
+    return __any_sync(0xffffffffu, word != 0);
+  }
   // What those add to F.
   AUTOTUNE_DEVICE unsigned long long detected(const Seen& bits) const {
     unsigned long long sum = 0;
-    unsigned any = 0;
-    for (const unsigned word : bits.word) any |= word;
-    if (!__any_sync(0xffffffffu, any != 0)) return sum;
+    if (!any(bits)) return sum;
 #pragma unroll
     for (int n = 0; n < rows * columns; ++n)
       if (bits.word[n / 32] >> n % 32 & 1) sum += quanta(c[n / columns].at[n % columns], around.quanta_per_unit);
@@ -144,10 +156,15 @@ struct RegisterTile {
     }
     return shown & useful_rows();
   }
-  // All that are not useful: behind a wall as far as the halo reaches, the rest being of no use to anyone.
+  // Those that are not useful, and those that reach behind a wall, up to `halo` from what is useful.
   AUTOTUNE_DEVICE int halo_rows() const {
     const Location at{tile};
-    return at.x + columns > around.columns ? all_rows : ~useful_rows() & all_rows;
+    const int right = min(at.place.left + Place::useful_x, around.columns) + Place::halo_x;
+    const int bottom = min(at.place.top + Place::useful_y, around.rows) + Place::halo_y;
+    int near = 0;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) near |= (at.x < right && at.y + r < bottom ? 1 : 0) << r;
+    return at.x + columns > around.columns ? near : near & ~useful_rows();
   }
 
   // The rows of `which`. In a field that is `roomy`, without a branch between them, so that
@@ -181,6 +198,53 @@ struct RegisterTile {
       for (int r = 0; r < rows; ++r)
         if (which >> r & 1) c[r] = mirrored.load(from, folded(at.y + r, around.rows));
     }
+  }
+
+  // Whether all tiles of the field have rims that can carry marks.
+  static AUTOTUNE_DEVICE bool marks(const Surroundings<Policy>& around) {
+    return roomy(around, Place{(around.columns - 1) / Place::useful_x, (around.rows - 1) / Place::useful_y});
+  }
+  // Before the first exchange.
+  AUTOTUNE_DEVICE void keep_places(const Field<Number>& rims) const {
+    const Location at{tile};
+    const Reach reach{around, rims, at};
+    Kept& kept = *autotune::dynamic_shared<Kept>();
+#pragma unroll
+    for (int r = 0; r < rows; ++r)
+      kept.place[r / 4][threadIdx.x].at[r % 4] =
+          static_cast<int>(reinterpret_cast<const Number*>(reach.row(r)) - rims.base);
+  }
+  // The rows of `shown` go to memory, and those of `awaited` come from there, each as soon as it has the mark. No
+  // thread waits for others of its block here: the steps between two exchanges have barriers.
+  AUTOTUNE_DEVICE void exchange(const Field<Number>& rims, int shown, int awaited, const Mark& mark) {
+    const Kept& kept = *autotune::dynamic_shared<Kept>();
+    Number* const base = opaque(rims.base);
+    Row* place[rows];
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      place[r] = reinterpret_cast<Row*>(base + kept.place[r / 4][threadIdx.x].at[r % 4]);
+      c[r].at[0] = mark.on(c[r].at[0]);
+      keep(c[r].at[0]);
+    }
+#pragma unroll
+    for (int r = 0; r < rows; ++r)
+      if (shown >> r & 1) store_whole(place[r], c[r]);
+#ifdef AUTOTUNE_CPU
+    __syncthreads();  // a thread that waits keeps others from running
+#endif
+    unsigned missing;
+    do {
+      missing = 0;
+#pragma unroll
+      for (int r = 0; r < rows; ++r)
+        if (awaited >> r & 1) c[r] = load_whole(place[r]);
+#pragma unroll
+      for (int r = 0; r < rows; ++r) missing |= mark.missing(c[r].at[0]);  // a row that is not awaited has its own
+    } while (Mark::any(missing));
+#pragma unroll
+    for (int r = 0; r < rows; ++r) c[r].at[0] = mark.off(c[r].at[0]);
+    const Location at{tile};
+    if (at.x < 0 || at.x >= around.columns) turn_rows(awaited);
   }
 
  private:
@@ -301,7 +365,7 @@ struct RegisterTile {
     }
     // The next march begins with parity 0 again.
     if constexpr (!by_light) {
-      __syncthreads();
+      if (parity) __syncthreads();
     } else if (parity) {
       edges.stored.arrive();
       edges.stored.wait(parity);

@@ -33,11 +33,13 @@ class Schedule:
 
 def blocks(steps: int, interval: int, time_block: int) -> tuple[Block, ...]:
     """``steps`` steps from the even field in blocks of at most ``time_block``, each ``interval``-th step the last of
-    its block."""
+    its block. As few blocks as can be, and none much shorter than the others: a block of few steps takes hardly less
+    time than one of many."""
     made: list[Block] = []
     done = 0
     while done < steps:
-        count = min(time_block, steps - done, interval - done % interval)
+        left = min(steps - done, interval - done % interval)
+        count = -(-left // -(-left // time_block))
         done += count
         made.append(Block(count, 0 if done % interval else done // interval, len(made) % 2))
     return tuple(made)

@@ -13,13 +13,12 @@ struct StepBarrier {
 #else
   // By all threads; a barrier of the block must follow.
   AUTOTUNE_DEVICE void begin(unsigned warps) {
-    if (threadIdx.x == 0) asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address()), "r"(warps) : "memory");
+    if (threadIdx.x == 0)
+      asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address()), "r"(32 * warps) : "memory");
   }
-  // What the warp wrote before is seen by those that wait.
+  // What a thread wrote before is seen by those that wait. Every lane arrives (warp_signal.cuh says why).
   AUTOTUNE_DEVICE void arrive() {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0)
-      asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(address()) : "memory");
+    asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(address()) : "memory");
   }
   // Until every warp has arrived as often as this one; `parity` is that of the arrivals before.
   AUTOTUNE_DEVICE void wait(unsigned parity) {

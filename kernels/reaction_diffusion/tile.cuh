@@ -3,7 +3,16 @@
 #include "medium.cuh"
 #include "record.cuh"
 
-enum class FieldMemory { global, readonly, texture, shared, register_tile, register_stream, register_flow };
+enum class FieldMemory {
+  global,
+  readonly,
+  texture,
+  shared,
+  register_tile,
+  register_stream,
+  register_flow,
+  register_wave
+};
 enum class Boundary { branch, ghost, clamp, mask };
 enum class Launch { each, graph, persistent, neighbours };
 
@@ -17,10 +26,16 @@ struct Surroundings {
   Medium<Policy> medium;
   typename Policy::open_sides open_sides;
   typename Policy::detector detector;
+  typename Policy::watched seen;  // the rectangle of a Rectangle
   int rows, columns;
   double quanta_per_unit;
 
   AUTOTUNE_DEVICE unsigned sides(int y, int x) const { return open_sides.load(y, x); }
+  // Whether the detector may see any point of rows top to bottom - 1 and columns left to right - 1.
+  AUTOTUNE_DEVICE bool watched(int top, int bottom, int left, int right) const {
+    return top < static_cast<int>(seen.load(1)) && bottom > rows - static_cast<int>(seen.load(0)) &&
+           left < static_cast<int>(seen.load(3)) && right > columns - static_cast<int>(seen.load(2));
+  }
   // What the point adds to F when it is sampled.
   AUTOTUNE_DEVICE unsigned long long detected(Real<Policy> c, int y, int x) const {
     return detector.load(y, x) ? quanta(c, quanta_per_unit) : 0;
@@ -42,6 +57,15 @@ AUTOTUNE_DEVICE constexpr int rounded_up(int a, int b) { return (a + b - 1) / b 
 AUTOTUNE_DEVICE int opaque(int value) {
   asm volatile("" : "+r"(value));
   return value;
+}
+template <class Number>
+AUTOTUNE_DEVICE Number* opaque(Number* place) {
+#ifdef AUTOTUNE_CPU
+  asm volatile("" : "+r"(place));
+#else
+  asm volatile("" : "+l"(place));
+#endif
+  return place;
 }
 
 // A tile that is advanced by up to time_block steps without its neighbours: what lies within `halo` of its edge turns
@@ -84,3 +108,44 @@ struct SidesTile {
   }
   AUTOTUNE_DEVICE unsigned at(int r, int j) const { return bits[r] >> 4 * j & all_open; }
 };
+
+// Whether a beam's factor is not 0 in any of a warp's columns, a thread's COLUMNS from x on, and in any of rows top to
+// bottom - 1. Where one of both is 0 everywhere, `own` is `still`.
+template <int COLUMNS, class Policy>
+AUTOTUNE_DEVICE bool lit_across(const Surroundings<Policy>& around, int x) {
+  bool lit = false;
+#pragma unroll
+  for (int j = 0; j < COLUMNS; ++j) lit |= around.medium.across(folded(x + j, around.columns)) != 0;
+  return __any_sync(0xffffffffu, lit);
+}
+template <class Policy>
+AUTOTUNE_DEVICE bool lit_down(const Surroundings<Policy>& around, int top, int bottom) {
+  bool lit = false;
+  for (int y = top + static_cast<int>(threadIdx.x) % 32; y < bottom; y += 32)
+    lit |= around.medium.down(folded(y, around.rows)) != 0;
+  return __any_sync(0xffffffffu, lit);
+}
+
+// What a thread's useful points of rows top to bottom - 1 add to F. It reads what it wrote itself, and only where the
+// detector looks: as many rows at a time as a word has bits for.
+template <int COLUMNS, class Policy, class Place>
+AUTOTUNE_DEVICE unsigned long long detected_again(const Surroundings<Policy>& around, const Field<Real<Policy>>& to,
+                                                  const Place& place, int x, int top, int bottom) {
+  constexpr int batch = 32 / COLUMNS;
+  unsigned long long sum = 0;
+  if (!around.watched(top, bottom, x, x + COLUMNS)) return sum;
+  for (; top < bottom; top += batch) {
+    unsigned seen = 0;
+#pragma unroll
+    for (int n = 0; n < 32; ++n) {
+      const int row = top + n / COLUMNS, column = x + n % COLUMNS;
+      if (row < bottom && place.column(column) && column < around.columns)
+        seen |= (around.detector.load(row, column) ? 1u : 0u) << n;
+    }
+    for (; seen; seen &= seen - 1) {
+      const int n = __ffs(static_cast<int>(seen)) - 1;
+      sum += quanta(to.point(top + n / COLUMNS, x + n % COLUMNS), around.quanta_per_unit);
+    }
+  }
+  return sum;
+}

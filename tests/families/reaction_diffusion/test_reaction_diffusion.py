@@ -30,6 +30,10 @@ MODULE: Any = FAMILY.module
 OUTLINES: Any = importlib.import_module(f"{FAMILY.module.__name__}.outline")  # type: ignore[union-attr]
 Outputs = dict[str, NDArray[np.float64]]
 
+WAVE = (
+    "field_memory=register_wave,boundary=clamp,coefficient=separable,strip=4,time_block=4,vector_width=2,"
+    "block_size=128,block_rows=256"
+)
 # Every kind of field memory, coefficient, boundary and launch, time blocks that divide neither the steps nor the
 # interval, tiles with and without whole vectors. Small tiles: a compiler for a cpu takes seconds over large ones.
 RECTANGLE = [
@@ -45,6 +49,7 @@ RECTANGLE = [
     "field_memory=register_tile,boundary=mask,strip=1,time_block=2,block_size=256,coefficient=separable,launch=persistent",
     "field_memory=register_stream,boundary=clamp,strip=16,time_block=2,vector_width=2,block_size=128",
     "field_memory=register_flow,boundary=clamp,coefficient=separable,strip=16,time_block=2,vector_width=2,block_size=128,level_rows=3",
+    WAVE,
     "field_memory=register_tile,boundary=clamp,coefficient=separable,strip=12,time_block=4,vector_width=4,block_size=256,min_blocks=2,launch=persistent,tiles_ahead=1",
 ]
 OUTLINE = [
@@ -99,7 +104,13 @@ def test_configurations_are_bit_equal_in_a_rectangle(backend: CpuBackend, column
     check(backend, bound, RECTANGLE, 2e-6)
 
 
-@pytest.mark.parametrize("shape", [(21, 50), (24, 56)])
+@pytest.mark.parametrize("shape", [(300, 9), (2, 64), (9, 130)])
+def test_a_wave_ends_in_any_row(backend: CpuBackend, shape: tuple[int, int]) -> None:
+    # Two blocks one below the other, the second with fewer rows than the first; and fields lower than a chunk's halo.
+    check(backend, inputs(np.ones(shape, np.bool_), {}, seconds=0.0013, sample_seconds=0.0005), [WAVE], 2e-6)
+
+
+@pytest.mark.parametrize("shape", [(21, 51), (24, 56)])  # rims without marks and with them
 def test_a_tile_that_stays_finds_its_halo_in_what_was_stored_of_rims(
     backend: CpuBackend, shape: tuple[int, int]
 ) -> None:
@@ -135,15 +146,19 @@ def test_a_gpu_gives_the_bits_of_a_cpu(backend: CpuBackend, shape: tuple[int, in
     ((_, expected),) = run_all(backend, bound, [])
     resident = "field_memory=register_tile,boundary=clamp,vector_width=4,launch"
     flow = "field_memory=register_flow,boundary=clamp,coefficient=separable,block_size=128,level_rows=3"
+    wave = "field_memory=register_wave,boundary=clamp,coefficient=separable,min_blocks=2,block_rows=256"
     texts = [
         *RECTANGLE,
         f"{resident}=persistent,strip=6,block_size=640,time_block=16",
         f"{resident}=persistent,strip=8,block_size=256,time_block=12",
         f"{resident}=neighbours,strip=9,block_size=384,time_block=12",
         f"{resident}=neighbours,strip=8,block_size=256,time_block=12,coefficient=recomputed",
+        f"{resident}=neighbours,strip=6,block_size=512,time_block=8,coefficient=separable",
         f"{resident}=graph,strip=16,block_size=256,time_block=12,min_blocks=2,coefficient=separable",
         f"{flow},strip=64,time_block=12,vector_width=4",
         f"{flow},strip=64,time_block=8,vector_width=8",
+        f"{wave},strip=16,time_block=12,vector_width=4",
+        f"{wave},strip=8,time_block=20,vector_width=8,block_size=128",
     ]
     with open_backend("cuda") as gpu:
         for name, found in run_all(gpu, bound, texts):
@@ -293,6 +308,7 @@ def test_presets_cover_what_the_family_is_about() -> None:
         "register_tile",
         "register_stream",
         "register_flow",
+        "register_wave",
         "shared",
     }
     assert {(c["min_blocks"], c["tiles_ahead"]) for c in large} >= {(1, 0), (2, 0), (2, 1)}
