@@ -2653,6 +2653,7 @@ for _text, _row in {
 
 # the sweeps of tiles and of an outline
 for _workload, _text in {
+    "experiment": "{0.252} ms ({1.66e12} updates/s) by 384 threads x 9 rows, 12 steps, `neighbours`; the next is {0.254} ms (384 threads x 10 rows, 16 steps, `neighbours`), the control {2.91} ms",
     "cell": "{0.695} ms ({3.77e11} updates/s) by 256 threads x 4 rows, 4 steps, `neighbours`; the next is {0.822} ms (512 threads x 4 rows, 12 steps, `neighbours`), the control {2.85} ms",
 }.items():
 
