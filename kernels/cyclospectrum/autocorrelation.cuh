@@ -9,14 +9,6 @@ struct Table {
   AUTOTUNE_DEVICE unsigned load(unsigned place) const { return base[place]; }
 };
 
-// Rows one behind the other in shared memory; a word is left out after every 32, so that threads a power of two apart
-// meet other banks. Two places without a common bit may be added before or after.
-struct Rows {
-  unsigned* base;
-  AUTOTUNE_DEVICE static unsigned padded(unsigned place) { return place + place / 32; }
-  AUTOTUNE_DEVICE unsigned& at(unsigned place, unsigned more) const { return base[padded(place) + padded(more)]; }
-};
-
 template <bool WIDE>
 struct PrimeNamed {
   using type = WidePrime;
@@ -28,13 +20,16 @@ struct PrimeNamed<false> {
 template <class Policy>
 using PrimeOf = typename PrimeNamed<Policy::prime_size == PrimeSize::wide>::type;
 
-// Empties the half of the field that the positions lie in, and makes the table of roots.
+// Empties the half of the field that the positions lie in and the sums that blocks look back at, and makes the table of
+// roots.
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
-    empty_field(typename Policy::field field, typename Policy::roots roots, unsigned filled) {
+    empty_field(typename Policy::field field, typename Policy::roots roots, typename Policy::sums sums,
+                unsigned filled) {
   if constexpr (Policy::count_by == CountBy::transform) {
     const unsigned first = blockIdx.x * Policy::block_size + threadIdx.x, step = gridDim.x * Policy::block_size;
     for (unsigned place = first; place < filled; place += step) field.store(0, place);
+    for (unsigned place = first; place < sums.extent(0); place += step) sums.store(0, place);
     for (unsigned place = first; place < table_size; place += step)
       roots.store(table_entry<PrimeOf<Policy>>(place), place);
   }
@@ -64,34 +59,7 @@ __global__ void __launch_bounds__(1024)
   }
 }
 
-// STAGES stages of every transform in a tile in shared memory, from level on. A warp has a row of 32 columns.
-template <class Policy, bool FORWARD, unsigned STAGES, class Roots>
-AUTOTUNE_DEVICE void column_stages(unsigned* tile, const Roots& roots, unsigned bits, unsigned level) {
-  const unsigned lane = threadIdx.x % 32;
-  each_group<STAGES>(bits, level, threadIdx.x / 32, Policy::block_size / 32,
-                     [=](unsigned first, unsigned stride, unsigned t) {
-                       unsigned v[1 << STAGES];
-#pragma unroll
-                       for (unsigned k = 0; k < 1u << STAGES; ++k) v[k] = tile[(first + k * stride) * 32 + lane];
-                       some_stages<PrimeOf<Policy>, FORWARD, STAGES>(v, roots, level, t);
-#pragma unroll
-                       for (unsigned k = 0; k < 1u << STAGES; ++k) tile[(first + k * stride) * 32 + lane] = v[k];
-                     });
-  __syncthreads();
-}
-
-// What lies between the first three stages of a tile and the last three: three at a time, and the rest.
-template <class Policy, bool FORWARD, class Roots>
-AUTOTUNE_DEVICE void inner_columns(unsigned* tile, const Roots& roots, unsigned bits) {
-  const unsigned rest = bits % 3;
-  if constexpr (FORWARD)
-    for (unsigned level = bits - 3; level > rest + 3; level -= 3)
-      column_stages<Policy, true, 3>(tile, roots, bits, level);
-  if (rest == 1) column_stages<Policy, FORWARD, 1>(tile, roots, bits, 4);
-  if (rest == 2) column_stages<Policy, FORWARD, 2>(tile, roots, bits, 5);
-  if constexpr (!FORWARD)
-    for (unsigned level = rest + 6; level < bits; level += 3) column_stages<Policy, false, 3>(tile, roots, bits, level);
-}
+constexpr unsigned most_stages = 9;  // of a pass over columns; transform.py has it, too
 
 // A pass over columns of 2^stages elements (6 stages at least), 2^(span - stages) apart, in each block of 2^span
 // elements; and the factor between this pass and the rest of the transform: of element i of column j the root of order
@@ -106,7 +74,7 @@ AUTOTUNE_DEVICE void transform_columns(const typename Policy::field& field, cons
   const unsigned column = (blockIdx.x & ((1u << tiles) - 1)) * 32 + lane;
   const unsigned origin = (blockIdx.x >> tiles << span) + column;
   unsigned* const table = autotune::dynamic_shared<unsigned>();
-  unsigned* const tile = table + (1u << stages);
+  const Columns<Policy::block_size> tile{table + (1u << stages) + lane};
   const Table roots{table};
   for (unsigned x = threadIdx.x; x < 1u << stages; x += Policy::block_size) table[x] = all_roots.load(x);
   __syncthreads();
@@ -124,24 +92,16 @@ AUTOTUNE_DEVICE void transform_columns(const typename Policy::field& field, cons
   constexpr unsigned frequency[8] = {0, 4, 2, 6, 1, 5, 3, 7};
 
   if constexpr (FORWARD) {
-    each_group<3>(stages, stages, warp, warps, [=](unsigned first, unsigned stride, unsigned t) {
-      unsigned v[8];
-#pragma unroll
-      for (unsigned k = 0; k < 8; ++k) {
-        const unsigned place = origin + (first + k * stride << apart);
-        v[k] = place < filled ? field.load(place) : 0;
-      }
-      forward_stages<Prime, 3>(v, roots, stages, t);
-#pragma unroll
-      for (unsigned k = 0; k < 8; ++k) tile[(first + k * stride) * 32 + lane] = v[k];
+    first_stages<Prime>(tile, roots, stages, stages, [=](unsigned first, unsigned more) {
+      const unsigned place = origin + (first + more << apart);
+      return place < filled ? field.load(place) : 0;
     });
-    __syncthreads();
-    inner_columns<Policy, true>(tile, roots, stages);
+    inner_stages<Prime, true>(tile, roots, stages, stages);
     for (unsigned group = warp; group < 1u << (stages - 3); group += warps) {
       unsigned v[8];
 #pragma unroll
-      for (unsigned k = 0; k < 8; ++k) v[k] = tile[(8 * group + k) * 32 + lane];
-      forward_stages<Prime, 3>(v, roots, 3, 0);
+      for (unsigned k = 0; k < 8; ++k) v[k] = tile.at(8 * group, k);
+      forward_eight<Prime>(v);
       const unsigned base = factor(group);
 #pragma unroll
       for (unsigned k = 0; k < 8; ++k)
@@ -157,79 +117,52 @@ AUTOTUNE_DEVICE void transform_columns(const typename Policy::field& field, cons
         const unsigned element = field.load(origin + (8 * group + k << apart));
         v[k] = Prime::product(element, Prime::product(powers[frequency[k]], base));
       }
-      back_stages<Prime, 3>(v, roots, 3, 0);
+      back_eight<Prime>(v);
 #pragma unroll
-      for (unsigned k = 0; k < 8; ++k) tile[(8 * group + k) * 32 + lane] = v[k];
+      for (unsigned k = 0; k < 8; ++k) tile.at(8 * group, k) = v[k];
     }
     __syncthreads();
-    inner_columns<Policy, false>(tile, roots, stages);
-    each_group<3>(stages, stages, warp, warps, [=](unsigned first, unsigned stride, unsigned t) {
-      unsigned v[8];
-#pragma unroll
-      for (unsigned k = 0; k < 8; ++k) v[k] = tile[(first + k * stride) * 32 + lane];
-      back_stages<Prime, 3>(v, roots, stages, t);
-#pragma unroll
-      for (unsigned k = 0; k < 8; ++k) {
-        const unsigned place = origin + (first + k * stride << apart);
-        if (place < filled) field.store(Prime::exact(v[k]), place);
-      }
+    inner_stages<Prime, false>(tile, roots, stages, stages);
+    last_stages<Prime>(tile, roots, stages, stages, [=](unsigned value, unsigned first, unsigned more) {
+      const unsigned place = origin + (first + more << apart);
+      if (place < filled) field.store(Prime::exact(value), place);
     });
   }
+}
+
+// Most passes have the most stages, and what the compiler knows it need not work out.
+template <class Policy, bool FORWARD>
+AUTOTUNE_DEVICE void columns(const typename Policy::field& field, const typename Policy::roots& roots, unsigned span,
+                             unsigned stages, unsigned filled) {
+  if (stages == most_stages)
+    transform_columns<Policy, FORWARD>(field, roots, span, most_stages, filled);
+  else
+    transform_columns<Policy, FORWARD>(field, roots, span, stages, filled);
 }
 
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
     columns_forward(typename Policy::field field, typename Policy::roots roots, unsigned span, unsigned stages,
                     unsigned filled) {
-  if constexpr (Policy::count_by == CountBy::transform)
-    transform_columns<Policy, true>(field, roots, span, stages, filled);
+  if constexpr (Policy::count_by == CountBy::transform) columns<Policy, true>(field, roots, span, stages, filled);
 }
 
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
     columns_back(typename Policy::field field, typename Policy::roots roots, unsigned span, unsigned stages,
                  unsigned filled) {
-  if constexpr (Policy::count_by == CountBy::transform)
-    transform_columns<Policy, false>(field, roots, span, stages, filled);
-}
-
-// STAGES stages of every row in a tile in shared memory, from level on.
-template <class Policy, bool FORWARD, unsigned STAGES, class Roots>
-AUTOTUNE_DEVICE void row_stages(const Rows& tile, const Roots& roots, unsigned bits, unsigned level) {
-  each_group<STAGES>(bits, level, threadIdx.x, Policy::block_size, [=](unsigned first, unsigned stride, unsigned t) {
-    unsigned v[1 << STAGES];
-#pragma unroll
-    for (unsigned k = 0; k < 1u << STAGES; ++k) v[k] = tile.at(first, k * stride);
-    some_stages<PrimeOf<Policy>, FORWARD, STAGES>(v, roots, level, t);
-#pragma unroll
-    for (unsigned k = 0; k < 1u << STAGES; ++k) tile.at(first, k * stride) = v[k];
-  });
-  __syncthreads();
-}
-
-template <class Policy, bool FORWARD, class Roots>
-AUTOTUNE_DEVICE void inner_rows(const Rows& tile, const Roots& roots, unsigned bits, unsigned stages) {
-  const unsigned rest = stages % 3;
-  if constexpr (FORWARD)
-    for (unsigned level = stages - 3; level > rest + 3; level -= 3)
-      row_stages<Policy, true, 3>(tile, roots, bits, level);
-  if (rest == 1) row_stages<Policy, FORWARD, 1>(tile, roots, bits, 4);
-  if (rest == 2) row_stages<Policy, FORWARD, 2>(tile, roots, bits, 5);
-  if constexpr (!FORWARD)
-    for (unsigned level = rest + 6; level < stages; level += 3) row_stages<Policy, false, 3>(tile, roots, bits, level);
+  if constexpr (Policy::count_by == CountBy::transform) columns<Policy, false>(field, roots, span, stages, filled);
 }
 
 // The last three stages of the groups of eight that have each other's opposite frequencies, each value times its
 // opposite and `scale`, and the first three stages back.
-template <class Policy, class Roots>
-AUTOTUNE_DEVICE void square_groups(const Rows& tile, const Roots& roots, unsigned group, unsigned opposite,
-                                   unsigned scale) {
-  using Prime = PrimeOf<Policy>;
+template <class Prime, class Tile>
+AUTOTUNE_DEVICE void square_groups(const Tile& tile, unsigned group, unsigned opposite, unsigned scale) {
   unsigned a[8], b[8];
 #pragma unroll
   for (unsigned k = 0; k < 8; ++k) a[k] = tile.at(8 * group, k), b[k] = tile.at(8 * opposite, k);
-  forward_stages<Prime, 3>(a, roots, 3, 0);
-  forward_stages<Prime, 3>(b, roots, 3, 0);
+  forward_eight<Prime>(a);
+  forward_eight<Prime>(b);
   if (opposite == 0) {  // of the first eight, 0 and 1 are their own
     const unsigned own[8] = {a[4], a[5], a[6], a[7], a[2], a[3], a[1], a[0]};
 #pragma unroll
@@ -237,57 +170,53 @@ AUTOTUNE_DEVICE void square_groups(const Rows& tile, const Roots& roots, unsigne
   }
 #pragma unroll
   for (unsigned k = 0; k < 8; ++k) a[k] = b[7 - k] = Prime::product(Prime::product(a[k], b[7 - k]), scale);
-  back_stages<Prime, 3>(a, roots, 3, 0);
+  back_eight<Prime>(a);
 #pragma unroll
   for (unsigned k = 0; k < 8; ++k) tile.at(8 * group, k) = a[k];
   if (opposite == group) return;
-  back_stages<Prime, 3>(b, roots, 3, 0);
+  back_eight<Prime>(b);
 #pragma unroll
   for (unsigned k = 0; k < 8; ++k) tile.at(8 * opposite, k) = b[k];
 }
 
 // Two rows of 2^stages elements (6 stages at least) that have each other's opposite frequencies (rows 0 and 1: their
-// own): forward, squared, and back. Where the field is one row, that alone; then from `filled` on elements are 0.
+// own): forward, squared, and back. Where the field is one row, that alone.
+template <class Policy>
+AUTOTUNE_DEVICE void square_two_rows(const typename Policy::field& field, const typename Policy::roots& roots,
+                                     unsigned stages, unsigned scale, bool alone) {
+  using Prime = PrimeOf<Policy>;
+  const unsigned held = alone ? stages : stages + 1, row = 1u << stages, groups = row / 8;
+  const unsigned highest = blockIdx.x ? 1u << (31 - __clz(blockIdx.x)) : 0;  // its rows: 2 highest .. 4 highest - 1
+  const unsigned left = blockIdx.x + highest, right = blockIdx.x ? 5 * highest - 1 - blockIdx.x : 1;
+  const auto place = [=](unsigned x) { return ((x < row ? left : right) << stages) + x % row; };
+  const Rows<Policy::block_size> tile{autotune::dynamic_shared<unsigned>()};
+  first_stages<Prime>(tile, roots, held, stages,
+                      [=](unsigned first, unsigned more) { return field.load(place(first) + more); });
+  inner_stages<Prime, true>(tile, roots, held, stages);
+  if (blockIdx.x) {
+    for (unsigned group = threadIdx.x; group < groups; group += Policy::block_size)
+      square_groups<Prime>(tile, group, 2 * groups - 1 - group, scale);
+  } else {
+    for (unsigned group = threadIdx.x; group < 1u << (held - 3); group += Policy::block_size) {
+      const unsigned opposite = group ? (3u << (31 - __clz(group))) - 1 - group : 0;
+      if (group <= opposite) square_groups<Prime>(tile, group, opposite, scale);
+    }
+  }
+  __syncthreads();
+  inner_stages<Prime, false>(tile, roots, held, stages);
+  last_stages<Prime>(tile, roots, held, stages, [=](unsigned value, unsigned first, unsigned more) {
+    field.store(alone ? Prime::exact(value) : value, place(first) + more);
+  });
+}
+
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
     square_rows(typename Policy::field field, typename Policy::roots roots, unsigned bits, unsigned stages,
                 unsigned scale) {
   if constexpr (Policy::count_by == CountBy::transform) {
-    using Prime = PrimeOf<Policy>;
-    const unsigned held = min(bits, stages + 1), row = 1u << stages, groups = row / 8;
-    const unsigned highest = blockIdx.x ? 1u << (31 - __clz(blockIdx.x)) : 0;  // its rows: 2 highest .. 4 highest - 1
-    const unsigned left = blockIdx.x + highest, right = blockIdx.x ? 5 * highest - 1 - blockIdx.x : 1;
-    const auto place = [=](unsigned x) { return ((x < row ? left : right) << stages) + x % row; };
-    const Rows tile{autotune::dynamic_shared<unsigned>()};
-    each_group<3>(held, stages, threadIdx.x, Policy::block_size, [=](unsigned first, unsigned stride, unsigned t) {
-      unsigned v[8];
-#pragma unroll
-      for (unsigned k = 0; k < 8; ++k) v[k] = field.load(place(first) + k * stride);
-      forward_stages<Prime, 3>(v, roots, stages, t);
-#pragma unroll
-      for (unsigned k = 0; k < 8; ++k) tile.at(first, k * stride) = v[k];
-    });
-    __syncthreads();
-    inner_rows<Policy, true>(tile, roots, held, stages);
-    if (blockIdx.x) {
-      for (unsigned group = threadIdx.x; group < groups; group += Policy::block_size)
-        square_groups<Policy>(tile, roots, group, 2 * groups - 1 - group, scale);
-    } else {
-      for (unsigned group = threadIdx.x; group < 1u << (held - 3); group += Policy::block_size) {
-        const unsigned opposite = group ? (3u << (31 - __clz(group))) - 1 - group : 0;
-        if (group <= opposite) square_groups<Policy>(tile, roots, group, opposite, scale);
-      }
-    }
-    __syncthreads();
-    inner_rows<Policy, false>(tile, roots, held, stages);
-    each_group<3>(held, stages, threadIdx.x, Policy::block_size, [=](unsigned first, unsigned stride, unsigned t) {
-      unsigned v[8];
-#pragma unroll
-      for (unsigned k = 0; k < 8; ++k) v[k] = tile.at(first, k * stride);
-      back_stages<Prime, 3>(v, roots, stages, t);
-#pragma unroll
-      for (unsigned k = 0; k < 8; ++k)
-        field.store(bits == stages ? Prime::exact(v[k]) : v[k], place(first) + k * stride);
-    });
+    if (stages == Policy::row_bits && bits > stages)
+      square_two_rows<Policy>(field, roots, Policy::row_bits, scale, false);
+    else
+      square_two_rows<Policy>(field, roots, stages, scale, bits == stages);
   }
 }

@@ -25,6 +25,7 @@ enum class CountIn { shared, global };
 enum class Launch { stream, graph };
 enum class Scan { passes, look_back, listing };
 enum class Find { search, table };
+enum class Eviction { normal, hinted };
 enum class Order { sorted, unsorted };
 enum class Output { list, pairs };
 

@@ -21,6 +21,7 @@ struct Default {
   static constexpr Scan scan = Scan::passes;
   static constexpr Launch launch = Launch::stream;
   static constexpr Find find = Find::search;
+  static constexpr Eviction eviction = Eviction::normal;
   static constexpr int tally_blocks = 528;
   static constexpr Order order = Order::sorted;
   static constexpr Output output = Output::list;
@@ -45,7 +46,7 @@ template __global__ void cooperative<Default>(Default::residues, Default::ring, 
 template __global__ void running<Default>(Default::residues, Default::ring, Default::spectrum, Default::spare, unsigned int, unsigned int);
 template __global__ void differences<Default>(Default::residues, Default::ring, Default::spectrum, Default::spare, unsigned int, unsigned int);
 template __global__ void tally<Default>(Default::ring, Default::counts);
-template __global__ void empty_field<Default>(Default::field, Default::roots, unsigned int);
+template __global__ void empty_field<Default>(Default::field, Default::roots, Default::sums, unsigned int);
 template __global__ void mark<Default>(Default::residues, Default::field, unsigned int);
 template __global__ void columns_forward<Default>(Default::field, Default::roots, unsigned int, unsigned int, unsigned int);
 template __global__ void square_rows<Default>(Default::field, Default::roots, unsigned int, unsigned int, unsigned int);

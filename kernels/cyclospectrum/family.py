@@ -121,11 +121,11 @@ def _count(execution: Execution) -> None:
 
     def launches() -> None:
         scan = execution.names["scan"]
-        if scan != "passes":
-            execution.zero("sums")
         if execution.names["count_by"] == "transform":
             count_by_transform(execution)
         else:
+            if scan != "passes":
+                execution.zero("sums")
             execution.launch("arrange")
             execution.zero("counts")
             execution.launch("tally")

@@ -1,19 +1,23 @@
 // From how often each mass occurs to the result: the list, or the pairs.
 #pragma once
 #include "counting.cuh"
+#include "eviction.cuh"
 
-constexpr unsigned run_outputs = 256;  // of the list, for which `starts` has the first mass; family.yaml has it, too
+// Of the list, that a warp writes and `starts` has the first mass of: 256 at least, as in family.yaml.
+template <class Policy>
+constexpr unsigned run_outputs = 32 * Policy::outputs_per_thread;
 
 // A mass of which there are `here` values, behind `before` smaller ones: where its values end, and the runs it begins.
 template <class Policy>
 AUTOTUNE_DEVICE void store_end(const typename Policy::ends& ends, const typename Policy::starts& starts, unsigned mass,
                                unsigned before, unsigned here) {
+  constexpr unsigned outputs = run_outputs<Policy>;
   if (mass >= ends.extent(0)) return;
-  ends.store(before + here, mass);
+  to_keep<Policy>(ends).store(before + here, mass);
   if constexpr (Policy::find == Find::table)
-    for (unsigned run = (before + run_outputs - 1) / run_outputs;
-         run < starts.extent(0) && run * run_outputs < before + here; ++run)
-      starts.store(mass, run);
+    for (unsigned run = (before + outputs - 1) / outputs; run < starts.extent(0) && run * outputs < before + here;
+         ++run)
+      to_keep<Policy>(starts).store(mass, run);
 }
 
 // ends[m] = how many values of the list are at most m.
@@ -115,14 +119,15 @@ AUTOTUNE_DEVICE void expand_by_search(const typename Policy::ends& ends, const t
 }
 
 // The warp holds 32 ends from the first mass of its run on, and in each round every thread finds its own among them.
-template <class Policy>
-AUTOTUNE_DEVICE void expand_by_table(const typename Policy::ends& ends, const typename Policy::starts& starts,
-                                     const typename Policy::spectrum& spectrum, unsigned begin, unsigned rounds) {
+template <class Policy, class Ends, class Starts, class Spectrum>
+AUTOTUNE_DEVICE void expand_by_table(const Ends& ends, const Starts& starts, const Spectrum& spectrum, unsigned begin,
+                                     unsigned rounds) {
   using Vector = typename Policy::spectrum::value_type;
   constexpr unsigned all_lanes = 0xffffffffu;
   const unsigned lane = threadIdx.x % 32, last = ends.extent(0) - 1, outputs = ends.load(last);
   if (begin >= spectrum.extent(0)) return;
-  const unsigned low = starts.load(begin * Vector::words / run_outputs), held = ends.load(min(low + lane, last));
+  const unsigned low = starts.load(begin * Vector::words / run_outputs<Policy>),
+                 held = ends.load(min(low + lane, last));
 #pragma unroll
   for (unsigned round = 0; round < rounds; ++round) {
     const unsigned place = begin + round * 32 + lane, output = min(place * Vector::words, outputs - 1);
@@ -151,6 +156,6 @@ __global__ void __launch_bounds__(Policy::block_size)
     if constexpr (Policy::find == Find::search)
       expand_by_search<Policy>(ends, spectrum, begin, rounds);
     else
-      expand_by_table<Policy>(ends, starts, spectrum, begin, rounds);
+      expand_by_table<Policy>(to_keep<Policy>(ends), to_keep<Policy>(starts), to_pass<Policy>(spectrum), begin, rounds);
   }
 }

@@ -2,30 +2,24 @@
 #pragma once
 #include "listing.cuh"
 
-// What the tiles before `tile` add up to, for a tile of `own`. By one warp; ready are 32-bit words, 0 at first: with
-// the highest bit set the sum of each tile, and then (behind those of all `tiles`) that of it and all before it.
+// What the tiles before `tile` add up to, for a tile of `own`. All threads of a block call it; ready are 32-bit words,
+// 0 at first: with the highest bit set the sum of each tile, and then (behind those of all `tiles`) that of it and all
+// before it. Each thread waits for the sum of one tile, which is there early, and the last for all that lie further
+// back.
 AUTOTUNE_DEVICE unsigned sum_of_tiles_before(unsigned tile, unsigned own, volatile unsigned* ready, unsigned tiles) {
-  constexpr unsigned is_ready = 1u << 31, all_lanes = 0xffffffffu;
-  const unsigned lane = threadIdx.x % 32;
-  if (lane == 0) ready[tile] = own | is_ready;
-  unsigned before = 0, ended = 0;
-  for (unsigned from = tile; from > 0 && !ended; from -= min(from, 32u)) {  // the 32 tiles before `from`, nearest first
-    const bool is_tile = lane < from;
-    const unsigned place = is_tile ? from - 1 - lane : 0;
-    unsigned sum, known, nearest;
+  constexpr unsigned is_ready = 1u << 31;
+  const unsigned thread = threadIdx.x, near = blockDim.x - 1;
+  if (thread == 0) ready[tile] = own | is_ready;
+  unsigned sum = 0, whole;
+  if (thread < near ? thread < tile : tile > near) {
+    const unsigned place = thread < near ? tile - 1 - thread : tiles + tile - 1 - near;
     do {
-      const unsigned through = is_tile ? ready[tiles + place] : is_ready;
-      sum = through & is_ready ? through : ready[place];
-      ended = __ballot_sync(all_lanes, through & is_ready);
-      known = __ballot_sync(all_lanes, sum & is_ready);
-      nearest = ended ? __ffs(ended) - 1 : 31;
-    } while (~known & (~0u >> (31 - nearest)));
-    sum = lane <= nearest ? sum & ~is_ready : 0;
-    for (unsigned step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(all_lanes, sum, step);
-    before += sum;
+      sum = ready[place];
+    } while (!(sum & is_ready));
   }
-  if (lane == 0) ready[tiles + tile] = (before + own) | is_ready;
-  return before;
+  block_sum_before(sum & ~is_ready, whole);
+  if (thread == 0) ready[tiles + tile] = (whole + own) | is_ready;
+  return whole;
 }
 
 // ends[m] = how many values of the list are at most m. Blocks take the tiles in order, so those before have begun.
@@ -35,26 +29,20 @@ __global__ void __launch_bounds__(1024)
               typename Policy::sums sums, typename Policy::ends ends, typename Policy::starts starts, unsigned total) {
   if constexpr (Policy::finish == Finish::counting && Policy::scan == Scan::look_back) {
     constexpr unsigned each = tile_bins / 1024;
-    __shared__ unsigned taken, before_tile;
+    __shared__ unsigned taken;
     const Occurrences<Policy> occurrences{counts, field, ring.extent(0) / 2, total};
     const unsigned tiles = total / tile_bins + 1;
     unsigned* const ready = sums.memory.base;
     if (threadIdx.x == 0) taken = atomicAdd(ready + 2 * tiles, 1u);
     __syncthreads();
-    const unsigned tile = taken, first = tile * tile_bins + threadIdx.x;
+    const unsigned tile = taken, first = tile * tile_bins + each * threadIdx.x;
     unsigned here[each], sum = 0, whole;
 #pragma unroll
-    for (unsigned k = 0; k < each; ++k) sum += here[k] = occurrences(first + k * 1024);
-    block_sum_before(sum, whole);
-    if (threadIdx.x < 32) {
-      const unsigned before = sum_of_tiles_before(tile, whole, ready, tiles);
-      if (threadIdx.x == 0) before_tile = before;
-    }
-    __syncthreads();
-    unsigned before = before_tile;
+    for (unsigned k = 0; k < each; ++k) sum += here[k] = occurrences(first + k);
+    unsigned before = block_sum_before(sum, whole);
+    before += sum_of_tiles_before(tile, whole, ready, tiles);
 #pragma unroll
-    for (unsigned k = 0; k < each; ++k, before += whole)
-      store_end<Policy>(ends, starts, first + k * 1024, before + block_sum_before(here[k], whole), here[k]);
+    for (unsigned k = 0; k < each; before += here[k++]) store_end<Policy>(ends, starts, first + k, before, here[k]);
   }
 }
 
@@ -68,7 +56,7 @@ __global__ void __launch_bounds__(Policy::block_size)
   if constexpr (Policy::finish == Finish::counting && Policy::scan == Scan::listing) {
     using Vector = typename Policy::spectrum::value_type;
     constexpr unsigned words = Vector::words;
-    __shared__ unsigned taken, before_tile, ends[listed_bins];
+    __shared__ unsigned taken, ends[listed_bins];
     const Occurrences<Policy> occurrences{counts, field, ring.extent(0) / 2, total};
     const unsigned tiles = total / listed_bins + 1, thread = threadIdx.x;
     unsigned* const ready = sums.memory.base;
@@ -77,12 +65,7 @@ __global__ void __launch_bounds__(Policy::block_size)
     const unsigned lowest = taken * listed_bins, here = thread < listed_bins ? occurrences(lowest + thread) : 0;
     unsigned whole;
     const unsigned before = block_sum_before(here, whole);
-    if (thread < 32) {
-      const unsigned before_this = sum_of_tiles_before(taken, whole, ready, tiles);
-      if (thread == 0) before_tile = before_this;
-    }
-    __syncthreads();
-    const unsigned begin = before_tile, stop = begin + whole;
+    const unsigned begin = sum_of_tiles_before(taken, whole, ready, tiles), stop = begin + whole;
     if (thread < listed_bins) ends[thread] = begin + before + here;
     __syncthreads();
     // The vectors that begin in the tile; the last may end in one behind it. With a wrong total there may be too many.

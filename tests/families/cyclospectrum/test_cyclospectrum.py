@@ -48,6 +48,7 @@ SORTED = (
     "generation=prefix,finish=counting,wrap=doubled,outputs_per_thread=128,vector_width=4,window=32768",
     f"{TRANSFORM},row_bits=12,prime_size=narrow,vector_width=4,scan=listing,launch=graph",
     f"{COUNTING.replace('=8', '=16')},vector_width=4,find=table,scan=look_back",
+    f"{TRANSFORM.replace('=8', '=16')},prime_size=narrow,vector_width=4,find=table,scan=look_back,eviction=hinted",
 )
 PAIRS = ("control", f"{COUNTING},vector_width=2", f"{TRANSFORM},vector_width=2")
 UNSORTED = (
@@ -135,7 +136,7 @@ def test_the_pairs_of_long_lists_are_correlated_to_the_same(monkeypatch: pytest.
 @pytest.mark.parametrize("asked", OPTIONS)
 def test_every_policy_is_exact(backend: CpuBackend, binaries: dict[str, list[Binary]], asked: str) -> None:
     drawn = MODULE.inputs({"residues": 37, "seed": 2}, Path())["residues"]
-    heavy = np.random.default_rng(1).integers(0, 5000, 70)  # more than 32 tiles of bins
+    heavy = np.random.default_rng(1).integers(0, 5000, 70)  # more tiles of bins than a block has threads
     for masses in (*PEPTIDES, drawn, heavy):
         inputs = inputs_of(masses, asked)
         expected = MODULE.reference(inputs.arrays, inputs.options)
@@ -234,7 +235,7 @@ def test_what_cannot_be_right_is_excluded(backend: CpuBackend) -> None:
 @pytest.mark.nvrtc
 def test_a_gpu_compiler_takes_every_generation_and_finish() -> None:
     (generations,) = (p.values for p in FAMILY.space.policies if p.name == "generation")
-    texts = [*(f"generation={value}" for value in generations), COUNTING]
+    texts = [*(f"generation={value}" for value in generations), COUNTING, SORTED[-1]]
     configurations = [FAMILY.space.configuration(text) for text in texts]
     cache = Cache(default_root() / "cyclospectrum")
     profiles = list(static_sweep(FAMILY, configurations, static_toolchain("sm_90"), "sm_90", cache, 1))
