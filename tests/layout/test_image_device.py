@@ -2,23 +2,19 @@
 formulas: every element from two extents before the array to two behind it, and what lies between."""
 
 import ctypes
-import shutil
-import subprocess
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from layouts import data, random_array, record
 from numpy.typing import NDArray
+from shim_library import shim_library
 
-from autotune.files import include_dir
 from autotune.layout import Sampling
 from autotune.layout.image import EDGES
 from autotune.layout.layout import Layout
 
-HERE = Path(__file__).parents[1] / "support"
 _PADDED = {"clamp": "edge", "mirror": "symmetric", "wrap": "wrap", "border": "constant"}
 
 
@@ -92,15 +88,7 @@ def _source() -> str:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    folder = tmp_path_factory.mktemp("images")
-    compiler = shutil.which("g++") or shutil.which("c++")
-    assert compiler, "these tests need a C++ compiler: install g++"
-    (folder / "images.cpp").write_text(_source())
-    flags = ["-std=c++17", "-O0", "-fPIC", "-shared", "-fno-strict-aliasing", "-w"]
-    command = [compiler, *flags, f"-I{include_dir()}", f"-I{HERE}", "images.cpp", "-o", "images.so"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    loaded = ctypes.CDLL(str(folder / "images.so"))
+    loaded = shim_library(_source(), tmp_path_factory.mktemp("images"), "-O0")
     loaded.misused.restype = ctypes.c_bool
     return loaded
 

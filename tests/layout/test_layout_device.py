@@ -3,18 +3,15 @@ compiler, all cases in one translation unit, and called on the buffers that ``La
 
 import ctypes
 import itertools
-import shutil
-import subprocess
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from layouts import data, random_array, record
 from numpy.typing import NDArray
+from shim_library import shim_library
 
-from autotune.files import include_dir
 from autotune.layout.arrays import SCALAR_TYPES, Data
 from autotune.layout.bit_packing import PACKINGS, Packing, packing
 from autotune.layout.curve import KINDS, Curve
@@ -22,8 +19,6 @@ from autotune.layout.layout import Layout
 from autotune.layout.storage import STORAGES
 from autotune.layout.stored import Stored
 from autotune.layout.swizzle import Swizzle
-
-HERE = Path(__file__).parents[1] / "support"
 
 
 @dataclass(frozen=True)
@@ -204,16 +199,7 @@ def _source() -> str:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    folder = tmp_path_factory.mktemp("device")
-    compiler = shutil.which("g++") or shutil.which("c++")
-    assert compiler, "these tests need a C++ compiler: install g++"
-    (folder / "cases.cpp").write_text(_source())
-    flags = ["-std=c++17", "-O1", "-fPIC", "-shared", "-fno-strict-aliasing", "-w"]
-    includes = [f"-I{include_dir()}", f"-I{HERE}"]
-    command = [compiler, *flags, *includes, "cases.cpp", "-o", "cases.so"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    loaded = ctypes.CDLL(str(folder / "cases.so"))
+    loaded = shim_library(_source(), tmp_path_factory.mktemp("device"), "-O1")
     loaded.window.restype = ctypes.POINTER(ctypes.c_ubyte)
     loaded.misused.restype = ctypes.c_bool
     return loaded

@@ -2,17 +2,12 @@
 
 import ctypes
 import math
-import shutil
-import subprocess
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shim_library import shim_library
 
-from autotune.files import include_dir
-
-SUPPORT = Path(__file__).parents[1] / "support"
 SOURCE = """
 #include "device_shim.hpp"
 #include "autotune/runs.cuh"
@@ -33,20 +28,7 @@ void chunk_of(unsigned first_row, unsigned first_column, unsigned columns, unsig
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    compiler = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
-    assert compiler, "a C++ compiler is needed, as for the cpu device"
-    folder = tmp_path_factory.mktemp("runs")
-    (folder / "runs.cpp").write_text(SOURCE)
-    flags = ["-std=c++17", "-O1", "-fPIC", "-shared", "-w", f"-I{include_dir()}", f"-I{SUPPORT}"]
-    done = subprocess.run(
-        [compiler, *flags, "runs.cpp", "-o", "runs.so"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    loaded = ctypes.CDLL(str(folder / "runs.so"))
+    loaded = shim_library(SOURCE, tmp_path_factory.mktemp("runs"), "-O1")
     loaded.row.restype = ctypes.c_uint
     return loaded
 
