@@ -48,7 +48,8 @@ Watch = Callable[[Member, Chunk], None]
 @dataclass(frozen=True, kw_only=True)
 class Report:
     """One run. ``started_s`` (processes, contexts, compiling, placing) and ``calibrated_s`` are not part of
-    ``elapsed_s``, which is from the call, its plan included, until the result is whole, sums added up."""
+    ``elapsed_s``, which is from the call, its plan included, until the result is whole, sums added up; over ranks from
+    when all of them have a plan."""
 
     family: str
     configuration: str
