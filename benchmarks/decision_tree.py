@@ -43,8 +43,13 @@ from autotune.policy import (
 from autotune.record import Study
 
 RESULTS = Path(__file__).parent / "results"
-RECORDS = ("allpairs-h200.csv", "cyclospectrum-h200.csv", "mummergpu-h200.csv", "allpairs-h200-sizes.csv")
-LARGE = "allpairs-h200-sizes.csv"
+RECORDS = (
+    "allpairs-h200.csv.xz",
+    "cyclospectrum-h200.csv.xz",
+    "mummergpu-h200.csv.xz",
+    "allpairs-h200-sizes.csv.xz",
+)
+LARGE = "allpairs-h200-sizes.csv.xz"
 DRAWN = (6, 8, 12, 16, 24, 36)
 DRAWS = 12
 RULES = ("nearest entry", "neighbours", "decision tree")

@@ -18,7 +18,7 @@ from mummergpu_policy_analysis import H200, RESULTS, WORKLOADS, ranged, table, u
 from autotune.declaration import Family, load_family
 from autotune.record import pairs, settings
 
-ROWS = RESULTS / "mummergpu-h200-beyond.csv"
+ROWS = RESULTS / "mummergpu-h200-beyond.csv.xz"
 SEARCHES = {
     "walk": "the paper's, best of 128",
     "tree": "tree, ranges",

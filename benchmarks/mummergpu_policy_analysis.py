@@ -22,7 +22,7 @@ import pandas as pd
 from autotune.record import pairs, settings
 
 RESULTS = Path(__file__).parent / "results"
-H200 = RESULTS / "mummergpu-h200.csv"
+H200 = RESULTS / "mummergpu-h200.csv.xz"
 PAPER = RESULTS / "mummergpu-8800gtx"
 SOURCE = "github.com/yuhc/gpu-rodinia cuda/mummergpu/experiments"
 

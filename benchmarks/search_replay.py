@@ -1,7 +1,8 @@
 """Searches against recorded exhaustive studies, with no GPU: which share of a space each visits until it is within
 2 % of the optimum, beside Kernel Tuner's strategies in its simulation mode on the same figures.
 
-    python benchmarks/search_replay.py benchmarks/results/allpairs-h200.csv benchmarks/results/mummergpu-h200.csv \
+    python benchmarks/search_replay.py benchmarks/results/allpairs-h200.csv.xz \
+        benchmarks/results/mummergpu-h200.csv.xz \
         --kernel-tuner ../kernel-tuner/bin/python --out benchmarks/results/search-replay.csv
 
 Kernel Tuner (pip install kernel-tuner==1.5.0) may lie in an environment of its own: --kernel-tuner names its python.

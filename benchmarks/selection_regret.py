@@ -1,7 +1,8 @@
 """What selection costs on inputs that were never tuned: each workload of a recorded sweep left out in turn.
 
-    python benchmarks/selection_regret.py benchmarks/results/allpairs-h200.csv benchmarks/results/mummergpu-h200.csv \\
-        benchmarks/results/allpairs-h200-sizes.csv --unseen benchmarks/results/allpairs-h200.csv \\
+    python benchmarks/selection_regret.py benchmarks/results/allpairs-h200.csv.xz \\
+        benchmarks/results/mummergpu-h200.csv.xz \\
+        benchmarks/results/allpairs-h200-sizes.csv.xz --unseen benchmarks/results/allpairs-h200.csv.xz \\
         --out benchmarks/results/selection-regret.csv
 
 For each workload a policy file is made from all the others, by the code that sweeps use, and selection is asked for the
@@ -22,14 +23,13 @@ Extents and scalars of a workload are read from columns of the CSV with their na
 """
 
 import argparse
-import csv
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from harness import write_rows
+from harness import read_rows, write_rows
 from neighbour_rules import weighed
 
 from autotune.declaration import Configuration, Family, load_family
@@ -64,9 +64,8 @@ _TOP = 1.03
 def studies_of(path: Path, policies: Path) -> list[Study]:
     """The studies of a results.csv as a sweep of today's sources would record them."""
     rows: dict[tuple[str, str, str], list[dict[str, str]]] = {}
-    with path.open(newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            rows.setdefault((row["family"], row["device"], row["workload"]), []).append(row)
+    for row in read_rows(path):
+        rows.setdefault((row["family"], row["device"], row["workload"]), []).append(row)
     return [_study(*key, group, policies) for key, group in rows.items()]
 
 

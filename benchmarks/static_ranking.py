@@ -1,8 +1,8 @@
 """The static ranking against recorded sweeps, with no GPU: the regret of its first choice and of the best of its first
 five, beside a placement model after PORPLE, registers and occupancy alone, and chance.
 
-    python benchmarks/static_ranking.py ./examples/lookup=benchmarks/results/lookup-h200.csv \
-        allpairs=benchmarks/results/allpairs-h200.csv --out benchmarks/results/static-ranking.csv
+    python benchmarks/static_ranking.py ./examples/lookup=benchmarks/results/lookup-h200.csv.xz \
+        allpairs=benchmarks/results/allpairs-h200.csv.xz --out benchmarks/results/static-ranking.csv
 
 Each argument is a family and the table of a whole sweep of it. A workload whose data are not here is left out and said.
 Of a space with more than --most configurations a part is drawn by chance, the same for all models; regrets are against

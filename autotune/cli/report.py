@@ -8,7 +8,7 @@ from rich.console import Console
 from autotune.declaration import Family
 from autotune.errors import UsageError
 from autotune.files import policy_folders, writable
-from autotune.record import Study, read_record
+from autotune.record import Study, is_table, read_record
 from autotune.report import write_trace
 
 
@@ -16,7 +16,7 @@ def report(records: Sequence[str], folder: Path | None, out: Console, *, trace: 
     """The tables and report.html anew from a record, with ``trace`` its timeline as well: a sweep's folder, a storage
     URL, or tables of the form of results.csv, the latter two with the folder to write to. Raises StoreError when there
     is none."""
-    tables = [record for record in records if record.endswith(".csv")]
+    tables = [record for record in records if is_table(record)]
     if tables:
         from autotune.record import read_results
 
@@ -30,7 +30,7 @@ def report(records: Sequence[str], folder: Path | None, out: Console, *, trace: 
         write_reports(folder, read_results(tables), out, record=Path(tables[0]).parent)
         return
     if len(records) > 1:
-        raise UsageError("one record at a time; only tables (.csv) are reported on together")
+        raise UsageError("one record at a time; only tables (.csv, .csv.xz) are reported on together")
     record = records[0]
     if folder is None and ("://" in record or record.endswith(".json")):
         what = "a record behind a URL" if "://" in record else "a file of another tuner"

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from autotune.record.optuna_log import quiet_optuna
     from autotune.record.provenance import Provenance
     from autotune.record.ranking_csv import RANKING, first_guesses, write_ranking
-    from autotune.record.readers import holds_store, import_files, read_ceilings, read_record
+    from autotune.record.readers import holds_store, import_files, is_table, read_ceilings, read_record
     from autotune.record.regret import Regrets, read_regrets, write_matrix
     from autotune.record.remarks import (
         coverage,
@@ -112,6 +112,7 @@ __all__ = [
     "holds_store",
     "import_files",
     "importance",
+    "is_table",
     "latest",
     "margin",
     "margin_text",
@@ -162,7 +163,7 @@ _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "kernel_tuner": "ERRORS write_cache",
     "optuna_log": "quiet_optuna",
     "ranking_csv": "RANKING first_guesses write_ranking",
-    "readers": "holds_store import_files read_ceilings read_record",
+    "readers": "holds_store import_files is_table read_ceilings read_record",
     "regret": "Regrets read_regrets write_matrix",
     "results_csv": "read_results results_frame write_results",
     "store": "Store StudyStore",

@@ -22,8 +22,9 @@ def read_record(record: str) -> list[Study]:
     """The studies in ``record``: the newest of each family, workload and device.
 
     A folder with a ``store.journal``, one that hosts share, or one with a ``results.csv``; a ``--store`` address; a
-    table of the form of ``results.csv``; a cache file of Kernel Tuner or results in the T4 format (``.json``, or
-    ``.json.gz`` as the benchmark hub keeps them). Raises StoreError for anything else, and where nothing is recorded.
+    table of the form of ``results.csv`` (``.csv``, or ``.csv.xz``); a cache file of Kernel Tuner or results in the T4
+    format (``.json``, or ``.json.gz`` as the benchmark hub keeps them). Raises StoreError for anything else, and where
+    nothing is recorded.
     """
     if holds_store(record):
         from autotune.record.store import Store
@@ -34,7 +35,7 @@ def read_record(record: str) -> list[Study]:
     path = Path(record)
     if path.is_dir() and (path / "results.csv").is_file():
         path /= "results.csv"
-    if path.suffix == ".csv":
+    if is_table(path):
         from autotune.record.results_csv import read_results
 
         return newest_of_each(read_results([path]))
@@ -44,6 +45,11 @@ def read_record(record: str) -> list[Study]:
         f"{record} holds no record; name a sweep's --out folder, a --store address, a results.csv, or a .json "
         "file of Kernel Tuner's cache or of T4 results"
     )
+
+
+def is_table(record: str | Path) -> bool:
+    """Whether ``record`` names a table of the form of ``results.csv``, compressed by xz or not."""
+    return str(record).endswith((".csv", ".csv.xz"))
 
 
 def _is_json(path: Path) -> bool:

@@ -5,12 +5,14 @@ into studies with ``read_results``.
 """
 
 import csv
+import io
+import lzma
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TextIO
 
 import pandas as pd
 
@@ -237,6 +239,7 @@ def _profile(profile: KernelProfile) -> dict[str, Any]:
     return {f"{name}_{profile.kernel}": getattr(profile, name) for name in _PROFILE}
 
 
+_MOST_BYTES = 1 << 30  # that a packed file may hold
 _NEEDED = ("family", "workload", "device", "preset", "state", "median_ms")
 Row = Mapping[str, str]
 
@@ -259,10 +262,23 @@ def read_results(paths: Iterable[str | Path]) -> list[Study]:
     return studies
 
 
+def _opened(path: Path) -> TextIO:
+    if path.suffix != ".xz":
+        return path.open(newline="", encoding="utf-8")
+    try:
+        with lzma.open(path) as packed:
+            content = packed.read(_MOST_BYTES + 1)
+    except (lzma.LZMAError, EOFError) as problem:
+        raise ValueError(str(problem)) from None
+    if len(content) > _MOST_BYTES:
+        raise ValueError(f"it unpacks to more than {_MOST_BYTES:,} bytes")
+    return io.StringIO(content.decode("utf-8"), newline="")
+
+
 def _read(path: Path) -> list[Study]:
     if not path.is_file() and path.exists():  # a pipe would be waited for
         raise ValueError("it is no file")
-    with path.open(newline="", encoding="utf-8") as file:
+    with _opened(path) as file:
         table = csv.reader(file)
         header = [cell_text(name) for name in next(table, [])]
         if missing := [name for name in _NEEDED if name not in header]:

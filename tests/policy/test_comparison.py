@@ -211,7 +211,7 @@ def test_tables_for_a_job_s_summary(tmp_path: Path) -> None:
 
 
 def test_recorded_tables_of_the_h200_with_themselves(capsys: pytest.CaptureFixture[str]) -> None:
-    table = str(RESULTS / "mummergpu-h200.csv")
+    table = str(RESULTS / "mummergpu-h200.csv.xz")
     assert main(["compare", table, table, "--every", "--threshold", "0"]) == 0
     assert capsys.readouterr().out.count("0 slower, 0 faster") == pd.read_csv(table)["workload"].nunique()
 
@@ -219,7 +219,7 @@ def test_recorded_tables_of_the_h200_with_themselves(capsys: pytest.CaptureFixtu
 def test_configurations_are_shown_by_what_tells_them_from_control(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    table = str(RESULTS / "allpairs-h200.csv")
+    table = str(RESULTS / "allpairs-h200.csv.xz")
     assert main(["compare", table, table]) == 0
     shown = capsys.readouterr().out
     assert "in A, as it differs from control" in shown

@@ -17,7 +17,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 from decision_tree import Leaf, Node, decide, grow  # noqa: E402
 
 RESULTS = BENCHMARKS / "results"
-RECORDED = RESULTS / "allpairs-h200.csv"
+RECORDED = RESULTS / "allpairs-h200.csv.xz"
 
 
 def test_distance_is_of_logarithms() -> None:
@@ -97,9 +97,9 @@ def by_rule(rows: list[dict[str, object]], rule: str) -> list[float]:
 def test_selection_on_recorded_workloads_that_it_did_not_know() -> None:
     policies = bundled("policies")
     mummergpu = selection_regret.left_out(
-        selection_regret.studies_of(RESULTS / "mummergpu-h200.csv", policies)
+        selection_regret.studies_of(RESULTS / "mummergpu-h200.csv.xz", policies)
     )
-    sizes = selection_regret.studies_of(RESULTS / "allpairs-h200-sizes.csv", policies)
+    sizes = selection_regret.studies_of(RESULTS / "allpairs-h200-sizes.csv.xz", policies)
     allpairs = selection_regret.left_out(sizes, selection_regret.studies_of(RECORDED, policies))
     for rows, workloads in ((mummergpu, 4), (allpairs, 3)):
         ours = by_rule(rows, "autotune")
@@ -113,7 +113,7 @@ def test_selection_on_recorded_workloads_that_it_did_not_know() -> None:
 
 def test_the_committed_figures_are_those_of_the_documents() -> None:
     with (RESULTS / "selection-regret.csv").open() as file:
-        rows = [dict(row) for row in csv.DictReader(file) if row["record"] == "allpairs-h200-sizes.csv"]
+        rows = [dict(row) for row in csv.DictReader(file) if row["record"] == "allpairs-h200-sizes.csv.xz"]
     ours = [row for row in rows if row["rule"] == "autotune"]
     assert len(ours) == 51
     assert median(float(row["regret"]) for row in ours) <= 0.03

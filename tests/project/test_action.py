@@ -12,7 +12,7 @@ import yaml
 ROOT = Path(__file__).parents[2]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 STEPS = {step["name"]: step for step in ACTION["runs"]["steps"]}
-TABLE = str(ROOT / "benchmarks" / "results" / "mummergpu-h200.csv")
+TABLE = str(ROOT / "benchmarks" / "results" / "mummergpu-h200.csv.xz")
 
 _GH = """#!/bin/sh
 echo "$@" >>"$GH_LOG"

@@ -36,7 +36,7 @@ SMALL = {
     "cyclospectrum_exact": "--device cpu --set generation=prefix --set vector_width=1 --set outputs_per_thread=1 "
     "--set block_size=256 --set finish=host_sort --orders unsorted --sizes 1 5 --out {out}",
     "cyclospectrum_peers": "--device cpu --sizes 16 --pairs 16 --rounds 1 --policies {tmp} --out {out}",
-    "decision_tree": "--record mummergpu-h200.csv --out {out}",
+    "decision_tree": "--record mummergpu-h200.csv.xz --out {out}",
     "dispatch_overhead": "--device cpu --calls 3 --rounds 2 --processes 1 --out {out}",
     "drawn_spaces": "--draws 50 --trials 8 --out {out}",
     "eri_libcint": "--device cpu --workload water2 --rounds 1 --configuration control --out {out}",
@@ -56,10 +56,10 @@ SMALL = {
     "--budget 0.1 --seconds 2 --processes 1 --out {out}",
     "selection_inputs": "--family allpairs --each 2 --out {tmp}/inputs",
     "selection_rules": f"--taught {RESULTS}/selection-taught-h200.csv.xz --family lookup --rule vote --out {{out}}",
-    "selection_regret": f"{RESULTS}/allpairs-h200.csv --out {{out}}",
+    "selection_regret": f"{RESULTS}/allpairs-h200.csv.xz --out {{out}}",
     "spread_efficiency": "coulomb -w 1a63-slice --kind cpu --devices 1 --allocations contiguous --runs 1 "
     "--set slices_per_launch=1 --out {out}",
-    "static_ranking": f"allpairs={RESULTS}/allpairs-h200.csv --workloads primer --most 2 --out {{out}}",
+    "static_ranking": f"allpairs={RESULTS}/allpairs-h200.csv.xz --workloads primer --most 2 --out {{out}}",
     "store_overhead": "--trials 3 --timed 3",
 }  # fmt: skip
 # What would run on a GPU or beside a peer, up to there; the workload is one that ships.

@@ -114,7 +114,7 @@ def test_importance_of_equal_times() -> None:
 
 
 def test_shares_of_a_full_factorial_add_up() -> None:
-    study = read_results([RESULTS / "mummergpu-h200.csv"])[0]
+    study = read_results([RESULTS / "mummergpu-h200.csv.xz"])[0]
     found = importance(Timed.of(study))
     assert sum(found.alone.values()) == pytest.approx(found.additive)
     assert found.additive + sum(found.together.values()) <= 1

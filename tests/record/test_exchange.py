@@ -24,7 +24,7 @@ from autotune.record.study import Study
 from autotune.record.t4 import from_t4, to_t4, write_t4
 from autotune.record.trial import STATES, Measurement, Trial
 
-RECORDED = Path(__file__).parents[2] / "benchmarks" / "results" / "allpairs-h200.csv"
+RECORDED = Path(__file__).parents[2] / "benchmarks" / "results" / "allpairs-h200.csv.xz"
 SIMULATION = """
 import json, sys
 import kernel_tuner

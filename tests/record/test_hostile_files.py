@@ -3,6 +3,7 @@
 import errno
 import gzip
 import json
+import lzma
 import os
 import re
 from dataclasses import replace
@@ -92,7 +93,25 @@ def test_a_record_of_a_stranger_is_refused_with_a_message(name: str, text: str, 
         read_record(str(path))
 
 
-@pytest.mark.parametrize("name", ["pipe.json", "pipe.csv"])
+@pytest.mark.parametrize(
+    "content", [b"family,workload", lzma.compress((HEADER + ROW).encode())[:-9], lzma.compress(b"\xff")]
+)
+def test_a_packed_table_that_cannot_be_unpacked_is_refused(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv.xz"
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=re.escape(str(path))):
+        read_record(str(path))
+
+
+def test_a_table_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autotune.record.results_csv._MOST_BYTES", len(HEADER))
+    path = tmp_path / "a.csv.xz"
+    path.write_bytes(lzma.compress((HEADER + ROW).encode()))
+    with pytest.raises(StoreError, match="unpacks to more than"):
+        read_record(str(path))
+
+
+@pytest.mark.parametrize("name", ["pipe.json", "pipe.csv", "pipe.csv.xz"])
 def test_a_pipe_is_not_waited_for(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     os.mkfifo(path)

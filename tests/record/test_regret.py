@@ -13,7 +13,7 @@ from autotune.record.results_csv import write_results
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 RESULTS = BENCHMARKS / "results"
-RECORDED = RESULTS / "allpairs-h200.csv"
+RECORDED = RESULTS / "allpairs-h200.csv.xz"
 A, B, C = (Configuration({"p": v}) for v in "abc")
 TIMES = {"one": {A: 1.0, B: 1.2, C: 3.0}, "two": {A: 2.0, B: 1.1, C: 1.0}}
 

@@ -348,7 +348,7 @@ def test_ceilings_of_another_form_are_refused(text: str, tmp_path: Path) -> None
 
 
 def test_the_generated_code_is_there_for_a_family_that_is() -> None:
-    study = read_results([RESULTS / "mummergpu-h200.csv"])[0]
+    study = read_results([RESULTS / "mummergpu-h200.csv.xz"])[0]
     code = generated({})
     texts = [code(study, study.control), code(study, study.presets["mummergpu-2.0"])]
     assert all("struct" in text and "nodes" in text for text in texts)
@@ -361,7 +361,7 @@ def test_the_generated_code_is_there_for_a_family_that_is() -> None:
 
 def test_the_numbers_of_real_studies_are_those_of_the_csv(tmp_path: Path) -> None:
     """Three figures of the H200's report, with pandas: a regret, a rank correlation, a mean effect on a kernel."""
-    path = RESULTS / "mummergpu-h200.csv"
+    path = RESULTS / "mummergpu-h200.csv.xz"
     frame = pd.read_csv(path)
     page = read_page(write_report(read_results([path]), tmp_path / "report.html"))
     times = frame.pivot(index="configuration", columns="workload", values="time_ms")

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.chromium
 
 CONTRAST = (Path(__file__).parents[1] / "support" / "contrast.js").read_text(encoding="utf-8")
 SECTIONS = ("verdict", "effects", "why", "choice", "search", "trials")
-TABLES = {"allpairs": RESULTS / "allpairs-h200.csv", "mummergpu": RESULTS / "mummergpu-h200.csv"}
+TABLES = {"allpairs": RESULTS / "allpairs-h200.csv.xz", "mummergpu": RESULTS / "mummergpu-h200.csv.xz"}
 
 
 @pytest.fixture(scope="module")

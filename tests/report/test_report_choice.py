@@ -104,7 +104,7 @@ def test_the_busy_share_is_the_records_where_it_tells() -> None:
 
 def test_a_bar_is_a_pair_and_clusters_hold_their_mean() -> None:
     """The merged tree on the H200: 64 bars, whose means by cluster are those of pandas."""
-    study = read_results([RESULTS / "mummergpu-h200.csv"])[0]
+    study = read_results([RESULTS / "mummergpu-h200.csv.xz"])[0]
     timed = Timed.of(study)
     pairing = next(p for p in timed.pairings if p.policy == "tree_grouping")
     partners = importance(timed, "match").partners("tree_grouping")
@@ -114,7 +114,7 @@ def test_a_bar_is_a_pair_and_clusters_hold_their_mean() -> None:
     choices = block.chart.figure["choices"]
     assert list(choices) == ["whole plan", *timed.kernels]
     assert all(len(of["y"]) == 64 for of in choices.values())
-    frame = pd.read_csv(RESULTS / "mummergpu-h200.csv")
+    frame = pd.read_csv(RESULTS / "mummergpu-h200.csv.xz")
     frame = frame[frame["workload"] == "hsill"]
     outer = [column.key for column in block.table.columns[:-6]]
     others = [name for name in timed.values if name not in ("tree_grouping", "block_size")]
@@ -127,13 +127,13 @@ def test_a_bar_is_a_pair_and_clusters_hold_their_mean() -> None:
 
 
 def test_many_pairs_become_medians_with_their_range() -> None:
-    study = read_results([RESULTS / "allpairs-h200.csv"])[2]
+    study = read_results([RESULTS / "allpairs-h200.csv.xz"])[2]
     blocks = effects_blocks(study, Timed.of(study), rows(study, study.decision, 2000))
     charts = {b.title: b.chart.figure for b in blocks if b.chart and b.chart.name.startswith("pairs_")}
     of = charts["axes: attribute_major → instance_major"]["choices"]["whole plan"]
     assert len(of["y"]) <= 64
     assert any(high > 0 for high in of["array"])
-    frame = pd.read_csv(RESULTS / "allpairs-h200.csv")
+    frame = pd.read_csv(RESULTS / "allpairs-h200.csv.xz")
     frame = frame[(frame["workload"] == "wide") & (frame["state"] == "measured")]
     others = ["packing", "vector_width", "memory", "accumulate", "block_size", "tile"]
     wide = frame.pivot(index=others, columns="axes", values="time_ms")

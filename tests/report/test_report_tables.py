@@ -117,7 +117,7 @@ def test_writing_fails_whole_and_says_so(tmp_path: Path) -> None:
 # ---- results.csv back into studies
 
 
-@pytest.mark.parametrize("name", ["allpairs-h200.csv", "mummergpu-h200.csv"])
+@pytest.mark.parametrize("name", ["allpairs-h200.csv.xz", "mummergpu-h200.csv.xz"])
 def test_what_was_recorded_on_the_h200_reads_back_without_loss(name: str, tmp_path: Path) -> None:
     studies = read_results([RESULTS / name])
     again = pd.read_csv(write_results(studies, tmp_path / "results.csv"))

@@ -108,7 +108,7 @@ def test_the_next_block() -> None:
 def test_what_the_document_says_of_the_hints() -> None:
     """Recomputed from the records of the H200."""
     pairs = faster = winners = 0
-    for name in ("allpairs-h200.csv", "mummergpu-h200.csv"):
+    for name in ("allpairs-h200.csv.xz", "mummergpu-h200.csv.xz"):
         for study in read_results([RESULTS / name]):
             timed = {t.configuration: t for t in study.trials if t.measurement}
             found = better_neighbours({one: t.profiles for one, t in timed.items()})

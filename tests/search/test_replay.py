@@ -15,7 +15,7 @@ from autotune.record.store import Store
 from autotune.record.study import Study
 from autotune.record.trial import Measurement, State, Trial
 
-RECORDED = Path(__file__).parents[2] / "benchmarks" / "results" / "allpairs-h200.csv"
+RECORDED = Path(__file__).parents[2] / "benchmarks" / "results" / "allpairs-h200.csv.xz"
 POLICIES = {
     "block": Policy("block", (64, 128, 256), 64),
     "dims": Policy("dims", ("1d", "2d"), "1d"),

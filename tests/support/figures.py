@@ -113,7 +113,7 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
 
 # -- allpairs ---------------------------------------------------------------------------------------------
 
-SWEEP, SHORT, PEERS = "allpairs-h200.csv", "allpairs-h200-short.csv", "allpairs-h200-peers.csv"
+SWEEP, SHORT, PEERS = "allpairs-h200.csv.xz", "allpairs-h200-short.csv.xz", "allpairs-h200-peers.csv"
 SIZES = ("primer", "hapmap3", "wide")
 
 
@@ -797,7 +797,7 @@ for _text, _name, _scales in (
     ) -> Sequence[float]:  # fmt: skip
         return _lost(frame, rule, scales)
 
-    figure("selection", _text, "selection-asked-rules.csv")(_lost_drawn)
+    figure("selection", _text, "selection-asked-rules.csv.xz")(_lost_drawn)
 
 for _text, _name in (
     ("| allpairs | {8} | {15} | {1.2} % | {2.9} % | {1.7} % | {8.0} % |", "allpairs"),
@@ -820,7 +820,7 @@ for _text, _name in (
             found += [100 * regret.median(), 100 * regret.max()]
         return found
 
-    figure("selection", _text, "selection-asked-rules.csv")(_lost_by_family)
+    figure("selection", _text, "selection-asked-rules.csv.xz")(_lost_by_family)
 
 
 @figure(
@@ -884,7 +884,7 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
     "selection-regret.csv",
 )
 def _(frame: pd.DataFrame) -> Sequence[float]:
-    grid = frame[frame["record"] == "allpairs-h200-sizes.csv"]
+    grid = frame[frame["record"] == "allpairs-h200-sizes.csv.xz"]
     found: list[float] = []
     for rule in ("autotune", "neighbours", "nearest entry"):
         regret = grid[grid["rule"] == rule]["regret"]
@@ -990,19 +990,19 @@ def _regret(frame: pd.DataFrame, record: str, kind: str, inside: bool | None = N
 
 
 for _text, _record, _kind, _scales, _inside in (
-    ("each left out in turn: median | {0.0} % | {209} % | {208} % |", "allpairs-h200-sizes.csv", "median", (100,) * 3, None),
-    ("that other sizes surround | {9.3} % | {85} x | {85} x |", "allpairs-h200-sizes.csv", "max", (100, 0, 0), True),
-    ("on the rim) | {10} % | {109} x | {258} x |", "allpairs-h200-sizes.csv", "max", (100, 0, 0), None),
+    ("each left out in turn: median | {0.0} % | {209} % | {208} % |", "allpairs-h200-sizes.csv.xz", "median", (100,) * 3, None),
+    ("that other sizes surround | {9.3} % | {85} x | {85} x |", "allpairs-h200-sizes.csv.xz", "max", (100, 0, 0), True),
+    ("on the rim) | {10} % | {109} x | {258} x |", "allpairs-h200-sizes.csv.xz", "max", (100, 0, 0), None),
     ("with the 51 sizes tuned: median | {0.1} % | {6.8} % | {272} % |",
-     "allpairs-h200-sizes.csv for allpairs-h200.csv", "median", (100,) * 3, None),
+     "allpairs-h200-sizes.csv.xz for allpairs-h200.csv.xz", "median", (100,) * 3, None),
     ("| worst | {2.2} % | {30} % | {138} x |",
-     "allpairs-h200-sizes.csv for allpairs-h200.csv", "max", (100, 100, 0), None),
+     "allpairs-h200-sizes.csv.xz for allpairs-h200.csv.xz", "max", (100, 100, 0), None),
     ("four workloads, each left out in turn: median | {2.9} % | {6.3} % | {6.0} % |",
-     "mummergpu-h200.csv", "median", (100,) * 3, None),
-    ("| worst | {4.6} % | {73} % | {18} % |", "mummergpu-h200.csv", "max", (100,) * 3, None),
+     "mummergpu-h200.csv.xz", "median", (100,) * 3, None),
+    ("| worst | {4.6} % | {73} % | {18} % |", "mummergpu-h200.csv.xz", "max", (100,) * 3, None),
     ("allpairs, these three alone, each left out in turn: median | {57} % | {17} % | {237} % |",
-     "allpairs-h200.csv", "median", (100,) * 3, None),
-    ("| worst | {237} % | {98} % | {8} x |", "allpairs-h200.csv", "max", (100, 100, 0), None),
+     "allpairs-h200.csv.xz", "median", (100,) * 3, None),
+    ("| worst | {237} % | {98} % | {8} x |", "allpairs-h200.csv.xz", "max", (100, 100, 0), None),
 ):  # fmt: skip
 
     def _rule(
@@ -1027,7 +1027,7 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
         of = (frame["source"] == source) & (frame["known"] == known) & (frame["rule"] == rule)
         return 100 * float(frame[of]["mean_regret"].item())
 
-    large, shipped = ("allpairs-h200-sizes.csv", 50), ("policies/mummergpu/nvidia-h200.yaml kernel", 5)
+    large, shipped = ("allpairs-h200-sizes.csv.xz", 50), ("policies/mummergpu/nvidia-h200.yaml kernel", 5)
     return [
         *(mean(*large, rule) for rule in ("decision tree", "nearest entry", "neighbours")),
         *(mean(*shipped, rule) for rule in ("decision tree", "nearest entry")),
@@ -1037,7 +1037,7 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
 @figure(
     "policy-files",
     "({84} configurations: bit planes in two words, in all but constant memory)",
-    "allpairs-h200-sizes.csv",
+    "allpairs-h200-sizes.csv.xz",
 )
 def _(frame: pd.DataFrame) -> Sequence[float]:
     return [frame["configuration"].nunique()]
@@ -1045,7 +1045,7 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
 
 # -- records, run-time ------------------------------------------------------------------------------------
 
-COUNTERS = "allpairs-h200-counters.csv"
+COUNTERS = "allpairs-h200-counters.csv.xz"
 for _counter, _cell, _scale in (
     ("l2_read_bytes", "{0.78} MB", 1e-6), ("global_sectors_per_request", "{9}", 1), ("l1_hit_share", "{0.77}", 1),
     ("achieved_occupancy", "{0.09}", 1), ("stall_long_scoreboard_warps", "{16}", 1),
@@ -1134,7 +1134,7 @@ for _file, _configuration, _times, _errors in MAPS:
     figure("coulomb_map", _errors, _file)(_map_errors(_configuration))
 
 
-SMALL_MAPS = "coulomb_map-h200.csv"
+SMALL_MAPS = "coulomb_map-h200.csv.xz"
 CLOUD: list[tuple[str, dict[str, Any]]] = [
     ("| order 14, `point_blocks=4` | {5.10} ms | {3.21} | {1.67} |", {"point_blocks": 4}),
     ("| order 14, `point_blocks=4`, `records=soa` | {5.14} ms | {3.19} | {1.67} |", {"point_blocks": 4, "records": "soa"}),
@@ -1317,7 +1317,7 @@ for _what, _text in {
 @figure(
     "coulomb",
     "So were on 22 November the {216} of `cubics`, which came later",
-    "coulomb-h200-slice-cubics.csv",
+    "coulomb-h200-slice-cubics.csv.xz",
 )
 def _(frame: pd.DataFrame) -> Sequence[float]:
     return [((frame["state"] == "measured") & (frame["preset"] != "control")).sum()]
@@ -1364,7 +1364,7 @@ for _number, _text in enumerate([
     figure("coulomb", _text, CPU)(_on_cpu)
 
 
-@figure("coulomb", "all {4,747} configurations on `1a63-slice`", "coulomb-h200-slice.csv")
+@figure("coulomb", "all {4,747} configurations on `1a63-slice`", "coulomb-h200-slice.csv.xz")
 def _(frame: pd.DataFrame) -> Sequence[float]:
     return [(frame["state"] == "measured").sum()]
 
@@ -1397,7 +1397,7 @@ for _number, _text in {
 
 @figure(
     "coulomb", "There `fused` is the best on an H200 ({125} µs; the best `lazy` {163}, `eager` {207})",
-    "ion_placement-h200-sweep.csv",
+    "ion_placement-h200-sweep.csv.xz",
 )  # fmt: skip
 def _(frame: pd.DataFrame) -> Sequence[float]:
     return [1e3 * best(frame, workload="1a63-ions", update=update) for update in ("fused", "lazy", "eager")]
@@ -1405,7 +1405,7 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
 
 # -- cyclospectrum ----------------------------------------------------------------------------------------
 
-EXACT, RING = "cyclospectrum-h200-exact.csv", "cyclospectrum-h200.csv"
+EXACT, RING = "cyclospectrum-h200-exact.csv", "cyclospectrum-h200.csv.xz"
 SHORT_EXACT = "cyclospectrum-h200-short-exact.csv"
 
 
@@ -1649,7 +1649,7 @@ for _text, (_workload, _wanted) in LISTS.items():
 
     figure("eri", _text, LIBCINT)(_beside)
 
-ERI_TILES, MATRICES = "eri-h200-tiles.csv", "eri-h200-matrices.csv"
+ERI_TILES, MATRICES = "eri-h200-tiles.csv.xz", "eri-h200-matrices.csv"
 MATRIX_PROGRAMS: dict[str, tuple[str, bool]] = {
     "| libcint, 16 cores | | {2,183} ms | |": ("libcint", False),
     "| gpu4pyscf `scf.jk.get_jk` | {55.1} ms | {55.2} ms | {1.5e-12}, {2.1e-12} |": ("gpu4pyscf", True),
@@ -1843,7 +1843,7 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
 
 # -- eri_sp -----------------------------------------------------------------------------------------------
 
-SP, SP_LIBCINT = "eri-sp-h200.csv", "eri-sp-h200-libcint.csv"
+SP, SP_LIBCINT = "eri-sp-h200.csv.xz", "eri-sp-h200-libcint.csv"
 SP_BASE: dict[str, Any] = {
     "workload": "water8", "order": "place", "classes": "apart", "granularity": "block", "parts": 3, "split": 1,
     "split_heavy": 1, "bra_transform": "once", "pair_table": "device", "table_records": "aos", "boys": "table",
@@ -2073,7 +2073,7 @@ for _scheme, _text in {
 
 # -- mummergpu --------------------------------------------------------------------------------------------
 
-GENOMES, TRAFFIC = "mummergpu-h200.csv", "mummergpu-h200-traffic.csv"
+GENOMES, TRAFFIC = "mummergpu-h200.csv.xz", "mummergpu-h200-traffic.csv"
 for _workload, _text in {
     "hsill": "| HSILL, 500,000 x 29 | {0.715} ms |", "ssuis": "| SSUIS, 1,000,000 x 36 | {1.43} ms |",
     "lmono": "| LMONO, 1,000,000 x 116 | {6.82} ms |", "cbrigg": "| CBRIGG, 500,000 x 612 | {23.0} ms |",
@@ -2298,7 +2298,7 @@ def _bytes(frame: pd.DataFrame, kind: str) -> list[float]:
     return [row["peak"], row["kept"]]
 
 
-BEYOND = "mummergpu-h200-beyond.csv"
+BEYOND = "mummergpu-h200-beyond.csv.xz"
 
 
 def _beyond(frame: pd.DataFrame, workload: str, search: str = "") -> pd.DataFrame:
@@ -2340,8 +2340,8 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
 
 @figure(
     "mummergpu",
-    "which takes {1.9} s more and saves {0.05} s of kernels (`mummergpu-h200-transform.csv`)",
-    "mummergpu-h200-transform.csv",
+    "which takes {1.9} s more and saves {0.05} s of kernels (`mummergpu-h200-transform.csv.xz`)",
+    "mummergpu-h200-transform.csv.xz",
 )
 def _(frame: pd.DataFrame) -> Sequence[float]:
     some = frame[(frame["workload"] == "hsill") & (frame["state"] == "measured")]
@@ -2701,10 +2701,10 @@ for _workload, _text in {
         control = some[some["preset"] == "control"]["time_ms"].iloc[0]
         return best["time_ms"], best["operations_per_s"], after["time_ms"], control
 
-    figure("reaction_diffusion", _text, "reaction_diffusion-h200-tiles.csv")(_swept)
+    figure("reaction_diffusion", _text, "reaction_diffusion-h200-tiles.csv.xz")(_swept)
 
 
-TUNED = "reaction_diffusion-h200.csv"
+TUNED = "reaction_diffusion-h200.csv.xz"
 
 
 @figure(
@@ -3074,9 +3074,9 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
 # -- whole trials ------------------------------------------------------------------------------------------
 
 MDBENCH, XSBENCH, HASHGRID = (
-    "adopted-mdbench-h200.csv",
+    "adopted-mdbench-h200.csv.xz",
     "adopted-xsbench-h200.csv",
-    "adopted-hashgrid-h200.csv",
+    "adopted-hashgrid-h200.csv.xz",
 )
 
 
@@ -3355,21 +3355,25 @@ def _fastest_bilateral(frame: pd.DataFrame, staging: str) -> list[float]:
     return [float(some[which]["median_ms"].min()) for which in (~is_texture, is_texture & is_line, ~is_line)]
 
 
-figure("how-to-images", "Of {226} configurations that were measured on an H200", "bilateral-h200.csv")(
+figure("how-to-images", "Of {226} configurations that were measured on an H200", "bilateral-h200.csv.xz")(
     lambda frame: [(frame["state"] == "measured").sum()]
 )
 figure(
-    "how-to-images", "| each thread for itself | {0.369} ms | {0.375} ms | {0.482} ms |", "bilateral-h200.csv"
+    "how-to-images",
+    "| each thread for itself | {0.369} ms | {0.375} ms | {0.482} ms |",
+    "bilateral-h200.csv.xz",
 )(lambda frame: _fastest_bilateral(frame, "none"))
 figure(
     "how-to-images",
     "| a block once, into shared memory | {0.275} ms | {0.276} ms | {0.271} ms |",
-    "bilateral-h200.csv",
+    "bilateral-h200.csv.xz",
 )(lambda frame: _fastest_bilateral(frame, "tile"))
 
 
 @figure(
-    "how-to-images", "({0.482} ms with it and {0.482} ms without, where it was tried)", "bilateral-h200.csv"
+    "how-to-images",
+    "({0.482} ms with it and {0.482} ms without, where it was tried)",
+    "bilateral-h200.csv.xz",
 )
 def _(frame: pd.DataFrame) -> Sequence[float]:
     some = frame[(frame["image_dims"] == "image") & (frame["image_staging"] == "none")]
@@ -3459,7 +3463,7 @@ def _(frame: pd.DataFrame, direct: pd.DataFrame) -> Sequence[float]:
 
 @_everywhere(
     "{0.343} ms | cupy's sort {5.70} ms | {17} x | a bare store of the list {0.250} ms: {73} % |",
-    "cyclospectrum-h200.csv", "cyclospectrum-h200-peers.csv", "allpairs-h200-limits.csv",
+    "cyclospectrum-h200.csv.xz", "cyclospectrum-h200-peers.csv", "allpairs-h200-limits.csv",
 )  # fmt: skip
 def _(frame: pd.DataFrame, peers: pd.DataFrame, limits: pd.DataFrame) -> Sequence[float]:
     ours = winner(frame, "cyclospectrum", "n16384")
@@ -3471,14 +3475,14 @@ def _(frame: pd.DataFrame, peers: pd.DataFrame, limits: pd.DataFrame) -> Sequenc
 @figure(
     "performance",
     "a million residues as masses with their counts take {8.25} ms, {21.5} ms by torch's Fourier transforms",
-    "cyclospectrum-h200.csv", "cyclospectrum-h200-peers.csv",
+    "cyclospectrum-h200.csv.xz", "cyclospectrum-h200-peers.csv",
 )  # fmt: skip
 def _(frame: pd.DataFrame, peers: pd.DataFrame) -> Sequence[float]:
     other = row(peers, "ms", residues=1000000, what="torch transforms in float64, rounded")
     return [winner(frame, "cyclospectrum", "n1000000-pairs"), other]
 
 
-@figure("performance", "`eviction=hinted` takes {3} % off the list of 16,384", "cyclospectrum-h200.csv")
+@figure("performance", "`eviction=hinted` takes {3} % off the list of 16,384", "cyclospectrum-h200.csv.xz")
 def _(frame: pd.DataFrame) -> Sequence[float]:
     hinted, normal = (best(frame, workload="n16384", eviction=how) for how in ("hinted", "normal"))
     return [100 * (1 - hinted / normal)]
