@@ -52,6 +52,7 @@ SMALL = {
     "reaction_diffusion_experiment": "times --device cpu --grid 7x9 --steps 4 --interval 2 --preset control "
     "--out {out}",
     "reaction_diffusion_peers": "--peers numpy --grid 8 --seconds 0 --out {out}",
+    "renew_alike": "HEAD",
     "search_replay": f"{RESULTS}/stencil-h200.csv --seeds 1 --methods random --strategies random_sample "
     "--budget 0.1 --seconds 2 --processes 1 --out {out}",
     "selection_inputs": "--family allpairs --each 2 --out {tmp}/inputs",
