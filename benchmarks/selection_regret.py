@@ -13,7 +13,6 @@ time of that configuration over the best one's, minus 1. Beside it, from the sam
     majority vote    the configuration within 3 % of the best on most workloads, the smaller sum of times where two have
                      as many (Kernel Tuner 1.5.0, integration.py: store_results, _select_best_common_config)
     nearest entry    selection without a prediction
-    neighbours       selection with its neighbours, whatever leaving out says of them
     minimax          the policy file's default for every input
 
 Kernel Launcher's and Kernel Tuner's rules are restated here, not run: they choose from tables of the same shape. A
@@ -30,19 +29,16 @@ from pathlib import Path
 from statistics import median
 
 from harness import read_rows, write_rows
-from neighbour_rules import weighed
 
 from autotune.declaration import Configuration, Family, load_family
 from autotune.files import bundled
 from autotune.hardware import Device
 from autotune.layout import layouts_digest
 from autotune.policy import (
-    Neighbours,
     Policies,
     PolicyFile,
     candidates,
     choose,
-    feature_values,
     file_name,
     merged,
     read_policy_file,
@@ -53,7 +49,6 @@ from autotune.record import Measurement, Provenance, Study, Trial
 RULES = (
     "autotune",
     "nearest entry",
-    "neighbours",
     "nearest volume",
     "majority vote",
     "minimax",
@@ -158,18 +153,6 @@ def majority_vote(others: Sequence[Study]) -> list[Configuration]:
     return sorted(votes, key=lambda c: (-len(votes[c]), sum(votes[c]), c.id))
 
 
-def with_neighbours(family: Family, file: PolicyFile) -> PolicyFile:
-    known = {name: feature_values(family.features, item.features) for name, item in file.entries.items()}
-    regrets = {name: item.regret_with for name, item in file.entries.items()}
-    if any(row.keys() < regrets.keys() - {name} for name, row in regrets.items()):
-        return replace(file, neighbours=None)  # a winner was not measured there
-    count, weights = weighed(
-        known, regrets, {name: item.configuration for name, item in file.entries.items()}
-    )
-    options = next(iter(file.entries.values())).options
-    return replace(file, neighbours=Neighbours(options=options, left_out={}, count=count, weights=weights))
-
-
 def inside(studies: Sequence[Study], asked: Study) -> bool:
     """Whether the record surrounds ``asked``: in each extent there are a smaller and a larger workload that are like it
     in all the others. What lies on the rim is extrapolated when it is left out."""
@@ -196,7 +179,6 @@ def left_out(studies: Sequence[Study], unseen: Sequence[Study] = ()) -> list[dic
         taken = {
             "autotune": ours(family, file, asked),
             "nearest entry": ours(family, plain, asked),
-            "neighbours": ours(family, with_neighbours(family, plain), asked),
             "nearest volume": nearest_volume(others, asked),
             "majority vote": majority_vote(others),
             "minimax": [Configuration(file.default)],

@@ -11,7 +11,6 @@ gives way to the next one of the rule. Beside what programs get (``autotune``):
     nearest          selection without a prediction
     volume           the input whose extents have the nearest product (Kernel Launcher 0.2, src/wisdom.cpp)
     vote             the configuration within 3 % of the best on most inputs (Kernel Tuner 1.5.0, integration.py)
-    neighbours       the winner that costs several weighted neighbours least (policy files of earlier versions)
     line             a straight line for each configuration's logarithmic time
     shepard          times between the four nearest entries, by one over the square of the distance
     waves            autotune's process, and the share of a last wave of blocks that is idle as one more coordinate
@@ -44,7 +43,7 @@ from autotune.record import Study
 Floats = NDArray[np.float64]
 Order = list[Configuration]
 RULES = (
-    "autotune", "nearest", "volume", "vote", "neighbours", "line", "shepard", "waves",
+    "autotune", "nearest", "volume", "vote", "line", "shepard", "waves",
     "five", "refined",
 )  # fmt: skip
 _SMS = 132
@@ -80,11 +79,6 @@ def refined(
         if is_timed:
             plan.note(at, times[tried[at][1]])
     return [tried[plan.best][1]]
-
-
-def neighbours(family: Family, file: PolicyFile, asked: Study) -> Order:
-    older = selection_regret.with_neighbours(family, file)
-    return [one[1] for one in listed(family, replace(older, prediction=None), asked)]
 
 
 def nearest_volume(family: Family, others: Sequence[Study], asked: Study) -> Order:
@@ -189,7 +183,6 @@ def taken(family: Family, others: Sequence[Study], asked: Study, rules: Sequence
         "nearest": lambda: [one[1] for one in listed(family, replace(file, prediction=None), asked)],
         "volume": lambda: nearest_volume(family, others, asked),
         "vote": lambda: selection_regret.majority_vote(others),
-        "neighbours": lambda: neighbours(family, file, asked),
         "line": lambda: line(family, file, asked),
         "shepard": lambda: shepard(family, file, asked),
         "waves": lambda: waves(family, file, asked, [*others, asked]),

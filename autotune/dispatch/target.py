@@ -44,7 +44,7 @@ _log = logging.getLogger("autotune")
 
 _KEPT = 256  # choices that are remembered
 _TRIED = 5  # configurations in a refinement
-_PROVED = ("predicted", "neighbours", "nearest")  # what candidates of these rules name was proved in a sweep
+_PROVED = ("predicted", "nearest")  # what candidates of these rules name was proved in a sweep
 
 
 class Target:

@@ -138,7 +138,7 @@ def chosen(family: Family, files: Sequence[PolicyFile], objective: str = "kernel
             found.entries.append(
                 Row("", item.name, device, capability, options, winner, features, item.median_ms)
             )
-        if file.neighbours or file.prediction:
+        if file.prediction:
             found.left_out.append(
                 f"{device}: what decides between entries for inputs that no entry matches; the nearest entry stands in"
             )

@@ -14,24 +14,15 @@ from autotune.policy.acceptance import (
 )
 from autotune.policy.admission import MaxError, admitted, fastest_admitted
 from autotune.policy.device_crossover import crossover, operations, volume
+from autotune.policy.features import Features, feature_values, nearest
 from autotune.policy.file import (
     Crossover,
     Entry,
-    Neighbours,
     PolicyFile,
     device_told,
     file_name,
     read_policy_file,
     write,
-)
-from autotune.policy.neighbours import (
-    Features,
-    Regrets,
-    among_neighbours,
-    feature_values,
-    mean_regret,
-    nearest,
-    slowdown,
 )
 from autotune.policy.selection import (
     Candidate,
@@ -63,17 +54,14 @@ __all__ = [
     "Entry",
     "Features",
     "MaxError",
-    "Neighbours",
     "Point",
     "Policies",
     "PolicyFile",
     "Range",
     "Refined",
-    "Regrets",
     "Taught",
     "accuracy_asked",
     "admitted",
-    "among_neighbours",
     "basis",
     "candidates",
     "changed",
@@ -94,7 +82,6 @@ __all__ = [
     "find_ahead",
     "known_configuration",
     "locked",
-    "mean_regret",
     "merged",
     "nearest",
     "needed",
@@ -109,7 +96,6 @@ __all__ = [
     "read_side",
     "renewable",
     "renewed",
-    "slowdown",
     "stale",
     "untuned",
     "update",

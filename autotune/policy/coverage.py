@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from autotune.policy.neighbours import Features
+from autotune.policy.features import Features
 from autotune.policy.prediction import Predicted, Taught
 
 Point = Mapping[str, int]

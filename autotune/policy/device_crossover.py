@@ -39,7 +39,7 @@ def expected_ms(
 
     It is the work times a mean time an operation: the geometric mean over the entries, each weighted by one over the
     square of its distance from the input (Shepard, A two-dimensional interpolation function for irregularly-spaced
-    data, 1968). ``distances`` are those (see ``neighbours.distance``); without them the logarithm of the ratio of the
+    data, 1968). ``distances`` are those (see ``features.distance``); without them the logarithm of the ratio of the
     work is taken. Less than half the work of the smallest entry says nothing: launches then take most of the time."""
     known = [
         (item, abs(math.log(work / item.operations)) if distances is None else distances[i])

@@ -118,19 +118,6 @@ class Entry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Neighbours:
-    """What decides, in a file of an earlier version, for inputs that no entry matches: the ``count`` nearest entries,
-    with each feature's ``weights`` (see ``neighbours``). ``options`` and ``accuracy`` are those of the entries it was
-    made from, ``left_out`` the mean regret of it and of the nearest entry when each entry was left out in turn."""
-
-    options: Mapping[str, Any]
-    left_out: Mapping[str, float]
-    accuracy: str = ""
-    count: int
-    weights: Mapping[str, float]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Crossover:
     """Where a GPU overtakes the cpu ``device``: a single call with fewer ``operations`` than ``below``, layout
     transforms and transfers included, is faster there. ``workloads`` are those timed on both."""
@@ -152,7 +139,6 @@ class PolicyFile:
     default: Mapping[str, Any]
     default_regret: float = 0.0
     default_over: list[str] = field(default_factory=list)
-    neighbours: Neighbours | None = None
     prediction: Prediction | None = None
     refine: int = 0
     crossovers: Mapping[str, Crossover] = field(default_factory=dict)
@@ -218,7 +204,7 @@ def parsed(content: dict[str, Any], path: Path) -> PolicyFile:
 
 def _policy_file(content: Mapping[str, Any], path: Path) -> PolicyFile:
     """Of what the schema accepts."""
-    rule, crossovers = content.get("rule"), content.get("crossovers", {})
+    crossovers = content.get("crossovers", {})
     return PolicyFile(
         family=content["family"],
         device=_device(content["device"]),
@@ -228,7 +214,6 @@ def _policy_file(content: Mapping[str, Any], path: Path) -> PolicyFile:
         default=content["default"],
         default_regret=content.get("default_regret", 0.0),
         default_over=content.get("default_over", []),
-        neighbours=_neighbours(rule) if rule else None,
         prediction=prediction_of(content["prediction"]) if content.get("prediction") else None,
         refine=content.get("refine", 0),
         crossovers={str(name): Crossover(device=str(name), **value) for name, value in crossovers.items()},
@@ -267,14 +252,6 @@ def _entry(name: str, content: Mapping[str, Any]) -> Entry:
     return replace(found, workload=workload)
 
 
-def _neighbours(content: Mapping[str, Any]) -> Neighbours | None:
-    """The file's ``rule``; None for a decision tree, which earlier versions wrote: the nearest entry does better."""
-    if ("tree" in content) == ("neighbours" in content):
-        raise ValueError("rule: give neighbours with weights")
-    told = {key: value for key, value in content.items() if key not in ("tree", "neighbours")}
-    return None if "tree" in content else Neighbours(count=content["neighbours"], **told)
-
-
 def content(file: PolicyFile) -> dict[str, Any]:
     """The mapping that is written: keys in a fixed order, names sorted, empty ones left out."""
     plain: dict[str, Any] = {
@@ -285,8 +262,6 @@ def content(file: PolicyFile) -> dict[str, Any]:
         "default_regret": file.default_regret,
         "default_over": list(file.default_over),
     }
-    if file.neighbours:
-        plain["rule"] = _rule_text(file.neighbours)
     if file.prediction:
         plain["prediction"] = _sorted(prediction_content(file.prediction))
     if file.refine:
@@ -315,13 +290,6 @@ def _sorted(mapping: Mapping[str, Any]) -> dict[str, Any]:
     return {
         key: _sorted(value) if isinstance(value, Mapping) else value for key, value in sorted(mapping.items())
     }
-
-
-def _rule_text(rule: Neighbours) -> dict[str, Any]:
-    plain: dict[str, Any] = {"options": _sorted(rule.options), "left_out": _sorted(rule.left_out)}
-    if rule.accuracy:
-        plain["accuracy"] = rule.accuracy
-    return {**plain, "neighbours": rule.count, "weights": _sorted(rule.weights)}
 
 
 def write(path: Path, file: PolicyFile) -> None:

@@ -1,5 +1,6 @@
 """What a policy file keeps beside winners: configurations that can win anywhere, and how well they are predicted."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,12 +41,14 @@ class Prediction:
     @property
     def is_better(self) -> bool:
         """Whether it is known to lose less than the nearest entry, or as little."""
-        return bool(self.left_out) and self.left_out["prediction"] <= self.left_out["nearest"]
+        return self.left_out.get("prediction", math.inf) <= self.left_out.get("nearest", -math.inf)
 
 
 def prediction_of(content: Mapping[str, Any]) -> Prediction:
     """The section ``prediction`` of a policy file, of what the schema accepts."""
     told = {key: value for key, value in content.items() if key != "kept"}
+    if not content["kept"]:
+        raise ValueError("prediction.kept is empty")
     kept = {str(name): Kept(name=str(name), **value) for name, value in content["kept"].items()}
     return Prediction(kept=kept, **told)
 

@@ -142,7 +142,6 @@ def merged(before: PolicyFile | None, studies: Sequence[Study], objective: str =
         default=dict(chosen.configuration),
         default_regret=round(chosen.regret, 4),
         default_over=sorted(over),
-        neighbours=before.neighbours if before and rule is None else None,
         prediction=rule,
         refine=before.refine if before else 0,
         crossovers=before.crossovers if before else {},

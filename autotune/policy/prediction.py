@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.declaration import Configuration
-from autotune.policy.neighbours import Features, distance, nearest
+from autotune.policy.features import Features, distance, nearest
 from autotune.record import TIE
 
 Floats = NDArray[np.float64]
@@ -45,7 +45,7 @@ class Predicted:
 
 @dataclass(frozen=True)
 class Place:
-    """Where an input lies: the ``nearest`` entry and how far that is (``neighbours.distance``); ``beyond`` are the
+    """Where an input lies: the ``nearest`` entry and how far that is (``features.distance``); ``beyond`` are the
     features below or above everything measured, with the smallest and the largest that was."""
 
     nearest: str

@@ -3,7 +3,6 @@
     exact      an entry of this device whose declared features and options are those of the input
     predicted  the kept configurations by the times that the entries foretell, where the file says that this beats the
                nearest entry
-    neighbours the winner that costs the nearest entries least, where a file of an earlier version says so
     nearest    the other entries of this device, by the distance of the logarithms of the declared features
     capability the entries of other devices of the same compute capability, exact ones and then nearest first
     default    the file's minimax-regret configuration
@@ -39,10 +38,10 @@ from autotune.policy.acceptance import (
     unmet_need,
 )
 from autotune.policy.device_crossover import expected_ms, operations
+from autotune.policy.features import Features, distance, feature_values, nearest
 from autotune.policy.file import Crossover, Entry, PolicyFile, file_name, read_ahead
 from autotune.policy.file import read_policy_file as read
 from autotune.policy.kept import Kept
-from autotune.policy.neighbours import Features, among_neighbours, distance, feature_values, nearest
 from autotune.policy.prediction import Taught
 from autotune.policy.refined import with_refined
 from autotune.record import checked_objective
@@ -199,18 +198,7 @@ def _accepted(
     if reason:
         passed.append(Candidate("file", None, origin, refusal=reason))
         return None
-    return _counted(family, found)
-
-
-def _counted(family: Family, file: PolicyFile) -> PolicyFile:
-    """The file with the operations of entries from before they were recorded, as far as extents alone tell them."""
-    entries = dict(file.entries)
-    for name, item in entries.items():
-        if not item.operations:
-            sizes = {k: int(v) for k, v in item.features.items()}
-            with suppress(AutotuneError):
-                entries[name] = replace(item, operations=operations(family, sizes, item.options, {}))
-    return replace(file, entries=entries)
+    return found
 
 
 def candidates(
@@ -239,7 +227,7 @@ def candidates(
             is_own, file = whole is policies.own, of_objective(whole, objective)
             found = [
                 _candidate(family, policies.device, file, match, item, options, wanted)
-                for match, item in _ordered(family, file, asked, options, wanted)
+                for match, item in _ordered(family, file, asked)
             ]
             expected = _expected(family, found, asked, work) if is_own else 0.0
             if is_own:
@@ -266,30 +254,14 @@ def of_objective(file: PolicyFile, objective: str) -> PolicyFile:
     entries = {name: item for name, item in file.entries.items() if item.objective == objective}
     if objective == "kernel" and entries:
         return replace(file, entries=entries)
-    return replace(file, entries=entries or file.entries, neighbours=None, prediction=None)
+    return replace(file, entries=entries or file.entries, prediction=None)
 
 
-def _ordered(
-    family: Family, file: PolicyFile, asked: Features, options: Mapping[str, Any], wanted: str
-) -> Iterator[tuple[str, Entry]]:
-    """The entries of ``file``, each once: those of the same class, what a rule of neighbours says, then the nearest."""
+def _ordered(family: Family, file: PolicyFile, asked: Features) -> Iterator[tuple[str, Entry]]:
+    """The entries of ``file``, each once: those of the same class, then the nearest."""
     known = {name: feature_values(family.features, item.features) for name, item in file.entries.items()}
-    rule = file.neighbours
-    if rule and (other_options(rule.options, options) or rule.accuracy != wanted):
-        rule = None
-    near = nearest(known, asked, rule.weights if rule else None)
-    named = {name: "exact" for name in near if known[name] == asked}
-    if rule and not named and rule.weights.keys() <= asked.keys():  # else the family declares others by now
-        same = {
-            name: known[name]
-            for name, item in file.entries.items()
-            if item.accuracy == rule.accuracy and not other_options(item.options, options)
-        }
-        regrets = {name: file.entries[name].regret_with for name in same}
-        if same:
-            named[among_neighbours(same, regrets, asked, rule.count, rule.weights)] = "neighbours"
-    for name in [*named, *(name for name in near if name not in named)]:
-        yield named.get(name, "nearest"), file.entries[name]
+    for name in nearest(known, asked):
+        yield "exact" if known[name] == asked else "nearest", file.entries[name]
 
 
 def _candidate(

@@ -3,11 +3,12 @@ predicting is better than taking the nearest entry's winner."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import geometric_mean
 
 from autotune.declaration import Configuration, Expression
+from autotune.policy.features import feature_values
 from autotune.policy.file import Entry
 from autotune.policy.kept import Kept, Prediction
-from autotune.policy.neighbours import feature_values, mean_regret
 from autotune.policy.prediction import (
     Taught,
     cover,
@@ -182,5 +183,5 @@ def _compared(
     }
     return replace(
         rule, reach=basis.reach, load_counts=basis.load_counts,
-        left_out={name: round(mean_regret(each), 4) for name, each in lost.items()},
+        left_out={name: round(geometric_mean(1 + regret for regret in each) - 1, 4) for name, each in lost.items()},
     )  # fmt: skip

@@ -219,7 +219,7 @@ def test_a_sweep_of_one_workload_does_not_choose_the_default_of_many(study: Stud
     assert alone.entries["third"].regret_with == {"large": 1.0, "small": 0.0}
 
 
-# -- neighbours and the crossover ---------------------------------------------------------------------------
+# -- predictions and the crossover --------------------------------------------------------------------------
 
 
 def striped(study: Study, low: int, high: int) -> list[Study]:
@@ -259,17 +259,6 @@ def test_times_of_what_can_win_anywhere_are_kept(study: Study, tmp_path: Path) -
     assert alone.prediction is None
 
 
-def test_a_decision_tree_of_an_earlier_version_is_read_and_goes(study: Study, written: Path) -> None:
-    plain = yaml.safe_load(written.read_text())
-    tree = {"feature": "n", "below": 10.5, "then": {"entry": "small"}, "else": {"entry": "small"}}
-    plain["rule"] = {"options": {}, "left_out": {"nearest": 0.5, "tree": 0.1}, "tree": tree}
-    written.write_text(yaml.safe_dump(plain))
-    found = read(written)
-    assert found.neighbours is None and list(found.entries) == ["small"]
-    update(written.parents[1], [study])
-    assert "rule" not in yaml.safe_load(written.read_text())
-
-
 def test_what_was_not_measured_on_an_entry_has_no_time_there(study: Study) -> None:
     whole = striped(study, 10, 40)
     part = replace(
@@ -278,21 +267,6 @@ def test_what_was_not_measured_on_an_entry_has_no_time_there(study: Study) -> No
     found = merged(None, [part, *whole[1:]])
     assert len(found.entries["w0"].times_ms) == 1
     assert found.prediction is not None and found.prediction.is_better
-
-
-def test_a_rule_of_an_earlier_version_goes_with_the_next_sweep(study: Study, written: Path) -> None:
-    plain = yaml.safe_load(written.read_text())
-    plain["rule"] = {
-        "options": {},
-        "left_out": {"nearest": 0.5, "neighbours": 0.1},
-        "neighbours": 3,
-        "weights": {"n": 1.0},
-    }
-    written.write_text(yaml.safe_dump(plain))
-    assert read(written).neighbours is not None
-    update(written.parents[1], striped(study, 10, 40))
-    content = yaml.safe_load(written.read_text())
-    assert "rule" not in content and "prediction" in content
 
 
 def cpu_study(study: Study, name: str, digest: str, work: float, ms: float, kind: str) -> Study:

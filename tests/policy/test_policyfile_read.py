@@ -26,11 +26,11 @@ family: f
 device: {kind: cuda, name: X, compute_capability: '9.0'}
 default: {memory: global}
 default_over: [w]
-rule:
+prediction:
   options: {}
-  left_out: {nearest: 0.5, neighbours: 0.1}
-  neighbours: 3
-  weights: {n: 1.5}
+  left_out: {nearest: 0.5, prediction: 0.1}
+  reach: 1.5
+  kept: {c1: {configuration: {memory: global}}}
 crossovers:
   cpu-y: {below: 1000.0, workloads: [w]}
 entries:
@@ -60,7 +60,10 @@ def test_the_small_one_is_read(tmp_path: Path) -> None:
     path.write_text(SMALL)
     found = read(path)
     assert found.entries["w"].median_ms == 1.5
-    assert found.neighbours is not None
+    assert found.prediction is not None and found.prediction.is_better
+    path.write_text(SMALL.replace("nearest: 0.5, prediction: 0.1", "nearest: 0.5"))
+    half_known = read(path).prediction
+    assert half_known is not None and not half_known.is_better
     assert found.crossovers["cpu-y"].below == 1000.0
 
 
@@ -105,13 +108,12 @@ def test_what_is_not_a_policy_file_is_refused(text: str | bytes, said: str, tmp_
         ("memory: global, block", "memory: [global], block", "is not of type 'string', 'integer'"),
         ("default: {memory: global}", "default: global", "'global' is not of type 'object'"),
         ("registers: 32", "registers: some", "'some' is not of type 'integer'"),
-        ("neighbours: 3", "neighbours: 0", "0 is less than the minimum of 1"),
-        ("weights: {n", "tree: {n", "rule: give neighbours with weights"),
-        ("weights: {n: 1.5}", "tree: deep", "'deep' is not of type 'object'"),
+        ("kept: {c1", "kept: all  # {c1", "'all' is not of type 'object'"),
+        ("reach: 1.5", "reach: far", "'far' is not of type 'number'"),
         ("below: 1000.0", "below: never", "'never' is not of type 'number'"),
         ("default_over: [w]", "default_over: w", "'w' is not of type 'array'"),
-        ("  options: {}\n  left_out", "  accuracy: a\n  left_out", "rule: 'options' is a required"),
-        ("weights: {n", "wights: {n", "unknown key 'wights'"),
+        ("  options: {}\n  left_out", "  accuracy: a\n  left_out", "prediction: 'options' is a required"),
+        ("reach: 1.5", "raech: 1.5", "unknown key 'raech'; did you mean 'reach'?"),
         ("crossovers:", "crossover:", "unknown key 'crossover'; did you mean 'crossovers'?"),
         ("name: X", "name: 8800", "8800 is not of type 'string'"),
         ("kind: cuda", "kind: fpga", "'fpga' is not one of"),
@@ -134,7 +136,7 @@ TOO_MUCH = ("1e400", ".inf", "-.inf", ".nan", "1" + "0" * 400, "1e-320", "1" + "
 @pytest.mark.parametrize(
     "right",
     ["median_ms: 1.5", "spread: 0.01", "samples: 45", "n: 1000", "registers: 32", "w2: 0.2", "nearest: 0.5",
-     "neighbours: 3", "n: 1.5", "below: 1000.0", "block_size: 64, registers", "operations: 9", "transform_ms: 9",
+     "reach: 1.5", "below: 1000.0", "block_size: 64, registers", "operations: 9", "transform_ms: 9",
      "transfer_ms: 9", "runner_up_ms: 9", "margin_over_control: 9", "break_even: 9", "default_regret: 9"],
 )  # fmt: skip
 def test_an_absurd_number_is_refused(right: str, value: str, tmp_path: Path) -> None:
@@ -151,7 +153,7 @@ def test_an_absurd_number_is_refused(right: str, value: str, tmp_path: Path) -> 
 
 
 def test_a_file_of_a_hand_needs_no_entries(tmp_path: Path) -> None:
-    head = SMALL.partition("rule:")[0]
+    head = SMALL.partition("prediction:")[0]
     path = tmp_path / "p.yaml"
     for entries in ("", "entries:\n", "entries: {}\n"):
         path.write_text(head + entries)

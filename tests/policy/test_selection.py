@@ -16,7 +16,7 @@ from autotune.hardware import Device, Limits
 from autotune.policy import file
 from autotune.policy.acceptance import accuracy_asked
 from autotune.policy.device_crossover import expected_ms, operations
-from autotune.policy.file import Entry, Neighbours, PolicyFile
+from autotune.policy.file import Entry, PolicyFile
 from autotune.policy.file import read_policy_file as read
 from autotune.policy.merge import merged, update
 from autotune.policy.selection import Candidate, Policies, candidates, choose, find, find_ahead
@@ -122,25 +122,6 @@ def test_declaring_features_makes_nothing_stale_and_a_wrong_name_is_an_error(
         families.load_family(
             write_family(tmp_path / "c", FAMILY.replace("\ndata:", "\naccuracy: [memry]\ndata:"))
         )
-
-
-def test_neighbours_take_what_costs_them_least(folder: Path, written: Path) -> None:
-    file = with_entries(read(written), {"a": 10, "b": 1000, "c": 12})
-    regrets = {"a": {"b": 0.1, "c": 0.9}, "b": {"a": 0.9, "c": 0.9}, "c": {"a": 0.9, "b": 0.1}}
-    entries = {name: replace(item, regret_with=regrets[name]) for name, item in file.entries.items()}
-    rule = Neighbours(count=2, weights={"n": 1.0}, options={}, left_out={})
-    ruled = replace(file, entries=entries, neighbours=rule)
-    family = families.load_family(folder)
-
-    def first(n: int, file: PolicyFile) -> tuple[str, str]:
-        taken = candidates(family, Policies(DEVICE, file), {"n": n}, {})[0]
-        return taken.match, taken.origin.rpartition(": ")[2]
-
-    assert first(11, ruled) == ("neighbours", "b")  # a and c lose little with it, and much with each other's
-    assert first(12, ruled) == ("exact", "c")
-    assert first(11, replace(ruled, neighbours=replace(rule, weights={"gone": 1.0})))[0] == "nearest"
-    assert first(11, replace(ruled, neighbours=replace(rule, accuracy="precision=half")))[0] == "nearest"
-    assert first(11, replace(ruled, neighbours=None))[0] == "nearest"
 
 
 # -- what may not be taken ----------------------------------------------------------------------------------

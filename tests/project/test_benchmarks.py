@@ -36,7 +36,6 @@ SMALL = {
     "cyclospectrum_exact": "--device cpu --set generation=prefix --set vector_width=1 --set outputs_per_thread=1 "
     "--set block_size=256 --set finish=host_sort --orders unsorted --sizes 1 5 --out {out}",
     "cyclospectrum_peers": "--device cpu --sizes 16 --pairs 16 --rounds 1 --policies {tmp} --out {out}",
-    "decision_tree": "--record mummergpu-h200.csv.xz --out {out}",
     "dispatch_overhead": "--device cpu --calls 3 --rounds 2 --processes 1 --out {out}",
     "drawn_spaces": "--draws 50 --trials 8 --out {out}",
     "eri_libcint": "--device cpu --workload water2 --rounds 1 --configuration control --out {out}",

@@ -765,7 +765,7 @@ for _text, _name, _scales in (
     ("| nearest entry | {2.0} % | {6.2} % | {31} % | {69} % |", "nearest", (100,) * 4),
     ("(Kernel Launcher's rule) | {4.5} % | {50} % | {10} x | {283} x |", "volume", (100, 100, 0, 0)),
     ("(Kernel Tuner's rule) | {3.0} % | {34} % | {4.7} x | {8.9} x |", "vote", (100, 100, 0, 0)),
-    ("(policy files of earlier versions) | {0.9} % | {2.5} % | {11.5} % | {12} % |", "neighbours", (100,) * 4),
+    ("(a rule that was left) | {0.9} % | {2.5} % | {11.5} % | {12} % |", "neighbours", (100,) * 4),
     ("| a straight line alone | {2.0} % | {4.1} % | {12.5} % | {43} % |", "line", (100,) * 4),
     ("| the four nearest, by distance | {2.5} % | {4.4} % | {13} % | {37} % |", "shepard", (100,) * 4),
     ("the last wave's idle share | {2.4} % | {5.9} % | {29} % | {70} % |", "waves", (100,) * 4),
@@ -787,7 +787,7 @@ for _text, _name, _scales in (
     ("| nearest entry | {1.8} % | {4.8} % | {23} % | {48} % |", "nearest", (100,) * 4),
     ("(Kernel Launcher's rule) | {2.0} % | {10.6} % | {47} % | {10.7} x |", "volume", (100, 100, 100, 0)),
     ("(Kernel Tuner's rule) | {2.3} % | {18} % | {2.7} x | {6.5} x |", "vote", (100, 100, 0, 0)),
-    ("(policy files of earlier versions) | {1.2} % | {3.8} % | {15} % | {35} % |", "neighbours", (100,) * 4),
+    ("(a rule that was left) | {1.2} % | {3.8} % | {15} % | {35} % |", "neighbours", (100,) * 4),
     ("| the four nearest, by distance | {1.1} % | {2.4} % | {9.5} % | {13} % |", "shepard", (100,) * 4),
     ("| a straight line alone | {1.2} % | {5.3} % | {21} % | {2.7} x |", "line", (100, 100, 100, 0)),
 ):  # fmt: skip
@@ -879,8 +879,8 @@ def _(frame: pd.DataFrame) -> Sequence[float]:
 
 @figure(
     "selection",
-    "selection loses {0.0} % in the median, {1.4} % in the mean and {10} % at worst, the weighted neighbours of earlier "
-    "versions {0.0}, {2.4} and {45} %, the nearest entry {1.6}, {9.3} and {83} %",
+    "selection loses {0.0} % in the median, {1.4} % in the mean and {10} % at worst, the weighted neighbours of before "
+    "{0.0}, {2.4} and {45} %, the nearest entry {1.6}, {9.3} and {83} %",
     "selection-regret.csv",
 )
 def _(frame: pd.DataFrame) -> Sequence[float]:
@@ -1014,24 +1014,6 @@ for _text, _record, _kind, _scales, _inside in (
         return [regret * scale if scale else regret + 1 for regret, scale in found]
 
     figure("policy-files", _text, REGRET)(_rule)
-
-
-@figure(
-    "policy-files",
-    "left out in turn its mean regret is {10.5} %, the nearest entry's {7.5} % and the neighbours' {1.2} %; over the "
-    "entries of the policy file of mummergpu that ships it is {3.4} %, the nearest entry's {2.2} %",
-    "decision-tree.csv",
-)
-def _(frame: pd.DataFrame) -> Sequence[float]:
-    def mean(source: str, known: int, rule: str) -> float:
-        of = (frame["source"] == source) & (frame["known"] == known) & (frame["rule"] == rule)
-        return 100 * float(frame[of]["mean_regret"].item())
-
-    large, shipped = ("allpairs-h200-sizes.csv.xz", 50), ("policies/mummergpu/nvidia-h200.yaml kernel", 5)
-    return [
-        *(mean(*large, rule) for rule in ("decision tree", "nearest entry", "neighbours")),
-        *(mean(*shipped, rule) for rule in ("decision tree", "nearest entry")),
-    ]
 
 
 @figure(
