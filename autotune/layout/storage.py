@@ -1,7 +1,7 @@
 """storage: numbers that are declared float32 or float64, held in fewer bits (host side of ``storage.cuh``).
 
-A float64 is narrowed to float32 first. All else is one rounding to the nearest, ties to even, as the GPU's own
-conversions do it (PTX ISA, "cvt"), so that host and device make the same codes. Beyond the largest number float16 and
+A code is the nearest there is, ties to even, as the GPU's own conversions round (PTX ISA, "cvt"), so that host and
+device make the same codes; only what a scale divides is a float32 first. Beyond the largest number float16 and
 bfloat16 have infinity; float8 and scaled integers keep the largest (OCP 8-bit Floating Point Specification).
 """
 
@@ -71,6 +71,8 @@ class Storage:
         """The codes of ``numbers``, whose first extent the ``scales`` run along where there are several."""
         with np.errstate(over="ignore", invalid="ignore"):
             single = numbers.astype(np.float32, copy=False)
+            if self.exponent and self.name != "float32" and numbers.dtype == np.float64:
+                single = _to_odd(numbers, single)
             if self.is_scaled:
                 quotient = np.rint(single / _along_rows(scales, single.ndim))
                 whole = np.clip(
@@ -115,6 +117,13 @@ class Storage:
         if self.name == "bfloat16":
             return (codes.astype(np.uint32) << 16).view(np.float32)
         return np.asarray(_table(self)[codes], np.float32)
+
+
+def _to_odd(numbers: NDArray[np.float64], single: NDArray[np.float32]) -> NDArray[np.float32]:
+    """``single``, the nearest float32 to ``numbers``, made the one towards 0 with its last bit set where it is not equal
+    to them: rounded again, that is rounded once (storage.cuh: RoundedOnce)."""
+    odd = (single.view(np.uint32) - (np.abs(single) > np.abs(numbers))) | 1
+    return np.where(single == numbers, single, odd.astype(np.uint32).view(np.float32))
 
 
 def _along_rows(scales: NDArray[np.float32], rank: int) -> NDArray[np.float32]:
