@@ -11,11 +11,13 @@ from cpu_results import Binary, compiled, executions, outputs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import autotune
 from autotune.cli.commands import main
 from autotune.compile.variant import Variant, batch
 from autotune.declaration import family as families
 from autotune.declaration.workload import Inputs, bind
 from autotune.device.cpu.backend import CpuBackend
+from autotune.errors import AutotuneError, WorkloadError
 from autotune.family import family_module
 
 FAMILY = families.load_family("coulomb_map")
@@ -181,6 +183,30 @@ def test_bounds_hold_for_any_atoms(
     inputs = bound(np.concatenate([atoms_of(rows), near]), counts, spacing, accuracy)
     some = [binary for binary in binaries if "order=8" in binary[0].configuration.id]
     assert list(checked(backend, some, inputs))
+
+
+@pytest.mark.parametrize(
+    ("place", "charge", "spacing"), [(1e18, 1e18, 1.0), (-1e18, 1e-15, 1e16), (1.0, -1e18, 1e15)]
+)
+def test_bounds_hold_at_the_ends_of_what_is_allowed(
+    backend: CpuBackend, binaries: list[Binary], place: float, charge: float, spacing: float
+) -> None:
+    rows = [(place, 0, place, charge), (place, place, place, -charge), (0, place, 1, charge)]
+    assert list(checked(backend, binaries, bound(atoms_of(rows), (17, 9, 13), spacing)))
+
+
+@pytest.mark.parametrize("row", [(1e20, 0, 0, 1), (0, 0, 0, 1e36), (np.nan, 0, 0, 1), (0, 0, 0, -np.inf)])
+def test_atoms_whose_bounds_would_not_hold_are_refused(row: tuple[float, ...]) -> None:
+    with pytest.raises(WorkloadError, match="atoms: value .* is outside the allowed -1e\\+18..1e\\+18"):
+        bound(atoms_of([row]), (2, 2, 2), 1.0)
+
+
+@pytest.mark.parametrize("spacing", [1e20, np.nan])
+def test_a_lattice_whose_bounds_would_not_hold_is_refused(spacing: float) -> None:
+    with pytest.warns(UserWarning, match="no usable policy file"):
+        kernel = autotune.load("coulomb_map", device="cpu", policies="/nowhere")
+    with kernel, pytest.raises(AutotuneError, match="larger distances, in angstrom, are infinite in float32"):
+        kernel(atoms=atoms_of([(0, 0, 0, 1)]), nx=2, ny=2, nz=2, spacing=spacing)
 
 
 def test_levels_end_at_one_cube_and_follow_each_other() -> None:
