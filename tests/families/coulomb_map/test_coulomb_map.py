@@ -1,5 +1,6 @@
 """The coulomb map family on the cpu device: every kind of configuration against float64, and bounds that hold."""
 
+import ctypes
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from cpu_results import Binary, compiled, executions, outputs
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shim_library import AS_A_KERNEL, shim_library
 
 import autotune
 from autotune.cli.commands import main
@@ -145,6 +147,43 @@ def test_the_bound_is_no_more_than_an_atom_needs(
     inputs = bound(atoms_of([(*away, 1.0)]), (configuration["cell"],) * 3, 1.0, LOOSE)
     ((_, error, bounds, _),) = checked(backend, [binary], inputs)
     assert error[-1, -1, -1] == pytest.approx(bounds[-1, -1, -1], rel=0.02)
+
+
+TAKE = """
+#include "HEADER"
+template <int SEPARATION> struct Policy { static constexpr int separation = SEPARATION; };
+extern "C" double take(double error, double least, unsigned atoms, double accuracy, double* made) {
+  Far far;
+  far.take<Policy<24>>(error, least, atoms, accuracy);
+  made[0] = far.error, made[1] = far.least, made[2] = far.most, made[3] = far.largest_share(atoms, accuracy);
+  return far.is_used;
+}
+"""
+
+
+def test_what_a_cube_takes_from_its_expansion_is_bounded(tmp_path: Path) -> None:
+    """The largest sum of |q| / r from the least, of atoms 2.4 radii away or more; what the expansion leaves out and float64
+    rounds; and none of it where that, with the result's rounding, is more than what is asked."""
+    source = TAKE.replace("HEADER", str(FAMILY.folder / "map.cuh"))
+    library = shim_library(source, tmp_path, "-O1", *AS_A_KERNEL)
+    library.take.restype = ctypes.c_double
+    made = (ctypes.c_double * 4)()
+    generator = np.random.default_rng(1)
+    seen = set()
+    for _ in range(2000):
+        least, count = 10 ** generator.uniform(-9, 9), int(10 ** generator.uniform(0, 9))
+        accuracy, error = 10 ** generator.uniform(-6, -3), least * 10 ** generator.uniform(-11, -3)
+        most = least * (2.4 + 1) / (2.4 - 1)
+        rounded = error + (1e-9 + 1e-16 * count) * most
+        whole = (rounded + 2**-24 * most) / (accuracy * least)
+        is_used = library.take(*map(ctypes.c_double, (error, least)), count, ctypes.c_double(accuracy), made)
+        assert is_used == (whole <= 1) or abs(whole - 1) < 1e-4
+        seen.add(is_used)
+        expected = np.array([rounded, least, most]) if is_used else np.zeros(3)
+        assert (np.array(made[:3]) >= expected * (1 - 1e-12)).all()
+        assert (np.array(made[:3]) <= expected * 1.0001).all()
+        assert made[3] >= whole * is_used
+    assert len(seen) == 2
 
 
 def test_the_preset_always_needs_no_single_atoms() -> None:
