@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 
 from autotune.compile import Variant
 from autotune.declaration import Inputs
-from autotune.device import Closing, Execution, LaunchError, Resident, View, foreign, lie_merged
+from autotune.device import (
+    Closing,
+    Execution,
+    LaunchError,
+    Resident,
+    View,
+    check_numbers,
+    foreign,
+    lie_merged,
+)
 from autotune.dispatch.call import (
     NOTHING,
     Arguments,
@@ -106,6 +115,7 @@ class Prepared(Closing):
         with self._lock, self._on(self._whole.stream), self._target.backend.current():
             try:
                 self._settle(self._chosen.variant)
+                check_numbers(self._chosen.variant, self._kept.arrays)
                 self._resident.hold(self._chosen.variant)
                 self._target.backend.synchronize()
             except BaseException:
@@ -244,6 +254,7 @@ class Prepared(Closing):
             name: self._on_host(name, inputs.arrays[name]) if how == HOST else inputs.arrays[name]
             for name, how in inward.items()
         }
+        check_numbers(variant, sent)
         key: object | None = (
             tuple(inputs.sizes.items()), tuple(inputs.options.items()), tuple(inputs.scalars.items()),
             asked.stream, tuple(inward.items()), tuple(outward.items()),
@@ -263,6 +274,7 @@ class Prepared(Closing):
             found.receive(views)
             return found, key
         inputs = replace(inputs, arrays={**inputs.arrays, **sent})
+        check_numbers(variant, self._kept.arrays)
         if stay and variant.is_reordered():
             on_host = {name: self._on_host(name, array) for name, array in inputs.arrays.items()}
             self._resident.order(variant, replace(inputs, arrays=on_host))
@@ -376,6 +388,7 @@ class Prepared(Closing):
         if self._chosen is None:
             self._replace(given)
         else:
+            check_numbers(self._chosen.variant, given)
             self._resident.refill(self._chosen.variant, given)
 
     def _sizes(self) -> Mapping[str, int]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.errors import UnknownName, WorkloadError
+from autotune.errors import LayoutRefusal, UnknownName
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,51 @@ class Storage:
         named = self.name in ("float16", "float32")
         return np.dtype(self.name) if named else np.dtype([(self.name, self.code)])
 
+    # -- what it can hold -----------------------------------------------------------------------------
+
+    @cached_property
+    def _smallest(self) -> float:
+        """Of a float: numbers below have fewer digits."""
+        return 2.0 ** (2 - (1 << self.exponent - 1))
+
+    @cached_property
+    def _too_large(self) -> float:
+        """Of a float: from here on a number is rounded to no finite one, or to one that is further off than others."""
+        most = self._most if self.saturated else ((1 << self.exponent) - 1 << self.mantissa) - 1
+        last, largest = self.widen(np.array([most - 1, most], self.code), np.ones(1, np.float32)).tolist()
+        return float(largest + (largest - last) / 2)
+
+    def check(self, name: str, numbers: NDArray[Any], fixed: NDArray[np.float32] | None = None) -> None:
+        """Raise LayoutRefusal where the array ``name`` has a number that is too large for it, where all are so small
+        that they lose digits, or where its scale (``fixed`` where the declared range gives it) leaves nothing of most
+        of them. What is infinite or NaN is no number."""
+        if self.is_scaled:
+            self._check_scale(name, numbers, self.scales_of(name, numbers) if fixed is None else fixed)
+            return
+        most = max(float(numbers.max()), -float(numbers.min()))
+        if not np.isfinite(most):
+            most = float(np.abs(numbers[np.isfinite(numbers)]).max(initial=0))
+        if most >= self._too_large:
+            raise LayoutRefusal(
+                f"{name}: {most:g} is too large for storage {self.name}, which holds numbers below "
+                f"{self._too_large:g}: take another storage, or scale the array"
+            )
+        if 0 < most < self._smallest:
+            raise LayoutRefusal(
+                f"{name}: the largest number is {most:g}, and storage {self.name} loses digits below "
+                f"{self._smallest:g}: take another storage, or scale the array"
+            )
+
+    def _check_scale(self, name: str, numbers: NDArray[Any], scales: NDArray[np.float32]) -> None:
+        half = _along_rows(scales, numbers.ndim) * np.float32(0.5)
+        lost = np.count_nonzero(np.abs(numbers) <= half) - np.count_nonzero(numbers == 0)
+        whole = np.count_nonzero(numbers)
+        if 2 * lost > whole:
+            raise LayoutRefusal(
+                f"{name}: {lost:,} of {whole:,} numbers that are not 0 would be 0 in storage {self.name}, whose scale "
+                f"is for the largest {'of each row' if self.by_row else 'of all'}: take a float, or clip outliers"
+            )
+
     # -- scales -----------------------------------------------------------------------------------------
 
     def scale_for(self, magnitude: Any) -> NDArray[np.float32]:
@@ -57,9 +102,9 @@ class Storage:
         return np.asarray(np.where(wanted == 0, np.float32(1), scale), np.float32)
 
     def scales_of(self, name: str, numbers: NDArray[Any]) -> NDArray[np.float32]:
-        """One for the array, or for each index of its first extent. Raises WorkloadError for what is not finite."""
+        """One for the array, or for each index of its first extent. Raises LayoutRefusal for what is not finite."""
         if not np.isfinite(numbers).all():
-            raise WorkloadError(
+            raise LayoutRefusal(
                 f"{name}: storage {self.name} holds finite numbers, and there is a NaN or an infinity: take a float"
             )
         axes = tuple(range(1 if self.by_row else 0, numbers.ndim))
@@ -120,8 +165,8 @@ class Storage:
 
 
 def _to_odd(numbers: NDArray[np.float64], single: NDArray[np.float32]) -> NDArray[np.float32]:
-    """``single``, the nearest float32 to ``numbers``, made the one towards 0 with its last bit set where it is not equal
-    to them: rounded again, that is rounded once (storage.cuh: RoundedOnce)."""
+    """``single``, the nearest float32 to ``numbers``, made the one towards 0 with its last bit set where it is not
+    equal to them: rounded again, that is rounded once (storage.cuh: RoundedOnce)."""
     odd = (single.view(np.uint32) - (np.abs(single) > np.abs(numbers))) | 1
     return np.where(single == numbers, single, odd.astype(np.uint32).view(np.float32))
 

@@ -66,7 +66,9 @@ def library(source: str, family: str, methods: tuple[str, ...], given: str, fold
         f"{', '.join(word.split()[-1].lstrip('*') for word in given.split(','))}); }}\n"
         for method in methods
     )
-    return shim_library(source.format(header=KERNELS / family / "boys.cuh") + cases, folder, "-O1", *AS_A_KERNEL)
+    return shim_library(
+        source.format(header=KERNELS / family / "boys.cuh") + cases, folder, "-O1", *AS_A_KERNEL
+    )
 
 
 def arguments() -> NDArray[np.float64]:
@@ -81,7 +83,11 @@ def exact(order: int, t: NDArray[np.float64]) -> NDArray[np.float64]:
 
     half = order + 0.5
     small = np.maximum(t, 1e-9)
-    return np.where(t < 1e-9, 1 / (2 * order + 1) - t / (2 * order + 3), gammainc(half, small) * gamma(half) / (2 * small**half))
+    return np.where(
+        t < 1e-9,
+        1 / (2 * order + 1) - t / (2 * order + 3),
+        gammainc(half, small) * gamma(half) / (2 * small**half),
+    )
 
 
 def pointer(array: NDArray[Any]) -> Any:

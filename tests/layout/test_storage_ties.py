@@ -79,7 +79,9 @@ def test_any_number_has_one_code(library: ctypes.CDLL, storage: Storage) -> None
     words = bits.view(np.float32)
     wide = np.concatenate([bits.view(np.float64), words[~np.isnan(words)].astype(np.float64)])
     edges = [0.0, -0.0, np.inf, -np.inf, 65519.999999999, 65520.0, 1e39, -1e300, 5e-324, 2.0**-150, 2.0**-149]
-    wide = np.concatenate([wide, edges, np.float64(3.4028234663852886e38) * np.array([1, 1 + 2**-25, 1 + 2**-24])])
+    wide = np.concatenate(
+        [wide, edges, np.float64(3.4028234663852886e38) * np.array([1, 1 + 2**-25, 1 + 2**-24])]
+    )
     wide = wide[~np.isnan(wide)]
     with np.errstate(over="ignore"):
         single = wide.astype(np.float32)

@@ -162,8 +162,8 @@ extern "C" double take(double error, double least, unsigned atoms, double accura
 
 
 def test_what_a_cube_takes_from_its_expansion_is_bounded(tmp_path: Path) -> None:
-    """The largest sum of |q| / r from the least, of atoms 2.4 radii away or more; what the expansion leaves out and float64
-    rounds; and none of it where that, with the result's rounding, is more than what is asked."""
+    """The largest sum of |q| / r from the least, of atoms 2.4 radii away or more; what the expansion leaves out and
+    float64 rounds; and none of it where that, with the result's rounding, is more than what is asked."""
     source = TAKE.replace("HEADER", str(FAMILY.folder / "map.cuh"))
     library = shim_library(source, tmp_path, "-O1", *AS_A_KERNEL)
     library.take.restype = ctypes.c_double
@@ -236,7 +236,7 @@ def test_bounds_hold_at_the_ends_of_what_is_allowed(
 
 @pytest.mark.parametrize("row", [(1e20, 0, 0, 1), (0, 0, 0, 1e36), (np.nan, 0, 0, 1), (0, 0, 0, -np.inf)])
 def test_atoms_whose_bounds_would_not_hold_are_refused(row: tuple[float, ...]) -> None:
-    with pytest.raises(WorkloadError, match="atoms: value .* is outside the allowed -1e\\+18..1e\\+18"):
+    with pytest.raises(WorkloadError, match=r"atoms: value .* is outside the allowed -1e\+18\.\.1e\+18"):
         bound(atoms_of([row]), (2, 2, 2), 1.0)
 
 
