@@ -18,6 +18,7 @@ from autotune.device import (
     Resident,
     View,
     check_numbers,
+    content_refusal,
     foreign,
     lie_merged,
 )
@@ -43,7 +44,7 @@ from autotune.dispatch.launcher import (
 )
 from autotune.dispatch.refinement import Chosen, Turn
 from autotune.dispatch.target import Target
-from autotune.errors import CompilerError, UsageError, WorkloadError
+from autotune.errors import CompilerError, LayoutRefusal, UsageError, WorkloadError
 from autotune.layout import canonical, check_links
 
 _MOST_LAUNCHERS = 8  # sizes, streams and kinds of arrays that are kept ready at a time
@@ -112,6 +113,8 @@ class Prepared(Closing):
         inputs = self._whole.inputs
         self._resident.inputs = replace(inputs, arrays=self._kept.arrays)  # orders need the sizes
         self._chosen = parent.chosen if parent else self._target.chosen(inputs)
+        if not parent and content_refusal(self._chosen.variant, inputs.arrays):
+            self._chosen = self._target.chosen_for(inputs)
         with self._lock, self._on(self._whole.stream), self._target.backend.current():
             try:
                 self._settle(self._chosen.variant)
@@ -216,6 +219,11 @@ class Prepared(Closing):
         except (LaunchError, CompilerError) as problem:
             if turn is None or not turn.failed(problem):
                 raise
+        except LayoutRefusal:  # chosen for other data of these sizes
+            if capture:
+                raise
+            fitting = self._target.chosen_for(self._inputs(asked))
+            return self._launched(asked, places, views, capture, fitting, None)
         return self._run(asked, places, views, capture, *self._turn(asked.inputs, capture))
 
     def _launched(
@@ -259,7 +267,7 @@ class Prepared(Closing):
             tuple(inputs.sizes.items()), tuple(inputs.options.items()), tuple(inputs.scalars.items()),
             asked.stream, tuple(inward.items()), tuple(outward.items()),
             tuple((v.dtype, v.strides) for v in (*sent.values(), *views.values()) if isinstance(v, View)),
-            capture, variant.configuration.id if self._target.refine else "",
+            capture, variant.configuration.id,
         )  # fmt: skip
         kept = self._captured if capture else self._launchers
         if capture and key not in kept:

@@ -340,9 +340,8 @@ class Layout:
 
     def check_numbers(self, array: NDArray[Any]) -> None:
         """Raise LayoutRefusal where the storage chosen cannot hold what is in the canonical ``array``."""
-        if self.storage and not self.data.element:
-            fixed = self.scales.fixed if self.scales else None
-            self.storage.check(self.data.name, self.data.numbers(array), fixed)
+        if self.storage and not self.data.element and not self.fixed_scale:
+            self.storage.check(self.data.name, self.data.numbers(array))
 
     def mark(self, shape: Sequence[int], line: NDArray[Any]) -> None:
         """Set every byte in ``line`` that belongs to an element of an array of canonical ``shape``, or to a scale."""

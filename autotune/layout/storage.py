@@ -62,12 +62,12 @@ class Storage:
         last, largest = self.widen(np.array([most - 1, most], self.code), np.ones(1, np.float32)).tolist()
         return float(largest + (largest - last) / 2)
 
-    def check(self, name: str, numbers: NDArray[Any], fixed: NDArray[np.float32] | None = None) -> None:
+    def check(self, name: str, numbers: NDArray[Any]) -> None:
         """Raise LayoutRefusal where the array ``name`` has a number that is too large for it, where all are so small
-        that they lose digits, or where its scale (``fixed`` where the declared range gives it) leaves nothing of most
-        of them. What is infinite or NaN is no number."""
+        that they lose digits, or where a scale of the content leaves nothing of most of them. What is infinite or NaN
+        is no number."""
         if self.is_scaled:
-            self._check_scale(name, numbers, self.scales_of(name, numbers) if fixed is None else fixed)
+            self._check_scale(name, numbers, self.scales_of(name, numbers))
             return
         most = max(float(numbers.max()), -float(numbers.min()))
         if not np.isfinite(most):

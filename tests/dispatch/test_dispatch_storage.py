@@ -70,22 +70,31 @@ def test_the_next_configuration_runs(
 
 
 @pytest.mark.parametrize(("storage", "x", "message"), [one for one in REFUSED if one[1].size == 600])
-def test_later_calls_that_cannot_be_stored_say_so(
+def test_so_do_later_calls_and_what_is_prepared(
     folder: Path, tmp_path: Path, storage: str, x: np.ndarray[Any, Any], message: str
 ) -> None:
+    """What was chosen for these sizes is kept for the data that it can hold."""
     with kernel(folder, tmp_path, storage) as opened:
-        for data in (USUAL, USUAL[::-1]):
-            np.testing.assert_allclose(opened(data), 2 * data, atol=1)
-        assert opened.prepare(USUAL).variant.configuration["storage"] == storage
-        with pytest.raises(LayoutRefusal) as caught:
-            opened(x)
-        assert message in str(caught.value)
+        for data in (USUAL, x, USUAL[::-1], x):
+            np.testing.assert_allclose(opened(data), 2 * data, rtol=0 if data is x else 1, atol=0)
+        with opened.prepare(x) as handle:
+            assert handle.variant.configuration["storage"] == "float32"
+            np.testing.assert_array_equal(handle(), 2 * x)
         with opened.prepare(USUAL) as handle:
-            with pytest.raises(LayoutRefusal):
+            assert handle.variant.configuration["storage"] == storage
+            with pytest.raises(LayoutRefusal) as caught:
                 handle.refill(x=x)
+            assert message in str(caught.value)
             np.testing.assert_allclose(handle(), 2 * USUAL, atol=1)
-        with pytest.raises(LayoutRefusal):
-            opened.prepare(x)
+
+
+def test_a_declared_range_is_what_the_family_says_is_enough(tmp_path: Path) -> None:
+    """No outlier decides its scale."""
+    text = STORED.replace(
+        "type: float32, shape: [n]}\n  y", "type: float32, shape: [n], range: [0, 1000000]}\n  y"
+    )
+    with kernel(write_family(tmp_path / "family", text), tmp_path, "scaled_int8") as opened:
+        assert opened(OUTLIER).tolist() == [2e6 * (n == 5) for n in range(600)]
 
 
 def test_what_is_infinite_or_0_is_stored(folder: Path, tmp_path: Path) -> None:
