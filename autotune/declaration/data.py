@@ -230,8 +230,12 @@ def data_of(name: str, value: Mapping[str, Any], where: str) -> Data:
     low, high = value.get("range", (None, None))
     if value.get("packed", "") not in ("", *value["shape"]):
         raise UnknownName("extent", value["packed"], value["shape"], f"{place}: packed")
-    if "record" in value and ("range" in value or "packed" in value):
-        raise FamilyError(f"{place}: range and packed are for plain elements, and this one holds records")
+    if "record" in value and "packed" in value:
+        raise FamilyError(f"{place}: packed is for plain elements, and this one holds records")
+    if "range" in value and len({field.type for field in fields}) > 1:
+        raise FamilyError(
+            f"{place}: its fields are of several types, and a range is for numbers of one: take the range away"
+        )
     _check_view(value, place)
     plane = value.get("plane", {})
     data = Data(

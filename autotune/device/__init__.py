@@ -27,6 +27,7 @@ from autotune.device.program import DeviceProgram, Room
 from autotune.device.resident import (
     Resident,
     can_be_staged,
+    check_numbers,
     compiled_module,
     content_refusal,
     run_each,
@@ -87,6 +88,7 @@ __all__ = [
     "Watch",
     "alignment",
     "can_be_staged",
+    "check_numbers",
     "checked_clocks",
     "compiled_module",
     "content_refusal",

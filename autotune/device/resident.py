@@ -363,12 +363,20 @@ def content_refusal(variant: Variant, arrays: Mapping[str, Any]) -> str:
     """Why what is in ``arrays`` of the host does not allow the variant's layouts; empty when it does, and for arrays
     that an order moves first, of which placing them tells."""
     try:
+        check_numbers(variant, arrays)
         for name, layout in variant.layouts.items():
             if layout.links and isinstance(arrays.get(name), np.ndarray) and not variant.is_reordered(name):
                 layout.links.narrow(layout.data, arrays[name])
     except LayoutRefusal as refusal:
         return str(refusal)
     return ""
+
+
+def check_numbers(variant: Variant, arrays: Mapping[str, Any]) -> None:
+    """Raise LayoutRefusal where one of ``arrays``, of the host, has numbers that its storage cannot hold."""
+    for name, array in arrays.items():
+        if isinstance(array, np.ndarray):
+            variant.layouts[name].check_numbers(array)
 
 
 def _bytes(stored: Stored) -> Bytes:

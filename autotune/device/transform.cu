@@ -109,7 +109,7 @@ AUTOTUNE_DEVICE void convert(unsigned element_bytes, bool inward, unsigned char*
   if (element_bytes == 8) {
     double* const wide = reinterpret_cast<double*>(number);
     if (inward)
-      *stored = Codec::narrow(static_cast<float>(*wide), 1.0f);
+      *stored = Codec::narrow(Codec::single(*wide), 1.0f);
     else
       *wide = Codec::widen(*stored, 1.0f);
     return;

@@ -11,7 +11,17 @@ from numpy.typing import NDArray
 
 from autotune.compile import Variant
 from autotune.declaration import Inputs
-from autotune.device import Closing, Execution, LaunchError, Resident, View, foreign, lie_merged
+from autotune.device import (
+    Closing,
+    Execution,
+    LaunchError,
+    Resident,
+    View,
+    check_numbers,
+    content_refusal,
+    foreign,
+    lie_merged,
+)
 from autotune.dispatch.call import (
     NOTHING,
     Arguments,
@@ -34,7 +44,7 @@ from autotune.dispatch.launcher import (
 )
 from autotune.dispatch.refinement import Chosen, Turn
 from autotune.dispatch.target import Target
-from autotune.errors import CompilerError, UsageError, WorkloadError
+from autotune.errors import CompilerError, LayoutRefusal, UsageError, WorkloadError
 from autotune.layout import canonical, check_links
 
 _MOST_LAUNCHERS = 8  # sizes, streams and kinds of arrays that are kept ready at a time
@@ -103,9 +113,12 @@ class Prepared(Closing):
         inputs = self._whole.inputs
         self._resident.inputs = replace(inputs, arrays=self._kept.arrays)  # orders need the sizes
         self._chosen = parent.chosen if parent else self._target.chosen(inputs)
+        if not parent and content_refusal(self._chosen.variant, inputs.arrays):
+            self._chosen = self._target.chosen_for(inputs)
         with self._lock, self._on(self._whole.stream), self._target.backend.current():
             try:
                 self._settle(self._chosen.variant)
+                check_numbers(self._chosen.variant, self._kept.arrays)
                 self._resident.hold(self._chosen.variant)
                 self._target.backend.synchronize()
             except BaseException:
@@ -206,6 +219,11 @@ class Prepared(Closing):
         except (LaunchError, CompilerError) as problem:
             if turn is None or not turn.failed(problem):
                 raise
+        except LayoutRefusal:  # chosen for other data of these sizes
+            if capture:
+                raise
+            fitting = self._target.chosen_for(self._inputs(asked))
+            return self._launched(asked, places, views, capture, fitting, None)
         return self._run(asked, places, views, capture, *self._turn(asked.inputs, capture))
 
     def _launched(
@@ -244,11 +262,12 @@ class Prepared(Closing):
             name: self._on_host(name, inputs.arrays[name]) if how == HOST else inputs.arrays[name]
             for name, how in inward.items()
         }
+        check_numbers(variant, sent)
         key: object | None = (
             tuple(inputs.sizes.items()), tuple(inputs.options.items()), tuple(inputs.scalars.items()),
             asked.stream, tuple(inward.items()), tuple(outward.items()),
             tuple((v.dtype, v.strides) for v in (*sent.values(), *views.values()) if isinstance(v, View)),
-            capture, variant.configuration.id if self._target.refine else "",
+            capture, variant.configuration.id,
         )  # fmt: skip
         kept = self._captured if capture else self._launchers
         if capture and key not in kept:
@@ -263,6 +282,7 @@ class Prepared(Closing):
             found.receive(views)
             return found, key
         inputs = replace(inputs, arrays={**inputs.arrays, **sent})
+        check_numbers(variant, self._kept.arrays)
         if stay and variant.is_reordered():
             on_host = {name: self._on_host(name, array) for name, array in inputs.arrays.items()}
             self._resident.order(variant, replace(inputs, arrays=on_host))
@@ -376,6 +396,7 @@ class Prepared(Closing):
         if self._chosen is None:
             self._replace(given)
         else:
+            check_numbers(self._chosen.variant, given)
             self._resident.refill(self._chosen.variant, given)
 
     def _sizes(self) -> Mapping[str, int]:

@@ -144,6 +144,11 @@ class Target:
                 self._chosen[key] = found
         return found
 
+    def chosen_for(self, inputs: Inputs) -> Chosen:
+        """What runs for the content of ``inputs``, which what was chosen for their sizes cannot store; not remembered.
+        Raises DeviceError where nothing can."""
+        return self._made(self.explain(inputs)[0], inputs)
+
     def _choose(self, inputs: Inputs, key: object) -> Chosen:
         taken, passed = self.explain(inputs)
         name = self.family.name

@@ -67,8 +67,8 @@ def load(
     costs too, where a sweep chose by that. ``refine`` has the first 20 calls (or so many, from 2) on sizes that nobody
     measured try the best few configurations, and keeps the fastest, in the user's own policy folder too; False forbids
     what None leaves to the policy file. ``max_error`` in place of ``accuracy`` takes the fastest of all accuracy
-    classes whose results were measured to be off by no more, relative to the largest magnitude of each output. Raises
-    UnknownName, FamilyError, DeviceError, UsageError.
+    classes whose results were off by no more in their sweeps, relative to the largest magnitude of each output; on
+    other data they may be off by more. Raises UnknownName, FamilyError, DeviceError, UsageError.
     """
     kept = Cache(Path(cache) if cache else default_root())
     if isinstance(family, str | PathLike):

@@ -342,14 +342,18 @@ def _records(family: Family) -> list[dict[str, Any]]:
 
 def _array(family: Family, data: Data, place: int, within: Mapping[str, Tolerance]) -> dict[str, Any]:
     low = high = None
+    number = data.fields[0].type
     if data.low is not None and data.high is not None:
-        low, high = (repr(int(n) if data.dtype.kind in "iu" else float(n)) for n in (data.low, data.high))
+        is_whole = np.dtype(number).kind in "iu"
+        low, high = (repr(int(n) if is_whole else float(n)) for n in (data.low, data.high))
     return {
         "name": data.name,
         "cpp": identifier(data.name),
         "role": data.role,
         "place": place,
-        "element": data.record or _element(data.fields[0].type),
+        "element": data.record or _element(number),
+        "number": _element(number),
+        "numbers": len(data.fields),
         "is_record": bool(data.record),
         "shape": [_size(family, extent) for extent in data.shape],
         "extents": [identifier(extent) for extent in data.shape],

@@ -145,13 +145,14 @@ def _canonical(data: Data, array: Any) -> NDArray[Any]:
     else:
         for member in data.fields:
             check_numbers(f"{data.name}.{member.name}", given[member.name], np.dtype(member.type))
-    if (
-        data.low is not None
-        and data.high is not None
-        and not (given.min() >= data.low and given.max() <= data.high)
-    ):
-        bad = given.max() if given.min() >= data.low else given.min()
-        raise WorkloadError(f"{data.name}: value {bad} is outside the allowed {data.low:g}..{data.high:g}")
+    if data.low is not None and data.high is not None:
+        numbers = data.numbers(given) if data.record else given
+        least, most = numbers.min(), numbers.max()
+        if not (least >= data.low and most <= data.high):
+            bad = most if least >= data.low else least
+            raise WorkloadError(
+                f"{data.name}: value {bad} is outside the allowed {data.low:g}..{data.high:g}"
+            )
     if given.dtype == data.dtype and given.flags.c_contiguous:
         return given  # the very object, which numpy does not give back for records
     return np.ascontiguousarray(given, data.dtype)

@@ -338,6 +338,11 @@ class Layout:
         values = self._values(array, self._scales_in(line, array.shape))
         self._move(values, line, self.room(array.shape).part_stride, out=True)
 
+    def check_numbers(self, array: NDArray[Any]) -> None:
+        """Raise LayoutRefusal where the storage chosen cannot hold what is in the canonical ``array``."""
+        if self.storage and not self.data.element and not self.fixed_scale:
+            self.storage.check(self.data.name, self.data.numbers(array))
+
     def mark(self, shape: Sequence[int], line: NDArray[Any]) -> None:
         """Set every byte in ``line`` that belongs to an element of an array of canonical ``shape``, or to a scale."""
         if scales := self.stored_scales:

@@ -1,7 +1,7 @@
 """storage: numbers that are declared float32 or float64, held in fewer bits (host side of ``storage.cuh``).
 
-A float64 is narrowed to float32 first. All else is one rounding to the nearest, ties to even, as the GPU's own
-conversions do it (PTX ISA, "cvt"), so that host and device make the same codes. Beyond the largest number float16 and
+A code is the nearest there is, ties to even, as the GPU's own conversions round (PTX ISA, "cvt"), so that host and
+device make the same codes; only what a scale divides is a float32 first. Beyond the largest number float16 and
 bfloat16 have infinity; float8 and scaled integers keep the largest (OCP 8-bit Floating Point Specification).
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.errors import UnknownName, WorkloadError
+from autotune.errors import LayoutRefusal, UnknownName
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,51 @@ class Storage:
         named = self.name in ("float16", "float32")
         return np.dtype(self.name) if named else np.dtype([(self.name, self.code)])
 
+    # -- what it can hold -----------------------------------------------------------------------------
+
+    @cached_property
+    def _smallest(self) -> float:
+        """Of a float: numbers below have fewer digits."""
+        return 2.0 ** (2 - (1 << self.exponent - 1))
+
+    @cached_property
+    def _too_large(self) -> float:
+        """Of a float: from here on a number is rounded to no finite one, or to one that is further off than others."""
+        most = self._most if self.saturated else ((1 << self.exponent) - 1 << self.mantissa) - 1
+        last, largest = self.widen(np.array([most - 1, most], self.code), np.ones(1, np.float32)).tolist()
+        return float(largest + (largest - last) / 2)
+
+    def check(self, name: str, numbers: NDArray[Any]) -> None:
+        """Raise LayoutRefusal where the array ``name`` has a number that is too large for it, where all are so small
+        that they lose digits, or where a scale of the content leaves nothing of most of them. What is infinite or NaN
+        is no number."""
+        if self.is_scaled:
+            self._check_scale(name, numbers, self.scales_of(name, numbers))
+            return
+        most = max(float(numbers.max()), -float(numbers.min()))
+        if not np.isfinite(most):
+            most = float(np.abs(numbers[np.isfinite(numbers)]).max(initial=0))
+        if most >= self._too_large:
+            raise LayoutRefusal(
+                f"{name}: {most:g} is too large for storage {self.name}, which holds numbers below "
+                f"{self._too_large:g}: take another storage, or scale the array"
+            )
+        if 0 < most < self._smallest:
+            raise LayoutRefusal(
+                f"{name}: the largest number is {most:g}, and storage {self.name} loses digits below "
+                f"{self._smallest:g}: take another storage, or scale the array"
+            )
+
+    def _check_scale(self, name: str, numbers: NDArray[Any], scales: NDArray[np.float32]) -> None:
+        half = _along_rows(scales, numbers.ndim) * np.float32(0.5)
+        lost = np.count_nonzero(np.abs(numbers) <= half) - np.count_nonzero(numbers == 0)
+        whole = np.count_nonzero(numbers)
+        if 2 * lost > whole:
+            raise LayoutRefusal(
+                f"{name}: {lost:,} of {whole:,} numbers that are not 0 would be 0 in storage {self.name}, whose scale "
+                f"is for the largest {'of each row' if self.by_row else 'of all'}: take a float, or clip outliers"
+            )
+
     # -- scales -----------------------------------------------------------------------------------------
 
     def scale_for(self, magnitude: Any) -> NDArray[np.float32]:
@@ -57,9 +102,9 @@ class Storage:
         return np.asarray(np.where(wanted == 0, np.float32(1), scale), np.float32)
 
     def scales_of(self, name: str, numbers: NDArray[Any]) -> NDArray[np.float32]:
-        """One for the array, or for each index of its first extent. Raises WorkloadError for what is not finite."""
+        """One for the array, or for each index of its first extent. Raises LayoutRefusal for what is not finite."""
         if not np.isfinite(numbers).all():
-            raise WorkloadError(
+            raise LayoutRefusal(
                 f"{name}: storage {self.name} holds finite numbers, and there is a NaN or an infinity: take a float"
             )
         axes = tuple(range(1 if self.by_row else 0, numbers.ndim))
@@ -71,6 +116,8 @@ class Storage:
         """The codes of ``numbers``, whose first extent the ``scales`` run along where there are several."""
         with np.errstate(over="ignore", invalid="ignore"):
             single = numbers.astype(np.float32, copy=False)
+            if self.exponent and self.name != "float32" and numbers.dtype == np.float64:
+                single = _to_odd(numbers, single)
             if self.is_scaled:
                 quotient = np.rint(single / _along_rows(scales, single.ndim))
                 whole = np.clip(
@@ -115,6 +162,13 @@ class Storage:
         if self.name == "bfloat16":
             return (codes.astype(np.uint32) << 16).view(np.float32)
         return np.asarray(_table(self)[codes], np.float32)
+
+
+def _to_odd(numbers: NDArray[np.float64], single: NDArray[np.float32]) -> NDArray[np.float32]:
+    """``single``, the nearest float32 to ``numbers``, made the one towards 0 with its last bit set where it is not
+    equal to them: rounded again, that is rounded once (storage.cuh: RoundedOnce)."""
+    odd = (single.view(np.uint32) - (np.abs(single) > np.abs(numbers))) | 1
+    return np.where(single == numbers, single, odd.astype(np.uint32).view(np.float32))
 
 
 def _along_rows(scales: NDArray[np.float32], rank: int) -> NDArray[np.float32]:

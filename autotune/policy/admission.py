@@ -1,4 +1,5 @@
-"""Which accuracy classes a caller's bound admits: those whose entries were measured to be off by no more than it."""
+"""Which accuracy classes a caller's bound admits: those whose entries were off by no more than it in their sweeps. How
+far a call on other data is off is not known."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from autotune.record import accuracy_class
 
 @dataclass(frozen=True)
 class MaxError:
-    """The most that any output may be off, relative to the reference's largest magnitude (``measure.deviation``)."""
+    """The most that any output was off in sweeps, relative to the reference's largest magnitude
+    (``measure.deviation``)."""
 
     bound: float
 
@@ -71,12 +73,13 @@ def fastest_admitted(
     family: Family, policies: Policies | None, most: MaxError, sizes: Mapping[str, int], options: Mapping[str, Any],
     kind: str, **more: Any,
 ) -> list[Candidate]:  # fmt: skip
-    """``candidates`` of the admitted class that is expected to be fastest for this input."""
+    """``candidates`` of the admitted classes. The class that is expected to be fastest for this input is first; its
+    storage may be unable to hold the data."""
     lists = [
         candidates(family, policies, sizes, options, kind, accuracy=values, **more)
         for values in admitted(family, policies, most)
     ]
-    return min(lists, key=_expected)
+    return [candidate for listed in sorted(lists, key=_expected) for candidate in listed]
 
 
 def _expected(listed: Sequence[Candidate]) -> float:

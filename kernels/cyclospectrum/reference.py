@@ -13,6 +13,7 @@ from .peptide import MOST_RESIDUES
 
 __all__ = ["list_of", "pairs_of"]
 
+_MOST_PAIRS = 1 << 28  # that a result has room for (family.yaml: bins)
 _FEW = 1 << 26  # values that numpy sorts in a second or two
 _AT_ONCE = 1 << 22  # sums, when they are counted
 _LINES = 64  # of a square, transformed at once
@@ -44,17 +45,23 @@ def list_of(masses: Masses, order: str) -> Array:
 
 
 def pairs_of(masses: Masses) -> Array:
-    """Mass, count, mass, count, .. as int32, filled up with 0 to 2 (total + 1) numbers. Of short lists by numpy's sort;
-    of longer ones the counts are a correlation by floating point Fourier transforms, rounded. Raises ArithmeticError
-    where that is too far from whole numbers to be right."""
+    """Mass, count, mass, count, .. as int32, filled up with 0 to 2 (total + 1) numbers, 2^29 at most. Of short lists by
+    numpy's sort; of longer ones the counts are a correlation by floating point Fourier transforms, rounded. Raises
+    ArithmeticError where that is too far from whole numbers to be right, WorkloadError for a total that is too large
+    for it."""
     n, total = masses.size, int(masses.sum())
     if n * (n - 1) + 2 <= _FEW:
         found, counts = np.unique(list_of(masses, "unsorted"), return_counts=True)
+    elif total >= _MOST_PAIRS:
+        raise WorkloadError(
+            f"pairs of {n:,} residues with a total mass of {total:,}: with more than 8,192 residues the total has to "
+            f"be below {_MOST_PAIRS:,}; take fewer decimals, or output=list (up to {MOST_RESIDUES:,} residues)"
+        )
     else:
         every = _correlated(masses, total)
         found = np.flatnonzero(every)
         counts = every[found]
-    pairs = np.zeros((total + 1, 2), np.int32)
+    pairs = np.zeros((min(total + 1, _MOST_PAIRS), 2), np.int32)
     pairs[: found.size, 0] = found
     pairs[: found.size, 1] = counts
     return pairs.reshape(-1)

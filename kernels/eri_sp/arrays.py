@@ -61,6 +61,7 @@ def _shells(placed: Sequence[tuple[Sequence[float], Any]]) -> tuple[NDArray[Any]
     counts = np.array([len(shell.exponents) for _, shell in placed])
     momenta = np.array([shell.momentum for _, shell in placed])
     centres = np.array([centre for centre, _ in placed], np.float64)
+    centres -= centres[0]  # far from 0 a difference of two products would lose digits
     for axis, name in enumerate("xyz"):
         shells[name] = centres[:, axis]
     shells["count"], shells["first"] = counts, np.cumsum(counts) - counts

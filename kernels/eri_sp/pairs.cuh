@@ -32,17 +32,18 @@ struct Vector {
 
 constexpr double half_prefactor = 5.91496717279561288;  // sqrt(2 pi^2.5)
 
+// P = A + b/p (B - A) is A itself where both shells have one centre.
 AUTOTUNE_DEVICE PrimitivePair product(const Shell& left, const Primitive& a, const Shell& right, const Primitive& b) {
-  const double p = a.exponent + b.exponent, inverse = 1 / p;
+  const double p = a.exponent + b.exponent, inverse = 1 / p, weight = b.exponent * inverse;
   const double dx = left.x - right.x, dy = left.y - right.y, dz = left.z - right.z;
   const double square = dx * dx + dy * dy + dz * dz;
   const double decay = exp(-(a.exponent * b.exponent * inverse) * square);
-  return {(a.exponent * left.x + b.exponent * right.x) * inverse,
-          (a.exponent * left.y + b.exponent * right.y) * inverse,
-          (a.exponent * left.z + b.exponent * right.z) * inverse,
+  return {fma(-weight, dx, left.x),
+          fma(-weight, dy, left.y),
+          fma(-weight, dz, left.z),
           p,
           half_prefactor * a.coefficient * b.coefficient * decay * inverse,
-          b.exponent * inverse,
+          weight,
           0.5 * inverse,
           0};
 }

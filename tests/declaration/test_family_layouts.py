@@ -212,9 +212,9 @@ CHOICES: list[tuple[str, Change, str]] = [
         "family demo: data tree: give either type, or record with fields",
     ),
     (
-        "range of a record",
+        "range of a record of several types",
         at("data", "tree", "range", value=[0, 1]),
-        "family demo: data tree: range and packed are for plain elements",
+        "family demo: data tree: its fields are of several types, and a range is for numbers of one",
     ),
     (
         "record that C++ pads",

@@ -268,6 +268,17 @@ def test_nan_is_outside_every_range(tmp_path: Path) -> None:
         workload.bind(demo, {"x": [0.5, float("nan")], "tree": np.zeros(2, NODE)}, {}, {})
 
 
+def test_a_range_holds_for_every_field_of_a_record(tmp_path: Path) -> None:
+    record = {"role": "input", "record": "Point", "fields": {"a": "float32", "b": "float32"}, "shape": ["n"]}
+    demo = load(tmp_path, at("data", "x", value={**record, "range": [-2, 3]}))
+    points = np.array([(1, -2), (3, 0)], demo.data["x"].dtype)
+    tree = np.zeros(2, NODE)
+    assert workload.bind(demo, {"x": points, "tree": tree}, {}, {}).arrays["x"] is points
+    points["b"][1] = 3.5
+    with pytest.raises(WorkloadError, match=r"^x: value 3\.5 is outside the allowed -2\.\.3$"):
+        workload.bind(demo, {"x": points, "tree": tree}, {}, {})
+
+
 def test_computed_extent_and_shape_must_agree(tmp_path: Path) -> None:
     demo = load(tmp_path, at("extents", "m", value={"value": "n + 1"}))
     tree = np.zeros(2, NODE)

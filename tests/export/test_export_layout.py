@@ -24,7 +24,7 @@ from autotune.layout.arrays import Data, Field
 from autotune.layout.bit_packing import packing
 from autotune.layout.layout import Layout
 from autotune.layout.order import Order, reordered
-from autotune.layout.storage import STORAGES
+from autotune.layout.storage import STORAGES, Storage
 from autotune.layout.stored import Stored
 
 CPP = Path(__file__).parents[2] / "autotune" / "export" / "cpp"
@@ -196,6 +196,18 @@ def test_cpp_stores_the_same_codes(library: ctypes.CDLL, drawn: tuple[Layout, ND
     stored = layout.apply(array)
     back = stored_and_back(library, layout, array, stored)
     np.testing.assert_array_equal(back, layout.restore(stored, array.shape))
+
+
+@pytest.mark.parametrize("storage", STORAGES.values(), ids=lambda one: one.name)
+def test_cpp_rounds_a_double_as_python_does(library: ctypes.CDLL, storage: Storage) -> None:
+    """Among them what a float32 on the way would make a tie of."""
+    ties = [1 + 2.0**-n for n in (4, 5, 9, 10, 11, 12)]
+    array = np.array(
+        [*ties, *(t + 2.0**-40 for t in ties), *(t - 2.0**-40 for t in ties), -3e38, 1e39, 1e-40]
+    )
+    declared = Data(name="a", role="input", fields=(Field("", "float64"),), shape=("i",))
+    layout = Layout(data=declared, storage=storage)
+    stored_and_back(library, layout, array, layout.apply(array))
 
 
 @settings(max_examples=150, deadline=None)

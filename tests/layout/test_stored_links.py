@@ -206,7 +206,10 @@ def test_a_sweep_excludes_what_the_data_do_not_allow_and_a_call_takes_another(
     assert not content_refusal(variant, {"nodes": nodes})
     nodes["next"][2] = 4
     assert "element 2 leads to 4" in content_refusal(variant, {"nodes": nodes})
-    with autotune.load(jumper.folder, device="cpu", policies=tmp_path / "policies") as kernel:
-        found = kernel(nodes)  # not by the winner, whose links these cannot be
     jump = nodes["jump"][2]
-    assert found[2] == nodes["weight"][2] + 2 * nodes["weight"][4] + 4 * nodes["weight"][jump]
+    for before in ([], [chain(len(JUMPS), JUMPS)]):
+        with autotune.load(jumper.folder, device="cpu", policies=tmp_path / "policies") as kernel:
+            for fitting in before:
+                kernel(fitting)
+            found = kernel(nodes)  # not by the winner, whose links these cannot be
+        assert found[2] == nodes["weight"][2] + 2 * nodes["weight"][4] + 4 * nodes["weight"][jump]

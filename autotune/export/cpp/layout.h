@@ -317,7 +317,7 @@ inline void encode(const Layout& layout, const Shape& shape, const std::vector<s
   const int bytes = code_bytes(layout.storage);
   const std::int64_t first = element(layout, shape, at, 0) * layout.numbers();
   for (int n = 0; n < layout.numbers(); ++n) {
-    const float number = static_cast<float>(number_at(layout, array, first + n));
+    const double number = number_at(layout, array, first + n);
     const std::uint32_t code = code_of(layout.storage, number, scale_at(layout, scales, at));
     std::memcpy(value.data() + n * bytes, &code, bytes);
   }

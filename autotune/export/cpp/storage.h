@@ -29,6 +29,7 @@ struct SmallFloat {
 
 inline SmallFloat small_float(Storage storage) {
   if (storage == Storage::float16) return {5, 10, 0x7bff, 0x7c00, 0x7e00};
+  if (storage == Storage::bfloat16) return {8, 7, 0x7f7f, 0x7f80, 0x7fc0};
   if (storage == Storage::float8_e4m3) return {4, 3, 0x7e, 0x7e, 0x7f};
   return {5, 2, 0x7b, 0x7b, 0x7f};
 }
@@ -40,24 +41,24 @@ inline float scale_for(Storage storage, double magnitude) {
   return static_cast<float>(wanted < least ? least : wanted);
 }
 
-inline std::uint32_t code_of(Storage storage, float number, float scale) {
+inline std::uint32_t code_of(Storage storage, double number, float scale) {
+  const float single = static_cast<float>(number);
   std::uint32_t bits;
-  std::memcpy(&bits, &number, sizeof bits);
+  std::memcpy(&bits, &single, sizeof bits);
   if (storage == Storage::float32) return bits;
   if (const int most = largest_code(storage)) {
-    const float quotient = std::nearbyint(number / scale);
+    const float quotient = std::nearbyint(single / scale);
     const int whole = std::isnan(quotient) ? 0
                       : quotient > most    ? most
                       : quotient < -most   ? -most
                                            : static_cast<int>(quotient);
     return static_cast<std::uint32_t>(whole);
   }
-  if (storage == Storage::bfloat16)
-    return (std::isnan(number) ? bits | 0x400000u : bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
+  if (storage == Storage::bfloat16 && std::isnan(number)) return (bits | 0x400000u) >> 16;
   const SmallFloat format = small_float(storage);
   const std::uint32_t sign = bits >> 31 << (format.exponent + format.mantissa);
   if (std::isnan(number)) return format.nan | sign;
-  const double magnitude = std::fmin(std::fabs(static_cast<double>(number)), 1e30);
+  const double magnitude = std::fmin(std::fabs(number), 1e39);
   const int lowest = 2 - (1 << (format.exponent - 1));
   const int exponent = magnitude > 0 ? std::ilogb(magnitude) : lowest, place = exponent > lowest ? exponent : lowest;
   const double units = std::nearbyint(std::ldexp(magnitude, format.mantissa - place));

@@ -8,6 +8,28 @@
 
 namespace autotune {
 
+// A double becomes a float on the way to a code of fewer bits. It is rounded to odd there, towards 0 with the last bit
+// set where anything was left out, so that the second rounding sees on which side of a tie it was and gives the nearest
+// code (Boldo, Melquiond, IEEE Trans. Comput. 57, 462, 2008).
+struct RoundedOnce {
+  AUTOTUNE_DEVICE static float single(float number) { return number; }
+  AUTOTUNE_DEVICE static float single(double number) {
+    const float near = static_cast<float>(number);
+    const double back = near;
+    if (back == number) return near;
+    const unsigned bits = bit_cast<unsigned>(near);
+    return bit_cast<float>((fabs(back) > fabs(number) ? bits - 1 : bits) | 1u);
+  }
+};
+
+// To the nearest float, which is the code, or which a scale divides.
+struct OfFloat {
+  template <class Number>
+  AUTOTUNE_DEVICE static float single(Number number) {
+    return static_cast<float>(number);
+  }
+};
+
 // A format of 1 sign, EXPONENT and MANTISSA bits. Beyond the LARGEST code a number becomes OVERFLOW_CODE.
 template <int EXPONENT, int MANTISSA, unsigned LARGEST, unsigned OVERFLOW_CODE, unsigned NAN_CODE>
 struct SmallFloat {
@@ -40,7 +62,7 @@ struct SmallFloat {
   }
 };
 
-struct Float16 {
+struct Float16 : RoundedOnce {
   using Code = unsigned short;
   using Portable = SmallFloat<5, 10, 0x7bff, 0x7c00, 0x7e00>;
   AUTOTUNE_DEVICE static Code narrow(float number, float) {
@@ -68,7 +90,7 @@ struct Float16 {
 };
 
 // The upper half of a float.
-struct BFloat16 {
+struct BFloat16 : RoundedOnce {
   using Code = unsigned short;
   AUTOTUNE_DEVICE static Code narrow(float number, float) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -85,7 +107,7 @@ struct BFloat16 {
 };
 
 // The two formats of 8 bits of the Open Compute Project (OFP8). What is too large becomes the largest number.
-struct Float8E4M3 {
+struct Float8E4M3 : RoundedOnce {
   using Code = unsigned char;
   using Portable = SmallFloat<4, 3, 0x7e, 0x7e, 0x7f>;
   AUTOTUNE_DEVICE static Code narrow(float number, float) {
@@ -108,7 +130,7 @@ struct Float8E4M3 {
   }
 };
 
-struct Float8E5M2 {
+struct Float8E5M2 : RoundedOnce {
   using Code = unsigned char;
   AUTOTUNE_DEVICE static Code narrow(float number, float) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
@@ -126,7 +148,7 @@ struct Float8E5M2 {
 };
 
 // float, of a double.
-struct Float32 {
+struct Float32 : OfFloat {
   using Code = unsigned int;
   AUTOTUNE_DEVICE static Code narrow(float number, float) { return bit_cast<Code>(number); }
   AUTOTUNE_DEVICE static float widen(Code code, float) { return bit_cast<float>(code); }
@@ -134,7 +156,7 @@ struct Float32 {
 
 // Whole numbers of -LARGEST .. LARGEST times a scale; beyond them the nearest, and 0 for NaN.
 template <class Whole, class Bits, int LARGEST>
-struct ScaledInt {
+struct ScaledInt : OfFloat {
   using Code = Bits;
   AUTOTUNE_DEVICE static Code narrow(float number, float scale) {
     const float most = LARGEST;
@@ -255,7 +277,7 @@ struct Narrow {
     const float scale = Scale::of(codes, indices...);
     Coded written;
 #pragma unroll
-    for (int n = 0; n < numbers; ++n) written.code[n] = Codec::narrow(static_cast<float>(wide.number[n]), scale);
+    for (int n = 0; n < numbers; ++n) written.code[n] = Codec::narrow(Codec::single(wide.number[n]), scale);
     codes.store(written, indices...);
   }
 

@@ -85,7 +85,7 @@ def exact(inputs: Inputs) -> Exact:
 
 
 def check(expected: Exact, made: np.ndarray, most: float = 1e-6) -> None:
-    """Every point within ``most`` of the sum of |q| / r, the whole within 1e-5 of its norm."""
+    """Every point within ``most`` of the sum of |q| / r, the whole within 1e-5 of its norm: of few atoms."""
     error = np.abs(made - expected.potential)
     assert (error <= most * expected.sizes).all()
     usual = np.abs(expected.potential) < 1000  # not those that an atom is on
@@ -122,6 +122,34 @@ def test_the_other_precisions_are_nearer(backend: CpuBackend, precision: str, mo
     assert len(tried) >= 3
     for _, made in maps(backend, inputs, tried, precision):
         check(expected, made, most)
+
+
+ONE_SIGN = ("control", "v4-batched", CUBIC)
+
+
+@pytest.mark.parametrize("count", [1_000, 10_000, 100_000])
+def test_the_error_of_many_atoms_of_one_sign_grows_as_their_root(backend: CpuBackend, count: int) -> None:
+    generator = np.random.default_rng(count)
+    rows = np.column_stack([generator.uniform(0, 40, (count, 3)), generator.uniform(0.1, 1, count)])
+    inputs = bound(atoms_of(rows), (8, 5, 8), 5.0)
+    expected = exact(inputs)
+    tried = [FAMILY.space.configuration(text) for text in ONE_SIGN]
+    for configuration, made in maps(backend, inputs, tried):
+        share = np.abs(made - expected.potential) / expected.sizes
+        assert share.max() <= 1e-6 + np.sqrt(count) * 2**-24, configuration.id
+        allowed = FAMILY.tolerances({**inputs.sizes, **inputs.options})["potential"].relative
+        assert share.max() <= allowed / 2, configuration.id
+    ((_, made),) = maps(backend, inputs, tried[:1], "compensated")
+    assert (np.abs(made - expected.potential) <= 4e-7 * expected.sizes).all()
+
+
+def test_equal_terms_err_as_far_as_is_said(backend: CpuBackend) -> None:
+    count = 100_000
+    inputs = bound(atoms_of([(2.3, 1.1, 0.7, 0.3)] * count), (5, 4, 3), 1.0)
+    expected = exact(inputs)
+    for configuration, made in maps(backend, inputs, [FAMILY.space.configuration(t) for t in ONE_SIGN]):
+        share = np.abs(made - expected.potential) / expected.sizes
+        assert np.sqrt(count) * 2**-24 < share.max() <= 1e-6 + count * 2**-24, configuration.id
 
 
 def test_more_atoms_than_constant_memory_holds(backend: CpuBackend) -> None:

@@ -1,5 +1,6 @@
 """The coulomb map family on the cpu device: every kind of configuration against float64, and bounds that hold."""
 
+import ctypes
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,12 +11,15 @@ import pytest
 from cpu_results import Binary, compiled, executions, outputs
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shim_library import AS_A_KERNEL, shim_library
 
+import autotune
 from autotune.cli.commands import main
 from autotune.compile.variant import Variant, batch
 from autotune.declaration import family as families
 from autotune.declaration.workload import Inputs, bind
 from autotune.device.cpu.backend import CpuBackend
+from autotune.errors import AutotuneError, WorkloadError
 from autotune.family import family_module
 
 FAMILY = families.load_family("coulomb_map")
@@ -145,6 +149,43 @@ def test_the_bound_is_no_more_than_an_atom_needs(
     assert error[-1, -1, -1] == pytest.approx(bounds[-1, -1, -1], rel=0.02)
 
 
+TAKE = """
+#include "HEADER"
+template <int SEPARATION> struct Policy { static constexpr int separation = SEPARATION; };
+extern "C" double take(double error, double least, unsigned atoms, double accuracy, double* made) {
+  Far far;
+  far.take<Policy<24>>(error, least, atoms, accuracy);
+  made[0] = far.error, made[1] = far.least, made[2] = far.most, made[3] = far.largest_share(atoms, accuracy);
+  return far.is_used;
+}
+"""
+
+
+def test_what_a_cube_takes_from_its_expansion_is_bounded(tmp_path: Path) -> None:
+    """The largest sum of |q| / r from the least, of atoms 2.4 radii away or more; what the expansion leaves out and
+    float64 rounds; and none of it where that, with the result's rounding, is more than what is asked."""
+    source = TAKE.replace("HEADER", str(FAMILY.folder / "map.cuh"))
+    library = shim_library(source, tmp_path, "-O1", *AS_A_KERNEL)
+    library.take.restype = ctypes.c_double
+    made = (ctypes.c_double * 4)()
+    generator = np.random.default_rng(1)
+    seen = set()
+    for _ in range(2000):
+        least, count = 10 ** generator.uniform(-9, 9), int(10 ** generator.uniform(0, 9))
+        accuracy, error = 10 ** generator.uniform(-6, -3), least * 10 ** generator.uniform(-11, -3)
+        most = least * (2.4 + 1) / (2.4 - 1)
+        rounded = error + (1e-9 + 1e-16 * count) * most
+        whole = (rounded + 2**-24 * most) / (accuracy * least)
+        is_used = library.take(*map(ctypes.c_double, (error, least)), count, ctypes.c_double(accuracy), made)
+        assert is_used == (whole <= 1) or abs(whole - 1) < 1e-4
+        seen.add(is_used)
+        expected = np.array([rounded, least, most]) if is_used else np.zeros(3)
+        assert (np.array(made[:3]) >= expected * (1 - 1e-12)).all()
+        assert (np.array(made[:3]) <= expected * 1.0001).all()
+        assert made[3] >= whole * is_used
+    assert len(seen) == 2
+
+
 def test_the_preset_always_needs_no_single_atoms() -> None:
     """Where every atom is as near as may be, what its expansion leaves out and the result's rounding are below 1e-6."""
     chosen = FAMILY.space.configuration("always")
@@ -181,6 +222,30 @@ def test_bounds_hold_for_any_atoms(
     inputs = bound(np.concatenate([atoms_of(rows), near]), counts, spacing, accuracy)
     some = [binary for binary in binaries if "order=8" in binary[0].configuration.id]
     assert list(checked(backend, some, inputs))
+
+
+@pytest.mark.parametrize(
+    ("place", "charge", "spacing"), [(1e18, 1e18, 1.0), (-1e18, 1e-15, 1e16), (1.0, -1e18, 1e15)]
+)
+def test_bounds_hold_at_the_ends_of_what_is_allowed(
+    backend: CpuBackend, binaries: list[Binary], place: float, charge: float, spacing: float
+) -> None:
+    rows = [(place, 0, place, charge), (place, place, place, -charge), (0, place, 1, charge)]
+    assert list(checked(backend, binaries, bound(atoms_of(rows), (17, 9, 13), spacing)))
+
+
+@pytest.mark.parametrize("row", [(1e20, 0, 0, 1), (0, 0, 0, 1e36), (np.nan, 0, 0, 1), (0, 0, 0, -np.inf)])
+def test_atoms_whose_bounds_would_not_hold_are_refused(row: tuple[float, ...]) -> None:
+    with pytest.raises(WorkloadError, match=r"atoms: value .* is outside the allowed -1e\+18\.\.1e\+18"):
+        bound(atoms_of([row]), (2, 2, 2), 1.0)
+
+
+@pytest.mark.parametrize("spacing", [1e20, np.nan])
+def test_a_lattice_whose_bounds_would_not_hold_is_refused(spacing: float) -> None:
+    with pytest.warns(UserWarning, match="no usable policy file"):
+        kernel = autotune.load("coulomb_map", device="cpu", policies="/nowhere")
+    with kernel, pytest.raises(AutotuneError, match="larger distances, in angstrom, are infinite in float32"):
+        kernel(atoms=atoms_of([(0, 0, 0, 1)]), nx=2, ny=2, nz=2, spacing=spacing)
 
 
 def test_levels_end_at_one_cube_and_follow_each_other() -> None:

@@ -125,6 +125,20 @@ def test_the_reference_of_long_lists_counts_to_the_same(monkeypatch: pytest.Monk
     np.testing.assert_array_equal(MODULE.reference(inputs.arrays, inputs.options)["spectrum"], by_sorting)
 
 
+def test_pairs_with_a_total_beyond_the_room_that_a_result_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The result is as large as its extent, from a total of 2^28 on no larger; most of it is never written here."""
+    for masses in ([1 << 27, (1 << 27) - 1], [1 << 27, 1 << 27], [2_000_000_000, 7, 0]):
+        sizes = FAMILY.sizes({"residues": (len(masses),)}, {"output": "pairs", "total": sum(masses)})
+        pairs = REFERENCE.pairs_of(np.array(masses, np.int64))
+        assert pairs.size == sizes["outputs"]
+        some = pairs[:32].reshape(-1, 2)
+        listed = REFERENCE.list_of(np.array(masses, np.int64), "sorted").tolist()
+        assert {mass: count for mass, count in some.tolist() if count} == Counter(listed)
+    monkeypatch.setattr(REFERENCE, "_FEW", 1)
+    with pytest.raises(WorkloadError, match="the total has to be below 268,435,456; take fewer decimals"):
+        REFERENCE.pairs_of(np.array([1 << 27, 1 << 27], np.int64))
+
+
 def test_the_pairs_of_long_lists_are_correlated_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     for masses in ([1, 2, 0, 5] * 23, [0] * 40, *PEPTIDES):
         expected = REFERENCE.pairs_of(np.array(masses, np.int64))

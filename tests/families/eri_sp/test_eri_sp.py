@@ -122,6 +122,39 @@ def test_functions_come_in_pyscfs_order(backend: CpuBackend, binaries: dict[str,
     check_integrals(backend, binaries["integrals"][2:3], inputs)
 
 
+def hydrogen_chloride(x: float) -> Inputs:
+    chosen = family_module("eri", "basis").read("6-31g", ["Cl", "H"], highest=1)
+    places = (("Cl", (x, 0.25, -0.5)), ("H", (x + 0.375, -0.625, 2.0)))
+    placed = [(centre, shell) for element, centre in places for shell in chosen.shells[element]]
+    return bind(FAMILY, part("arrays").arrays_of(placed), {}, {})
+
+
+@pytest.mark.parametrize("away", [3_000.0, 1e8])
+def test_a_molecule_far_from_the_origin(
+    away: float, backend: CpuBackend, binaries: dict[str, list[Binary]]
+) -> None:
+    """Its coordinates are there to the last bit, so its integrals are those that it has at the origin."""
+    expected = libcint.integrals(libcint.mole(hydrogen_chloride(0).arrays))
+    for name, results in found(backend, binaries["integrals"], hydrogen_chloride(away)):
+        assert np.abs(results["integrals"] - expected).max() < 1e-13 * expected.max(), name
+
+
+def test_what_is_zero_by_symmetry_is_zero(backend: CpuBackend, binaries: dict[str, list[Binary]]) -> None:
+    """All shells but the first on one centre: an integral with an odd power of x, y or z among them."""
+    contraction = ([2931.7, 411.3, 87.1], [-1.3, 0.7, 0.9])
+    rows = [((0.0, 0.0, 0.0), 0, [1.0], [1.0]), *((PLACE, n % 2, *contraction) for n in range(4))]
+    axes = [-1, -1, 0, 1, 2, -1, 0, 1, 2]  # of the functions; -1 is s, of which the very first is elsewhere
+    pairs = [(i, j) for i in range(len(axes)) for j in range(i + 1)]
+    odd = [
+        min(*bra, *ket) > 0 and any([axes[f] for f in (*bra, *ket)].count(axis) % 2 for axis in range(3))
+        for n, bra in enumerate(pairs)
+        for ket in pairs[: n + 1]
+    ]
+    for name, results in found(backend, binaries["integrals"], of_shells(rows)):
+        assert sum(odd) > 100
+        assert not results["integrals"][odd].any(), name
+
+
 def test_matrices_equal_pyscfs(backend: CpuBackend, binaries: dict[str, list[Binary]]) -> None:
     water = of_waters(waters=1, basis="6-31g", output="coulomb_exchange", seed=5)
     coulomb, exchange = libcint.matrices(libcint.mole(water.arrays), water.arrays["density"])
