@@ -111,7 +111,7 @@ def describe(path: Path) -> dict[str, Any]:
     """The digests of the tree that runs, and of each named configuration what the device is made to do."""
     from autotune.compile import Cache, CompileFailure, Variant, batch, compile_many
     from autotune.compile.nvrtc import Nvrtc
-    from autotune.compile.same_code import _arrangement, kernel_digests
+    from autotune.compile.same_code import kernel_digests
     from autotune.declaration import load_family
     from autotune.layout import layouts_digest
     from autotune.policy import read_policy_file
@@ -143,7 +143,7 @@ def describe(path: Path) -> dict[str, Any]:
         for (name, variant), compiled in zip(variants.items(), found, strict=True):
             if isinstance(compiled, CompileFailure):
                 sys.exit(f"{name}: {compiled}")
-            layouts = {array: repr(_arrangement(layout)) for array, layout in variant.layouts.items()}
+            layouts = {array: repr(arranged(layout)) for array, layout in variant.layouts.items()}
             launches = {
                 kernel.name: [
                     [item.text for item in kernel.grid],
@@ -165,6 +165,14 @@ def describe(path: Path) -> dict[str, Any]:
         },
         "code": code,
     }
+
+
+def arranged(layout: Any) -> Any:
+    """The layout without what only explains or checks values: a range decides nothing else where nothing is scaled."""
+    from autotune.compile.same_code import _arrangement
+
+    limits = {} if layout.storage else {"low": None, "high": None}
+    return _arrangement(replace(layout, data=replace(layout.data, doc="", **limits)))
 
 
 def known(family: Any, values: Mapping[str, Any]) -> Any:
