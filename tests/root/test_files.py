@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from import_path import import_path
 
-from autotune.files import replaced, written
+from autotune.errors import StoreError
+from autotune.files import replaced, write_text, written
 
 
 def test_the_new_file_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
@@ -69,6 +70,14 @@ def test_a_link_stays_and_its_target_is_replaced(old: str | None, tmp_path: Path
     assert (folder / "target").read_text() == "new" and not (folder / "target").is_symlink()
     assert (folder / "target").stat().st_ino != before
     assert [path.name for path in folder.iterdir()] == ["target"]
+
+
+def test_text_for_a_file_that_a_user_has_named(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("table")
+    assert write_text(tmp_path / "link", "new", written) == tmp_path / "link"
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "table").read_text() == "new"
+    with pytest.raises(StoreError, match="cannot write .*link"):
+        write_text(tmp_path / "link" / "below", "new", written)
 
 
 def test_links_in_a_circle_are_an_error(tmp_path: Path) -> None:
