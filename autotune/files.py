@@ -1,12 +1,14 @@
-"""Where files lie, what ships with the package and what a user owns, and how one is replaced whole."""
+"""Where files lie, what ships with the package and what a user owns, and how one is written whole."""
 
 import json
 import os
 import re
 import secrets
+import shutil
+import stat
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,12 +25,15 @@ __all__ = [
     "csv_text",
     "data_root",
     "include_dir",
+    "is_plain",
+    "is_stdout",
     "pip_install",
     "policy_folders",
     "replaced",
     "user_cache",
     "writable",
     "write_text",
+    "written",
 ]
 
 
@@ -149,25 +154,80 @@ def cell_text(cell: str) -> str:
 @contextmanager
 def replaced(path: Path, mode: int = 0o666, ending: str = ".tmp") -> Iterator[Path]:
     """A file to write, empty and there, that takes the place of ``path`` when the block ends well and vanishes
-    otherwise, so that ``path`` never holds half of it. ``mode`` is narrowed by the process's umask; who goes by a
-    file's name asks for an ``ending``. Raises OSError."""
-    # A name that nobody can foresee, and made anew: a link that somebody planted is not followed.
+    otherwise, so that ``path`` never holds half of it. Whatever ``path`` is, a link too, is replaced and not written
+    through. ``mode`` is narrowed by the process's umask; a caller to whom a file's name matters asks for an ``ending``.
+    Raises OSError."""
+    with _made_beside(path, mode, ending) as temporary:
+        yield temporary
+        temporary.replace(path)
+
+
+@contextmanager
+def written(path: Path, ending: str = ".tmp") -> Iterator[Path]:
+    """``replaced`` for a file that a user has named: links are followed, and only what ``is_plain`` is replaced. All
+    else is opened at once and gets what was written when the block ends well. Raises OSError."""
+    if is_plain(path):
+        with replaced(Path(os.path.realpath(path)), ending=ending) as temporary:
+            yield temporary
+        return
+    descriptor = _descriptor(path)
+    # A copy of the descriptor writes where that one stands in its file, and not at the beginning.
+    target = os.open(path, os.O_WRONLY) if descriptor is None else os.dup(descriptor)
+    place = Path(tempfile.gettempdir(), path.name)
+    with os.fdopen(target, "wb") as stream, _made_beside(place, 0o600, ending) as temporary:
+        yield temporary
+        with temporary.open("rb") as content:
+            shutil.copyfileobj(content, stream)
+
+
+def is_plain(path: Path) -> bool:
+    """Whether ``path`` leads to a plain file, or to nothing yet: not to a pipe, a device or an open file of this
+    process (/dev/stdout). Raises OSError."""
+    try:
+        kind = path.stat().st_mode
+    except FileNotFoundError:
+        return True
+    return (stat.S_ISREG(kind) or stat.S_ISDIR(kind)) and _descriptor(path) is None
+
+
+def is_stdout(path: Path) -> bool:
+    """Whether ``path`` leads to what this process prints to."""
+    with suppress(OSError):
+        return os.path.samestat(path.stat(), os.fstat(1))
+    return False
+
+
+def _descriptor(path: Path) -> int | None:
+    """The number of this process's descriptor that ``path`` leads to, which is there; None where it is another file."""
+    while os.path.realpath(path.parent) != os.path.realpath("/proc/self/fd"):
+        if not path.is_symlink():
+            return None
+        path = path.parent / path.readlink()
+    return int(path.name)
+
+
+@contextmanager
+def _made_beside(path: Path, mode: int, ending: str) -> Iterator[Path]:
+    """A new file of another name that is gone behind the block."""
+    # A name that nobody can foresee, and made there and then: a link that somebody planted is not followed.
     temporary = path.with_name(f".{path.name[:50]}.{secrets.token_hex(8)}{ending}")
     os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
     try:
         yield temporary
-        temporary.replace(path)
     finally:
         with suppress(OSError):  # what went wrong before counts
             temporary.unlink()
 
 
-def write_text(path: str | Path, text: str) -> Path:
-    """Write ``text`` so that ``path`` never holds half of it. Raises StoreError."""
+def write_text(
+    path: str | Path, text: str, place: Callable[[Path], AbstractContextManager[Path]] = replaced
+) -> Path:
+    """Write ``text`` so that ``path`` never holds half of it: ``replaced``, or ``written`` where a user has named the
+    file. Raises StoreError."""
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replaced(path) as temporary:
+        with place(path) as temporary:
             temporary.write_text(text, encoding="utf-8", newline="")
     except OSError as error:
         raise StoreError(

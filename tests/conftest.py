@@ -19,6 +19,7 @@ from import_path import import_path
 from mpi_program import launcher
 from postgres_cluster import Cluster, binaries
 from pythons import OTHERS, interpreter, marker
+from sanitized import libraries
 
 from autotune.engine.sanitizer import find_sanitizer
 from autotune.errors import DeviceError
@@ -78,6 +79,7 @@ def _has_sanitizer() -> bool:
 _MOST_PROCESSES = 8  # each imports and collects for seconds, and compiles in processes of its own
 _SHARED = Path(__file__).parents[2] / "shared"
 _NEEDS = {
+    "asan": (lambda: bool(libraries()), "g++ with AddressSanitizer and UndefinedBehaviorSanitizer"),
     "chromium": (
         lambda: bool(shutil.which("chromium") and find_spec("playwright")),
         "the program chromium, and playwright",

@@ -10,7 +10,7 @@ from rich.table import Table
 from autotune.cli.markdown import SHOWN, append, figures, of_comparisons
 from autotune.declaration import Configuration
 from autotune.errors import Regression, StoreError
-from autotune.files import clean, csv_text, write_text
+from autotune.files import clean, csv_text, write_text, written
 from autotune.policy import Change, Comparison, comparisons, read_side
 
 
@@ -122,4 +122,4 @@ def _written(found: Sequence[Comparison], path: Path) -> Path:
                 }
                 for row in moved
             ]  # fmt: skip
-    return write_text(path, csv_text(pd.DataFrame(rows)))
+    return write_text(path, csv_text(pd.DataFrame(rows)), written)

@@ -10,19 +10,19 @@ from pathlib import Path
 
 __all__ = ["alone"]
 
-_RANDOM = re.compile(r"(?<=\.)([0-9a-f]{16})(?=\.partial)")  # files.replaced
+_RANDOM = re.compile(r"(?<=\.)([0-9a-f]{16})(?=\.partial)")  # files._made_beside
 _YOUNGEST_S = 60.0  # a younger one may be of a run that is about to lock it
 
 
 @contextmanager
-def alone(output: Path, unfinished: Path) -> Iterator[None]:
+def alone(unfinished: Path) -> Iterator[None]:
     """For as long as the block lasts ``unfinished`` is known to be somebody's. What killed runs have left of the same
-    ``output`` is removed; on a file system without locks it stays."""
+    output is removed; on a file system without locks it stays."""
     file = os.open(unfinished, os.O_RDWR)
     try:
         with suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for left in _unfinished_of(output, unfinished):
+            for left in _alike(unfinished):
                 with suppress(OSError):  # another run's, or gone
                     _remove(left)
         yield
@@ -30,11 +30,11 @@ def alone(output: Path, unfinished: Path) -> Iterator[None]:
         os.close(file)
 
 
-def _unfinished_of(output: Path, own: Path) -> list[Path]:
+def _alike(own: Path) -> list[Path]:
     """Files named as ``own`` is, with other random letters."""
     before, _, behind = _RANDOM.split(own.name, maxsplit=1)
     alike = re.compile(re.escape(before) + _RANDOM.pattern + re.escape(behind))
-    names = (path.name for path in output.parent.iterdir())
+    names = (path.name for path in own.parent.iterdir())
     return [own.with_name(name) for name in names if name != own.name and alike.fullmatch(name)]
 
 

@@ -95,10 +95,11 @@ def import_(
     ] = "",
 ) -> None:
     """Bring other tuners' files into the form of results.csv. Every command on records reads that."""
-    from autotune.record import import_files, write_results
+    from autotune.files import csv_text, write_text, written
+    from autotune.record import import_files, results_frame
 
     studies = import_files(files, family=family, workload=workload, device=device, control=control)
-    out.print(f"written      {write_results(studies, out_)}")
+    out.print(f"written      {write_text(out_, csv_text(results_frame(studies)), written)}")
 
 
 def profile(

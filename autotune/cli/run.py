@@ -2,6 +2,7 @@
 
 import logging
 import stat
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -21,7 +22,7 @@ from autotune.declaration import load_workload as load
 from autotune.device import device_names
 from autotune.dispatch import TunedKernel, explained
 from autotune.errors import AutotuneError, StoreError, UnknownName, UsageError
-from autotune.files import replaced
+from autotune.files import written
 
 if TYPE_CHECKING:
     from autotune.dispatch import RankKernel, Report, Spread, SpreadKernel
@@ -36,9 +37,9 @@ def run(
     family: Family, workload: str, given: Sequence[str], output: Path | None, device: str, policies: Path | None,
     data: Path | None, explain: bool, note: Note, allocation: str = "", mpi: bool = False,
 ) -> None:  # fmt: skip
-    """Inputs from ``given`` (name=value) or a workload -> outputs in ``output``; ``note`` prints a line. Bad input is
-    refused before the device is opened; the output appears whole or not at all. Several devices (``cuda:0,1``) share
-    the work of a family that has units, as ``allocation`` says.
+    """Inputs from ``given`` (name=value) or a workload -> outputs in ``output``; ``note`` prints a line, to
+    stderr where the output goes to stdout. Bad input is refused before the device is opened; the output appears whole
+    or not at all. Several devices (``cuda:0,1``) share the work of a family that has units, as ``allocation`` says.
 
     A family's ``application`` takes what is given, unless that is every input array of the kernels by name."""
     if given and workload:
@@ -46,6 +47,8 @@ def run(
     texts = _texts(given)
     if output is not None:
         _check_place(output, texts)
+        if paths.is_stdout(output):
+            note = partial(print, file=sys.stderr)
     devices = _devices(family, device, allocation, mpi)
     logging.getLogger("autotune").setLevel(logging.INFO)
     application = getattr(family.module, "application", None) if given else None
@@ -97,7 +100,8 @@ def _inputs(
     """Of a call of the kernels themselves. Raises UsageError for an ``output`` that has no form for their results."""
     if output is not None:
         allowed = ".npy" if len(family.outputs) == 1 else ".npz"
-        if getattr(family.module, "write", None) is None and output.suffix != allowed:
+        named = output.suffix == allowed or not paths.is_plain(output)
+        if getattr(family.module, "write", None) is None and not named:
             raise UsageError(f"-o {output}: the name must end in {allowed}")
     return _given(family, texts) if texts else prepare(family, load(family, workload), paths.data_root(data))
 
@@ -171,8 +175,8 @@ def _teller(note: Note) -> "Callable[[Spread, Report], None]":
 
 def _run_rank(kernel: "RankKernel", inputs: Inputs, output: Path | None, note: Note) -> None:
     """One call of all ranks; the first tells of it, and writes the results."""
-    if output is not None:
-        paths.writable(output.parent)
+    if output is not None and paths.is_plain(output):
+        paths.writable(output.resolve().parent)
     try:
         outputs = kernel.run(inputs)
     except AutotuneError as problem:
@@ -278,13 +282,13 @@ def _check_place(output: Path, given: Mapping[str, str]) -> None:
 @contextmanager
 def _whole(output: Path | None) -> Iterator[Path | None]:
     """Where to write what becomes ``output`` when the block ends well, and vanishes otherwise: a name nobody can know
-    before, that ends as ``output`` does, since a family may go by that."""
+    before, that ends as ``output`` does, from which a family may take the form of the file."""
     if output is None:
         yield None
         return
     temporary: Path | None = None
     try:  # a place where nothing can be written shows before anything is done
-        with replaced(output, ending=f".partial{output.suffix}") as temporary, alone(output, temporary):
+        with written(output, f".partial{output.suffix}") as temporary, alone(temporary):
             yield temporary
     except OSError as problem:
         known = temporary is None or problem.filename in (None, str(temporary))

@@ -13,7 +13,7 @@ from statistics import median
 
 from autotune.declaration import Configuration
 from autotune.errors import StoreError
-from autotune.files import cell, replaced
+from autotune.files import cell, written
 from autotune.record.decision import Minimax, minimax
 from autotune.record.readers import read_record
 from autotune.record.study import Study, newest_of_each
@@ -83,7 +83,7 @@ def write_matrix(all_regrets: Sequence[Regrets], path: Path) -> None:
     whole or not at all. Raises StoreError."""
     workloads = list(dict.fromkeys(w for r in all_regrets for w in r.times))
     try:
-        with replaced(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        with written(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(["family", "device", "configuration", *map(cell, workloads)])
             for regrets in all_regrets:

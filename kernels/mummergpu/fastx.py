@@ -13,6 +13,7 @@ import io
 import itertools
 import lzma
 import os
+import re
 import zlib
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -29,7 +30,7 @@ from autotune.family import WorkloadError
 
 from . import text as texts
 
-__all__ = ["OTHER", "ReadBlock", "first_word", "join", "offsets_of", "records"]
+__all__ = ["OTHER", "ReadBlock", "join", "name_of", "offsets_of", "records"]
 
 # Matches nothing, and stands between and after reference records.
 OTHER = 4
@@ -84,10 +85,9 @@ class ReadBlock:
         )
 
 
-def first_word(header: str) -> str:
-    """The name in a header line: up to the first ASCII blank, of which there may be some before it, too."""
-    words = header.encode("utf-8", "surrogateescape").split(maxsplit=1)
-    return words[0].decode("utf-8", "surrogateescape") if words else ""
+def name_of(header: str) -> str:
+    """The name in a header line, as mummer has it: up to the first ASCII blank, empty where a blank comes first."""
+    return re.split(r"[ \t-\r]", header, maxsplit=1)[0]
 
 
 # ---- bytes of a file
@@ -350,7 +350,7 @@ def offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _name(text: texts.Text) -> str:
     line = bytes(text[1:_HEADER_BYTES]).split(b"\n", 1)[0]
-    return first_word(line.decode("utf-8", "surrogateescape"))
+    return name_of(line.decode("utf-8", "surrogateescape"))
 
 
 def _check_size(path: Path, text: texts.Text, size: int, max_length: int) -> None:
@@ -368,7 +368,7 @@ def _too_long(path: Path, which: str, bases: str, max_length: int) -> WorkloadEr
 
 def _check(path: Path, part: texts.Parsed, done: int, max_length: int) -> None:
     def which(record: int) -> str:
-        return f"{done + record + 1} ({first_word(part.headers[record])!r})"
+        return f"{done + record + 1} ({name_of(part.headers[record])!r})"
 
     lengths = np.diff(part.offsets)
     if int(lengths.max()) > max_length:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from autotune.family import WorkloadError
 
-from .fastx import OTHER, ReadBlock, first_word, join, records
+from .fastx import OTHER, ReadBlock, join, name_of, records
 from .text import cores, turned
 
 __all__ = [
@@ -39,7 +39,7 @@ _FEW_RECORDS = 1 << 12
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Records one after another, each followed by one OTHER. `names` are the first words of the headers,
+    """Records one after another, each followed by one OTHER. `names` are those in the headers (fastx.name_of),
     `codes` uint8, `starts` the position in `codes` of each record's first base, `lengths` in bases."""
 
     names: list[str]
@@ -65,7 +65,7 @@ def read_reference(path: Path) -> Reference:
     if not lengths.all():
         record = int(np.argmin(lengths))
         raise WorkloadError(
-            f"{path} record {record + 1} ({first_word(whole.headers[record])!r}) has no sequence; a record of a "
+            f"{path} record {record + 1} ({name_of(whole.headers[record])!r}) has no sequence; a record of a "
             "reference needs at least 1 base. Remove it."
         )
     if int(whole.codes.min()) == OTHER:
@@ -74,7 +74,7 @@ def read_reference(path: Path) -> Reference:
             "Give the path of a DNA sequence that is not masked."
         )
     return Reference(
-        names=[first_word(header) for header in whole.headers],
+        names=[name_of(header) for header in whole.headers],
         codes=_separated(whole.codes, whole.offsets),
         starts=whole.offsets[:-1] + np.arange(len(whole.headers)),
         lengths=lengths,

@@ -48,17 +48,19 @@ bool is_all(const Vector& mask) {
   return (halves[0] & halves[1]) == ~uint64_t{0};
 }
 
-// Sixteen letters to codes. False where one is none of A, C, G and T: then the codes mean nothing.
+// Sixteen letters to codes. False where one is none of A, C, G and T: then nothing is written, as there is room only
+// for the codes of what is no blank.
 bool translate_letters(const uint8_t* text, uint8_t* codes) {
   Letters letters;
   memcpy(&letters, text, at_once);
   letters |= 0x20;  // lower case
   const auto is_base = (letters == 'a') | (letters == 'c') | (letters == 'g') | (letters == 't');
+  if (!is_all(is_base)) return false;
   // Their bits 1 and 2 are 0, 1, 3 and 2.
   const Letters bits = (letters >> 1) & 3;
   const Letters translated = bits ^ (bits >> 1);
   memcpy(codes, &translated, at_once);
-  return is_all(is_base);
+  return true;
 }
 
 // The codes of [text, end), with or without blanks; where they end.

@@ -16,6 +16,9 @@ from fakes import FAMILY, WORKLOAD, sweep, write_family
 from autotune import files as paths
 from autotune.cli.commands import app, main
 from autotune.cli.new import new_family
+from autotune.cli.run import _inputs
+from autotune.declaration import load_family
+from autotune.errors import UsageError
 from autotune.policy.merge import update
 from autotune.report.meter import Live
 
@@ -309,6 +312,14 @@ def test_a_sweep_leaves_results_report_and_policy_file(
     distance = np.load(tmp_path / "d.npy")
     assert distance.shape == (37, 37)
     assert not list(tmp_path.glob("*.partial*"))
+
+
+def test_a_pipe_may_have_any_name(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "distances")
+    family = load_family("allpairs")
+    assert _inputs(family, {}, "ragged", tmp_path / "distances", None).sizes
+    with pytest.raises(UsageError, match=r"must end in \.npy"):
+        _inputs(family, {}, "ragged", tmp_path / "others", None)
 
 
 def test_python_dash_m_is_the_same() -> None:

@@ -21,7 +21,7 @@ def old(path: Path) -> Path:
 def names_after(folder: Path) -> set[str]:
     own = folder / OWN
     own.write_text("")
-    with alone(folder / "out.mems", own):
+    with alone(own):
         return {path.name for path in folder.iterdir()}
 
 
@@ -46,7 +46,7 @@ def test_others_stay(name: str, tmp_path: Path) -> None:
 def test_what_somebody_writes_stays(tmp_path: Path) -> None:
     (tmp_path / LEFT).write_text("begun just now")
     assert names_after(tmp_path) == {OWN, LEFT}
-    with alone(tmp_path / "out.mems", old(tmp_path / LEFT)):
+    with alone(old(tmp_path / LEFT)):
         os.utime(tmp_path / LEFT, (1e9, 1e9))
         assert names_after(tmp_path) == {OWN, LEFT}
     assert names_after(tmp_path) == {OWN}

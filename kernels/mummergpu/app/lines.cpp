@@ -93,10 +93,10 @@ struct Word {
   int64_t length;
 };
 
-Word first_word(const Block& block, int64_t read) {
-  const char* begin = block.headers + block.header_bounds[read];
+// As mummer has it: what is in front of the first blank, nothing where a blank comes first.
+Word name_of(const Block& block, int64_t read) {
+  const char* const begin = block.headers + block.header_bounds[read];
   const char* const stop = block.headers + block.header_bounds[read + 1];
-  while (begin < stop && is_blank(*begin)) ++begin;
   const char* end = begin;
   while (end < stop && !is_blank(*end)) ++end;
   return {begin, end - begin};
@@ -227,7 +227,7 @@ void put_lines(const Block& block, int64_t first, int64_t last, Sink& sink) {
   constexpr int64_t rows_at_once = 1 << 12;
   const int64_t row_room = block.name_width + 3 * most_digits + 2 * gap + 1;
   for (int64_t read = first; read < last; ++read) {
-    const Word name = first_word(block, read);
+    const Word name = name_of(block, read);
     for (int64_t number = 0; number < block.strands; ++number) {
       const Strand& strand = block.strand[number];
       char* const text = sink.room(header_size(name, number));
@@ -286,7 +286,7 @@ EXPORT void lines_sizes(const Block* block, const int64_t* cuts, int64_t groups,
     for (int64_t number = 0; number < block->strands; ++number) {
       const Strand& strand = block->strand[number];
       for (int64_t read = cuts[group]; read < cuts[group + 1]; ++read)
-        size += header_size(first_word(*block, read), number);
+        size += header_size(name_of(*block, read), number);
       size += rows_size(*block, strand, strand.bounds[cuts[group]], strand.bounds[cuts[group + 1]]);
     }
     sizes[group] = size;

@@ -5,8 +5,8 @@
     > name of the read Reverse                  and this one where both strands are searched (mummer -b)
        chromosome2         102         1        27      first the record, where the reference has several
 
-Positions count from 1; those in a ``Reverse`` block count on the reverse complement of the read. Names are the
-first words of headers; a column is as wide as its longest entry or, for numbers, 8.
+Positions count from 1; those in a ``Reverse`` block count on the reverse complement of the read. Names are
+what headers have in front of their first blank; a column is as wide as its longest entry or, for numbers, 8.
 """
 
 import io

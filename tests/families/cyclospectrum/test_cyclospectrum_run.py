@@ -1,6 +1,8 @@
 """``autotune run cyclospectrum``: letters, masses and FASTA in, a file of values out; what is refused, and how."""
 
 import gzip
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,32 @@ def test_a_peptide(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert status == 0
     assert values(path) == by_hand(TYROCIDINE_MASSES)
     assert "10, total mass 1322; 92 values" in " ".join(capsys.readouterr().out.split())
+
+
+def test_an_output_that_is_a_link_or_stdout(tmp_path: Path) -> None:
+    """Here for all families: what the command does is the same."""
+    (tmp_path / "link").symlink_to("target")
+    (tmp_path / "target").write_text("old")
+    assert run(tmp_path, "masses=57,71", output="link")[0] == 0
+    assert (tmp_path / "link").is_symlink() and values(tmp_path / "target") == [0, 57, 71, 128]
+    (tmp_path / "stdout").symlink_to("/proc/self/fd/1")  # as /dev/stdout is
+    command = [
+        sys.executable,
+        "-m",
+        "autotune",
+        "run",
+        "cyclospectrum",
+        "--device",
+        "cpu",
+        "-i",
+        "masses=57,71",
+    ]
+    done = subprocess.run(
+        [*command, "-o", str(tmp_path / "stdout")], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == (tmp_path / "target").read_text()
+    assert "2, total mass 128" in done.stderr and "written" in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"link", "target", "stdout"}
 
 
 def test_masses_sorted_unsorted_and_as_an_array(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_numbers_wider_than_their_column() -> None:
 
 def test_names_that_are_not_ascii() -> None:
     reference = reference_of(["Ä", "bc"], [0, 10])
-    assert written(reference, ["\udcff x", "", "  ö x"], mems_of([Mem(2, 0, 0, 1)])) == (
+    assert written(reference, ["\udcff x", "", "ö x"], mems_of([Mem(2, 0, 0, 1)])) == (
         "> \udcff\n> \n> ö\n  Ä         1         1         1\n"
     )
 

@@ -51,6 +51,17 @@ def test_letters_that_match_nothing(tmp_path: Path) -> None:
     assert "> n\n> long" in text
 
 
+@pytest.mark.parametrize("both_strands", [False, True])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b" \n", b"\t\r\n"])
+def test_headers_without_a_name(tmp_path: Path, end: bytes, both_strands: bool) -> None:
+    """Where nothing, or a blank, comes first."""
+    headers = [b"", b" y", b"\tx y", b"named", b"", b"", b"Reverse", b" Reverse", b"x\x0by", b"\x0bz"]
+    reads = b"".join(b">" + header + end + b"ACGTTTGA" + end for header in headers)
+    reference = b"> first one\nGGACGTACC\n>second\nACGTTTGACGT\n>\nTCAAACGT\n"
+    for records in (SINGLE, b"> r x\n" + SINGLE[15:], reference):
+        assert compare(tmp_path, records, reads, 4, both_strands).count("\n> ") >= len(headers) - 1
+
+
 def test_sorted_records_equal_mummers(tmp_path: Path) -> None:
     compare(tmp_path, SEVERAL, READS, 3, True)
     reference = sequences.read_reference(tmp_path / "reference.fa")

@@ -73,7 +73,7 @@ def test_compression_is_told_by_content(tmp_path: Path, compress: Any) -> None:
 def test_reference(tmp_path: Path) -> None:
     path = write(tmp_path / "ref", b">one first\nACG\nT\n> two\nNN\n>three\tlast\ngatt\n")
     reference = sequences.read_reference(path)
-    assert reference.names == ["one", "two", "three"]
+    assert reference.names == ["one", "", "three"]
     assert text_of(reference.codes) == "ACGT....GATT."
     assert reference.codes.dtype == np.uint8 and reference.starts.dtype == np.int64
     assert reference.starts.tolist() == [0, 5, 8]

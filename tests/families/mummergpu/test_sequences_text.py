@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mummergpu_helpers import _load, fastx, reads_of, sequences, write
+from mummergpu_helpers import _load, fastx, reads_of, sequences, text_of, write
 
 from autotune.compile.host_library import library
 from autotune.errors import CompilerError, WorkloadError
@@ -80,6 +80,57 @@ def test_every_byte_at_every_place(length: int) -> None:
             assert fasta.codes.tolist() == [code for code in codes if code != 5]
             assert fasta.is_spoilt == (6 in codes)
             assert fasta.headers == fastq.headers == ["h"]
+
+
+GUARD, MARK = 64, 0xA5
+BLANK_LINE_ENDS = [
+    b"\n",
+    b"\r\n",
+    b"  \n",
+    b"\t\n",
+    b" " * 12 + b"\n",
+    b" " * 16 + b"\r\n",
+    b"\n\n",
+    b"\n\t\r\n",
+]
+
+
+@pytest.mark.parametrize("end", BLANK_LINE_ENDS)
+@pytest.mark.parametrize("width", [1, 14, 15, 16, 31, 95, 111, 127])
+def test_nothing_is_written_behind_an_array(width: int, end: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blanks leave fewer codes than there are bytes of text; what is behind them is the next piece's, or another's."""
+    guarded, empty = [], np.empty
+
+    def with_guard(shape: int | tuple[int, ...], dtype: type) -> np.ndarray:
+        made = empty(int(np.prod(shape)) * np.dtype(dtype).itemsize + GUARD, np.uint8)
+        made[-GUARD:] = MARK
+        guarded.append(made)
+        return made[:-GUARD].view(dtype).reshape(shape)
+
+    bases = np.random.default_rng(width).choice(list(b"ACGTacgtN"), 6 * width).astype(np.uint8).tobytes()
+    lines = [bases[at : at + width] + end for at in range(0, len(bases), width)]
+    records = [b">", *lines[:3]], [b">b c", *lines[3:5], b"AC GT" + end, lines[5]]
+    whole = b"".join(head + end + b"".join(lines) for head, *lines in records)
+    expected = [CODES.get(letter, 4) for letter in bases[: 5 * width] + b"ACGT" + bases[5 * width :]]
+    monkeypatch.setattr(text.np, "empty", with_guard)
+    parsed = text.parse_fasta(whole, fastx._CODE_OF_BYTE)
+    assert parsed.codes.tolist() == expected and parsed.offsets.tolist() == [0, 3 * width, 6 * width + 4]
+    assert len(guarded) == 3 and all((made[-GUARD:] == MARK).all() for made in guarded)
+
+
+@pytest.mark.parametrize("end", BLANK_LINE_ENDS)
+def test_many_threads_and_small_pieces_give_what_one_piece_does(end: bytes) -> None:
+    draw = np.random.default_rng(1)
+    bases = draw.choice(list(b"ACGT"), (400, 127)).astype(np.uint8)
+    reads = [row.tobytes()[: draw.choice([15, 31, 95, 111, 127, 14, 0])] for row in bases]
+    whole = b"".join(b">%d%s%s%s" % (number, end, read, end) for number, read in enumerate(reads))
+    one = text.parse_fasta(whole, fastx._CODE_OF_BYTE)
+    assert text_of(one.codes).encode() == b"".join(reads)
+    for piece in (16, 48, 256):
+        with patch.object(text, "_BYTES_AT_ONCE", piece):
+            many = text.parse_fasta(whole, fastx._CODE_OF_BYTE, 8)
+        assert np.array_equal(many.codes, one.codes) and np.array_equal(many.offsets, one.offsets)
+        assert many.headers == one.headers
 
 
 # ---- threads
