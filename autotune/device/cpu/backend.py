@@ -105,6 +105,7 @@ class CpuModule:
 
     functions: dict[str, Any]
     window: Bytes
+    lock: AbstractContextManager[Any]
     _unload: Callable[[], None]
     variable: Callable[[str], Bytes]
     elapsed_ns: int = 0
@@ -161,7 +162,7 @@ class CpuBackend(Closing):
         functions = {kernel: getattr(image.library, symbol) for kernel, symbol in compiled.symbols.items()}
         for function in functions.values():
             function.argtypes = (ctypes.POINTER(Launch),)
-        return CpuModule(functions, image.window, lambda: images.release(path), image.variable)
+        return CpuModule(functions, image.window, image.lock, lambda: images.release(path), image.variable)
 
     def place(self, stored: Stored, module: Any = None, guard: int = 0) -> CpuPlaced:
         kept = replace(stored, buffer=None)

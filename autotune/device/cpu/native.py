@@ -47,11 +47,13 @@ class Texture(ctypes.Structure):
 
 @dataclass
 class Image:
-    """A loaded library, its constant window, and how many modules use them."""
+    """A loaded library, its constant window, the lock for that and for the source's own arrays, and how many modules
+    use them."""
 
     handle: int
     library: ctypes.CDLL
     window: NDArray[np.uint8]
+    lock: threading.RLock = field(default_factory=threading.RLock)
     users: int = 0
 
     def variable(self, symbol: str) -> NDArray[np.uint8]:
