@@ -61,7 +61,7 @@ class ConstantWindow:
         return True
 
     def record(self, copies: Iterable[Sequence[int]], stream: Any) -> None:
-        """As ``hold``, for a graph that another library captures on ``stream``, which alone uses this window: nothing is
+        """As ``hold``, for a graph that another library captures on ``stream``. No other uses this window: nothing is
         waited for."""
         for target, source, nbytes in copies:
             self._copy(target, source, nbytes, stream)
