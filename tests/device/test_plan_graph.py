@@ -120,8 +120,8 @@ def test_on_the_cpu(launch: str, kernel: str, inputs: tuple[families.Family, Inp
     with CpuBackend(2) as backend:
         execution = executed(backend, *inputs, launch)
         check(backend, execution, launch, kernel)
-        if launch == "cooperative":  # one block: others are not certain to run at the same time
-            assert execution.restore("blocks", (1,)).tolist() == [1]
+        if launch == "cooperative":
+            assert execution.restore("blocks", (1,)).tolist() == [2]
 
 
 @pytest.mark.gpu

@@ -29,6 +29,7 @@ class Launch(ctypes.Structure):
         ("arguments", ctypes.c_void_p),
         ("argument_bytes", ctypes.c_void_p),
         ("order", ctypes.c_uint),
+        ("cooperative", ctypes.c_uint),
         ("seed", ctypes.c_ulonglong),
         ("elapsed_ns", ctypes.c_longlong),
     )

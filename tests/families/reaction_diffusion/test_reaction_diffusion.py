@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -110,14 +111,24 @@ def test_a_wave_ends_in_any_row(backend: CpuBackend, shape: tuple[int, int]) -> 
     check(backend, inputs(np.ones(shape, np.bool_), {}, seconds=0.0013, sample_seconds=0.0005), [WAVE], 2e-6)
 
 
-@pytest.mark.parametrize("shape", [(21, 51), (24, 56)])  # rims without marks and with them
-def test_a_tile_that_stays_finds_its_halo_in_what_was_stored_of_rims(
-    backend: CpuBackend, shape: tuple[int, int]
-) -> None:
-    # One block is all that a cpu launches cooperatively, so one tile has the field, and walls on all sides.
+@pytest.mark.parametrize("shape", [(21, 51), (24, 56), (45, 51), (45, 107), (48, 112), (70, 160), (72, 168)])
+def test_a_tile_that_stays_finds_its_halo_in_what_was_stored_of_rims(shape: tuple[int, int]) -> None:
+    # One tile with walls on all sides, then up to nine, without marks in rims and with them. A tile has a block.
     tile = "field_memory=register_tile,boundary=clamp,strip=4,block_size=256,vector_width=2,time_block=4"
     bound = inputs(np.ones(shape, np.bool_), {}, seconds=0.0043, sample_seconds=0.0009)
-    check(backend, bound, [f"{tile},launch={launch}" for launch in ("persistent", "neighbours")], 2e-6)
+    texts = [f"{tile},launch={launch}" for launch in ("persistent", "neighbours")]
+    with CpuBackend(9) as backend:
+        for seed in (0, 1):  # blocks in their order, and in one that is drawn
+            with backend.shuffled(seed) if seed else nullcontext():
+                check(backend, bound, texts, 2e-6)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_blocks_that_meet_at_the_grids_barrier_take_turns_at_tiles(threads: int) -> None:
+    bound = inputs(np.ones((48, 112), np.bool_), {}, seconds=0.0043, sample_seconds=0.0009)
+    texts = [text for text in RECTANGLE if "launch=persistent" in text]
+    with CpuBackend(threads) as backend:
+        check(backend, bound, texts, 2e-6)
 
 
 def test_configurations_are_bit_equal_in_an_outline(backend: CpuBackend) -> None:
