@@ -1,7 +1,6 @@
 """Batching, bisection, order, crashes and cancelling, against a fake toolchain."""
 
 import os
-import time
 from dataclasses import replace
 from pathlib import Path
 

@@ -185,6 +185,17 @@ def test_a_graph_is_recorded_once_and_what_is_verified_is_its_replay(tmp_path: P
     assert (backend.recorded, backend.replayed) == (1, 4)
 
 
+def test_a_run_that_only_recorded_graphs_does_not_condemn(tmp_path: Path) -> None:
+    """Its time is not that of what is replayed, however long it took; the next one's is."""
+    backend = Recorder()
+    execution = doubling(tmp_path, backend, GRAPH)
+    verifier = Verifier(backend, execution.variant.family, {"y": np.arange(4, dtype=np.float32) * 2})
+    assert verifier.run(execution, cold=False, once_above_ms=0.0)[0] == ""
+    assert backend.replayed == 2
+    assert verifier.run(execution, cold=False, once_above_ms=0.0)[0] == ""
+    assert backend.replayed == 3
+
+
 def test_a_launch_is_worked_out_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     backend = Recorder()
     execution = doubling(tmp_path, backend, 'execution.launch("doubler")')

@@ -35,6 +35,10 @@ WAVE = (
     "field_memory=register_wave,boundary=clamp,coefficient=separable,strip=4,time_block=4,vector_width=2,"
     "block_size=128,block_rows=256"
 )
+FLOW = (
+    "field_memory=register_flow,boundary=clamp,coefficient=separable,strip=16,time_block=2,vector_width=2,"
+    "block_size=128,level_rows=3"
+)
 # Every kind of field memory, coefficient, boundary and launch, time blocks that divide neither the steps nor the
 # interval, tiles with and without whole vectors. Small tiles: a compiler for a cpu takes seconds over large ones.
 RECTANGLE = [
@@ -49,7 +53,7 @@ RECTANGLE = [
     "field_memory=register_tile,boundary=clamp,strip=6,time_block=4,vector_width=2,block_size=128",
     "field_memory=register_tile,boundary=mask,strip=1,time_block=2,block_size=256,coefficient=separable,launch=persistent",
     "field_memory=register_stream,boundary=clamp,strip=16,time_block=2,vector_width=2,block_size=128",
-    "field_memory=register_flow,boundary=clamp,coefficient=separable,strip=16,time_block=2,vector_width=2,block_size=128,level_rows=3",
+    FLOW,
     WAVE,
     "field_memory=register_tile,boundary=clamp,coefficient=separable,strip=12,time_block=4,vector_width=4,block_size=256,min_blocks=2,launch=persistent,tiles_ahead=1",
 ]
@@ -105,10 +109,13 @@ def test_configurations_are_bit_equal_in_a_rectangle(backend: CpuBackend, column
     check(backend, bound, RECTANGLE, 2e-6)
 
 
-@pytest.mark.parametrize("shape", [(300, 9), (2, 64), (9, 130)])
-def test_a_wave_ends_in_any_row(backend: CpuBackend, shape: tuple[int, int]) -> None:
-    # Two blocks one below the other, the second with fewer rows than the first; and fields lower than a chunk's halo.
-    check(backend, inputs(np.ones(shape, np.bool_), {}, seconds=0.0013, sample_seconds=0.0005), [WAVE], 2e-6)
+@pytest.mark.parametrize("shape", [(300, 9), (2, 64), (4, 64), (5, 130), (9, 130)])
+def test_a_wave_and_a_flow_end_in_any_row(backend: CpuBackend, shape: tuple[int, int]) -> None:
+    # Two blocks one below the other, the second with fewer rows than the first; and fields lower than a halo, where a
+    # row behind a wall is the mirror image of one behind the other.
+    bound = inputs(np.ones(shape, np.bool_), {}, seconds=0.0013, sample_seconds=0.0005)
+    longer = [text.replace(f"time_block={n}", "time_block=8") for n, text in ((4, WAVE), (2, FLOW))]
+    check(backend, bound, [WAVE, FLOW, *longer], 2e-6)
 
 
 @pytest.mark.parametrize("shape", [(21, 51), (24, 56), (45, 51), (45, 107), (48, 112), (70, 160), (72, 168)])
